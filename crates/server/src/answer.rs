@@ -1,0 +1,55 @@
+//! What a response is: a finished head, and a body that says where its bytes are.
+//!
+//! Whoever answers a request decides the head and the body once; only `deliver` reads the body.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kettle_http::range::Span;
+
+use crate::files::OpenFile;
+
+/// A response ready to be delivered.
+#[derive(Debug)]
+pub struct Response {
+    /// The HTTP status code.
+    pub status: u16,
+    /// The complete head, status line to empty line.
+    pub head: Vec<u8>,
+    /// Where the body's bytes are. `Body::Empty` for HEAD requests, whatever `head` announces.
+    pub body: Body,
+    /// Whether the connection closes after this response (the head then says so).
+    pub closes: bool,
+}
+
+/// Where the bytes of a body are.
+#[derive(Debug)]
+pub enum Body {
+    /// There is none.
+    Empty,
+    /// In this process's memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The open file.
+        file: Arc<OpenFile>,
+        /// Which of its bytes.
+        span: Span,
+    },
+    /// Pieces one after the other (`multipart/byteranges`).
+    Parts(Vec<Part>),
+}
+
+/// One piece of a body of several.
+#[derive(Debug)]
+pub enum Part {
+    /// In this process's memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The open file.
+        file: Arc<OpenFile>,
+        /// Which of its bytes.
+        span: Span,
+    },
+}
