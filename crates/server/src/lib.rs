@@ -1,2 +1,6 @@
 //! Placeholder module documentation.
 #![forbid(unsafe_code)]
+
+pub mod kill_switch;
+pub mod metrics;
+pub mod path;

@@ -1,0 +1,82 @@
+//! The operator's live switch: where new connections may have their records encrypted.
+//!
+//! It does not touch connections that are already in the kernel; there is no way back from there.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Read by the workers whenever a connection could move into the kernel.
+#[derive(Debug, Default)]
+pub struct KillSwitch {
+    user_only: AtomicBool,
+}
+
+/// What the switch says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// As the configuration says.
+    Auto,
+    /// In user space, whatever the configuration says.
+    User,
+}
+
+impl KillSwitch {
+    /// Sets the switch, for every decision from now on.
+    pub fn set(&self, placement: Placement) {
+        self.user_only.store(placement == Placement::User, Relaxed);
+    }
+
+    /// What the switch says now.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        if self.is_user_only() { Placement::User } else { Placement::Auto }
+    }
+
+    /// Whether no further connection may move into the kernel.
+    #[must_use]
+    pub fn is_user_only(&self) -> bool {
+        self.user_only.load(Relaxed)
+    }
+}
+
+impl Placement {
+    /// The word used on the command line and in the status.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Placement::Auto => "auto",
+            Placement::User => "user",
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// The word was neither `auto` nor `user`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownPlacement;
+
+impl fmt::Display for UnknownPlacement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the path is either `auto` or `user`")
+    }
+}
+
+impl std::error::Error for UnknownPlacement {}
+
+impl FromStr for Placement {
+    type Err = UnknownPlacement;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "auto" => Ok(Placement::Auto),
+            "user" => Ok(Placement::User),
+            _ => Err(UnknownPlacement),
+        }
+    }
+}
