@@ -1,2 +1,13 @@
-//! Placeholder module documentation.
+//! Everything kettle asks of Linux: kernel TLS, transfers without copies, sockets, the process itself.
+//!
+//! This is the only crate with `unsafe`. Every wrapper is total: no safe argument can make it touch memory it must
+//! not, and descriptors are borrowed. Nothing here decides a policy; that is the work of `tls` and `server`.
 
+mod option;
+
+pub mod ktls;
+pub mod process;
+pub mod record;
+pub mod socket;
+pub mod tls_stat;
+pub mod transfer;

@@ -1,0 +1,64 @@
+//! Why the kernel would not take a socket: a value to count and show, never a silent fallback.
+
+use std::fmt;
+use std::io;
+
+/// What was asked of the kernel when it refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Attaching the TLS protocol; the connection goes on in user space.
+    Attach,
+    /// Installing the keys of what we send; the socket must be closed.
+    InstallTx,
+    /// Installing the keys of what we receive.
+    InstallRx,
+}
+
+/// The kernel's refusal, with the step at which it came.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What was asked.
+    pub step: Step,
+    /// What the kernel answered.
+    pub error: io::Error,
+}
+
+impl Refusal {
+    /// A stable label for logs and metrics.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        let installing = self.step != Step::Attach;
+        match self.error.raw_os_error() {
+            // ENOPROTOOPT on attach: a kernel before 4.13, which does not know TCP_ULP at all.
+            Some(libc::ENOENT | libc::ENOPROTOOPT) if !installing => "ulp_missing",
+            Some(libc::EEXIST) if !installing => "ulp_in_use",
+            // MPTCP sockets answer EOPNOTSUPP; 7.x answers EINVAL for a socket in a sockmap.
+            Some(libc::EOPNOTSUPP | libc::EINVAL) if !installing => "socket_unsupported",
+            Some(libc::ENOENT) => "cipher_missing",
+            Some(libc::ENOPROTOOPT) => "not_attached",
+            Some(libc::EBUSY) => "rekey_unsupported",
+            Some(libc::EINVAL | libc::EOPNOTSUPP) => "suite_unsupported",
+            Some(libc::ENOTCONN) => "not_connected",
+            Some(libc::EPERM | libc::EACCES) => "denied",
+            Some(libc::ENOMEM | libc::ENOBUFS) => "no_memory",
+            _ => "other",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let call = match self.step {
+            Step::Attach => "setsockopt(TCP_ULP, \"tls\")",
+            Step::InstallTx => "setsockopt(SOL_TLS, TLS_TX)",
+            Step::InstallRx => "setsockopt(SOL_TLS, TLS_RX)",
+        };
+        write!(f, "{call}: {}: {}", self.reason(), self.error)
+    }
+}
+
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

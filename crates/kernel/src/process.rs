@@ -1,0 +1,118 @@
+//! This process and its threads: signals, clocks, processors, limits and the user it runs as.
+
+mod privileges;
+#[cfg(test)]
+mod tests;
+
+pub use privileges::{PrivilegeError, drop_privileges};
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Blocks every signal in the calling thread and the threads it starts. Workers need it: before Linux 6.1.187 and
+/// 6.12.105 a signal that interrupted a kernel TLS send aborted the connection.
+pub fn block_signals() -> io::Result<()> {
+    let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer is to a `sigset_t` of ours, which the call fills.
+    let status = unsafe { libc::sigfillset(signals.as_mut_ptr()) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let old = std::ptr::null_mut();
+    // SAFETY: `signals` was filled above and outlives the call; a null third argument asks for no old mask.
+    let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), old) };
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Processor time the calling thread has used.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
+    duration(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// Processor time all threads of this process have used.
+#[must_use]
+pub fn process_cpu_time() -> Duration {
+    duration(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// Keeps the calling thread on one processor.
+pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    Ok(sched_setaffinity(None, &cpus)?)
+}
+
+/// The processors the calling thread may run on, lowest first; never empty.
+#[must_use]
+pub fn cpus_allowed() -> Vec<usize> {
+    // A machine with more processors than the set holds gets EINVAL; one worker is then better than none.
+    let Ok(cpus) = sched_getaffinity(None) else { return vec![0] };
+    (0..CpuSet::MAX_CPU).filter(|cpu| cpus.is_set(*cpu)).collect()
+}
+
+/// Raises the number of files this process may open to the most it is allowed, and returns that number.
+pub fn raise_open_files_limit() -> io::Result<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+    }
+    Ok(limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// A limit of this process: what holds now, and how far it may be raised. `None` is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What holds now.
+    pub current: Option<u64>,
+    /// How far this process may raise it.
+    pub maximum: Option<u64>,
+}
+
+/// How many files this process may open.
+#[must_use]
+pub fn open_files_limit() -> Limit {
+    limit(Resource::Nofile)
+}
+
+/// How many bytes of memory this process may lock.
+#[must_use]
+pub fn locked_memory_limit() -> Limit {
+    limit(Resource::Memlock)
+}
+
+/// The name of this machine.
+#[must_use]
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The release of the running kernel, as `uname -r` prints it.
+#[must_use]
+pub fn kernel_release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// Whether this process runs as root.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn limit(resource: Resource) -> Limit {
+    let Rlimit { current, maximum } = getrlimit(resource);
+    Limit { current, maximum }
+}
+
+fn duration(time: Timespec) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}

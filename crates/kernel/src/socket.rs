@@ -1,0 +1,98 @@
+//! Listening and accepted TCP sockets: how they are made and the few options the server depends on.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{SocketFlags, acceptfrom_with, ipproto, sockopt};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::option;
+
+/// Opens a non-blocking listener that shares its port with the listeners of other workers.
+///
+/// An IPv6 listener takes IPv6 only, so that `0.0.0.0` and `[::]` can stand side by side. `TCP_DEFER_ACCEPT` is left alone:
+/// it would hide idle connections from the handshake deadline.
+pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    if domain == Domain::IPV6 {
+        socket.set_only_v6(true)?;
+    }
+    // Accepted sockets inherit both options, which saves two system calls a connection.
+    socket.set_tcp_nodelay(true)?;
+    raise_not_sent_low_water(socket.as_fd())?;
+    socket.bind(&address.into())?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(socket.into())
+}
+
+/// Accepts one connection without waiting; the stream is non-blocking.
+pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, SocketAddr)> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (fd, address): (OwnedFd, _) = acceptfrom_with(listener, flags)?;
+    let stream = TcpStream::from(fd);
+    let address = match address.map(SocketAddr::try_from) {
+        Some(Ok(address)) => address,
+        // A peer that is gone before we look can leave no address behind.
+        _ => stream.peer_addr()?,
+    };
+    Ok((stream, address))
+}
+
+/// Sends small writes at once instead of waiting for acknowledgements.
+pub fn set_no_delay(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(sockopt::set_tcp_nodelay(fd, true)?)
+}
+
+/// The least `TCP_NOTSENT_LOWAT` with which software kernel TLS makes progress: one full record with its header and tag
+/// and a little more. Below it, `sendfile` stalls wherever segments are as large as records (loopback, jumbo frames).
+pub const NOT_SENT_LOW_WATER_BYTES_MIN: u32 = 16_406;
+
+/// Raises `TCP_NOTSENT_LOWAT` of this socket when its own or the system's value is below one record. Returns whether
+/// it had to.
+pub fn raise_not_sent_low_water(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    // Zero means that the sysctl `net.ipv4.tcp_notsent_lowat` decides.
+    let own = option::get_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)? as u32;
+    let effective = if own == 0 { system_not_sent_low_water().unwrap_or(u32::MAX) } else { own };
+    if effective >= NOT_SENT_LOW_WATER_BYTES_MIN {
+        return Ok(false);
+    }
+    let value = NOT_SENT_LOW_WATER_BYTES_MIN.to_ne_bytes();
+    option::set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &value)?;
+    Ok(true)
+}
+
+/// Whether this connection speaks Multipath TCP, on which Linux has no kernel TLS. A connection that fell back to
+/// plain TCP when it was accepted says no.
+#[must_use]
+pub fn is_mptcp(fd: BorrowedFd<'_>) -> bool {
+    matches!(sockopt::socket_protocol(fd), Ok(Some(protocol)) if protocol == ipproto::MPTCP)
+}
+
+/// Bytes in the send queue that the peer has not acknowledged yet.
+pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one `int`, and the pointer is to one that only we can reach.
+    let status = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if status == 0 {
+        Ok(usize::try_from(bytes).unwrap_or(0))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Tells the peer that nothing more will come; what it sends can still be read.
+pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&fd).shutdown(Shutdown::Write)
+}
+
+fn system_not_sent_low_water() -> Option<u32> {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_notsent_lowat").ok()?.trim().parse().ok()
+}

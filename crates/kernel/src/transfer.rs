@@ -1,0 +1,170 @@
+//! Moving bytes between files, pipes and sockets, and asking whether file bytes are in memory already.
+//!
+//! Calls on sockets never wait. Calls on files wait for the disk unless they say otherwise.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use rustix::pipe::SpliceFlags;
+
+/// Sends the buffers one after the other. On a kernel TLS socket they share records; `more` leaves the last record open
+/// for what follows.
+pub fn send(fd: BorrowedFd<'_>, buffers: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+    let mut control = SendAncillaryBuffer::default();
+    Ok(retry_on_intr(|| sendmsg(fd, buffers, &mut control, send_flags(more)))?)
+}
+
+/// Sends one buffer; otherwise as [`send`].
+pub fn send_one(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
+    Ok(retry_on_intr(|| rustix::net::send(fd, bytes, send_flags(more)))?)
+}
+
+/// Receives what the socket has. Zero is the end of the stream (or an empty buffer).
+pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    let (bytes, _) = retry_on_intr(|| recv(fd, &mut *buffer, RecvFlags::DONTWAIT))?;
+    Ok(bytes)
+}
+
+/// Sends up to `bytes` of the file from `offset`, which it advances. The socket must be non-blocking for this not to wait
+/// for it; the file is waited for always. Zero is the end of the file.
+///
+/// The call has no `MSG_NOSIGNAL`: `SIGPIPE` must be ignored (as Rust programs start) or blocked.
+pub fn sendfile(
+    socket: BorrowedFd<'_>,
+    file: BorrowedFd<'_>,
+    offset: &mut u64,
+    bytes: usize,
+) -> io::Result<usize> {
+    let bytes = bytes.min(CALL_BYTES_MAX);
+    Ok(retry_on_intr(|| rustix::fs::sendfile(socket, file, Some(&mut *offset), bytes))?)
+}
+
+/// Moves up to `bytes` between two descriptors of which at least one is a pipe, without waiting for the pipe.
+pub fn splice(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    bytes: usize,
+    more: bool,
+) -> io::Result<usize> {
+    let mut flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    flags.set(SpliceFlags::MORE, more);
+    let bytes = bytes.min(CALL_BYTES_MAX);
+    Ok(retry_on_intr(|| rustix::pipe::splice(from, None, to, None, bytes, flags))?)
+}
+
+/// Whether a read may wait for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Read even what is not in memory.
+    Allowed,
+    /// Read only what the page cache holds; `WouldBlock` otherwise.
+    Never,
+}
+
+/// Reads at an offset into the buffers. Zero is the end of the file.
+pub fn read_at(
+    file: BorrowedFd<'_>,
+    buffers: &mut [IoSliceMut<'_>],
+    offset: u64,
+    wait: Wait,
+) -> io::Result<usize> {
+    // Linux reads an offset of -1 as "the current position", which belongs to everyone who shares the descriptor.
+    if i64::try_from(offset).is_err() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let flags = match wait {
+        Wait::Allowed => ReadWriteFlags::empty(),
+        Wait::Never => ReadWriteFlags::NOWAIT,
+    };
+    Ok(retry_on_intr(|| preadv2(file, &mut *buffers, offset, flags))?)
+}
+
+/// Whether sending a range of a file would wait for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residency {
+    /// Every probed byte is in the page cache.
+    Resident,
+    /// At least one byte is not.
+    Cold,
+    /// The file ends inside the range.
+    BeyondEnd,
+    /// The file system does not say, or the range is longer than [`RESIDENCY_BYTES_MAX`].
+    Unknown,
+}
+
+/// The longest range [`residency`] answers for.
+pub const RESIDENCY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Probes the first byte, each 128 KiB and the last byte of a range. A page between two probes can still be missing.
+///
+/// `cachestat` would know every page and is refused for files of others, which is what a server without privileges serves.
+#[must_use]
+pub fn residency(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Residency {
+    if bytes == 0 {
+        return Residency::Resident;
+    }
+    let Some(last) = offset.checked_add(bytes - 1) else { return Residency::BeyondEnd };
+    if bytes > RESIDENCY_BYTES_MAX {
+        return Residency::Unknown;
+    }
+    let mut position = offset;
+    while position < last {
+        match probe_byte(file, position) {
+            Residency::Resident => position = position.saturating_add(PROBE_DISTANCE_BYTES),
+            other => return other,
+        }
+    }
+    probe_byte(file, last)
+}
+
+/// Brings a range into the page cache and waits until it is there, or until the file ends.
+pub fn warm(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> io::Result<()> {
+    // Advice only starts the reading early and in large pieces; the reads below are what makes it certain.
+    if let Some(length) = std::num::NonZeroU64::new(bytes) {
+        fadvise(file, offset, Some(length), Advice::WillNeed).or_else(|error| match error {
+            Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP => Ok(()),
+            other => Err(other),
+        })?;
+    }
+    let mut buffer =
+        vec![0_u8; WARM_BUFFER_BYTES.min(usize::try_from(bytes).unwrap_or(usize::MAX))];
+    let mut position = offset;
+    let end = offset.saturating_add(bytes);
+    while position < end {
+        let wanted = usize::try_from(end - position).unwrap_or(usize::MAX).min(buffer.len());
+        let piece = buffer.get_mut(..wanted).unwrap_or_default();
+        let read = read_at(file, &mut [IoSliceMut::new(piece)], position, Wait::Allowed)?;
+        if read == 0 {
+            break;
+        }
+        position = position.saturating_add(read as u64);
+    }
+    Ok(())
+}
+
+fn probe_byte(file: BorrowedFd<'_>, position: u64) -> Residency {
+    let mut byte = [0_u8];
+    match read_at(file, &mut [IoSliceMut::new(&mut byte)], position, Wait::Never) {
+        Ok(0) => Residency::BeyondEnd,
+        Ok(_) => Residency::Resident,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Residency::Cold,
+        Err(_) => Residency::Unknown,
+    }
+}
+
+fn send_flags(more: bool) -> SendFlags {
+    let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    flags.set(SendFlags::MORE, more);
+    flags
+}
+
+/// Linux moves at most this much in one call (`MAX_RW_COUNT` with 4 KiB pages).
+const CALL_BYTES_MAX: usize = 0x7fff_f000;
+const PROBE_DISTANCE_BYTES: u64 = 128 * 1024;
+const WARM_BUFFER_BYTES: usize = 128 * 1024;
