@@ -1,0 +1,265 @@
+//! One line for each response, written without ever making a worker wait for a disk.
+//!
+//! A worker formats into its own buffer; one writer thread swaps the buffers out and writes them.
+//! What the disk does not keep up with is dropped and counted. `format` has the two formats.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use crate::metrics::HandshakeOutcome;
+use crate::path::{Path, Reason};
+
+mod escape;
+mod format;
+mod writer;
+
+use format::Clock;
+use writer::{Command, Writer};
+
+/// What is known of one response when it is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// When the request's head was complete.
+    pub time: SystemTime,
+    /// The peer.
+    pub remote: SocketAddr,
+    /// The name the client asked for in its handshake.
+    pub server_name: Option<&'a str>,
+    /// The `Host` field, as sent.
+    pub host: Option<&'a [u8]>,
+    /// The method; empty if the request could not be parsed.
+    pub method: &'a [u8],
+    /// The request target, as sent; empty if the request could not be parsed.
+    pub target: &'a [u8],
+    /// `HTTP/1.1` or `HTTP/1.0`; empty if the request could not be parsed.
+    pub version: &'static str,
+    /// The status sent.
+    pub status: u16,
+    /// Bytes of head and body, before encryption.
+    pub bytes_sent: u64,
+    /// Bytes of the body, before encryption.
+    pub body_bytes: u64,
+    /// Where the records were encrypted; none without TLS.
+    pub path: Option<Path>,
+    /// Why that was not the preferred path.
+    pub reason: Option<Reason>,
+    /// What the handshake agreed on; none without TLS.
+    pub handshake: Option<HandshakeOutcome>,
+    /// The `Referer` field, as sent.
+    pub referer: Option<&'a [u8]>,
+    /// The `User-Agent` field, as sent.
+    pub user_agent: Option<&'a [u8]>,
+    /// From the complete request head to the last byte given to the kernel.
+    pub duration: Duration,
+    /// The connection, unique while this process lives.
+    pub connection: u64,
+    /// Which request of its connection this was, from 1.
+    pub request_number: u64,
+    /// Whether the body ended where its head had promised.
+    pub completed: bool,
+}
+
+/// How a line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    Json,
+    /// The "combined" format known from Apache and nginx, followed by kettle's own fields.
+    Combined,
+}
+
+/// Where the lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Appended to a file, which is created if need be.
+    File(PathBuf),
+    /// The standard output.
+    Stdout,
+    /// The standard error.
+    Stderr,
+}
+
+/// Everything about the log that a reload can change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where the lines go; none turns the log off.
+    pub target: Option<Target>,
+    /// How a line looks.
+    pub format: Format,
+    /// How many bytes a worker collects before the writer is woken early.
+    pub buffer_bytes: usize,
+}
+
+/// The writer thread and the way to it. Dropping it writes what is left and ends the thread.
+#[derive(Debug)]
+pub struct AccessLog {
+    shared: Arc<Shared>,
+    workers: Vec<Arc<Mutex<Pending>>>,
+    commands: SyncSender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// One worker's end of the log.
+#[derive(Clone, Debug)]
+pub struct WorkerLog {
+    shared: Arc<Shared>,
+    pending: Arc<Mutex<Pending>>,
+    commands: SyncSender<Command>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// `FORMAT_*`: read for each response, changed by a reload.
+    format: AtomicU8,
+    buffer_bytes: AtomicU64,
+    lines_dropped: Arc<AtomicU64>,
+}
+
+/// Lines a worker has formatted and the writer has not yet taken. Its lock is held to format one
+/// line or to swap the buffer, never for I/O.
+#[derive(Debug, Default)]
+struct Pending {
+    lines: Vec<u8>,
+    writer_woken: bool,
+    clock: Clock,
+}
+
+impl AccessLog {
+    /// Opens the log and starts its writer for so many workers.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be opened or the thread not be started.
+    pub fn start(
+        settings: &Settings,
+        workers: usize,
+        lines_dropped: Arc<AtomicU64>,
+    ) -> io::Result<Self> {
+        let (commands, receiver) = sync_channel(COMMANDS_MAX);
+        let shared = Arc::new(Shared {
+            format: AtomicU8::new(FORMAT_OFF),
+            buffer_bytes: AtomicU64::new(0),
+            lines_dropped: Arc::clone(&lines_dropped),
+        });
+        let workers: Vec<_> = (0..workers).map(|_| Arc::<Mutex<Pending>>::default()).collect();
+        let writer = Writer::open(settings, workers.clone(), lines_dropped)?;
+        shared.apply(settings);
+        let thread = spawn(writer, receiver)?;
+        Ok(Self { shared, workers, commands, thread: Some(thread) })
+    }
+
+    /// The end of the log that a worker writes to.
+    #[must_use]
+    pub fn worker(&self, index: usize) -> Option<WorkerLog> {
+        Some(WorkerLog {
+            shared: Arc::clone(&self.shared),
+            pending: Arc::clone(self.workers.get(index)?),
+            commands: self.commands.clone(),
+        })
+    }
+
+    /// Writes what is pending, then opens the file again by its name (after a rotation).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be opened; the old one then stays in use.
+    pub fn reopen(&self) -> io::Result<()> {
+        self.ask(Command::Reopen)
+    }
+
+    /// Writes what is pending, then goes on with other settings.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the new target cannot be opened; the old settings then stay in use.
+    pub fn reconfigure(&self, settings: &Settings) -> io::Result<()> {
+        self.ask(|reply| Command::Reconfigure(settings.clone(), reply))?;
+        self.shared.apply(settings);
+        Ok(())
+    }
+
+    fn ask(&self, command: impl FnOnce(SyncSender<io::Result<()>>) -> Command) -> io::Result<()> {
+        let gone = || io::Error::other("the access log's writer has ended");
+        let (reply, answer) = sync_channel(1);
+        self.commands.send(command(reply)).map_err(|_| gone())?;
+        answer.recv().map_err(|_| gone())?
+    }
+}
+
+impl Drop for AccessLog {
+    fn drop(&mut self) {
+        // A failure means that the thread has already ended.
+        let _ = self.commands.send(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl WorkerLog {
+    /// Adds one line, or drops and counts it if the writer is too far behind.
+    pub fn record(&self, entry: &Entry<'_>) {
+        let format = match self.shared.format.load(Relaxed) {
+            FORMAT_JSON => Format::Json,
+            FORMAT_COMBINED => Format::Combined,
+            _ => return,
+        };
+        let buffer_bytes =
+            usize::try_from(self.shared.buffer_bytes.load(Relaxed)).unwrap_or(usize::MAX);
+        let mut pending = lock(&self.pending);
+        if pending.lines.len() >= buffer_bytes.saturating_mul(BACKLOG_BUFFERS) {
+            self.shared.lines_dropped.fetch_add(1, Relaxed);
+            return;
+        }
+        let Pending { lines, clock, .. } = &mut *pending;
+        match format {
+            Format::Json => format::write_json(lines, clock, entry),
+            Format::Combined => format::write_combined(lines, clock, entry),
+        }
+        if pending.lines.len() >= buffer_bytes && !pending.writer_woken {
+            pending.writer_woken = true;
+            // A full queue means that the writer has been woken already.
+            let _ = self.commands.try_send(Command::Flush);
+        }
+    }
+}
+
+impl Shared {
+    fn apply(&self, settings: &Settings) {
+        let format = match (&settings.target, settings.format) {
+            (None, _) => FORMAT_OFF,
+            (Some(_), Format::Json) => FORMAT_JSON,
+            (Some(_), Format::Combined) => FORMAT_COMBINED,
+        };
+        self.buffer_bytes.store(settings.buffer_bytes as u64, Relaxed);
+        self.format.store(format, Relaxed);
+    }
+}
+
+fn spawn(writer: Writer, commands: Receiver<Command>) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("kettle-log".to_owned()).spawn(move || writer.run(&commands))
+}
+
+/// A panic while the lock was held leaves at worst half a line.
+fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
+    pending.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const FORMAT_OFF: u8 = 0;
+const FORMAT_JSON: u8 = 1;
+const FORMAT_COMBINED: u8 = 2;
+
+/// How many full buffers a worker may be ahead of the writer before lines are dropped.
+const BACKLOG_BUFFERS: usize = 16;
+
+/// Commands waiting for the writer. Workers never wait for room here.
+const COMMANDS_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! One entry as one line, in JSON or in the combined format.
+
+use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use time::OffsetDateTime;
+
+use super::Entry;
+use super::escape::{write_combined_field, write_json_string};
+use crate::path::Path;
+
+/// Writes one JSON object and a line feed. Fields without a value are left out.
+pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
+    out.extend_from_slice(b"{\"time\":\"");
+    let milliseconds = clock.turn_to(entry.time);
+    out.extend_from_slice(&clock.iso_second);
+    write_padded_milliseconds(out, milliseconds);
+    out.extend_from_slice(b"Z\",\"remote\":\"");
+    write_display(out, entry.remote);
+    out.push(b'"');
+    text_member(out, "server_name", entry.server_name.map(str::as_bytes));
+    text_member(out, "host", entry.host);
+    text_member(out, "method", Some(entry.method));
+    text_member(out, "target", Some(entry.target));
+    text_member(out, "version", Some(entry.version.as_bytes()));
+    number_member(out, "status", entry.status.into());
+    number_member(out, "bytes_sent", entry.bytes_sent);
+    number_member(out, "body_bytes", entry.body_bytes);
+    text_member(out, "path", entry.path.map(|path| path.as_str().as_bytes()));
+    text_member(out, "reason", entry.reason.map(|reason| reason.as_str().as_bytes()));
+    if let Some(handshake) = entry.handshake {
+        text_member(out, "tls_version", Some(handshake.version.as_bytes()));
+        text_member(out, "suite", Some(handshake.suite.as_bytes()));
+        let group = Some(handshake.group).filter(|group| !group.is_empty());
+        text_member(out, "group", group.map(str::as_bytes));
+        text_member(out, "resumed", Some(handshake.resumption.as_bytes()));
+    }
+    text_member(out, "referer", entry.referer);
+    text_member(out, "user_agent", entry.user_agent);
+    number_member(out, "duration_us", duration_microseconds(entry));
+    number_member(out, "connection", entry.connection);
+    number_member(out, "request", entry.request_number);
+    out.extend_from_slice(b",\"completed\":");
+    out.extend_from_slice(if entry.completed { b"true" } else { b"false" });
+    out.extend_from_slice(b"}\n");
+}
+
+/// Writes the combined format, then kettle's own fields as `name=value`, then a line feed.
+pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
+    write_display(out, entry.remote.ip());
+    out.extend_from_slice(b" - - [");
+    clock.turn_to(entry.time);
+    out.extend_from_slice(&clock.common_second);
+    out.extend_from_slice(b"] \"");
+    if entry.method.is_empty() {
+        out.push(b'-');
+    } else {
+        write_combined_field(out, entry.method);
+        out.push(b' ');
+        write_combined_field(out, entry.target);
+        out.push(b' ');
+        out.extend_from_slice(entry.version.as_bytes());
+    }
+    out.extend_from_slice(b"\" ");
+    write_number(out, entry.status.into());
+    out.push(b' ');
+    write_number(out, entry.body_bytes);
+    quoted_field(out, " \"", entry.referer);
+    quoted_field(out, " \"", entry.user_agent);
+    let handshake = entry.handshake;
+    word_field(out, " path=", entry.path.map(Path::as_str));
+    word_field(out, " reason=", entry.reason.map(|reason| reason.as_str()));
+    word_field(out, " tls=", handshake.map(|handshake| handshake.version));
+    word_field(out, " suite=", handshake.map(|handshake| handshake.suite));
+    word_field(out, " group=", handshake.map(|handshake| handshake.group));
+    word_field(out, " resumed=", handshake.map(|handshake| handshake.resumption));
+    quoted_field(out, " host=\"", entry.host);
+    quoted_field(out, " server_name=\"", entry.server_name.map(str::as_bytes));
+    out.extend_from_slice(b" bytes_sent=");
+    write_number(out, entry.bytes_sent);
+    out.extend_from_slice(b" duration_us=");
+    write_number(out, duration_microseconds(entry));
+    out.extend_from_slice(b" connection=");
+    write_number(out, entry.connection);
+    out.extend_from_slice(b" request=");
+    write_number(out, entry.request_number);
+    word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
+    out.push(b'\n');
+}
+
+/// The last second written, in both notations, so that most lines need no calendar.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    second: Option<i64>,
+    iso_second: Vec<u8>,
+    common_second: Vec<u8>,
+}
+
+impl Clock {
+    /// Makes the two notations those of `time`, and returns the milliseconds beyond them.
+    fn turn_to(&mut self, time: SystemTime) -> u32 {
+        let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let second = i64::try_from(since_epoch.as_secs()).unwrap_or(0);
+        if self.second != Some(second) {
+            self.second = Some(second);
+            self.write_second(second);
+        }
+        since_epoch.subsec_millis()
+    }
+
+    fn write_second(&mut self, second: i64) {
+        let date =
+            OffsetDateTime::from_unix_timestamp(second).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = date.to_calendar_date();
+        let (hour, minute, seconds) = date.to_hms();
+        let month_number = u8::from(month);
+        let month_name = MONTHS.get(usize::from(month_number) - 1).copied().unwrap_or_default();
+        self.iso_second.clear();
+        self.common_second.clear();
+        // Writing to a vector cannot fail.
+        let _ = write!(
+            self.iso_second,
+            "{year:04}-{month_number:02}-{day:02}T{hour:02}:{minute:02}:{seconds:02}"
+        );
+        let _ = write!(
+            self.common_second,
+            "{day:02}/{month_name}/{year:04}:{hour:02}:{minute:02}:{seconds:02} +0000"
+        );
+    }
+}
+
+fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
+    if let Some(value) = value {
+        member_name(out, name);
+        write_json_string(out, value);
+    }
+}
+
+fn number_member(out: &mut Vec<u8>, name: &str, value: u64) {
+    member_name(out, name);
+    write_number(out, value);
+}
+
+fn member_name(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+fn quoted_field(out: &mut Vec<u8>, opening: &str, value: Option<&[u8]>) {
+    out.extend_from_slice(opening.as_bytes());
+    match value {
+        Some(value) => write_combined_field(out, value),
+        None => out.push(b'-'),
+    }
+    out.push(b'"');
+}
+
+fn word_field(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(value.filter(|word| !word.is_empty()).unwrap_or("-").as_bytes());
+}
+
+fn write_number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn write_padded_milliseconds(out: &mut Vec<u8>, milliseconds: u32) {
+    let _ = write!(out, ".{milliseconds:03}");
+}
+
+fn write_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
+    let _ = write!(out, "{value}");
+}
+
+fn duration_microseconds(entry: &Entry<'_>) -> u64 {
+    u64::try_from(entry.duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -1,0 +1,253 @@
+use std::net::SocketAddr;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::escape::{write_combined_field, write_json_string};
+use super::format::{Clock, write_combined, write_json};
+use super::{AccessLog, BACKLOG_BUFFERS, Entry, Format, Settings, Target, WorkerLog};
+use crate::metrics::HandshakeOutcome;
+use crate::path::{Path, Reason};
+
+fn entry() -> Entry<'static> {
+    Entry {
+        time: UNIX_EPOCH + Duration::from_millis(1_795_295_747_042),
+        remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
+        server_name: Some("example.org"),
+        host: Some(b"example.org:8443"),
+        method: b"GET",
+        target: b"/a?b",
+        version: "HTTP/1.1",
+        status: 200,
+        bytes_sent: 70_300,
+        body_bytes: 70_000,
+        path: Some(Path::User),
+        reason: Some(Reason::KernelLacksSuite),
+        handshake: Some(HandshakeOutcome {
+            version: "TLSv1.3",
+            resumption: "ticket",
+            suite: "TLS13_AES_128_GCM_SHA256",
+            group: "X25519",
+        }),
+        referer: None,
+        user_agent: Some(b"curl/8"),
+        duration: Duration::from_micros(1_234),
+        connection: 9,
+        request_number: 2,
+        completed: true,
+    }
+}
+
+fn json_string(bytes: &[u8]) -> String {
+    let mut out = Vec::new();
+    write_json_string(&mut out, bytes);
+    String::from_utf8(out).unwrap()
+}
+
+fn settings(path: &FilePath) -> Settings {
+    Settings {
+        target: Some(Target::File(path.to_owned())),
+        format: Format::Combined,
+        buffer_bytes: 64 * 1024,
+    }
+}
+
+fn started(directory: &tempfile::TempDir) -> (PathBuf, AccessLog, WorkerLog, Arc<AtomicU64>) {
+    let path = directory.path().join("access.log");
+    let dropped = Arc::new(AtomicU64::new(0));
+    let log = AccessLog::start(&settings(&path), 1, Arc::clone(&dropped)).unwrap();
+    let worker = log.worker(0).unwrap();
+    (path, log, worker, dropped)
+}
+
+fn lines_of(path: &FilePath) -> usize {
+    std::fs::read_to_string(path).unwrap().lines().count()
+}
+
+#[test]
+fn json_line_has_every_field() {
+    let mut out = Vec::new();
+    write_json(&mut out, &mut Clock::default(), &entry());
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        concat!(
+            r#"{"time":"2026-11-21T21:15:47.042Z","remote":"192.0.2.7:40000","#,
+            r#""server_name":"example.org","host":"example.org:8443","method":"GET","#,
+            r#""target":"/a?b","version":"HTTP/1.1","status":200,"bytes_sent":70300,"#,
+            r#""body_bytes":70000,"path":"user","reason":"kernel_lacks_suite","#,
+            r#""tls_version":"TLSv1.3","suite":"TLS13_AES_128_GCM_SHA256","group":"X25519","#,
+            r#""resumed":"ticket","user_agent":"curl/8","duration_us":1234,"connection":9,"#,
+            r#""request":2,"completed":true}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn combined_line_starts_as_other_servers_write_it() {
+    let mut out = Vec::new();
+    write_combined(&mut out, &mut Clock::default(), &entry());
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        concat!(
+            r#"192.0.2.7 - - [21/Nov/2026:21:15:47 +0000] "GET /a?b HTTP/1.1" 200 70000 "-" "#,
+            r#""curl/8" path=user reason=kernel_lacks_suite tls=TLSv1.3 "#,
+            r#"suite=TLS13_AES_128_GCM_SHA256 group=X25519 resumed=ticket "#,
+            r#"host="example.org:8443" server_name="example.org" bytes_sent=70300 "#,
+            r#"duration_us=1234 connection=9 request=2 completed=true"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn hostile_bytes_leave_json_valid_and_on_one_line() {
+    let hostile: Vec<u8> = (0..=255).collect();
+    let mut out = Vec::new();
+    let entry = Entry {
+        method: &hostile,
+        target: &hostile,
+        host: Some(&hostile),
+        referer: Some(&hostile),
+        user_agent: Some(&hostile),
+        ..entry()
+    };
+    write_json(&mut out, &mut Clock::default(), &entry);
+    assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
+    let parsed: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let latin: String = hostile.iter().map(|byte| char::from(*byte)).collect();
+    assert_eq!(parsed["target"], latin);
+}
+
+#[test]
+fn hostile_bytes_leave_combined_on_one_line_of_printable_ascii() {
+    let hostile: Vec<u8> = (0..=255).collect();
+    let mut out = Vec::new();
+    let entry = Entry { target: &hostile, user_agent: Some(&hostile), ..entry() };
+    write_combined(&mut out, &mut Clock::default(), &entry);
+    let (last, line) = out.split_last().unwrap();
+    assert_eq!(*last, b'\n');
+    assert!(line.iter().all(|byte| matches!(byte, 0x20..=0x7e)));
+}
+
+#[test]
+fn quotes_cannot_end_a_field() {
+    let mut out = Vec::new();
+    write_combined_field(&mut out, b"a\" 200 \\x");
+    assert_eq!(out, br"a\x22 200 \x5cx");
+    assert_eq!(json_string(b"a\"\\"), r#""a\"\\""#);
+}
+
+#[test]
+fn valid_utf8_stays_and_control_characters_do_not() {
+    assert_eq!(json_string("Füße \u{1f375}".as_bytes()), "\"Füße \u{1f375}\"");
+    assert_eq!(
+        json_string("a\u{1b}[2J\u{9b}2J\r\n".as_bytes()),
+        r#""a\u001b[2J\u009b2J\u000d\u000a""#
+    );
+    assert_eq!(json_string(b"\xc3("), r#""\u00c3(""#);
+}
+
+#[test]
+fn unparsed_request_has_a_dash_for_its_line() {
+    let mut out = Vec::new();
+    let entry =
+        Entry { method: b"", target: b"", version: "", status: 400, handshake: None, ..entry() };
+    write_combined(&mut out, &mut Clock::default(), &entry);
+    let line = String::from_utf8(out).unwrap();
+    assert!(line.contains(r#"] "-" 400 "#), "{line}");
+    assert!(line.contains(" tls=- suite=- group=- resumed=- "), "{line}");
+}
+
+#[test]
+fn lines_are_written_before_the_log_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, worker, _) = started(&directory);
+    worker.record(&entry());
+    worker.record(&entry());
+    drop(log);
+    assert_eq!(lines_of(&path), 2);
+}
+
+#[test]
+fn reopen_follows_a_rotation() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, worker, _) = started(&directory);
+    worker.record(&entry());
+    let rotated = directory.path().join("access.log.1");
+    std::fs::rename(&path, &rotated).unwrap();
+    log.reopen().unwrap();
+    worker.record(&entry());
+    worker.record(&entry());
+    drop(log);
+    assert_eq!(lines_of(&rotated), 1);
+    assert_eq!(lines_of(&path), 2);
+}
+
+#[test]
+fn settings_that_cannot_be_opened_change_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, worker, _) = started(&directory);
+    let missing = settings(&directory.path().join("missing/access.log"));
+    assert!(log.reconfigure(&missing).is_err());
+    worker.record(&entry());
+    drop(log);
+    assert_eq!(lines_of(&path), 1);
+}
+
+#[test]
+fn a_log_turned_off_takes_no_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, worker, dropped) = started(&directory);
+    log.reconfigure(&Settings { target: None, ..settings(&path) }).unwrap();
+    worker.record(&entry());
+    drop(log);
+    assert_eq!(lines_of(&path), 0);
+    assert_eq!(dropped.load(Relaxed), 0);
+}
+
+#[test]
+fn lines_beyond_the_backlog_are_dropped_and_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, _, dropped) = started(&directory);
+    let stuck = AccessLogWithoutWriter::new(&log);
+    let mut line = Vec::new();
+    write_combined(&mut line, &mut Clock::default(), &entry());
+    let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
+    for _ in 0..room + 5 {
+        stuck.worker.record(&entry());
+    }
+    assert_eq!(dropped.load(Relaxed), 5);
+    drop(log);
+    assert_eq!(lines_of(&path), 0, "the stuck worker's buffer has no writer");
+}
+
+#[test]
+fn a_full_disk_is_counted_as_dropped_lines() {
+    let dropped = Arc::new(AtomicU64::new(0));
+    let full = settings(FilePath::new("/dev/full"));
+    let log = AccessLog::start(&full, 1, Arc::clone(&dropped)).unwrap();
+    let worker = log.worker(0).unwrap();
+    for _ in 0..3 {
+        worker.record(&entry());
+    }
+    drop(log);
+    assert_eq!(dropped.load(Relaxed), 3);
+}
+
+/// A worker whose buffer no writer ever takes.
+struct AccessLogWithoutWriter {
+    worker: WorkerLog,
+    buffer_bytes: usize,
+}
+
+impl AccessLogWithoutWriter {
+    fn new(log: &AccessLog) -> Self {
+        let buffer_bytes = 1_000;
+        log.shared.buffer_bytes.store(buffer_bytes, Relaxed);
+        let worker = log.worker(0).unwrap();
+        let worker = WorkerLog { pending: Arc::default(), ..worker };
+        Self { worker, buffer_bytes: usize::try_from(buffer_bytes).unwrap() }
+    }
+}
