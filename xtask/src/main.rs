@@ -1,7 +1,10 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
+use std::path::Path;
 use std::process::ExitCode;
+
+mod tidy;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +29,7 @@ fn dispatch(command: &str, _rest: &[String]) -> Result<ExitCode, String> {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
+        "tidy" => Ok(tidy::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))),
         other => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
     }
 }
@@ -34,4 +38,5 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   help       this list
+  tidy       check the rules of STYLE.md that no compiler holds
 ";

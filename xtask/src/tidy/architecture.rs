@@ -1,0 +1,79 @@
+//! ARCHITECTURE.md is a true map: under its limit, and its tables name exactly the modules there are.
+//!
+//! A heading that names `crates/…` opens the part on that crate. In its table the first cell of
+//! a row names modules: `files` for one, `::locate` for one inside the row's first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::finding::Finding;
+use super::scan::Workspace;
+use super::tree::Tree;
+
+/// Compares the map with the modules of each crate.
+pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+    let Some(text) = tree.text(PAGE) else {
+        findings.push(Finding::in_file(PAGE, "map", "the map of the program is missing"));
+        return;
+    };
+    let lines = text.lines().count();
+    if lines > LINES_MAX {
+        let message = format!("{lines} lines, limit {LINES_MAX}; a map is not the land");
+        findings.push(Finding::in_file(PAGE, "map", message));
+    }
+    let map = read_map(text);
+    for package in workspace.packages.iter().filter(|it| it.directory.starts_with("crates/")) {
+        let directory = package.directory.as_str();
+        let modules = workspace.product_modules(directory).filter(|it| !it.path.is_empty());
+        let there: BTreeSet<String> = modules.map(|module| module.path.join("::")).collect();
+        let empty = BTreeMap::new();
+        let named = map.get(directory).unwrap_or(&empty);
+        for module in there.iter().filter(|module| !named.contains_key(*module)) {
+            let message = format!("the part on `{directory}` does not name `{module}`");
+            findings.push(Finding::in_file(PAGE, "map", message));
+        }
+        for (module, line) in named.iter().filter(|(module, _)| !there.contains(*module)) {
+            let message = format!("`{directory}` has no module `{module}`");
+            findings.push(Finding::at(PAGE, *line, "map", message));
+        }
+    }
+    for directory in map.keys().filter(|it| !workspace.packages.iter().any(|p| p.directory == **it))
+    {
+        findings.push(Finding::in_file(PAGE, "map", format!("there is no `{directory}`")));
+    }
+}
+
+/// The modules the tables name, by crate, with the line of each.
+fn read_map(text: &str) -> BTreeMap<String, BTreeMap<String, usize>> {
+    let mut map: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut part: Option<String> = None;
+    for (index, line) in text.lines().enumerate() {
+        if line.starts_with('#') {
+            part = quoted(line).find(|name| name.starts_with("crates/")).map(str::to_owned);
+            map.extend(part.clone().map(|part| (part, BTreeMap::new())));
+        } else if let Some(modules) = part.as_ref().and_then(|part| map.get_mut(part)) {
+            let cell = line.strip_prefix('|').and_then(|row| row.split('|').next());
+            let mut first = "";
+            for name in cell.into_iter().flat_map(quoted) {
+                let full = if name.starts_with("::") {
+                    format!("{first}{name}")
+                } else {
+                    first = name;
+                    name.to_owned()
+                };
+                modules.insert(full, index + 1);
+            }
+        }
+    }
+    map
+}
+
+/// The texts between backticks.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+const PAGE: &str = "ARCHITECTURE.md";
+const LINES_MAX: usize = 250;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! A map that leaves out, invents or runs on is caught.
+
+use super::*;
+
+const TRUE_MAP: &str = "# Map\n\n## `crates/a`: something\n\n| module | answers |\n|---|---|\n\
+    | `one` | a question, see `nothing` |\n| `two` `::deep` | another |\n";
+
+fn messages(page: &str) -> Vec<String> {
+    let tree = Tree::of(&[
+        ("crates/a/Cargo.toml", "[package]\nname = \"a\""),
+        ("crates/a/src/lib.rs", "mod one; mod two; #[cfg(test)] mod tests;"),
+        ("crates/a/src/one.rs", ""),
+        ("crates/a/src/two.rs", "mod deep;"),
+        ("crates/a/src/two/deep.rs", ""),
+        ("crates/a/src/tests.rs", ""),
+        (PAGE, page),
+    ]);
+    let (workspace, mut findings) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut findings);
+    findings.into_iter().map(|finding| finding.message).collect()
+}
+
+#[test]
+fn a_true_map_passes() {
+    assert_eq!(messages(TRUE_MAP), [""; 0]);
+}
+
+#[test]
+fn a_module_left_out_is_caught() {
+    let page = TRUE_MAP.replace(" `::deep`", "");
+    assert_eq!(messages(&page), ["the part on `crates/a` does not name `two::deep`"]);
+}
+
+#[test]
+fn a_module_that_is_gone_is_caught() {
+    let page = format!("{TRUE_MAP}| `three` | gone |\n");
+    assert_eq!(messages(&page), ["`crates/a` has no module `three`"]);
+}
+
+#[test]
+fn a_crate_that_is_gone_is_caught() {
+    let page = format!("{TRUE_MAP}## `crates/b`\n");
+    assert_eq!(messages(&page), ["there is no `crates/b`"]);
+}
+
+#[test]
+fn a_map_of_more_than_250_lines_is_caught() {
+    let page = format!("{TRUE_MAP}{}", "\n".repeat(243));
+    assert_eq!(messages(&page).len(), 1);
+}
+
+#[test]
+fn a_missing_map_is_caught() {
+    let (workspace, mut findings) = Workspace::scan(&Tree::default());
+    check(&Tree::default(), &workspace, &mut findings);
+    assert_eq!(findings[0].rule, "map");
+}

@@ -1,0 +1,103 @@
+//! Every dependency has a reason in `docs/dependencies.md`, and someone who uses it.
+
+use std::collections::BTreeSet;
+
+use super::finding::Finding;
+use super::packages::{Package, workspace_dependencies};
+use super::scan::Workspace;
+use super::tree::Tree;
+
+/// Compares the workspace's table, the reasons and the uses.
+pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+    let reasons = reasons(tree.text(PAGE).unwrap_or_default());
+    let own: BTreeSet<&str> = workspace.packages.iter().map(|it| it.name.as_str()).collect();
+    let declared = workspace_dependencies(tree);
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    for (name, line) in declared.iter().filter(|(name, _)| !own.contains(name.as_str())) {
+        known.insert(name);
+        if !workspace.packages.iter().any(|package| uses(package, name)) {
+            let message = format!("no crate depends on {name}; remove it");
+            findings.push(Finding::at("Cargo.toml", *line, "unused_dependency", message));
+        }
+        require_reason(name, &reasons, "Cargo.toml", *line, findings);
+    }
+    for package in &workspace.packages {
+        let foreign = |name: &str| !own.contains(name) && !known.contains(name);
+        for dependency in package.dependencies.iter().filter(|it| !it.is_inherited) {
+            let (path, line) = (package.manifest(), dependency.line);
+            if MEMBER_FOLDERS.iter().any(|folder| package.directory.starts_with(folder)) {
+                let message = "take version and features from the workspace's table";
+                findings.push(Finding::at(&path, line, "own_version", message));
+            } else if foreign(&dependency.name) {
+                require_reason(&dependency.name, &reasons, &path, line, findings);
+            }
+        }
+    }
+    let used = |name: &str| {
+        known.contains(name) || workspace.packages.iter().any(|package| uses(package, name))
+    };
+    for (name, line) in reasons.iter().filter(|(name, _)| !used(name)) {
+        let message = format!("{name} is no dependency any more; remove its line");
+        findings.push(Finding::at(PAGE, *line, "stale_reason", message));
+    }
+    check_sources(tree, workspace, findings);
+}
+
+fn uses(package: &Package, name: &str) -> bool {
+    package.dependencies.iter().any(|dependency| dependency.name == name)
+}
+
+fn require_reason(
+    name: &str,
+    reasons: &[(&str, usize)],
+    path: &str,
+    line: usize,
+    findings: &mut Vec<Finding>,
+) {
+    if !reasons.iter().any(|(known, _)| *known == name) {
+        let message = format!("{name} has no line in {PAGE}");
+        findings.push(Finding::at(path, line, "no_reason", message));
+    }
+}
+
+/// A package whose sources never say a dependency's name does not need it.
+fn check_sources(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+    for package in &workspace.packages {
+        let folder = format!("{}/", package.directory);
+        let sources = || tree.with_extension("rs").filter(|(path, _)| path.starts_with(&folder));
+        for dependency in &package.dependencies {
+            let word = dependency.name.replace('-', "_");
+            if !sources().any(|(_, text)| has_word(text, &word)) {
+                let message = format!("no source file here uses {word}; remove it");
+                let path = package.manifest();
+                findings.push(Finding::at(&path, dependency.line, "unused_dependency", message));
+            }
+        }
+    }
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+/// The names in the first column of the page's tables, with their lines.
+fn reasons(page: &str) -> Vec<(&str, usize)> {
+    let rows = page.lines().enumerate().filter_map(|(index, line)| {
+        let (name, _) = line.strip_prefix("| `")?.split_once('`')?;
+        Some((name, index + 1))
+    });
+    rows.collect()
+}
+
+const PAGE: &str = "docs/dependencies.md";
+
+/// Where the workspace's members are; `fuzz` is a workspace of its own.
+const MEMBER_FOLDERS: &[&str] = &["crates/", "tests", "xtask"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! One violation of one rule: where, and what to do about it.
+
+use std::fmt;
+
+/// A place in the tree that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// The file, relative to the repository.
+    pub path: String,
+    /// The line, counted from 1; 1 where the whole file is meant.
+    pub line: usize,
+    /// The rule's name, as exceptions use it.
+    pub rule: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding at one line of a file.
+    pub fn at(path: &str, line: usize, rule: &'static str, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, rule, message: message.into() }
+    }
+
+    /// A finding about a file as a whole.
+    pub fn in_file(path: &str, rule: &'static str, message: impl Into<String>) -> Self {
+        Self::at(path, 1, rule, message)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, rule, message } = self;
+        write!(f, "{path}:{line}: {rule}: {message}")
+    }
+}

@@ -1,0 +1,74 @@
+//! Documents: every page is linked from somewhere, and every relative link leads to something.
+
+use std::collections::BTreeSet;
+
+use super::finding::Finding;
+use super::scan::Workspace;
+use super::tree::Tree;
+
+/// Finds pages nobody links to and links to nothing.
+pub fn check(tree: &Tree, _: &Workspace, findings: &mut Vec<Finding>) {
+    let mut linked = BTreeSet::new();
+    for (page, text) in tree.with_extension("md") {
+        for (line, link) in links(text) {
+            let Some(target) = resolve(page, link) else { continue };
+            if !exists(tree, &target) {
+                let message = format!("nothing is at `{link}`");
+                findings.push(Finding::at(page, line, "broken_link", message));
+            }
+            if target != page {
+                linked.insert(target);
+            }
+        }
+    }
+    for (page, _) in tree.with_extension("md").filter(|(page, _)| page.starts_with("docs/")) {
+        if !linked.contains(page) {
+            let message = "no page links here; add the link where a reader would look";
+            findings.push(Finding::in_file(page, "orphan_page", message));
+        }
+    }
+}
+
+/// The targets of `[text](target)` outside code, with their lines.
+fn links(text: &str) -> Vec<(usize, &str)> {
+    let mut links = Vec::new();
+    let mut is_code = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        if !is_code {
+            let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+            links.extend(targets.map(|(target, _)| (index + 1, target)));
+        }
+    }
+    links
+}
+
+/// The path in the repository a link means; none for other sites and places in the same page.
+fn resolve(page: &str, link: &str) -> Option<String> {
+    let path = link.split(['#', ' ']).next().unwrap_or_default();
+    if path.is_empty() || path.contains(':') {
+        return None;
+    }
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn exists(tree: &Tree, target: &str) -> bool {
+    let folder = format!("{target}/");
+    tree.files.contains_key(target) || tree.files.keys().any(|path| path.starts_with(&folder))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Orphans and broken links are caught.
+
+use super::*;
+
+fn rules(tree: &[(&str, &str)]) -> Vec<(String, &'static str)> {
+    let tree = Tree::of(tree);
+    let (workspace, mut findings) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut findings);
+    findings.into_iter().map(|finding| (finding.path, finding.rule)).collect()
+}
+
+#[test]
+fn a_page_nobody_links_to_is_caught() {
+    let tree = [("README.md", "see docs/ktls.md"), ("docs/ktls.md", "[me](ktls.md)")];
+    assert_eq!(rules(&tree), [("docs/ktls.md".to_owned(), "orphan_page")]);
+}
+
+#[test]
+fn a_page_linked_from_another_page_passes() {
+    let tree = [
+        ("README.md", "see [kernel TLS](docs/ktls.md#homes)"),
+        ("docs/ktls.md", "chosen in [0001](decisions/0001.md)"),
+        ("docs/decisions/0001.md", "back to [the page](../ktls.md), [top](#top)"),
+    ];
+    assert_eq!(rules(&tree), []);
+}
+
+#[test]
+fn a_link_to_nothing_is_caught() {
+    let tree = [("README.md", "[gone](docs/gone.md)")];
+    assert_eq!(rules(&tree), [("README.md".to_owned(), "broken_link")]);
+}
+
+#[test]
+fn links_in_code_and_to_other_sites_are_left_alone() {
+    let text = "[site](https://example.org/x)\n```\n[code](nowhere.md)\n```\n";
+    assert_eq!(rules(&[("README.md", text)]), []);
+}

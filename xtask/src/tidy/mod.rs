@@ -1,0 +1,74 @@
+//! The rules of STYLE.md that a compiler or clippy does not hold, as code.
+//!
+//! `cargo xtask tidy` runs them, and so does `cargo test -p xtask`. Each rule is a function from
+//! the text of the tree to findings, so that its tests can show it a bad snippet.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use self::finding::Finding;
+use self::scan::Workspace;
+use self::tree::Tree;
+
+mod architecture;
+mod arrows;
+mod dependencies;
+mod exceptions;
+mod finding;
+mod links;
+mod modules;
+mod order;
+mod packages;
+mod scan;
+mod text;
+mod tokens;
+mod tree;
+mod unsafety;
+
+/// Checks the repository at `root`, prints what is wrong, and says whether all is well.
+pub fn run(root: &Path) -> ExitCode {
+    let tree = match Tree::read(root) {
+        Ok(tree) => tree,
+        Err(error) => {
+            eprintln!("tidy: cannot read {}: {error}", root.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    let findings = check(&tree);
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files, no findings", tree.files.len());
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("tidy: {} findings; the rules are in STYLE.md", findings.len());
+        ExitCode::FAILURE
+    }
+}
+
+/// Every finding in the tree that no exception covers, and every exception that covers nothing.
+fn check(tree: &Tree) -> Vec<Finding> {
+    let (workspace, mut findings) = Workspace::scan(tree);
+    for rule in RULES {
+        rule(tree, &workspace, &mut findings);
+    }
+    exceptions::apply(exceptions::LIST, findings)
+}
+
+/// A rule reads the tree and adds what it finds.
+type Rule = fn(&Tree, &Workspace, &mut Vec<Finding>);
+
+const RULES: &[Rule] = &[
+    architecture::check,
+    arrows::check,
+    dependencies::check,
+    links::check,
+    modules::check,
+    order::check,
+    text::check,
+    unsafety::check,
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! The order of modules inside a crate: imports go one way.
+//!
+//! A crate wall keeps crates apart; inside a crate only this rule does. No crate may have a cycle
+//! between its top-level modules, and `server` follows the list below.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::finding::Finding;
+use super::scan::{Module, Workspace};
+use super::tree::Tree;
+
+/// Checks `server` against its list and every crate for cycles.
+pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+    check_order(workspace, SERVER, SERVER_ORDER, findings);
+    for package in &workspace.packages {
+        check_cycles(workspace, &package.directory, findings);
+    }
+}
+
+fn check_order(
+    workspace: &Workspace,
+    package: &str,
+    order: &[&[&str]],
+    findings: &mut Vec<Finding>,
+) {
+    let layer = |name: &str| order.iter().position(|layer| layer.contains(&name));
+    let tops = workspace.top_modules(package);
+    for edge in edges(workspace, package, &tops) {
+        let (Some(from), Some(to)) = (layer(edge.from), layer(edge.to)) else { continue };
+        if from >= to {
+            let Edge { from, to, .. } = edge;
+            let message =
+                format!("`{from}` may not know `{to}`; see SERVER_ORDER in tidy/order.rs");
+            findings.push(Finding::at(edge.file, edge.line, "module_order", message));
+        }
+    }
+    let root = format!("{package}/src/lib.rs");
+    for name in tops.iter().filter(|name| layer(name).is_none()) {
+        let message = format!("`{name}` has no place in SERVER_ORDER in tidy/order.rs");
+        findings.push(Finding::in_file(&root, "module_order", message));
+    }
+    for name in order.iter().copied().flatten().filter(|name| !tops.contains(**name)) {
+        let message = format!("SERVER_ORDER in tidy/order.rs names `{name}`, which is gone");
+        findings.push(Finding::in_file(&root, "module_order", message));
+    }
+}
+
+/// Finds the imports between modules from which a chain of imports leads back to themselves.
+fn check_cycles(workspace: &Workspace, package: &str, findings: &mut Vec<Finding>) {
+    let tops = workspace.top_modules(package);
+    let mut imports: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let all = edges(workspace, package, &tops);
+    for edge in &all {
+        imports.entry(edge.from).or_default().insert(edge.to);
+    }
+    let reaches_itself = |start: &str| {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![start];
+        while let Some(name) = open.pop() {
+            for &next in imports.get(name).into_iter().flatten() {
+                if next == start {
+                    return true;
+                }
+                if seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        false
+    };
+    let cyclic: BTreeSet<&str> = tops.iter().copied().filter(|name| reaches_itself(name)).collect();
+    for edge in all.iter().filter(|edge| cyclic.contains(edge.from) && cyclic.contains(edge.to)) {
+        let message = format!("`{}` and `{}` are in a cycle of imports", edge.from, edge.to);
+        findings.push(Finding::at(edge.file, edge.line, "module_cycle", message));
+    }
+}
+
+/// One module of a crate mentions another.
+struct Edge<'w> {
+    from: &'w str,
+    to: &'w str,
+    file: &'w str,
+    line: usize,
+}
+
+fn edges<'w>(workspace: &'w Workspace, package: &str, tops: &BTreeSet<&'w str>) -> Vec<Edge<'w>> {
+    let package = package.to_owned();
+    let modules = workspace.modules.iter().filter(|it| it.package == package && !it.is_test());
+    modules.flat_map(|module| edges_of(module, tops)).collect()
+}
+
+fn edges_of<'w>(module: &'w Module, tops: &BTreeSet<&'w str>) -> Vec<Edge<'w>> {
+    let Some(from) = module.top() else { return Vec::new() };
+    let product = |inside: &[String]| !inside.iter().any(|name| name == "tests");
+    let references = module.facts.references.iter().filter(|it| product(&it.inside));
+    references
+        .filter_map(|reference| {
+            let to = tops.get(reference.path.first()?.as_str()).copied()?;
+            (to != from).then_some(Edge { from, to, file: &module.file, line: reference.line })
+        })
+        .collect()
+}
+
+const SERVER: &str = "crates/server";
+
+/// The modules of `server`, highest first. A module may import from lower layers only; modules of
+/// one layer do not know each other.
+const SERVER_ORDER: &[&[&str]] = &[
+    &["supervisor"],
+    &["admin"],
+    &["worker"],
+    &["connection"],
+    &["exchange"],
+    &["deliver"],
+    &["route"],
+    &["files"],
+    &["error_page"],
+    &["answer"],
+    &["access_log", "metrics"],
+    &["limits"],
+    &["path"],
+];
+
+#[cfg(test)]
+mod tests;

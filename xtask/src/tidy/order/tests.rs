@@ -1,0 +1,88 @@
+//! Imports against the order and cycles are caught.
+
+use super::*;
+
+const MANIFEST: (&str, &str) = ("crates/server/Cargo.toml", "[package]\nname = \"kettle-server\"");
+const ORDER: &[&[&str]] = &[&["connection"], &["exchange", "route"], &["files"]];
+
+fn scan(tree: &[(&str, &str)]) -> Workspace {
+    Workspace::scan(&Tree::of(tree)).0
+}
+
+fn ordered(connection: &str, exchange: &str, files: &str) -> Vec<(String, &'static str)> {
+    let workspace = scan(&[
+        MANIFEST,
+        ("crates/server/src/lib.rs", "mod connection; mod exchange; mod files; mod route;"),
+        ("crates/server/src/connection.rs", connection),
+        ("crates/server/src/exchange.rs", exchange),
+        ("crates/server/src/files.rs", files),
+        ("crates/server/src/route.rs", ""),
+    ]);
+    let mut findings = Vec::new();
+    check_order(&workspace, "crates/server", ORDER, &mut findings);
+    findings.into_iter().map(|finding| (finding.path, finding.rule)).collect()
+}
+
+#[test]
+fn imports_downwards_pass() {
+    let seen = ordered("use crate::{exchange::X, files};", "use crate::files::F;", "");
+    assert_eq!(seen, []);
+}
+
+#[test]
+fn an_import_upwards_is_caught() {
+    let seen = ordered("", "", "fn f() { super::connection::run() }");
+    assert_eq!(seen, [("crates/server/src/files.rs".to_owned(), "module_order")]);
+}
+
+#[test]
+fn an_import_within_a_layer_is_caught() {
+    let seen = ordered("", "use crate::route::Route;", "");
+    assert_eq!(seen, [("crates/server/src/exchange.rs".to_owned(), "module_order")]);
+}
+
+#[test]
+fn tests_may_import_upwards() {
+    assert_eq!(ordered("", "", "mod tests { use crate::connection::run; }"), []);
+}
+
+#[test]
+fn a_module_without_a_place_and_a_place_without_a_module_are_caught() {
+    let workspace = scan(&[
+        MANIFEST,
+        ("crates/server/src/lib.rs", "mod connection; mod exchange; mod files; mod new;"),
+        ("crates/server/src/connection.rs", ""),
+        ("crates/server/src/exchange.rs", ""),
+        ("crates/server/src/files.rs", ""),
+        ("crates/server/src/new.rs", ""),
+    ]);
+    let mut findings = Vec::new();
+    check_order(&workspace, "crates/server", ORDER, &mut findings);
+    let text: String = findings.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(findings.len(), 2);
+    assert!(text.contains("`new` has no place") && text.contains("names `route`"));
+}
+
+fn cycles(one: &str, two: &str, three: &str) -> Vec<String> {
+    let workspace = scan(&[
+        ("crates/a/Cargo.toml", "[package]\nname = \"a\""),
+        ("crates/a/src/lib.rs", "mod one; mod two; mod three;"),
+        ("crates/a/src/one.rs", one),
+        ("crates/a/src/two.rs", two),
+        ("crates/a/src/three.rs", three),
+    ]);
+    let mut findings = Vec::new();
+    check_cycles(&workspace, "crates/a", &mut findings);
+    findings.into_iter().map(|finding| finding.path).collect()
+}
+
+#[test]
+fn a_cycle_is_caught_in_every_file_that_is_part_of_it() {
+    let seen = cycles("use crate::two::X;", "use crate::one::Y;", "use crate::one::Y;");
+    assert_eq!(seen, ["crates/a/src/two.rs", "crates/a/src/one.rs"]);
+}
+
+#[test]
+fn imports_one_way_are_no_cycle() {
+    assert!(cycles("use crate::{two::X, three::Z};", "use crate::three::Z;", "").is_empty());
+}

@@ -1,0 +1,232 @@
+//! What `tidy` wants to know about one Rust file, read from its tokens.
+//!
+//! Tokens rather than a syntax tree: comments and strings are out of the way, and the insides of
+//! macros are seen like everything else.
+
+use std::str::FromStr;
+
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+
+/// The facts about one file.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// The files it declares with `mod name;`.
+    pub declarations: Vec<Declaration>,
+    /// The paths into its own crate it mentions, resolved to the crate's root.
+    pub references: Vec<Reference>,
+    /// The paths beginning with a name, as `std::fs` or `sibling::Item`.
+    pub names: Vec<Reference>,
+    /// The lines where `unsafe` stands.
+    pub unsafe_lines: Vec<usize>,
+    /// Whether it says `#![forbid(unsafe_code)]`.
+    pub forbids_unsafe: bool,
+}
+
+/// A `mod name;`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// The module's path from the crate's root, its own name last.
+    pub path: Vec<String>,
+    /// The inline modules of this file it stands in, outermost first.
+    pub inside: Vec<String>,
+    /// Whether a `#[path]` attribute stands before it.
+    pub has_path_attribute: bool,
+    /// The line.
+    pub line: usize,
+}
+
+/// A path into a crate.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Its segments from the crate's root.
+    pub path: Vec<String>,
+    /// The inline modules of this file it stands in, outermost first.
+    pub inside: Vec<String>,
+    /// The line.
+    pub line: usize,
+}
+
+impl Facts {
+    /// Reads a file that is the module `module`, counted from the crate's root.
+    pub fn read(text: &str, module: &[String]) -> Result<Self, String> {
+        let stream = TokenStream::from_str(text)
+            .map_err(|error| format!("line {}: {error}", error.span().start().line))?;
+        let mut reader = Reader { module, inside: Vec::new(), facts: Self::default() };
+        reader.stream(stream);
+        Ok(reader.facts)
+    }
+}
+
+struct Reader<'m> {
+    module: &'m [String],
+    inside: Vec<String>,
+    facts: Facts,
+}
+
+impl Reader<'_> {
+    fn stream(&mut self, stream: TokenStream) {
+        let tokens: Vec<TokenTree> = stream.into_iter().collect();
+        let mut index = 0;
+        while let Some(token) = tokens.get(index) {
+            index += match token {
+                TokenTree::Ident(word) => {
+                    let line = word.span().start().line;
+                    self.word(&word.to_string(), line, &tokens, index)
+                }
+                TokenTree::Group(group) => {
+                    self.group(group, is_inner_attribute(&tokens, index));
+                    1
+                }
+                TokenTree::Punct(_) | TokenTree::Literal(_) => 1,
+            };
+        }
+    }
+
+    /// Reads from the word at `index`; returns how many tokens it took.
+    fn word(&mut self, word: &str, line: usize, tokens: &[TokenTree], index: usize) -> usize {
+        match word {
+            "unsafe" => {
+                self.facts.unsafe_lines.push(line);
+                1
+            }
+            "mod" => self.module_word(line, tokens, index),
+            _ if is_separator(tokens, index + 1) && !is_after_separator(tokens, index) => {
+                let here: Vec<_> = self.module.iter().chain(&self.inside).cloned().collect();
+                let (base, is_own) = match word {
+                    "crate" => (Vec::new(), true),
+                    "self" => (here, true),
+                    "super" => (parent(here), true),
+                    name => (vec![name.to_owned()], false),
+                };
+                self.path(base, is_own, line, tokens, index + 3)
+                    .map_or(1, |end| end.saturating_sub(index))
+            }
+            _ => 1,
+        }
+    }
+
+    fn module_word(&mut self, line: usize, tokens: &[TokenTree], index: usize) -> usize {
+        let Some(TokenTree::Ident(name)) = tokens.get(index + 1) else { return 1 };
+        let name = name.to_string();
+        match tokens.get(index + 2) {
+            Some(TokenTree::Punct(end)) if end.as_char() == ';' => {
+                let path = self.module.iter().chain(&self.inside).cloned().chain([name]).collect();
+                let inside = self.inside.clone();
+                let has_path_attribute = has_path_attribute(tokens, index);
+                let declaration = Declaration { path, inside, has_path_attribute, line };
+                self.facts.declarations.push(declaration);
+                3
+            }
+            Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
+                self.inside.push(name);
+                self.stream(body.stream());
+                self.inside.pop();
+                3
+            }
+            _ => 1,
+        }
+    }
+
+    fn group(&mut self, group: &Group, is_inner_attribute: bool) {
+        if is_inner_attribute {
+            let text: String = group.stream().to_string().split_whitespace().collect();
+            self.facts.forbids_unsafe |= text == "forbid(unsafe_code)";
+        }
+        self.stream(group.stream());
+    }
+
+    /// Follows a path whose next segment is at `index`, and records where it ends; returns the
+    /// index after it.
+    fn path(
+        &mut self,
+        mut base: Vec<String>,
+        is_own: bool,
+        line: usize,
+        tokens: &[TokenTree],
+        mut index: usize,
+    ) -> Option<usize> {
+        loop {
+            match tokens.get(index)? {
+                TokenTree::Ident(segment) => {
+                    match segment.to_string().as_str() {
+                        "super" => base = parent(base),
+                        "self" => {}
+                        segment => base.push(segment.to_owned()),
+                    }
+                    index += 1;
+                    if !is_separator(tokens, index) {
+                        break;
+                    }
+                    index += 2;
+                }
+                TokenTree::Group(branches) if branches.delimiter() == Delimiter::Brace => {
+                    self.branches(&base, is_own, branches);
+                    return Some(index + 1);
+                }
+                // A glob, or the `<` of a turbofish, which the caller reads on from.
+                TokenTree::Punct(_) | TokenTree::Group(_) | TokenTree::Literal(_) => break,
+            }
+        }
+        let reference = Reference { path: base, inside: self.inside.clone(), line };
+        let kind = if is_own { &mut self.facts.references } else { &mut self.facts.names };
+        kind.push(reference);
+        Some(index)
+    }
+
+    fn branches(&mut self, base: &[String], is_own: bool, branches: &Group) {
+        let tokens: Vec<TokenTree> = branches.stream().into_iter().collect();
+        let is_comma =
+            |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ',');
+        for branch in tokens.split(is_comma) {
+            if let Some(first) = branch.first() {
+                let line = first.span().start().line;
+                self.path(base.to_vec(), is_own, line, branch, 0);
+            }
+        }
+    }
+}
+
+fn parent(mut path: Vec<String>) -> Vec<String> {
+    path.pop();
+    path
+}
+
+/// Whether `::` stands at `index`.
+fn is_separator(tokens: &[TokenTree], index: usize) -> bool {
+    let is_colon = |offset: usize| matches!(tokens.get(index + offset), Some(TokenTree::Punct(mark)) if mark.as_char() == ':');
+    let is_joint = matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.spacing() == Spacing::Joint);
+    is_joint && is_colon(0) && is_colon(1)
+}
+
+fn is_after_separator(tokens: &[TokenTree], index: usize) -> bool {
+    index >= 2 && is_separator(tokens, index - 2)
+}
+
+/// Whether the group at `index` is the `[…]` of a `#![…]`.
+fn is_inner_attribute(tokens: &[TokenTree], index: usize) -> bool {
+    let mark = |back: usize, wanted: char| {
+        let token = index.checked_sub(back).and_then(|at| tokens.get(at));
+        matches!(token, Some(TokenTree::Punct(mark)) if mark.as_char() == wanted)
+    };
+    mark(1, '!') && mark(2, '#')
+}
+
+/// Whether one of the attributes before `mod` at `index` is `#[path = …]`.
+fn has_path_attribute(tokens: &[TokenTree], index: usize) -> bool {
+    let before = tokens.get(..index).unwrap_or_default();
+    let since = before.iter().rposition(|token| {
+        matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';')
+            || matches!(token, TokenTree::Group(body) if body.delimiter() == Delimiter::Brace)
+    });
+    let attributes = before.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
+    attributes.iter().any(|token| match token {
+        TokenTree::Group(body) if body.delimiter() == Delimiter::Bracket => {
+            let first = body.stream().into_iter().next();
+            matches!(first, Some(TokenTree::Ident(word)) if word == "path")
+        }
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests;
