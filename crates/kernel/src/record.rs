@@ -42,7 +42,9 @@ pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(u8, usize)>
     if message.msg_flags & libc::MSG_CTRUNC != 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "truncated control message"));
     }
-    let announced = message.msg_controllen as usize >= CONTROL_BYTES
+    #[allow(clippy::unnecessary_cast, reason = "the field has 32 bits in musl")]
+    let control_bytes = message.msg_controllen as usize;
+    let announced = control_bytes >= CONTROL_BYTES
         && control.level == libc::SOL_TLS
         && control.kind == libc::TLS_GET_RECORD_TYPE;
     match (announced, bytes) {

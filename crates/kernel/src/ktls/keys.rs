@@ -31,8 +31,8 @@ impl Version {
 
     fn code(self) -> u16 {
         match self {
-            Version::Tls12 => libc::TLS_1_2_VERSION as u16,
-            Version::Tls13 => libc::TLS_1_3_VERSION as u16,
+            Version::Tls12 => libc::TLS_1_2_VERSION,
+            Version::Tls13 => libc::TLS_1_3_VERSION,
         }
     }
 }
