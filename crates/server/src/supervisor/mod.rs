@@ -1,0 +1,74 @@
+//! Starts, reloads and stops the server: what runs once a process, while the workers serve.
+//!
+//! `prepare` turns a configuration into a snapshot or findings, `bind` opens listeners, `workers`
+//! runs the threads, `reload` commits a new configuration. Only this code has privileges.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use kettle_config::Config;
+use kettle_kernel::probe::Capabilities;
+use kettle_tls::handshake::Acceptor;
+use tokio::sync::watch;
+
+use crate::access_log::WorkerLog;
+use crate::kill_switch::KillSwitch;
+use crate::metrics::WorkerMetrics;
+use crate::route::Router;
+
+/// Everything a worker needs, handed over once when its thread starts.
+#[derive(Debug)]
+pub struct WorkerSetup {
+    /// Which worker this is, from 0.
+    pub index: usize,
+    /// The CPU to stay on.
+    pub cpu: Option<usize>,
+    /// The configuration in force and this worker's listeners; changes at a reload.
+    pub snapshot: watch::Receiver<Arc<Snapshot>>,
+    /// What this worker counts in.
+    pub metrics: Arc<WorkerMetrics>,
+    /// Where this worker's responses are logged.
+    pub log: WorkerLog,
+    /// Changes once, when the server stops.
+    pub shutdown: watch::Receiver<Shutdown>,
+    /// Where connections may move their sending side.
+    pub kill_switch: Arc<KillSwitch>,
+    /// What this kernel carries.
+    pub capabilities: Arc<Capabilities>,
+}
+
+/// One configuration in force. A connection keeps the one it started with, or takes the current
+/// one with each request: both are consistent in themselves.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// The settings.
+    pub config: Arc<Config>,
+    /// Which files answer.
+    pub router: Arc<Router>,
+    /// Certificates and TLS settings.
+    pub tls: Acceptor,
+    /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
+    /// that is missing is to be emptied of connections waiting in it and dropped.
+    pub listeners: Vec<Listening>,
+}
+
+/// A worker's own socket on an address it shares with the other workers.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    /// The non-blocking listening socket.
+    pub socket: Arc<std::net::TcpListener>,
+    /// Its settings: an index into `config.listeners` of the same snapshot.
+    pub index: usize,
+}
+
+/// Whether the server is to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Serve.
+    Running,
+    /// Accept nothing more, finish the requests in flight, be gone by the deadline.
+    Draining {
+        /// When what is still in flight is cut off.
+        deadline: Instant,
+    },
+}
