@@ -1,7 +1,7 @@
 //! A real probe on loopback of what this kernel carries: each version, cipher and direction, rekeying, and sendfile and
 //! splice on top. It runs once at start-up and in `kettle doctor`; it sends about a hundred kilobytes.
 
-mod loopback;
+pub(crate) mod loopback;
 mod suite;
 #[cfg(test)]
 mod tests;

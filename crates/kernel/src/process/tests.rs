@@ -1,1 +1,100 @@
-//! Unit tests.
+//! Signals, clocks and privileges; what changes the whole process happens in a child.
+
+use std::process::Command;
+use std::thread;
+
+use super::*;
+
+#[test]
+fn a_thread_with_blocked_signals_blocks_all_that_can_be_blocked() {
+    let status = thread::spawn(|| {
+        block_signals().unwrap();
+        std::fs::read_to_string("/proc/thread-self/status").unwrap()
+    })
+    .join()
+    .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    let blocked = u64::from_str_radix(line.trim(), 16).unwrap();
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGUSR1] {
+        assert!(blocked & (1 << (signal - 1)) != 0, "signal {signal}");
+    }
+}
+
+#[test]
+fn processor_time_grows_with_work() {
+    let (thread_before, process_before) = (thread_cpu_time(), process_cpu_time());
+    let mut sum = 0_u64;
+    while thread_cpu_time() < thread_before + Duration::from_millis(2) {
+        sum = std::hint::black_box(sum.wrapping_add(1));
+    }
+    assert!(process_cpu_time() >= process_before + Duration::from_millis(2));
+}
+
+#[test]
+fn a_thread_can_be_kept_on_each_processor_it_may_use() {
+    thread::spawn(|| {
+        let allowed = cpus_allowed();
+        assert!(!allowed.is_empty());
+        for cpu in allowed {
+            pin_to_cpu(cpu).unwrap();
+            assert_eq!(cpus_allowed(), [cpu]);
+        }
+        assert!(pin_to_cpu(usize::MAX).is_err());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn the_open_files_limit_is_raised_to_the_maximum() {
+    let raised = raise_open_files_limit().unwrap();
+    assert_eq!(open_files_limit().current.unwrap_or(u64::MAX), raised);
+}
+
+#[test]
+fn names_are_not_empty() {
+    assert!(!hostname().is_empty());
+    assert!(kernel_release().contains('.'));
+}
+
+#[test]
+fn an_unknown_user_or_group_is_named() {
+    let user = drop_privileges("no-such-user-here", None, &[]).unwrap_err();
+    assert!(matches!(&user, PrivilegeError::UnknownUser(name) if name == "no-such-user-here"));
+    let group = drop_privileges("nobody", Some("no-such-group-here"), &[]).unwrap_err();
+    assert!(matches!(&group, PrivilegeError::UnknownGroup(name) if name == "no-such-group-here"));
+    let with_nul = drop_privileges("nul\0inside", None, &[]).unwrap_err();
+    assert!(matches!(with_nul, PrivilegeError::UnknownUser(_)));
+}
+
+#[test]
+fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
+    const IN_CHILD: &str = "KETTLE_TEST_DROPS_PRIVILEGES";
+    if std::env::var_os(IN_CHILD).is_some() {
+        let (go, wait) = std::sync::mpsc::channel();
+        let other = thread::spawn(move || {
+            wait.recv().unwrap();
+            std::fs::read_to_string("/proc/thread-self/status").unwrap()
+        });
+        drop_privileges("nobody", None, &[]).unwrap();
+        go.send(()).unwrap();
+        let status = other.join().unwrap();
+        let ids = |name| {
+            let line = status.lines().find_map(|line: &str| line.strip_prefix(name)).unwrap();
+            line.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert!(ids("Uid:").iter().all(|id| id != "0"), "{status}");
+        assert!(ids("Gid:").iter().all(|id| id != "0"), "{status}");
+        assert_eq!(ids("Groups:").len(), 1, "{status}");
+        assert!(!is_root());
+    } else if is_root() {
+        let name = "process::tests::dropped_privileges_reach_every_thread_and_do_not_come_back";
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(IN_CHILD, "1")
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success() && output.contains("1 passed"), "{output}");
+    }
+}

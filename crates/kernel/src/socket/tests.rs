@@ -1,1 +1,73 @@
-//! Unit tests.
+//! Over loopback.
+
+use std::net::Ipv4Addr;
+
+use super::*;
+use crate::probe::loopback;
+use crate::transfer;
+
+fn listener() -> TcpListener {
+    listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap()
+}
+
+#[test]
+fn listeners_of_two_workers_share_one_port() {
+    let first = listener();
+    let second = listen(first.local_addr().unwrap(), 16).unwrap();
+    assert_eq!(first.local_addr().unwrap(), second.local_addr().unwrap());
+}
+
+#[test]
+fn an_accepted_connection_neither_blocks_nor_delays() {
+    let listener = listener();
+    let none = accept(listener.as_fd()).unwrap_err();
+    assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    loopback::wait_readable(listener.as_fd()).unwrap();
+    let (server, peer) = accept(listener.as_fd()).unwrap();
+    assert_eq!(peer, client.local_addr().unwrap());
+    assert!(server.nodelay().unwrap());
+    let flags = rustix::fs::fcntl_getfl(&server).unwrap();
+    assert!(flags.contains(rustix::fs::OFlags::NONBLOCK));
+}
+
+#[test]
+fn a_low_water_mark_below_one_record_is_raised_once() {
+    let (sender, _receiver) = loopback::pair().unwrap();
+    let low = 1000_u32.to_ne_bytes();
+    option::set(sender.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &low).unwrap();
+    assert!(raise_not_sent_low_water(sender.as_fd()).unwrap());
+    assert!(!raise_not_sent_low_water(sender.as_fd()).unwrap());
+    let now = option::get_int(sender.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).unwrap();
+    assert_eq!(now, NOT_SENT_LOW_WATER_BYTES_MIN as i32);
+}
+
+#[test]
+fn plain_tcp_is_not_multipath() {
+    let (sender, _receiver) = loopback::pair().unwrap();
+    assert!(!is_mptcp(sender.as_fd()));
+    // A kernel without Multipath TCP cannot make the socket this asks for.
+    if let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)) {
+        assert!(is_mptcp(socket.as_fd()));
+    }
+}
+
+#[test]
+fn unacknowledged_bytes_are_pending() {
+    let (sender, _receiver) = loopback::pair().unwrap();
+    assert_eq!(pending_output_bytes(sender.as_fd()).unwrap(), 0);
+    let block = vec![0; 1 << 20];
+    while transfer::send_one(sender.as_fd(), &block, false).is_ok() {}
+    assert!(pending_output_bytes(sender.as_fd()).unwrap() > 0);
+}
+
+#[test]
+fn after_shutdown_the_peer_sees_the_end_and_can_still_send() {
+    let (near, far) = loopback::pair().unwrap();
+    shutdown_write(near.as_fd()).unwrap();
+    loopback::wait_readable(far.as_fd()).unwrap();
+    assert_eq!(transfer::receive(far.as_fd(), &mut [0; 8]).unwrap(), 0);
+    transfer::send_one(far.as_fd(), b"late", false).unwrap();
+    loopback::wait_readable(near.as_fd()).unwrap();
+    assert_eq!(transfer::receive(near.as_fd(), &mut [0; 8]).unwrap(), 4);
+}
