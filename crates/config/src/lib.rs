@@ -1,2 +1,27 @@
-//! Placeholder module documentation.
+//! kettle's configuration: TOML text in, a valid [`Config`] or every mistake in it out.
+//!
+//! This crate opens no socket and parses no certificate; [`check_files`] looks at the file system
+//! and nothing else does. Values a later stage may still find wrong keep their place as
+//! [`Located`], and [`Config::finding`] turns that place into a [`Finding`].
 #![forbid(unsafe_code)]
+
+mod finding;
+mod glob;
+mod located;
+mod model;
+mod nearest;
+mod parse;
+mod read;
+mod setting;
+mod source;
+mod word;
+
+pub use finding::Finding;
+pub use located::{Located, Position};
+pub use model::{
+    Admin, CacheRule, Certificate, Coding, Config, Group, Hsts, Limits, Listener, ListenerKind,
+    Log, LogFormat, LogTarget, Metrics, PathChoice, Preference, Route, Server, Site, Suite,
+    Symlinks, Tls, TlsVersion,
+};
+pub use parse::parse;
+pub use word::UnknownWord;

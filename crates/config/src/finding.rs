@@ -1,0 +1,97 @@
+//! One mistake in the configuration, and how it is shown to the operator.
+//!
+//! The text is plain: no colours, so it reads the same in a terminal, a log and an editor.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::located::Position;
+
+/// Longer source lines are cut around the caret so that one finding stays readable.
+const SHOWN_LINE_CHARACTERS_MAX: usize = 120;
+/// How much of a cut line is shown before the caret.
+const SHOWN_BEFORE_CARET: usize = 40;
+
+/// One mistake: where it stands, the text that is wrong, why, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The configuration file.
+    pub path: PathBuf,
+    /// The line, counted from 1; 0 when the mistake belongs to no line.
+    pub line: usize,
+    /// The column in characters, counted from 1; 0 when the mistake belongs to no line.
+    pub column: usize,
+    /// The text that is wrong, as it stands in the file.
+    pub offending: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// What to write instead, where there is a good guess.
+    pub instead: Option<String>,
+    /// The whole line the offending text stands on, for display.
+    pub source_line: Option<String>,
+}
+
+impl Finding {
+    /// Where the mistake stands.
+    pub fn position(&self) -> Position {
+        Position { line: self.line, column: self.column }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(formatter, ":{}", self.position())?;
+        }
+        write!(formatter, ": {}", self.message)?;
+        if let Some(source) = &self.source_line {
+            write_source(formatter, self, source)?;
+        }
+        if let Some(instead) = &self.instead {
+            write!(formatter, "\nhelp: {instead}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Finding {}
+
+/// Writes the source line and under it the carets below the offending text.
+fn write_source(
+    formatter: &mut fmt::Formatter<'_>,
+    finding: &Finding,
+    source: &str,
+) -> fmt::Result {
+    let before = finding.column.saturating_sub(1);
+    let skipped = if source.chars().count() > SHOWN_LINE_CHARACTERS_MAX {
+        before.saturating_sub(SHOWN_BEFORE_CARET)
+    } else {
+        0
+    };
+    let shown: String = source.chars().skip(skipped).take(SHOWN_LINE_CHARACTERS_MAX).collect();
+    let shown = shown.trim_end();
+    let indent: String = shown
+        .chars()
+        .map(visible_space)
+        .chain(std::iter::repeat(' '))
+        .take(before - skipped)
+        .collect();
+    let first_line = finding.offending.lines().next().unwrap_or_default();
+    let room = shown.chars().count().saturating_sub(before - skipped);
+    let carets = first_line.chars().count().min(room).max(1);
+    let gutter = finding.line.to_string();
+    let shown: String = shown.chars().map(visible).collect();
+    write!(formatter, "\n {gutter} | {shown}")?;
+    write!(formatter, "\n {:width$} | {indent}{}", "", "^".repeat(carets), width = gutter.len())
+}
+
+/// Keeps tabs, so that the caret line is indented exactly like the source line.
+fn visible_space(character: char) -> char {
+    if character == '\t' { '\t' } else { ' ' }
+}
+
+/// Control characters of the file must not reach the operator's terminal.
+fn visible(character: char) -> char {
+    if character.is_control() && character != '\t' { '\u{fffd}' } else { character }
+}

@@ -1,0 +1,55 @@
+//! `[[listener]]`: an address, what it speaks, and where its records are encrypted.
+
+use std::net::SocketAddr;
+
+use crate::located::Located;
+use crate::setting::{KIB, MIB, located_address, number, required, settings, size, word};
+use crate::word::words;
+
+words! {
+    /// What a listener speaks.
+    pub enum ListenerKind {
+        /// HTTPS: serves the sites.
+        Https = "https",
+        /// Plain HTTP that answers every request with a redirect to the same address over HTTPS.
+        RedirectToHttps = "redirect",
+    }
+}
+
+words! {
+    /// Where the records of a response are encrypted.
+    pub enum PathChoice {
+        /// The cheapest place for each response: user space for small bodies, the kernel from
+        /// `crossover` up if it can carry the connection's cipher.
+        Auto = "auto",
+        /// Always in user space. No kernel TLS is needed.
+        User = "user",
+        /// In the kernel, from our own buffers.
+        KernelWrite = "kernel-write",
+        /// In the kernel, straight from the page cache.
+        KernelSendfile = "kernel-sendfile",
+    }
+}
+
+settings! {
+    /// An address to listen on.
+    pub struct Listener {
+        /// The IP address and port.
+        pub address: Located<SocketAddr> = required(located_address("0.0.0.0:443")),
+        /// What is spoken on this address.
+        pub kind: ListenerKind = word(ListenerKind::Https),
+        /// Where records are encrypted. If the kernel refuses a connection, it stays in user
+        /// space and the refusal is counted with its reason.
+        pub path: PathChoice = word(PathChoice::Auto),
+        /// With `path = "auto"`: the size of body from which the kernel takes over.
+        /// `kettle calibrate` measures the best value for a machine.
+        pub crossover: u64 = size(64 * KIB, 0, 1024 * MIB),
+        /// Connections the kernel holds ready until a worker accepts them. The kernel lowers it
+        /// to `net.core.somaxconn`.
+        pub backlog: u32 = number(4096, 1, 65_535, "connections"),
+        /// The HTTPS port that redirects point to.
+        pub redirect_port: u16 = number(443, 1, 65_535, ""),
+        /// The status of redirects: 301, 302, 307 or 308. 308 keeps the method of the request.
+        pub redirect_status: u16 = number(308, 301, 308, ""),
+    }
+}

@@ -1,0 +1,83 @@
+//! The configuration as the rest of kettle sees it: valid, complete, defaults filled in.
+//!
+//! Each setting is declared once, here and in the files below, with its documentation, default
+//! and bounds; the parser, `docs/config.md` and the JSON schema are made from the declaration.
+
+mod listener;
+mod process;
+mod site;
+mod tls;
+
+pub use listener::{Listener, ListenerKind, PathChoice};
+pub use process::{Admin, Limits, Log, LogFormat, LogTarget, Metrics, Server};
+pub use site::{CacheRule, Certificate, Coding, Hsts, Route, Site, Symlinks};
+pub use tls::{Group, Preference, Suite, Tls, TlsVersion};
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::finding::Finding;
+use crate::located::{Located, Position};
+use crate::setting::{section, sections, settings};
+use crate::source::Source;
+
+settings! {
+    /// The whole configuration.
+    pub struct Config {
+        /// What the process does as a whole.
+        pub server: Server = section(),
+        /// Protocol versions, ciphers and session resumption, for all sites.
+        pub tls: Tls = section(),
+        /// The access log and the program's own messages.
+        pub log: Log = section(),
+        /// The control socket used by `kettle ctl`.
+        pub admin: Admin = section(),
+        /// The Prometheus endpoint.
+        pub metrics: Metrics = section(),
+        /// Bounds on time, memory and work.
+        pub limits: Limits = section(),
+        /// The addresses kettle listens on, one `[[listener]]` each.
+        pub listeners: Vec<Listener> as "listener" = sections(),
+        /// The sites, one `[[site]]` each, chosen by the name the client asks for.
+        pub sites: Vec<Site> as "site" = sections(),
+    }
+    beside {
+        /// The file the configuration came from; empty when it came from the command line.
+        pub path: PathBuf,
+        /// The text of that file, kept to show the line of a mistake found later.
+        pub(crate) source: Source,
+    }
+}
+
+impl Config {
+    /// A mistake found after parsing, in the value at `at`: a certificate that does not fit its
+    /// key, a file that is missing. It is shown like the mistakes the parser finds.
+    pub fn finding(
+        &self,
+        at: Position,
+        offending: &str,
+        message: impl Into<String>,
+        instead: Option<String>,
+    ) -> Finding {
+        Finding {
+            path: self.path.clone(),
+            ..self.source.finding_at(at, offending, message.into(), instead)
+        }
+    }
+
+    /// What `kettle serve DIR` uses: one site with a generated certificate, files from
+    /// `directory`, listening on `address`.
+    pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {
+        let listener = Listener { address: Located::not_written(address), ..Listener::default() };
+        let route =
+            Route { root: Located::not_written(directory.to_path_buf()), ..Route::default() };
+        let site = Site {
+            names: vec![Located::not_written("localhost".to_owned())],
+            default: true,
+            self_signed: true,
+            routes: vec![route],
+            ..Site::default()
+        };
+        Self { listeners: vec![listener], sites: vec![site], ..Self::default() }
+    }
+}

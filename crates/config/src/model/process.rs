@@ -1,0 +1,125 @@
+//! `[server]`, `[log]`, `[admin]`, `[metrics]` and `[limits]`: the process as a whole.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::setting::{
+    KIB, MIB, address, duration, flag, level, log_target, number, optional, path, plain_path,
+    rules, settings, size, text, word,
+};
+use crate::word::words;
+
+settings! {
+    /// What the process does as a whole.
+    pub struct Server {
+        /// Worker threads. Each has its own listeners and keeps its connections for life.
+        pub workers: Option<usize> = optional(number(0, 1, 1024, "workers"), "one per CPU the process may use"),
+        /// Ties each worker to one CPU. Worth it when nothing else runs on the machine.
+        pub pin_workers: bool = flag(false),
+        /// The user to become once the listeners are bound and the keys are read.
+        pub user: Option<String> = optional(text(&rules::USER_NAME, ""), "the user that started kettle"),
+        /// The group to become; without it the primary group of `user`.
+        pub group: Option<String> = optional(text(&rules::USER_NAME, ""), "the primary group of `user`"),
+        /// How long a stopping server lets requests in flight finish.
+        pub drain_timeout: Duration = duration(
+            Duration::from_secs(30), Duration::ZERO, Duration::from_hours(1)),
+        /// Gives up what a running server does not need (Landlock, seccomp) where the kernel can.
+        pub sandbox: bool = flag(true),
+        /// Where generated certificates are kept.
+        pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
+    }
+}
+
+/// Where a log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Appended to this file, which `kettle ctl reopen` opens anew after a rotation.
+    Path(PathBuf),
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+words! {
+    /// The form of an access log line.
+    pub enum LogFormat {
+        /// One JSON object a line with everything kettle knows about the response.
+        Json = "json",
+        /// The combined format of Apache and nginx, followed by the path and the TLS parameters.
+        Combined = "combined",
+    }
+}
+
+settings! {
+    /// The access log and the program's own messages.
+    pub struct Log {
+        /// Where the access log goes: a file, `"stdout"`, `"stderr"` or `"off"`.
+        pub access: Option<LogTarget> = log_target(),
+        /// The form of the access log.
+        pub format: LogFormat = word(LogFormat::Json),
+        /// Bytes each worker collects before it writes to the access log. It also writes at
+        /// least once a second; 0 writes each line at once.
+        pub buffer: usize = size(64 * KIB, 0, 16 * MIB),
+        /// Which of the program's own messages are shown, on standard error.
+        pub level: String = level("info"),
+    }
+}
+
+settings! {
+    /// The control socket used by `kettle ctl`.
+    pub struct Admin {
+        /// The Unix socket to listen on. Who may open it may reload and stop the server.
+        pub socket: Option<PathBuf> = optional(path(), "no control socket"),
+    }
+}
+
+settings! {
+    /// The Prometheus endpoint.
+    pub struct Metrics {
+        /// The address of the plain HTTP endpoint `/metrics`.
+        pub listen: Option<SocketAddr> = optional(address("127.0.0.1:9443"), "no endpoint"),
+        /// Allows `listen` to be an address other machines can reach.
+        pub allow_remote: bool = flag(false),
+    }
+}
+
+settings! {
+    /// Bounds on time, memory and work.
+    pub struct Limits {
+        /// Connections a worker holds at once; further ones wait in the kernel.
+        pub connections_per_worker: usize = number(65_536, 1, 1_048_576, "connections"),
+        /// Handshake steps a worker takes before it turns to established connections again.
+        pub handshakes_per_turn: usize = number(8, 1, 1024, "handshakes"),
+        /// How long a connection may wait for its next request.
+        pub idle_timeout: Duration = duration(
+            Duration::from_secs(75), Duration::from_secs(1), Duration::from_hours(1)),
+        /// The time a client has to send a whole request head.
+        pub request_timeout: Duration = duration(
+            Duration::from_secs(15), Duration::from_secs(1), Duration::from_mins(10)),
+        /// How long a response may make no progress before the connection is closed.
+        pub write_timeout: Duration = duration(
+            Duration::from_secs(60), Duration::from_secs(1), Duration::from_hours(1)),
+        /// A request body up to this size is read and thrown away; beyond it the connection is
+        /// closed after the response.
+        pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
+        /// The largest request head.
+        pub head_bytes: usize as "head" = size(16 * KIB, KIB, MIB),
+        /// The longest request target (path and query).
+        pub target_bytes: usize as "target" = size(8 * KIB, 64, 64 * KIB),
+        /// The most header lines in a request.
+        pub headers: usize = number(64, 8, 128, "headers"),
+        /// Requests on one connection before it is closed.
+        pub requests_per_connection: u64 = number(100_000, 1, 1_000_000_000, "requests"),
+        /// Open files a worker keeps for later requests.
+        pub open_files: usize = number(1024, 0, 1_048_576, "files"),
+        /// Files up to this size are kept in memory as ready bytes.
+        pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),
+        /// Memory a worker spends on such files.
+        pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
+        /// How long an open or remembered file is served before kettle looks whether it changed.
+        pub revalidate: Duration = duration(
+            Duration::from_secs(1), Duration::ZERO, Duration::from_hours(24)),
+    }
+}

@@ -1,0 +1,156 @@
+//! `[[site]]`: names, certificates, and the routes that say which files answer.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::PathChoice;
+use crate::glob;
+use crate::located::Located;
+use crate::setting::{
+    cache_rules, duration, error_pages, flag, headers, located_path, located_texts, mime_types,
+    optional, required, rules, section, sections, settings, text, text_or_off, texts, word,
+    word_list,
+};
+use crate::word::words;
+
+settings! {
+    /// A site.
+    pub struct Site {
+        /// The names it answers to: exact (`"example.org"`), all names one level below
+        /// (`"*.example.org"`), or `"_"` for any name no other site has.
+        pub names: Vec<Located<String>> = required(located_texts(&rules::SITE_NAME)),
+        /// Answers when no site has the name the client asks for. At most one site may. The name
+        /// `"_"` says the same.
+        pub default: bool = flag(false),
+        /// The certificates, one `[[site.certificate]]` each: at most one of each key type is
+        /// needed, and the client's abilities choose.
+        pub certificates: Vec<Certificate> as "certificate" = sections(),
+        /// Uses a generated certificate, which no client trusts by itself, where no
+        /// `[[site.certificate]]` is given. For tests and first steps.
+        pub self_signed: bool = flag(false),
+        /// Tells browsers to use HTTPS only (RFC 6797). Not sent unless the table is there.
+        pub hsts: Option<Hsts> = optional(section(), "not sent"),
+        /// Headers added to every response of the site.
+        pub headers: Vec<(String, String)> = headers(),
+        /// Files sent as the body of error responses, by status.
+        pub error_pages: BTreeMap<u16, Located<PathBuf>> = error_pages(),
+        /// Which files answer, one `[[site.route]]` each. The longest prefix that fits decides.
+        pub routes: Vec<Route> as "route" = sections(),
+        /// Where records are encrypted, if not where the listener says.
+        pub path: Option<PathChoice> = optional(word(PathChoice::Auto), "as the listener says"),
+    }
+}
+
+settings! {
+    /// A certificate and its key.
+    pub struct Certificate {
+        /// The certificate and the intermediates above it, in PEM, the site's own first.
+        pub chain: Located<PathBuf> = required(located_path()),
+        /// The private key, in PEM. No other user should be able to read it.
+        pub key: Located<PathBuf> = required(located_path()),
+        /// An OCSP response to staple, in DER.
+        pub ocsp: Option<Located<PathBuf>> = optional(located_path(), "nothing is stapled"),
+    }
+}
+
+settings! {
+    /// The header `Strict-Transport-Security` (RFC 6797).
+    pub struct Hsts {
+        /// How long browsers remember it.
+        pub max_age: Duration = duration(
+            Duration::from_hours(365 * 24), Duration::ZERO, Duration::from_hours(10 * 365 * 24)),
+        /// Includes all names below the site's own.
+        pub include_subdomains: bool = flag(false),
+        /// Agrees to be built into browsers. Hard to undo.
+        pub preload: bool = flag(false),
+    }
+}
+
+impl Hsts {
+    /// The value of the header.
+    pub fn header_value(&self) -> String {
+        let mut value = format!("max-age={}", self.max_age.as_secs());
+        if self.include_subdomains {
+            value.push_str("; includeSubDomains");
+        }
+        if self.preload {
+            value.push_str("; preload");
+        }
+        value
+    }
+}
+
+words! {
+    /// What happens when a request meets a symbolic link.
+    pub enum Symlinks {
+        /// Links are not followed: such a file is not found.
+        Never = "never",
+        /// Links are followed as long as they stay below the root.
+        Beneath = "beneath",
+        /// Links are followed anywhere. Whoever may write below the root may then publish any
+        /// file kettle can read.
+        Follow = "follow",
+    }
+}
+
+words! {
+    /// A compressed form of a file, stored next to it.
+    pub enum Coding {
+        /// Brotli, `page.html.br`.
+        Br = "br",
+        /// Zstandard, `page.html.zst`.
+        Zstd = "zstd",
+        /// gzip, `page.html.gz`.
+        Gzip = "gzip",
+    }
+}
+
+/// A `Cache-Control` value for the files whose name or path fits a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheRule {
+    /// A pattern of `*`, `**` and `?`. With a `/` in it, it is held against the whole path below
+    /// the site, otherwise against the file's name.
+    pub pattern: String,
+    /// The value of the header.
+    pub value: String,
+}
+
+impl CacheRule {
+    /// Whether the rule holds for the request path `path`, which begins with a slash.
+    pub fn fits(&self, path: &str) -> bool {
+        glob::fits(&self.pattern, path)
+    }
+}
+
+settings! {
+    /// The files that answer below a prefix.
+    pub struct Route {
+        /// The beginning of the request's path, in whole segments. It is replaced by `root`:
+        /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
+        /// `/srv/pictures/a.png`.
+        pub prefix: String = text(&rules::PREFIX, "/"),
+        /// The folder the files are in. Nothing outside it is ever served.
+        pub root: Located<PathBuf> = required(located_path()),
+        /// The files that answer for a folder, the first that exists.
+        pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
+        /// Lists folders without an index file.
+        pub listing: bool = flag(false),
+        /// What happens at a symbolic link.
+        pub symlinks: Symlinks = word(Symlinks::Beneath),
+        /// Serves files and folders whose name begins with a dot.
+        pub dotfiles: bool = flag(false),
+        /// Compressed forms to look for next to a file. The client's choice decides, then this
+        /// order.
+        pub precompressed: Vec<Coding> = word_list(&[]),
+        /// `Cache-Control` by pattern. The first pattern that fits, in the order of the file,
+        /// decides.
+        pub cache_control: Vec<CacheRule> = cache_rules(),
+        /// Headers added to every response of the route, in place of the site's of the same name.
+        pub headers: Vec<(String, String)> = headers(),
+        /// The charset named for text files; `"off"` names none.
+        pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
+        /// MIME types by file extension, before the built-in table.
+        pub mime: BTreeMap<String, String> = mime_types(),
+    }
+}

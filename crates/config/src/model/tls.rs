@@ -1,0 +1,80 @@
+//! `[tls]`: what kettle offers in the handshake, and how sessions are resumed.
+
+use std::time::Duration;
+
+use crate::setting::{duration, number, settings, word, word_list};
+use crate::word::words;
+
+words! {
+    /// A version of the TLS protocol.
+    pub enum TlsVersion {
+        /// TLS 1.2 (RFC 5246).
+        Tls12 = "tls1.2",
+        /// TLS 1.3 (RFC 9846).
+        Tls13 = "tls1.3",
+    }
+}
+
+words! {
+    /// The cipher that protects records, in TLS 1.2 and TLS 1.3 alike.
+    pub enum Suite {
+        /// AES with 128-bit keys in Galois/Counter Mode.
+        Aes128Gcm = "aes-128-gcm",
+        /// AES with 256-bit keys in Galois/Counter Mode.
+        Aes256Gcm = "aes-256-gcm",
+        /// ChaCha20 with Poly1305: the fastest where the processor has no AES instructions.
+        Chacha20Poly1305 = "chacha20-poly1305",
+    }
+}
+
+words! {
+    /// A key exchange.
+    pub enum Group {
+        /// X25519 together with ML-KEM-768: safe against a later quantum computer; TLS 1.3 only.
+        X25519MlKem768 = "x25519mlkem768",
+        /// Curve25519.
+        X25519 = "x25519",
+        /// NIST P-256.
+        P256 = "p-256",
+        /// NIST P-384.
+        P384 = "p-384",
+    }
+}
+
+words! {
+    /// Whose order decides between several suites both sides know.
+    pub enum Preference {
+        /// The order of `suites`.
+        Server = "server",
+        /// The order the client sent: phones without AES instructions get ChaCha20-Poly1305.
+        Client = "client",
+    }
+}
+
+settings! {
+    /// Protocol versions, ciphers and session resumption, for all sites.
+    pub struct Tls {
+        /// The versions offered.
+        pub versions: Vec<TlsVersion> = word_list(&[TlsVersion::Tls12, TlsVersion::Tls13]),
+        /// The ciphers offered, the preferred one first. Names are the same for both versions.
+        pub suites: Vec<Suite> =
+            word_list(&[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305]),
+        /// Whose order of suites decides.
+        pub preference: Preference = word(Preference::Server),
+        /// The key exchanges offered, the preferred one first.
+        pub groups: Vec<Group> =
+            word_list(&[Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384]),
+        /// Session tickets sent after each full TLS 1.3 handshake; 0 turns tickets off in both
+        /// versions.
+        pub tickets: u8 = number(2, 0, 8, "tickets"),
+        /// How long a ticket key seals new tickets. It opens old ones for the same time again.
+        pub ticket_rotation: Duration = duration(
+            Duration::from_hours(6), Duration::from_mins(1), Duration::from_hours(84)),
+        /// Sessions remembered for resumption by session ID (TLS 1.2), shared by all workers;
+        /// 0 turns it off.
+        pub session_cache: usize = number(4096, 0, 1_048_576, "sessions"),
+        /// The time a client has from connecting to the end of the handshake.
+        pub handshake_timeout: Duration = duration(
+            Duration::from_secs(10), Duration::from_millis(100), Duration::from_mins(5)),
+    }
+}

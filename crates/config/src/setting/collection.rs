@@ -1,0 +1,183 @@
+//! Tables whose keys the operator chooses: headers, error pages, cache rules, MIME types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::rules::{self, TextRule};
+use super::text::read_text;
+use super::{Fallback, Form, Kind, LocatedPath, located_path};
+use crate::located::Located;
+use crate::model::CacheRule;
+use crate::read::{Item, Key, Reader};
+
+/// The entries of a table in the order of the file, with keys that follow `rule`.
+fn read_entries<'i>(
+    rule: &TextRule,
+    item: &Item<'i>,
+    reader: &mut Reader<'_>,
+) -> Option<Vec<(String, Key<'i>, Item<'i>)>> {
+    let Some(entries) = item.entries() else {
+        reader.wrong_type(item, &format!("a table, each key {}", rule.what), None);
+        return None;
+    };
+    let mut read = Vec::new();
+    for (key, value) in entries {
+        match (rule.read)(key.text) {
+            Ok(text) => read.push((text, key, value)),
+            Err(wrong) => {
+                let message =
+                    format!("each key of `{}` is {}: {}", item.name(), rule.what, wrong.why);
+                reader.find_at(&key.span, message, wrong.meant);
+            }
+        }
+    }
+    Some(read)
+}
+
+fn map_form(keys: &'static TextRule, values: Form) -> Form {
+    Form::Map { keys, values: Box::new(values) }
+}
+
+/// Header names with one value each, or a list of values.
+pub(crate) fn headers() -> Headers {
+    Headers
+}
+
+pub(crate) struct Headers;
+
+impl Kind for Headers {
+    type Value = Vec<(String, String)>;
+
+    fn fallback(&self) -> Self::Value {
+        Vec::new()
+    }
+
+    fn form(&self) -> Form {
+        let value = || Box::new(Form::Text(&rules::HEADER_VALUE));
+        let list = Form::List { of: value(), may_be_empty: false };
+        map_form(&rules::HEADER_NAME, Form::Either(value(), Box::new(list)))
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("none")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let mut headers: Vec<(String, String)> = Vec::new();
+        for (name, key, value) in read_entries(&rules::HEADER_NAME, item, reader)? {
+            let same = headers.iter().find(|(earlier, _)| earlier.eq_ignore_ascii_case(&name));
+            if let Some((earlier, _)) = same {
+                let message = format!("`{name}` and `{earlier}` are the same header");
+                let instead = format!("{earlier} = [\"…\", \"…\"]");
+                reader.find_at(&key.span, message, Some(instead));
+                continue;
+            }
+            for element in value.elements().unwrap_or_else(|| vec![value]) {
+                if let Some(text) = read_text(&rules::HEADER_VALUE, &element, reader) {
+                    headers.push((name.clone(), text));
+                }
+            }
+        }
+        Some(headers)
+    }
+}
+
+/// Files by error status.
+pub(crate) fn error_pages() -> ErrorPages {
+    ErrorPages
+}
+
+pub(crate) struct ErrorPages;
+
+impl Kind for ErrorPages {
+    type Value = BTreeMap<u16, Located<PathBuf>>;
+
+    fn fallback(&self) -> Self::Value {
+        BTreeMap::new()
+    }
+
+    fn form(&self) -> Form {
+        map_form(&rules::STATUS, Form::Path)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("a short built-in page")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let kind: LocatedPath = located_path();
+        let mut pages = BTreeMap::new();
+        for (status, _, value) in read_entries(&rules::STATUS, item, reader)? {
+            if let (Ok(status), Some(path)) = (status.parse(), kind.read(&value, reader)) {
+                pages.insert(status, path);
+            }
+        }
+        Some(pages)
+    }
+}
+
+/// `Cache-Control` values by pattern.
+pub(crate) fn cache_rules() -> CacheRules {
+    CacheRules
+}
+
+pub(crate) struct CacheRules;
+
+impl Kind for CacheRules {
+    type Value = Vec<CacheRule>;
+
+    fn fallback(&self) -> Self::Value {
+        Vec::new()
+    }
+
+    fn form(&self) -> Form {
+        map_form(&rules::PATTERN, Form::Text(&rules::HEADER_VALUE))
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("no `Cache-Control` is sent")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let mut found = Vec::new();
+        for (pattern, _, value) in read_entries(&rules::PATTERN, item, reader)? {
+            if let Some(value) = read_text(&rules::HEADER_VALUE, &value, reader) {
+                found.push(CacheRule { pattern, value });
+            }
+        }
+        Some(found)
+    }
+}
+
+/// MIME types by file extension.
+pub(crate) fn mime_types() -> MimeTypes {
+    MimeTypes
+}
+
+pub(crate) struct MimeTypes;
+
+impl Kind for MimeTypes {
+    type Value = BTreeMap<String, String>;
+
+    fn fallback(&self) -> Self::Value {
+        BTreeMap::new()
+    }
+
+    fn form(&self) -> Form {
+        map_form(&rules::EXTENSION, Form::Text(&rules::MIME_TYPE))
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("the built-in table alone")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let mut types = BTreeMap::new();
+        for (extension, _, value) in read_entries(&rules::EXTENSION, item, reader)? {
+            if let Some(value) = read_text(&rules::MIME_TYPE, &value, reader) {
+                types.insert(extension, value);
+            }
+        }
+        Some(types)
+    }
+}

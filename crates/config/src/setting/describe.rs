@@ -1,0 +1,97 @@
+//! The description of settings, from which the reference page and the schema are written.
+
+use std::time::Duration;
+
+use super::number::size_text;
+use super::rules::TextRule;
+use super::span::duration_text;
+use super::text::quoted;
+
+/// A table of settings.
+pub(crate) struct Section {
+    /// What the table is about.
+    pub(crate) about: &'static str,
+    /// Its settings in the order of declaration.
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// One setting of a table.
+pub(crate) struct Setting {
+    /// Its key in the file.
+    pub(crate) name: &'static str,
+    /// Its documentation.
+    pub(crate) doc: &'static str,
+    /// The values it takes.
+    pub(crate) form: Form,
+    /// What holds when it is not written.
+    pub(crate) fallback: Fallback,
+}
+
+/// What holds when a setting is not written.
+pub(crate) enum Fallback {
+    /// It must be written.
+    Required,
+    /// This value, as it would be written in the file.
+    Value(String),
+    /// No value; the text says what that means.
+    Unset(&'static str),
+}
+
+/// The values a setting takes.
+pub(crate) enum Form {
+    Flag,
+    Number {
+        min: u64,
+        max: u64,
+        unit: &'static str,
+    },
+    Size {
+        min: u64,
+        max: u64,
+    },
+    Duration {
+        min: Duration,
+        max: Duration,
+    },
+    Word(Vec<(&'static str, &'static str)>),
+    Text(&'static TextRule),
+    Address {
+        example: &'static str,
+    },
+    Path,
+    List {
+        of: Box<Form>,
+        may_be_empty: bool,
+    },
+    /// A table whose keys the operator chooses, such as header names.
+    Map {
+        keys: &'static TextRule,
+        values: Box<Form>,
+    },
+    Table(fn() -> Section),
+    Tables(fn() -> Section),
+    /// Either of two forms.
+    Either(Box<Form>, Box<Form>),
+}
+
+impl Form {
+    /// A value as it could be written in the file.
+    pub(crate) fn example(&self) -> String {
+        match self {
+            Self::Flag => "true".to_owned(),
+            Self::Number { min, .. } => min.to_string(),
+            Self::Size { min, .. } => quoted(&size_text(*min)),
+            Self::Duration { min, .. } => quoted(&duration_text(*min)),
+            Self::Word(words) => quoted(words.first().map_or("", |(word, _)| word)),
+            Self::Text(rule) => quoted(rule.example),
+            Self::Address { example } => quoted(example),
+            Self::Path => quoted("/path/to/it"),
+            Self::List { of, .. } => format!("[{}]", of.example()),
+            Self::Either(first, _) => first.example(),
+            Self::Map { keys, values } => {
+                format!("{{ {} = {} }}", quoted(keys.example), values.example())
+            }
+            Self::Table(_) | Self::Tables(_) => "{ }".to_owned(),
+        }
+    }
+}

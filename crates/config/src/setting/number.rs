@@ -1,0 +1,184 @@
+//! Whole numbers, and sizes in bytes such as `"64 KiB"`.
+
+use toml::de::DeValue;
+
+use super::{Fallback, Form, Kind};
+use crate::read::{Item, Reader};
+
+/// 1,024 bytes.
+pub(crate) const KIB: u64 = 1024;
+/// 1,048,576 bytes.
+pub(crate) const MIB: u64 = 1024 * KIB;
+const GIB: u64 = 1024 * MIB;
+
+/// The units of sizes, with the spellings read as a slip for them.
+const SIZE_UNITS: [(&str, u64, &[&str]); 4] = [
+    ("B", 1, &["b", "byte", "bytes"]),
+    ("KiB", KIB, &["k", "kb", "kib", "ki"]),
+    ("MiB", MIB, &["m", "mb", "mib", "mi"]),
+    ("GiB", GIB, &["g", "gb", "gib", "gi"]),
+];
+
+/// A whole number; `unit` is the noun that follows it in messages and may be empty.
+pub(crate) fn number<T>(default: T, min: T, max: T, unit: &'static str) -> Number<T> {
+    Number { default, min, max, unit }
+}
+
+pub(crate) struct Number<T> {
+    default: T,
+    min: T,
+    max: T,
+    unit: &'static str,
+}
+
+impl<T: Whole> Kind for Number<T> {
+    type Value = T;
+
+    fn fallback(&self) -> T {
+        self.default
+    }
+
+    fn form(&self) -> Form {
+        Form::Number { min: self.min.wide(), max: self.max.wide(), unit: self.unit }
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(self.default.wide().to_string())
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
+        let (min, max) = (self.min.wide(), self.max.wide());
+        let takes = bounds(min, max, self.unit);
+        let DeValue::Integer(integer) = item.value() else {
+            let unquoted = item.as_str().and_then(|text| text.trim().parse::<u64>().ok());
+            let instead = unquoted.filter(|number| (min..=max).contains(number));
+            reader.wrong_type(item, &takes, instead.map(|number| number.to_string()));
+            return None;
+        };
+        let written = i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(i128::MAX);
+        let number = u64::try_from(written).ok();
+        let below = written < i128::from(min);
+        match number.filter(|number| (min..=max).contains(number)) {
+            Some(number) => T::try_from(number).ok(),
+            None => {
+                let nearest = if below { min } else { max };
+                let message = format!("`{}` takes {takes}", item.name());
+                reader.find(item, message, Some(nearest.to_string()));
+                None
+            }
+        }
+    }
+}
+
+/// The integer types settings use; all of them fit into 64 bits.
+pub(crate) trait Whole: Copy + TryFrom<u64> {
+    fn wide(self) -> u64;
+}
+
+macro_rules! whole {
+    ($($type:ty),*) => {
+        $(impl Whole for $type {
+            fn wide(self) -> u64 {
+                self as u64
+            }
+        })*
+    };
+}
+whole!(u8, u16, u32, u64, usize);
+
+/// A size in bytes.
+pub(crate) fn size<T>(default: u64, min: u64, max: u64) -> Size<T> {
+    Size { default, min, max, value: std::marker::PhantomData }
+}
+
+pub(crate) struct Size<T> {
+    default: u64,
+    min: u64,
+    max: u64,
+    value: std::marker::PhantomData<T>,
+}
+
+impl<T: TryFrom<u64> + Default> Kind for Size<T> {
+    type Value = T;
+
+    fn fallback(&self) -> T {
+        T::try_from(self.default).unwrap_or_default()
+    }
+
+    fn form(&self) -> Form {
+        Form::Size { min: self.min, max: self.max }
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted_size(self.default))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
+        let takes = format!("a size from {} to {}", size_text(self.min), size_text(self.max),);
+        let bytes = match item.value() {
+            DeValue::Integer(integer) => {
+                let parsed = i128::from_str_radix(integer.as_str(), integer.radix());
+                parsed.unwrap_or(i128::MAX)
+            }
+            DeValue::String(text) => match parse_size(text) {
+                Ok(bytes) => i128::from(bytes),
+                Err(instead) => {
+                    let instead = instead.unwrap_or_else(|| quoted_size(self.default));
+                    let message = format!("`{}` takes {takes}", item.name());
+                    reader.find(item, message, Some(instead));
+                    return None;
+                }
+            },
+            _ => {
+                reader.wrong_type(item, &takes, Some(quoted_size(self.default)));
+                return None;
+            }
+        };
+        let nearest = if bytes < i128::from(self.min) { self.min } else { self.max };
+        let bytes = u64::try_from(bytes).ok();
+        let bytes = bytes.filter(|bytes| (self.min..=self.max).contains(bytes));
+        if bytes.is_none() {
+            let message = format!("`{}` takes {takes}", item.name());
+            reader.find(item, message, Some(quoted_size(nearest)));
+        }
+        T::try_from(bytes?).ok()
+    }
+}
+
+/// Reads `"64 KiB"`. The error holds the likely meant text where there is one.
+fn parse_size(text: &str) -> Result<u64, Option<String>> {
+    let text = text.trim();
+    let digits_end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let amount: u64 = digits.parse().map_err(|_| None)?;
+    let unit = unit.trim();
+    if unit.is_empty() {
+        return Ok(amount);
+    }
+    let exact = SIZE_UNITS.iter().find(|(name, ..)| *name == unit);
+    if let Some((_, factor, _)) = exact {
+        return amount.checked_mul(*factor).ok_or(None);
+    }
+    let lower = unit.to_ascii_lowercase();
+    let meant = SIZE_UNITS.iter().find(|(.., slips)| slips.contains(&lower.as_str()));
+    Err(meant.map(|(name, ..)| format!("\"{amount} {name}\"")))
+}
+
+/// A size in the largest unit that divides it.
+pub(crate) fn size_text(bytes: u64) -> String {
+    let fits = |factor: u64| bytes >= factor && bytes.is_multiple_of(factor);
+    match SIZE_UNITS.iter().rev().find(|(_, factor, _)| *factor > 1 && fits(*factor)) {
+        Some((unit, factor, _)) => format!("{} {unit}", bytes / factor),
+        None => format!("{bytes} B"),
+    }
+}
+
+fn quoted_size(bytes: u64) -> String {
+    if bytes < KIB { bytes.to_string() } else { format!("\"{}\"", size_text(bytes)) }
+}
+
+/// "a whole number of workers from 1 to 1024".
+fn bounds(min: u64, max: u64, unit: &str) -> String {
+    let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
+    format!("a whole number{of} from {min} to {max}")
+}

@@ -1,0 +1,126 @@
+//! Paths of files and folders. Relative ones start from the configuration file's folder.
+
+use std::path::PathBuf;
+
+use super::text::quoted;
+use super::{Fallback, Form, Kind};
+use crate::located::Located;
+use crate::model::LogTarget;
+use crate::read::{Item, Reader};
+
+fn read_path(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<PathBuf> {
+    let Some(text) = item.as_str() else {
+        reader.wrong_type(item, "a path", None);
+        return None;
+    };
+    let why = match text {
+        "" => Some("it is empty"),
+        _ if text.contains('\0') => Some("no path holds a NUL character"),
+        _ if text.starts_with("~/") => Some("`~` is not expanded"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        reader.find(item, format!("`{}` takes a path: {why}", item.name()), None);
+        return None;
+    }
+    Some(reader.resolve(text))
+}
+
+/// A path without a default, for optional settings.
+pub(crate) fn path() -> Path {
+    Path { default: "" }
+}
+
+/// A path with a default.
+pub(crate) fn plain_path(default: &'static str) -> Path {
+    Path { default }
+}
+
+pub(crate) struct Path {
+    default: &'static str,
+}
+
+impl Kind for Path {
+    type Value = PathBuf;
+
+    fn fallback(&self) -> PathBuf {
+        PathBuf::from(self.default)
+    }
+
+    fn form(&self) -> Form {
+        Form::Path
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted(self.default))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<PathBuf> {
+        read_path(item, reader)
+    }
+}
+
+/// A path that keeps its place, because what it leads to is looked at later.
+pub(crate) fn located_path() -> LocatedPath {
+    LocatedPath
+}
+
+pub(crate) struct LocatedPath;
+
+impl Kind for LocatedPath {
+    type Value = Located<PathBuf>;
+
+    fn fallback(&self) -> Located<PathBuf> {
+        Located::not_written(PathBuf::new())
+    }
+
+    fn form(&self) -> Form {
+        Form::Path
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Required
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<PathBuf>> {
+        let path = read_path(item, reader)?;
+        Some(Located::new(path, reader.source().position(item.span().start)))
+    }
+}
+
+/// Where a log goes; `"off"` is no log.
+pub(crate) fn log_target() -> LogTargetKind {
+    LogTargetKind
+}
+
+pub(crate) struct LogTargetKind;
+
+impl Kind for LogTargetKind {
+    type Value = Option<LogTarget>;
+
+    fn fallback(&self) -> Option<LogTarget> {
+        None
+    }
+
+    fn form(&self) -> Form {
+        let words = vec![
+            ("stdout", "Standard output."),
+            ("stderr", "Standard error."),
+            ("off", "No access log."),
+        ];
+        Form::Either(Box::new(Form::Word(words)), Box::new(Form::Path))
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted("off"))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<LogTarget>> {
+        match item.as_str() {
+            Some("off") => Some(None),
+            Some("stdout") => Some(Some(LogTarget::Stdout)),
+            Some("stderr") => Some(Some(LogTarget::Stderr)),
+            _ => read_path(item, reader).map(|path| Some(LogTarget::Path(path))),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The rules for texts: names, header values, patterns and the like.
+//!
+//! A rule says what it takes, shows an example, and turns the written text into the stored one.
+
+use crate::glob;
+
+/// What one kind of text must look like.
+pub(crate) struct TextRule {
+    /// What it is, for messages and the reference: "a header name".
+    pub(crate) what: &'static str,
+    /// A value that is right.
+    pub(crate) example: &'static str,
+    /// Reads the text, or says what is wrong with it.
+    pub(crate) read: fn(&str) -> Result<String, Wrong>,
+}
+
+/// What is wrong with a text and, if it can be guessed, what was meant.
+pub(crate) struct Wrong {
+    pub(crate) why: String,
+    pub(crate) meant: Option<String>,
+}
+
+impl Wrong {
+    fn new(why: &str) -> Self {
+        Self { why: why.to_owned(), meant: None }
+    }
+
+    fn meant(why: &str, meant: impl Into<String>) -> Self {
+        Self { why: why.to_owned(), meant: Some(meant.into()) }
+    }
+}
+
+/// Longest host name in DNS (RFC 1035 section 2.3.4, without the dot at the end).
+const HOST_NAME_BYTES_MAX: usize = 253;
+/// Longest label of a host name.
+const LABEL_BYTES_MAX: usize = 63;
+
+/// Headers whose value follows from the response; another value would contradict it.
+const OWN_HEADERS: [&str; 12] = [
+    "accept-ranges",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "date",
+    "etag",
+    "keep-alive",
+    "last-modified",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+pub(crate) static SITE_NAME: TextRule =
+    TextRule { what: "a host name", example: "example.org", read: site_name };
+pub(crate) static HEADER_NAME: TextRule =
+    TextRule { what: "a header name", example: "X-Frame-Options", read: header_name };
+pub(crate) static HEADER_VALUE: TextRule =
+    TextRule { what: "a header value", example: "DENY", read: header_value };
+pub(crate) static USER_NAME: TextRule =
+    TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
+pub(crate) static PREFIX: TextRule =
+    TextRule { what: "a path that begins with a slash", example: "/", read: prefix };
+pub(crate) static FILE_NAME: TextRule =
+    TextRule { what: "a file name", example: "index.html", read: file_name };
+pub(crate) static CHARSET: TextRule =
+    TextRule { what: "the name of a charset", example: "utf-8", read: token };
+pub(crate) static PATTERN: TextRule =
+    TextRule { what: "a pattern of `*`, `**` and `?`", example: "*.css", read: pattern };
+pub(crate) static EXTENSION: TextRule =
+    TextRule { what: "a file extension", example: "wasm", read: extension };
+pub(crate) static MIME_TYPE: TextRule =
+    TextRule { what: "a MIME type", example: "application/wasm", read: mime_type };
+pub(crate) static STATUS: TextRule =
+    TextRule { what: "an error status from 400 to 599", example: "404", read: status };
+
+fn site_name(text: &str) -> Result<String, Wrong> {
+    let name = text.to_ascii_lowercase();
+    if name == "_" {
+        return Ok(name);
+    }
+    if let Some((_, rest)) = name.split_once("://") {
+        let host = rest.split(['/', ':']).next().unwrap_or_default();
+        return Err(Wrong::meant("a site is named by its host name alone, not by a URL", host));
+    }
+    if let Some(name) = name.strip_suffix('.') {
+        return Err(Wrong::meant("clients leave out the dot at the end", name));
+    }
+    if name.parse::<std::net::IpAddr>().is_ok() {
+        return Ok(name);
+    }
+    if let Some((host, port)) = name.rsplit_once(':')
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return Err(Wrong::meant("the port belongs to the listener, not to the name", host));
+    }
+    if !name.is_ascii() {
+        return Err(Wrong::new("names outside ASCII are written in their xn-- form"));
+    }
+    let host = name.strip_prefix("*.").unwrap_or(&name);
+    if host.contains('*') {
+        return Err(Wrong::meant("`*` may only stand for the whole first label", "*.example.org"));
+    }
+    if host.is_empty() || host.len() > HOST_NAME_BYTES_MAX {
+        return Err(Wrong::new("a host name has 1 to 253 characters"));
+    }
+    if let Some(label) = host.split('.').find(|label| !is_label(label)) {
+        return Err(Wrong::new(&format!("`{label}` is not a label of a host name")));
+    }
+    Ok(name)
+}
+
+fn is_label(label: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=LABEL_BYTES_MAX).contains(&label.len())
+        && label.bytes().all(is_inner)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+/// The characters of an HTTP token (RFC 9110 section 5.6.2).
+fn is_token(text: &str) -> bool {
+    let is_token_byte =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+fn token(text: &str) -> Result<String, Wrong> {
+    if is_token(text) { Ok(text.to_owned()) } else { Err(Wrong::new("it has other characters")) }
+}
+
+fn header_name(text: &str) -> Result<String, Wrong> {
+    if !is_token(text) {
+        let without_colon = text.trim().trim_end_matches(':');
+        let why = "a header name has only letters, digits and !#$%&'*+-.^_`|~";
+        return match is_token(without_colon) {
+            true => Err(Wrong::meant(why, without_colon)),
+            false => Err(Wrong::new(why)),
+        };
+    }
+    let lower = text.to_ascii_lowercase();
+    if OWN_HEADERS.contains(&lower.as_str()) {
+        return Err(Wrong::new(
+            "kettle writes this header itself, to fit each response; remove it",
+        ));
+    }
+    if lower == "content-type" {
+        return Err(Wrong::new("the type follows from the file's extension; use the table `mime`"));
+    }
+    Ok(text.to_owned())
+}
+
+fn header_value(text: &str) -> Result<String, Wrong> {
+    let is_control = |character: char| character.is_control() && character != '\t';
+    if text.contains(is_control) {
+        let one_line: Vec<&str> =
+            text.split(is_control).map(str::trim).filter(|part| !part.is_empty()).collect();
+        let why = "a header value is one line without control characters";
+        return Err(Wrong::meant(why, one_line.join(" ")));
+    }
+    if text.trim() != text {
+        return Err(Wrong::meant("spaces around a header value are not sent", text.trim()));
+    }
+    Ok(text.to_owned())
+}
+
+fn user_name(text: &str) -> Result<String, Wrong> {
+    let is_plain = |character: char| !character.is_whitespace() && !character.is_control();
+    if text.is_empty() || !text.chars().all(is_plain) || text.contains([':', '/']) {
+        return Err(Wrong::new("it cannot be the name of an account"));
+    }
+    Ok(text.to_owned())
+}
+
+fn prefix(text: &str) -> Result<String, Wrong> {
+    if !text.starts_with('/') {
+        let why = "the path of a request always begins with a slash";
+        return Err(Wrong::meant(why, format!("/{}", text.trim_end_matches('*'))));
+    }
+    if let Some(before) = text.strip_suffix('*') {
+        return Err(Wrong::meant("a prefix needs no `*` at its end", before));
+    }
+    if text.contains(['?', '#']) || text.chars().any(char::is_control) {
+        return Err(Wrong::new("a prefix holds neither query, fragment nor control characters"));
+    }
+    if text.contains("//") || text.split('/').any(|segment| segment == "." || segment == "..") {
+        return Err(Wrong::new("requests are compared after `//`, `.` and `..` are removed"));
+    }
+    if text.contains('%') {
+        return Err(Wrong::new("requests are compared after decoding; write the character itself"));
+    }
+    Ok(text.to_owned())
+}
+
+fn file_name(text: &str) -> Result<String, Wrong> {
+    if let Some((_, name)) = text.rsplit_once('/') {
+        return Err(Wrong::meant("only files of the folder itself can answer for it", name));
+    }
+    if text.is_empty() || text == "." || text == ".." || text.contains('\0') {
+        return Err(Wrong::new("it cannot be the name of a file"));
+    }
+    Ok(text.to_owned())
+}
+
+fn pattern(text: &str) -> Result<String, Wrong> {
+    match glob::check(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(why) => Err(Wrong::new(why)),
+    }
+}
+
+fn extension(text: &str) -> Result<String, Wrong> {
+    let without_dot = text.trim_start_matches('*').trim_start_matches('.');
+    if without_dot != text {
+        return Err(Wrong::meant("an extension is written without its dot", without_dot));
+    }
+    if text.is_empty() || text.contains(['/', '.', '*']) || text.chars().any(char::is_control) {
+        return Err(Wrong::new("it cannot be the last part of a file name"));
+    }
+    Ok(text.to_ascii_lowercase())
+}
+
+/// A media type with optional parameters (RFC 9110 section 8.3.1).
+fn mime_type(text: &str) -> Result<String, Wrong> {
+    let (essence, parameters) = match text.split_once(';') {
+        Some((essence, parameters)) => (essence, Some(parameters)),
+        None => (text, None),
+    };
+    let is_type = |essence: &str| {
+        essence
+            .trim()
+            .split_once('/')
+            .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+    };
+    if !is_type(essence) {
+        return Err(Wrong::new("a MIME type is two words around a slash"));
+    }
+    let is_parameter = |parameter: &str| {
+        let (name, value) = parameter.trim().split_once('=').unwrap_or_default();
+        let unquoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        is_token(name) && is_token(unquoted.unwrap_or(value))
+    };
+    match parameters.is_none_or(|text| text.split(';').all(is_parameter)) {
+        true => Ok(text.trim().to_owned()),
+        false => Err(Wrong::new("a parameter of a MIME type is name=value")),
+    }
+}
+
+fn status(text: &str) -> Result<String, Wrong> {
+    match text.parse::<u16>() {
+        Ok(400..=599) => Ok(text.to_owned()),
+        _ => Err(Wrong::new("only responses of these statuses have an error page")),
+    }
+}

@@ -1,0 +1,144 @@
+//! Tables of settings: one, or several under the same name; and settings that may be absent.
+
+use std::marker::PhantomData;
+
+use super::{Fallback, Form, Kind, Section};
+use crate::read::{Item, Reader};
+
+/// A struct declared with `settings!`.
+pub(crate) trait Settings: Default {
+    /// Documentation, kinds and defaults of the settings.
+    fn describe() -> Section;
+
+    /// Reads the table, or records that it is none.
+    fn read(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self>;
+}
+
+/// A table that may be left out.
+pub(crate) fn section<S: Settings>() -> OneSection<S> {
+    OneSection(PhantomData)
+}
+
+pub(crate) struct OneSection<S>(PhantomData<S>);
+
+impl<S: Settings> Kind for OneSection<S> {
+    type Value = S;
+
+    fn fallback(&self) -> S {
+        S::default()
+    }
+
+    fn form(&self) -> Form {
+        Form::Table(S::describe)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("the defaults of its settings")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<S> {
+        S::read(item, reader)
+    }
+}
+
+/// Any number of tables, `[[name]]`.
+pub(crate) fn sections<S: Settings>() -> Sections<S> {
+    Sections(PhantomData)
+}
+
+pub(crate) struct Sections<S>(PhantomData<S>);
+
+impl<S: Settings> Kind for Sections<S> {
+    type Value = Vec<S>;
+
+    fn fallback(&self) -> Vec<S> {
+        Vec::new()
+    }
+
+    fn form(&self) -> Form {
+        Form::Tables(S::describe)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("none")
+    }
+
+    /// An element that cannot be read leaves an empty one, so that indexes stay true.
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<S>> {
+        if let Some(elements) = item.elements() {
+            let mut sections = Vec::new();
+            for element in &elements {
+                reader.remember(element);
+                sections.push(S::read(element, reader).unwrap_or_default());
+            }
+            return Some(sections);
+        }
+        let header = item.header();
+        if item.value().is_table() {
+            let message = format!("there may be several {header}, so its header has two brackets");
+            reader.find(item, message, Some(format!("[{header}]")));
+            return S::read(item, reader).map(|section| vec![section]);
+        }
+        reader.wrong_type(item, "tables", Some(format!("[{header}]")));
+        None
+    }
+}
+
+/// A setting that may be absent; `meaning` says what then holds.
+pub(crate) fn optional<K: Kind>(kind: K, meaning: &'static str) -> Optional<K> {
+    Optional { kind, meaning }
+}
+
+pub(crate) struct Optional<K> {
+    kind: K,
+    meaning: &'static str,
+}
+
+impl<K: Kind> Kind for Optional<K> {
+    type Value = Option<K::Value>;
+
+    fn fallback(&self) -> Option<K::Value> {
+        None
+    }
+
+    fn form(&self) -> Form {
+        self.kind.form()
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset(self.meaning)
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<K::Value>> {
+        self.kind.read(item, reader).map(Some)
+    }
+}
+
+/// A setting that must be written.
+pub(crate) fn required<K: Kind>(kind: K) -> Required<K> {
+    Required { kind }
+}
+
+pub(crate) struct Required<K> {
+    kind: K,
+}
+
+impl<K: Kind> Kind for Required<K> {
+    type Value = K::Value;
+
+    fn fallback(&self) -> K::Value {
+        self.kind.fallback()
+    }
+
+    fn form(&self) -> Form {
+        self.kind.form()
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Required
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<K::Value> {
+        self.kind.read(item, reader)
+    }
+}

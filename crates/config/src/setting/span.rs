@@ -1,0 +1,117 @@
+//! Durations such as `"10s"`, `"1h30m"` or `"500ms"`.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use super::{Fallback, Form, Kind};
+use crate::read::{Item, Reader};
+
+/// The units of durations in milliseconds, the longest first, with the other spellings read.
+const UNITS: [(&str, u64, &[&str]); 5] = [
+    ("d", 86_400_000, &["day", "days"]),
+    ("h", 3_600_000, &["hour", "hours"]),
+    ("m", 60_000, &["min", "minute", "minutes"]),
+    ("s", 1000, &["sec", "second", "seconds"]),
+    ("ms", 1, &["millisecond", "milliseconds"]),
+];
+
+/// A duration with a unit.
+pub(crate) fn duration(default: Duration, min: Duration, max: Duration) -> Span {
+    Span { default, min, max }
+}
+
+pub(crate) struct Span {
+    default: Duration,
+    min: Duration,
+    max: Duration,
+}
+
+impl Kind for Span {
+    type Value = Duration;
+
+    fn fallback(&self) -> Duration {
+        self.default
+    }
+
+    fn form(&self) -> Form {
+        Form::Duration { min: self.min, max: self.max }
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted(self.default))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Duration> {
+        let takes =
+            format!("a duration from {} to {}", duration_text(self.min), duration_text(self.max));
+        let message = format!("`{}` takes {takes}", item.name());
+        let (parsed, meant) = match item.value() {
+            DeValue::String(text) => (parse_duration(text), quoted(self.default)),
+            DeValue::Integer(number) => {
+                let seconds = number.as_str().parse().ok().map(Duration::from_secs);
+                let meant = seconds.unwrap_or(self.default).clamp(self.min, self.max);
+                reader.find(item, format!("{message}, with its unit"), Some(quoted(meant)));
+                return None;
+            }
+            _ => {
+                reader.wrong_type(item, &takes, Some(quoted(self.default)));
+                return None;
+            }
+        };
+        match parsed {
+            Some(span) if (self.min..=self.max).contains(&span) => Some(span),
+            Some(span) => {
+                reader.find(item, message, Some(quoted(span.clamp(self.min, self.max))));
+                None
+            }
+            None => {
+                reader.find(item, message, Some(meant));
+                None
+            }
+        }
+    }
+}
+
+/// Reads amounts with units, the longest unit first: `"1h30m"`, `"10 s"`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let mut rest = text.trim();
+    let mut total = Duration::ZERO;
+    let mut unit_before = u64::MAX;
+    while !rest.is_empty() {
+        let digits_end = rest.find(|character: char| !character.is_ascii_digit())?;
+        let (digits, after) = rest.split_at(digits_end);
+        let after = after.trim_start();
+        let unit_end =
+            after.find(|character: char| !character.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        let (_, factor, _) =
+            UNITS.iter().find(|(name, _, also)| *name == unit || also.contains(&unit))?;
+        if *factor >= unit_before {
+            return None;
+        }
+        unit_before = *factor;
+        let milliseconds = digits.parse::<u64>().ok()?.checked_mul(*factor)?;
+        total = total.checked_add(Duration::from_millis(milliseconds))?;
+        rest = after.trim_start();
+    }
+    (unit_before < u64::MAX).then_some(total)
+}
+
+/// A duration in the largest units that show it exactly: `1h30m`.
+pub(crate) fn duration_text(span: Duration) -> String {
+    let mut left = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    for (unit, factor, _) in UNITS {
+        let amount = left / factor;
+        left %= factor;
+        if amount > 0 {
+            text.push_str(&format!("{amount}{unit}"));
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+fn quoted(span: Duration) -> String {
+    format!("\"{}\"", duration_text(span))
+}

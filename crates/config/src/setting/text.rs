@@ -1,0 +1,199 @@
+//! Texts that follow a rule, alone and in lists.
+
+use super::rules::TextRule;
+use super::{Fallback, Form, Kind};
+use crate::located::Located;
+use crate::read::{Item, Reader};
+
+/// Reads one text by its rule.
+pub(crate) fn read_text(
+    rule: &TextRule,
+    item: &Item<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<String> {
+    let Some(text) = item.as_str() else {
+        reader.wrong_type(item, rule.what, Some(quoted(rule.example)));
+        return None;
+    };
+    match (rule.read)(text) {
+        Ok(text) => Some(text),
+        Err(wrong) => {
+            let message = format!("`{}` takes {}: {}", item.name(), rule.what, wrong.why);
+            reader.find(item, message, wrong.meant.as_deref().map(quoted));
+            None
+        }
+    }
+}
+
+/// A text as it is written in the file: a basic TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            control if control.is_control() => {
+                quoted.push_str(&format!("\\u{:04X}", u32::from(control)));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// One text. An empty default serves settings that are optional or required.
+pub(crate) fn text(rule: &'static TextRule, default: &'static str) -> Text {
+    Text { rule, default }
+}
+
+pub(crate) struct Text {
+    rule: &'static TextRule,
+    default: &'static str,
+}
+
+impl Kind for Text {
+    type Value = String;
+
+    fn fallback(&self) -> String {
+        self.default.to_owned()
+    }
+
+    fn form(&self) -> Form {
+        Form::Text(self.rule)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted(self.default))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
+        read_text(self.rule, item, reader)
+    }
+}
+
+/// A text, or `"off"` for none.
+pub(crate) fn text_or_off(rule: &'static TextRule, default: &'static str) -> TextOrOff {
+    TextOrOff { text: Text { rule, default } }
+}
+
+pub(crate) struct TextOrOff {
+    text: Text,
+}
+
+impl Kind for TextOrOff {
+    type Value = Option<String>;
+
+    fn fallback(&self) -> Option<String> {
+        Some(self.text.fallback())
+    }
+
+    fn form(&self) -> Form {
+        Form::Either(Box::new(self.text.form()), Box::new(Form::Word(vec![("off", "None.")])))
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        self.text.fallback_text()
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<String>> {
+        match item.as_str() {
+            Some("off") => Some(None),
+            _ => self.text.read(item, reader).map(Some),
+        }
+    }
+}
+
+/// A list of texts, possibly empty.
+pub(crate) fn texts(rule: &'static TextRule, default: &'static [&'static str]) -> Texts {
+    Texts { rule, default }
+}
+
+pub(crate) struct Texts {
+    rule: &'static TextRule,
+    default: &'static [&'static str],
+}
+
+impl Kind for Texts {
+    type Value = Vec<String>;
+
+    fn fallback(&self) -> Vec<String> {
+        self.default.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn form(&self) -> Form {
+        Form::List { of: Box::new(Form::Text(self.rule)), may_be_empty: true }
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        let quoted: Vec<String> = self.default.iter().map(|text| quoted(text)).collect();
+        Fallback::Value(format!("[{}]", quoted.join(", ")))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<String>> {
+        let texts = read_list(self.rule, item, reader)?;
+        Some(texts.into_iter().map(|located| located.value).collect())
+    }
+}
+
+/// A list of texts that keep their places; it must not be empty.
+pub(crate) fn located_texts(rule: &'static TextRule) -> LocatedTexts {
+    LocatedTexts { rule }
+}
+
+pub(crate) struct LocatedTexts {
+    rule: &'static TextRule,
+}
+
+impl Kind for LocatedTexts {
+    type Value = Vec<Located<String>>;
+
+    fn fallback(&self) -> Vec<Located<String>> {
+        Vec::new()
+    }
+
+    fn form(&self) -> Form {
+        Form::List { of: Box::new(Form::Text(self.rule)), may_be_empty: false }
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value("[]".to_owned())
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<Located<String>>> {
+        let texts = read_list(self.rule, item, reader)?;
+        if item.elements().is_some_and(|elements| elements.is_empty()) {
+            let message = format!("`{}` needs at least one entry", item.name());
+            reader.find(item, message, Some(format!("[{}]", quoted(self.rule.example))));
+        }
+        Some(texts)
+    }
+}
+
+/// Reads a list of different texts. A text alone is a finding that shows the list to write.
+fn read_list(
+    rule: &TextRule,
+    item: &Item<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<Vec<Located<String>>> {
+    let Some(elements) = item.elements() else {
+        let text = item.as_str().unwrap_or(rule.example);
+        let instead = format!("[{}]", quoted(text));
+        reader.wrong_type(item, &format!("a list, each entry {}", rule.what), Some(instead));
+        return None;
+    };
+    let mut texts: Vec<Located<String>> = Vec::new();
+    for element in &elements {
+        let Some(text) = read_text(rule, element, reader) else {
+            continue;
+        };
+        if texts.iter().any(|earlier| earlier.value == text) {
+            let message =
+                format!("{} stands twice in `{}`; remove one", quoted(&text), item.name());
+            reader.find(element, message, None);
+            continue;
+        }
+        let at = reader.source().position(element.span().start);
+        texts.push(Located::new(text, at));
+    }
+    Some(texts)
+}

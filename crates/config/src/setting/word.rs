@@ -1,0 +1,212 @@
+//! Settings written as one word or a list of words, and the words `true` and `false`.
+
+use toml::de::DeValue;
+
+use super::text::quoted;
+use super::{Fallback, Form, Kind};
+use crate::nearest;
+use crate::read::{Item, Reader};
+use crate::word::Word;
+
+/// `true` or `false`.
+pub(crate) fn flag(default: bool) -> Flag {
+    Flag { default }
+}
+
+pub(crate) struct Flag {
+    default: bool,
+}
+
+impl Kind for Flag {
+    type Value = bool;
+
+    fn fallback(&self) -> bool {
+        self.default
+    }
+
+    fn form(&self) -> Form {
+        Form::Flag
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(self.default.to_string())
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<bool> {
+        if let DeValue::Boolean(value) = item.value() {
+            return Some(*value);
+        }
+        let meant = match item.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("on" | "yes" | "true" | "1") => "true",
+            Some("off" | "no" | "false" | "0") => "false",
+            _ => {
+                if self.default {
+                    "false"
+                } else {
+                    "true"
+                }
+            }
+        };
+        reader.wrong_type(item, "true or false", Some(meant.to_owned()));
+        None
+    }
+}
+
+/// One word of an enumeration.
+pub(crate) fn word<W: Word>(default: W) -> OneWord<W> {
+    OneWord { default }
+}
+
+pub(crate) struct OneWord<W> {
+    default: W,
+}
+
+impl<W: Word> Kind for OneWord<W> {
+    type Value = W;
+
+    fn fallback(&self) -> W {
+        self.default
+    }
+
+    fn form(&self) -> Form {
+        word_form::<W>()
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted(self.default.word()))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<W> {
+        read_word(item, reader)
+    }
+}
+
+fn word_form<W: Word>() -> Form {
+    Form::Word(W::ALL.iter().map(|value| (value.word(), value.meaning())).collect())
+}
+
+fn read_word<W: Word>(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<W> {
+    let known: Vec<&'static str> = W::ALL.iter().map(|value| value.word()).collect();
+    let index = read_known(&known, item, reader)?;
+    W::ALL.get(index).copied()
+}
+
+/// Reads one of `known` and gives its index.
+fn read_known(known: &[&'static str], item: &Item<'_>, reader: &mut Reader<'_>) -> Option<usize> {
+    let takes = format!("one of {}", one_of(known));
+    let Some(text) = item.as_str() else {
+        reader.wrong_type(item, &takes, None);
+        return None;
+    };
+    let index = known.iter().position(|word| *word == text);
+    if index.is_none() {
+        let meant = nearest::meant(text, known).map(quoted);
+        reader.find(item, format!("`{}` takes {takes}", item.name()), meant);
+    }
+    index
+}
+
+fn one_of(words: &[&str]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ")
+}
+
+/// A list of different words. It may be empty only if its default is.
+pub(crate) fn word_list<W: Word>(default: &'static [W]) -> WordList<W> {
+    WordList { default }
+}
+
+pub(crate) struct WordList<W: 'static> {
+    default: &'static [W],
+}
+
+impl<W: Word> WordList<W> {
+    fn default_text(&self) -> String {
+        let words: Vec<&str> = self.default.iter().map(|value| value.word()).collect();
+        format!("[{}]", one_of(&words))
+    }
+}
+
+impl<W: Word> Kind for WordList<W> {
+    type Value = Vec<W>;
+
+    fn fallback(&self) -> Vec<W> {
+        self.default.to_vec()
+    }
+
+    fn form(&self) -> Form {
+        Form::List { of: Box::new(word_form::<W>()), may_be_empty: self.default.is_empty() }
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(self.default_text())
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<W>> {
+        let Some(elements) = item.elements() else {
+            let instead = match item.as_str() {
+                Some(text) => format!("[{}]", quoted(text)),
+                None => self.default_text(),
+            };
+            reader.wrong_type(item, "a list", Some(instead));
+            return None;
+        };
+        if elements.is_empty() && !self.default.is_empty() {
+            let message = format!("`{}` needs at least one entry", item.name());
+            reader.find(item, message, Some(self.default_text()));
+        }
+        let mut words = Vec::new();
+        for element in &elements {
+            reader.remember(element);
+            let Some(word) = read_word::<W>(element, reader) else {
+                continue;
+            };
+            if words.contains(&word) {
+                let word = quoted(word.word());
+                let message = format!("{word} stands twice in `{}`; remove one", item.name());
+                reader.find(element, message, None);
+            }
+            words.push(word);
+        }
+        Some(words)
+    }
+}
+
+/// The levels of the program's own messages.
+const LEVELS: [(&str, &str); 5] = [
+    ("error", "What stops kettle from doing its work."),
+    ("warn", "What an operator should look at."),
+    ("info", "Starts, reloads and stops."),
+    ("debug", "What happens to each connection."),
+    ("trace", "Everything."),
+];
+
+/// The level of the program's own messages.
+pub(crate) fn level(default: &'static str) -> Level {
+    Level { default }
+}
+
+pub(crate) struct Level {
+    default: &'static str,
+}
+
+impl Kind for Level {
+    type Value = String;
+
+    fn fallback(&self) -> String {
+        self.default.to_owned()
+    }
+
+    fn form(&self) -> Form {
+        Form::Word(LEVELS.to_vec())
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted(self.default))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
+        let known = LEVELS.map(|(word, _)| word);
+        let index = read_known(&known, item, reader)?;
+        known.get(index).map(|word| (*word).to_owned())
+    }
+}

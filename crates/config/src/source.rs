@@ -1,0 +1,96 @@
+//! The text of a configuration file, and the way from a byte offset to a line and column.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::finding::Finding;
+use crate::located::Position;
+
+/// A configuration file: where it is, what it says and where its lines begin.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Source {
+    path: PathBuf,
+    text: Arc<str>,
+    line_starts: Arc<[usize]>,
+}
+
+impl Source {
+    pub(crate) fn new(text: &str, path: &Path) -> Self {
+        let after_newlines = text.match_indices('\n').map(|(offset, _)| offset + 1);
+        Self {
+            path: path.to_path_buf(),
+            text: text.into(),
+            line_starts: std::iter::once(0).chain(after_newlines).collect(),
+        }
+    }
+
+    /// The folder that relative paths in the file start from.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line and column of a byte offset. Offsets beyond the end mean the end.
+    pub(crate) fn position(&self, offset: usize) -> Position {
+        let offset = floor_char_boundary(&self.text, offset);
+        let line = self.line_starts.partition_point(|start| *start <= offset);
+        let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+        let before = self.text.get(start..offset).unwrap_or_default();
+        Position { line, column: before.chars().count() + 1 }
+    }
+
+    /// A finding about a range of bytes; the text in it is the offending text.
+    pub(crate) fn finding(
+        &self,
+        range: &Range<usize>,
+        message: String,
+        instead: Option<String>,
+    ) -> Finding {
+        let start = floor_char_boundary(&self.text, range.start);
+        let end = floor_char_boundary(&self.text, range.end).max(start);
+        let offending = self.text.get(start..end).unwrap_or_default();
+        self.finding_at(self.position(range.start), offending, message, instead)
+    }
+
+    /// A finding about a position kept in a [`Located`](crate::Located) value.
+    pub(crate) fn finding_at(
+        &self,
+        at: Position,
+        offending: &str,
+        message: String,
+        instead: Option<String>,
+    ) -> Finding {
+        Finding {
+            path: self.path.clone(),
+            line: at.line,
+            column: at.column,
+            offending: offending.to_owned(),
+            message,
+            instead,
+            source_line: self.line(at.line).map(str::to_owned),
+        }
+    }
+
+    fn line(&self, number: usize) -> Option<&str> {
+        let start = *self.line_starts.get(number.checked_sub(1)?)?;
+        let rest = self.text.get(start..)?;
+        rest.split('\n').next().map(|line| line.trim_end_matches('\r'))
+    }
+}
+
+/// The text may be long; only its place is worth printing.
+impl fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Source({})", self.path.display())
+    }
+}
+
+fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    let offset = offset.min(text.len());
+    (0..=offset).rev().find(|candidate| text.is_char_boundary(*candidate)).unwrap_or(0)
+}
