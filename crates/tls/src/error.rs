@@ -1,0 +1,330 @@
+//! What can be wrong with certificates, keys, the TLS policy and the generated certificate.
+//!
+//! Every message names the file or setting and says what to do next; all of them are the
+//! operator's to mend. Errors of connections belong to the modules that run connections.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The part a file plays for an identity, as messages name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRole {
+    /// The certificate chain, leaf first.
+    Chain,
+    /// The private key of the leaf.
+    Key,
+    /// The stapled OCSP response.
+    Staple,
+}
+
+impl fmt::Display for FileRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chain => "certificate",
+            Self::Key => "private key",
+            Self::Staple => "OCSP response",
+        })
+    }
+}
+
+/// Why a certificate and its key cannot be used at all.
+#[derive(Debug)]
+pub enum IdentityError {
+    /// The file could not be read.
+    Unreadable {
+        /// What the file is for.
+        role: FileRole,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file is longer than any sensible file of its kind.
+    TooLarge {
+        /// What the file is for.
+        role: FileRole,
+        /// The file.
+        path: PathBuf,
+        /// The longest file accepted.
+        bytes_max: u64,
+    },
+    /// The file holds binary DER where PEM is wanted.
+    LooksLikeDer {
+        /// What the file is for.
+        role: FileRole,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is a PKCS#12 bundle.
+    LooksLikePkcs12 {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is text, but none of its PEM sections is a certificate.
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+        /// It holds a private key instead: probably the two settings are swapped.
+        holds_key: bool,
+    },
+    /// The file is text, but none of its PEM sections is a private key.
+    NoKey {
+        /// The file.
+        path: PathBuf,
+        /// It holds a certificate instead: probably the two settings are swapped.
+        holds_certificate: bool,
+    },
+    /// The key is protected by a passphrase.
+    KeyEncrypted {
+        /// The key file.
+        path: PathBuf,
+    },
+    /// A PEM section is damaged.
+    BadPem {
+        /// What the file is for.
+        role: FileRole,
+        /// The file.
+        path: PathBuf,
+        /// What the decoder found.
+        detail: String,
+    },
+    /// A certificate is well-formed PEM but not a well-formed certificate.
+    BadCertificate {
+        /// The file.
+        path: PathBuf,
+        /// Which certificate of the file, counted from 1.
+        position: usize,
+        /// What the decoder found.
+        detail: String,
+    },
+    /// The key is of a kind that is not supported, or damaged.
+    UnsupportedKey {
+        /// The key file.
+        path: PathBuf,
+    },
+    /// The key belongs to another certificate.
+    KeyMismatch {
+        /// The key file.
+        key: PathBuf,
+        /// The certificate file.
+        chain: PathBuf,
+        /// The key fits this later certificate of the same file, counted from 1.
+        fits_position: Option<usize>,
+    },
+    /// The staple is not a successful OCSP response.
+    BadStaple {
+        /// The OCSP file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: &'static str,
+    },
+}
+
+impl IdentityError {
+    /// The file to look at first.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Unreadable { path, .. }
+            | Self::TooLarge { path, .. }
+            | Self::LooksLikeDer { path, .. }
+            | Self::LooksLikePkcs12 { path }
+            | Self::NoCertificate { path, .. }
+            | Self::NoKey { path, .. }
+            | Self::KeyEncrypted { path }
+            | Self::BadPem { path, .. }
+            | Self::BadCertificate { path, .. }
+            | Self::UnsupportedKey { path }
+            | Self::BadStaple { path, .. } => path,
+            Self::KeyMismatch { key, .. } => key,
+        }
+    }
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
+        match self {
+            Self::Unreadable { role, source, .. } => {
+                let advice = match source.kind() {
+                    io::ErrorKind::NotFound => "check the path",
+                    io::ErrorKind::PermissionDenied => {
+                        "let the user kettle starts as read the file and enter its directories"
+                    }
+                    _ => "check that it is a regular file",
+                };
+                write!(f, "cannot read the {role} {path}: {source}; {advice}")
+            }
+            Self::TooLarge { role, bytes_max, .. } => write!(
+                f,
+                "{path} is longer than {bytes_max} bytes, so it is hardly a {role}; check the path"
+            ),
+            Self::LooksLikeDer { role, .. } => write!(
+                f,
+                "the {role} {path} looks like DER, not PEM; convert it with {}",
+                pem_conversion(*role, self.path())
+            ),
+            Self::LooksLikePkcs12 { .. } => write!(
+                f,
+                "{path} looks like a PKCS#12 bundle; convert it with \
+                 `openssl pkcs12 -in {path} -nodes -out identity.pem` and name that file for both \
+                 the certificate and the key"
+            ),
+            Self::NoCertificate { holds_key: true, .. } => write!(
+                f,
+                "{path} holds a private key but no certificate; are the certificate and key \
+                 settings swapped?"
+            ),
+            Self::NoCertificate { .. } => write!(
+                f,
+                "{path} has no certificate in it; it must be PEM with a section that starts with \
+                 `-----BEGIN CERTIFICATE-----`"
+            ),
+            Self::NoKey { holds_certificate: true, .. } => write!(
+                f,
+                "{path} holds a certificate but no private key; name the key's own file"
+            ),
+            Self::NoKey { .. } => write!(
+                f,
+                "{path} has no private key in it; it must be PEM with a section that starts with \
+                 `-----BEGIN PRIVATE KEY-----` (PKCS#8), `-----BEGIN RSA PRIVATE KEY-----` or \
+                 `-----BEGIN EC PRIVATE KEY-----`"
+            ),
+            Self::KeyEncrypted { .. } => write!(
+                f,
+                "the private key {path} is protected by a passphrase, which a server cannot be \
+                 asked for; remove it with `openssl pkey -in {path} -out key.pem`"
+            ),
+            Self::BadPem { role, detail, .. } => write!(
+                f,
+                "the {role} {path} is damaged PEM ({detail}); copy the file again from its source"
+            ),
+            Self::BadCertificate { position, detail, .. } => write!(
+                f,
+                "certificate {position} in {path} cannot be decoded ({detail}); copy the file \
+                 again from its source"
+            ),
+            Self::UnsupportedKey { .. } => write!(
+                f,
+                "the private key {path} is damaged or of an unsupported kind; use ECDSA on P-256, \
+                 P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"
+            ),
+            Self::KeyMismatch { chain, fits_position: Some(position), .. } => write!(
+                f,
+                "the private key {path} belongs to certificate {position} in {}, which must come \
+                 first in that file",
+                chain.display()
+            ),
+            Self::KeyMismatch { chain, .. } => write!(
+                f,
+                "the private key {path} does not belong to the certificate {}; name the key that \
+                 the certificate was requested with",
+                chain.display()
+            ),
+            Self::BadStaple { detail, .. } => write!(
+                f,
+                "the OCSP response {path} cannot be used: {detail}; fetch it again with \
+                 `openssl ocsp -issuer ISSUER -cert CERT -url URL -respout {path}`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for IdentityError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreadable { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+fn pem_conversion(role: FileRole, path: &Path) -> String {
+    let tool = if role == FileRole::Key { "pkey" } else { "x509" };
+    let path = path.display();
+    format!("`openssl {tool} -inform der -in {path} -out {path}.pem`")
+}
+
+/// Why the configured versions, suites and groups cannot make a TLS server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyError {
+    /// `tls.versions` is empty.
+    NoVersion,
+    /// `tls.suites` is empty.
+    NoSuite,
+    /// `tls.groups` is empty.
+    NoGroup,
+    /// TLS 1.2 is enabled, but none of the groups exists in TLS 1.2.
+    NoGroupForTls12,
+    /// rustls refused the combination.
+    Refused(String),
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoVersion => f.write_str("no TLS version is enabled; name tls1.2, tls1.3 or both"),
+            Self::NoSuite => f.write_str(
+                "no cipher suite is enabled; name aes-128-gcm, aes-256-gcm or chacha20-poly1305",
+            ),
+            Self::NoGroup => f.write_str(
+                "no key exchange group is enabled; name x25519mlkem768, x25519, p-256 or p-384",
+            ),
+            Self::NoGroupForTls12 => f.write_str(
+                "TLS 1.2 is enabled, but x25519mlkem768 exists in TLS 1.3 only; add x25519, p-256 \
+                 or p-384, or leave tls1.2 out",
+            ),
+            Self::Refused(detail) => write!(f, "the TLS settings do not fit together: {detail}"),
+        }
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+/// Why no certificate for trying things out could be made or kept.
+#[derive(Debug)]
+pub enum SelfSignedError {
+    /// The directory or a file in it could not be written.
+    Unwritable {
+        /// The directory or file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// None of the names can stand in a certificate.
+    NoUsableName,
+    /// The certificate could not be generated.
+    Generation(String),
+    /// The freshly written file does not load.
+    Load(IdentityError),
+}
+
+impl fmt::Display for SelfSignedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unwritable { path, source } => write!(
+                f,
+                "cannot keep the generated certificate in {}: {source}; set XDG_STATE_HOME to a \
+                 directory that can be written, or give --cert and --key",
+                path.display()
+            ),
+            Self::NoUsableName => {
+                f.write_str("none of the names can stand in a certificate; give --cert and --key")
+            }
+            Self::Generation(detail) => {
+                write!(f, "cannot generate a certificate: {detail}; give --cert and --key")
+            }
+            Self::Load(error) => write!(f, "the generated certificate does not load: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for SelfSignedError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unwritable { source, .. } => Some(source),
+            Self::Load(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A server's identity: a certificate chain, its private key and perhaps an OCSP staple, loaded
+//! from files with an exact account of what is wrong with them. Which identity a connection
+//! gets is decided in `identity::select`.
+
+mod inspect;
+mod pem;
+mod select;
+mod staple;
+mod warning;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use aws_lc_rs::digest;
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use rustls::sign::CertifiedKey;
+use zeroize::Zeroizing;
+
+pub use inspect::KeyKind;
+pub use select::Identities;
+pub use warning::IdentityWarning;
+
+pub use crate::error::{FileRole, IdentityError};
+use inspect::Facts;
+use staple::Staple;
+
+/// A certificate chain with its key, ready for handshakes.
+pub struct Identity {
+    certified: Arc<CertifiedKey>,
+    stapled: Option<Stapled>,
+    key_kind: KeyKind,
+    names: Vec<String>,
+    not_before: SystemTime,
+    not_after: SystemTime,
+    fingerprint: String,
+}
+
+/// The same certificate with a staple, for as long as the staple is fresh.
+struct Stapled {
+    certified: Arc<CertifiedKey>,
+    until: Option<SystemTime>,
+}
+
+impl Identity {
+    /// Loads a PEM chain (leaf first), a PEM key and an OCSP response in DER.
+    ///
+    /// What makes the identity unusable is an error; everything else comes back as warnings.
+    /// Those that will make clients refuse the server say so by
+    /// [`is_serious`](IdentityWarning::is_serious).
+    pub fn load(
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&Path>,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        Self::load_at(chain, key, ocsp, SystemTime::now())
+    }
+
+    /// [`load`](Self::load), judging validity at a given moment.
+    pub fn load_at(
+        chain_path: &Path,
+        key_path: &Path,
+        ocsp_path: Option<&Path>,
+        now: SystemTime,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let chain = pem::read_chain(chain_path)?;
+        let facts = inspect::inspect(&chain, chain_path, now)?;
+        let key_file = pem::read_key(key_path)?;
+        let unsupported = || IdentityError::UnsupportedKey { path: key_path.into() };
+
+        let der = Zeroizing::new(key_file.key);
+        let key = any_supported_type(&der).map_err(|_| unsupported())?;
+        let public_key = key.public_key().ok_or_else(unsupported)?;
+        let fits = facts.public_keys.iter().position(|one| one == public_key.as_ref());
+        if fits != Some(0) {
+            return Err(IdentityError::KeyMismatch {
+                key: key_path.into(),
+                chain: chain_path.into(),
+                fits_position: fits.map(|index| index + 1),
+            });
+        }
+        let key_kind = facts.key_kind.ok_or_else(unsupported)?;
+
+        let mut warnings = facts.warnings.clone();
+        if key_file.mode & READABLE_BY_OTHERS != 0 {
+            warnings.push(IdentityWarning::KeyReadableByOthers {
+                path: key_path.into(),
+                mode: key_file.mode,
+            });
+        }
+        let fingerprint = chain.first().map(|leaf| colon_hex_sha256(leaf)).unwrap_or_default();
+        let certified = CertifiedKey::new(chain, key);
+        let stapled = match ocsp_path {
+            Some(path) => staple(path, &facts, &certified, now, &mut warnings)?,
+            None => None,
+        };
+        let identity = Self {
+            certified: Arc::new(certified),
+            stapled,
+            key_kind,
+            names: facts.names,
+            not_before: facts.not_before,
+            not_after: facts.not_after,
+            fingerprint,
+        };
+        Ok((identity, warnings))
+    }
+
+    /// The DNS names and addresses the certificate is for, in lower case.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Whether the certificate is for this name, directly or by a wildcard of one label.
+    ///
+    /// `name` may itself be a wildcard, as sites have them.
+    pub fn covers(&self, name: &str) -> bool {
+        let parent = name.split_once('.').map(|(_, parent)| parent);
+        self.names.iter().any(|own| {
+            own.eq_ignore_ascii_case(name)
+                || match (own.strip_prefix("*."), parent) {
+                    (Some(own), Some(parent)) => own.eq_ignore_ascii_case(parent),
+                    _ => false,
+                }
+        })
+    }
+
+    /// The first moment of the certificate's validity.
+    pub fn not_before(&self) -> SystemTime {
+        self.not_before
+    }
+
+    /// The last moment of the certificate's validity.
+    pub fn not_after(&self) -> SystemTime {
+        self.not_after
+    }
+
+    /// The SHA-256 of the leaf as browsers show it: upper-case hex with colons.
+    pub fn fingerprint_sha256(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The kind of key.
+    pub fn key_kind(&self) -> KeyKind {
+        self.key_kind
+    }
+
+    /// What rustls signs with at this moment: a staple that ran out is left off, because
+    /// clients treat a stale one as a failure and an absent one as none.
+    pub(crate) fn certified_at(&self, now: SystemTime) -> &Arc<CertifiedKey> {
+        match &self.stapled {
+            Some(stapled) if stapled.until.is_none_or(|until| now < until) => &stapled.certified,
+            _ => &self.certified,
+        }
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("names", &self.names)
+            .field("key_kind", &self.key_kind)
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads the staple and decides whether it may be sent with this certificate.
+fn staple(
+    path: &Path,
+    facts: &Facts,
+    certified: &CertifiedKey,
+    now: SystemTime,
+    warnings: &mut Vec<IdentityWarning>,
+) -> Result<Option<Stapled>, IdentityError> {
+    let der = pem::read_staple(path)?;
+    let staple = Staple::decode(&der)
+        .map_err(|detail| IdentityError::BadStaple { path: path.into(), detail })?;
+    let path = path.to_path_buf();
+    let objection = match staple.next_update {
+        _ if staple.serial != facts.serial => {
+            Some(IdentityWarning::StapleForAnotherCertificate { path })
+        }
+        _ if !staple.is_good => Some(IdentityWarning::StapleNotGood { path }),
+        Some(next_update) if next_update <= now => {
+            Some(IdentityWarning::StapleExpired { path, next_update })
+        }
+        _ => None,
+    };
+    if let Some(objection) = objection {
+        warnings.push(objection);
+        return Ok(None);
+    }
+    let certified = CertifiedKey { ocsp: Some(der), ..certified.clone() };
+    Ok(Some(Stapled { certified: Arc::new(certified), until: staple.next_update }))
+}
+
+fn colon_hex_sha256(der: &[u8]) -> String {
+    let hash = digest::digest(&digest::SHA256, der);
+    let pairs: Vec<String> = hash.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+    pairs.join(":")
+}
+
+/// Group members and everyone else.
+const READABLE_BY_OTHERS: u32 = 0o044;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Reads from certificates what an operator and the resolver want to know: names, dates, kind
+//! of key, fitness for serving, and whether the chain is complete and in order.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::SignatureScheme;
+use rustls_pki_types::CertificateDer;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::FromDer;
+use x509_parser::public_key::PublicKey;
+
+use super::warning::IdentityWarning;
+use crate::error::IdentityError;
+
+/// The kind of a certificate's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// ECDSA on the curve P-256.
+    EcdsaP256,
+    /// ECDSA on the curve P-384.
+    EcdsaP384,
+    /// ECDSA on the curve P-521.
+    EcdsaP521,
+    /// Ed25519.
+    Ed25519,
+    /// RSA with a modulus of this many bits.
+    Rsa {
+        /// The length of the modulus.
+        bits: usize,
+    },
+}
+
+impl KeyKind {
+    /// The signature schemes a key of this kind makes (RFC 8446 §4.2.3).
+    pub fn schemes(self) -> &'static [SignatureScheme] {
+        match self {
+            Self::EcdsaP256 => &[SignatureScheme::ECDSA_NISTP256_SHA256],
+            Self::EcdsaP384 => &[SignatureScheme::ECDSA_NISTP384_SHA384],
+            Self::EcdsaP521 => &[SignatureScheme::ECDSA_NISTP521_SHA512],
+            Self::Ed25519 => &[SignatureScheme::ED25519],
+            Self::Rsa { .. } => &[
+                SignatureScheme::RSA_PSS_SHA512,
+                SignatureScheme::RSA_PSS_SHA384,
+                SignatureScheme::RSA_PSS_SHA256,
+                SignatureScheme::RSA_PKCS1_SHA512,
+                SignatureScheme::RSA_PKCS1_SHA384,
+                SignatureScheme::RSA_PKCS1_SHA256,
+            ],
+        }
+    }
+
+    fn of(certificate: &X509Certificate<'_>) -> Option<Self> {
+        match certificate.public_key().parsed().ok()? {
+            PublicKey::RSA(key) => Some(Self::Rsa { bits: key.key_size() }),
+            PublicKey::EC(point) => match point.key_size() {
+                256 => Some(Self::EcdsaP256),
+                384 => Some(Self::EcdsaP384),
+                521 | 528 => Some(Self::EcdsaP521),
+                _ => None,
+            },
+            // RFC 8410 §3: id-Ed25519.
+            _ if certificate.public_key().algorithm.algorithm.to_id_string() == "1.3.101.112" => {
+                Some(Self::Ed25519)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for KeyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EcdsaP256 => f.write_str("ECDSA P-256"),
+            Self::EcdsaP384 => f.write_str("ECDSA P-384"),
+            Self::EcdsaP521 => f.write_str("ECDSA P-521"),
+            Self::Ed25519 => f.write_str("Ed25519"),
+            Self::Rsa { bits } => write!(f, "RSA {bits}"),
+        }
+    }
+}
+
+/// What the certificates of one file say.
+pub(super) struct Facts {
+    pub(super) names: Vec<String>,
+    pub(super) not_before: SystemTime,
+    pub(super) not_after: SystemTime,
+    /// Absent when the key is of a kind TLS servers here cannot use.
+    pub(super) key_kind: Option<KeyKind>,
+    pub(super) serial: Vec<u8>,
+    /// The public key of each certificate, as SubjectPublicKeyInfo.
+    pub(super) public_keys: Vec<Vec<u8>>,
+    pub(super) warnings: Vec<IdentityWarning>,
+}
+
+/// Decodes the chain and judges it.
+pub(super) fn inspect(
+    chain: &[CertificateDer<'static>],
+    path: &Path,
+    now: SystemTime,
+) -> Result<Facts, IdentityError> {
+    let certificates = chain
+        .iter()
+        .enumerate()
+        .map(|(index, der)| decode(der, path, index + 1))
+        .collect::<Result<Vec<_>, _>>()?;
+    let Some(leaf) = certificates.first() else {
+        return Err(IdentityError::NoCertificate { path: path.into(), holds_key: false });
+    };
+    let mut facts = Facts {
+        names: names(leaf),
+        not_before: moment(leaf.validity().not_before.timestamp()),
+        not_after: moment(leaf.validity().not_after.timestamp()),
+        key_kind: KeyKind::of(leaf),
+        serial: leaf.raw_serial().to_vec(),
+        public_keys: certificates.iter().map(|one| one.public_key().raw.to_vec()).collect(),
+        warnings: Vec::new(),
+    };
+    facts.warnings.extend(judge_dates(&facts, path, now));
+    facts.warnings.extend(judge_purpose(leaf, &facts, path));
+    facts.warnings.extend(judge_order(&certificates, path));
+    Ok(facts)
+}
+
+fn decode<'c>(
+    der: &'c CertificateDer<'static>,
+    path: &Path,
+    position: usize,
+) -> Result<X509Certificate<'c>, IdentityError> {
+    let bad = |detail| IdentityError::BadCertificate { path: path.into(), position, detail };
+    match X509Certificate::from_der(der) {
+        Ok(([], certificate)) => Ok(certificate),
+        Ok(_) => Err(bad("bytes follow the certificate".to_owned())),
+        Err(error) => Err(bad(error.to_string())),
+    }
+}
+
+/// The DNS names and addresses of the subject alternative name, in lower case.
+fn names(leaf: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = leaf.subject_alternative_name() else {
+        return Vec::new();
+    };
+    let general_names = &extension.value.general_names;
+    general_names
+        .iter()
+        .filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+            GeneralName::IPAddress(bytes) => address(bytes).map(|address| address.to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
+        return Some(octets.into());
+    }
+    <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
+}
+
+/// Dates before 1970 count as 1970: such a certificate is long expired either way.
+fn moment(unix_seconds: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0))
+}
+
+fn judge_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWarning> {
+    if now > facts.not_after {
+        return Some(IdentityWarning::Expired { path: path.into(), not_after: facts.not_after });
+    }
+    (now < facts.not_before)
+        .then(|| IdentityWarning::NotYetValid { path: path.into(), not_before: facts.not_before })
+}
+
+fn judge_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<IdentityWarning> {
+    let mut warnings = Vec::new();
+    if facts.names.is_empty() {
+        warnings.push(IdentityWarning::NoNames { path: path.into() });
+    }
+    let signs = match leaf.key_usage() {
+        Ok(Some(usage)) => usage.value.digital_signature(),
+        _ => true,
+    };
+    let serves = match leaf.extended_key_usage() {
+        Ok(Some(usage)) => usage.value.server_auth || usage.value.any,
+        _ => true,
+    };
+    let is_authority = leaf.is_ca();
+    let reason = match (signs, serves) {
+        (false, _) if is_authority => Some("it is a certificate authority's own certificate"),
+        (false, _) => Some("its key usage lacks digitalSignature"),
+        (true, false) => Some("its extended key usage lacks serverAuth"),
+        (true, true) => None,
+    };
+    if let Some(reason) = reason {
+        warnings.push(IdentityWarning::NotForServers { path: path.into(), reason });
+    } else if is_authority {
+        warnings.push(IdentityWarning::MarkedAsAuthority { path: path.into() });
+    }
+    warnings
+}
+
+/// Follows the issuers from the leaf on. The last certificate's issuer may be absent when it is
+/// not the leaf: servers leave the root out.
+fn judge_order(certificates: &[X509Certificate<'_>], path: &Path) -> Option<IdentityWarning> {
+    for (index, certificate) in certificates.iter().enumerate() {
+        let issuer = certificate.issuer().as_raw();
+        if issuer == certificate.subject().as_raw() {
+            return None;
+        }
+        let position = index + 1;
+        let is_issuer = |other: &X509Certificate<'_>| other.subject().as_raw() == issuer;
+        let follower = certificates.get(position);
+        if follower.is_some_and(is_issuer) {
+            continue;
+        }
+        if certificates.iter().any(is_issuer) {
+            return Some(IdentityWarning::ChainOutOfOrder { path: path.into(), position });
+        }
+        return (index == 0 || follower.is_some()).then(|| IdentityWarning::MissingIntermediate {
+            path: path.into(),
+            position,
+            issuer: certificate.issuer().to_string(),
+        });
+    }
+    None
+}

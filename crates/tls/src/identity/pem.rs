@@ -1,0 +1,141 @@
+//! Reads certificate chains and private keys from PEM files, and says what a file that is
+//! neither seems to be instead.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustls_pki_types::pem::{PemObject, SectionKind};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroizing;
+
+use crate::error::{FileRole, IdentityError};
+
+/// A private key with the permissions of the file it came from.
+pub(super) struct KeyFile {
+    pub(super) key: PrivateKeyDer<'static>,
+    pub(super) mode: u32,
+}
+
+/// Reads the certificates of a file in the file's order; there is at least one.
+pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    let (text, _) = read(path, FileRole::Chain)?;
+    let mut chain = Vec::new();
+    let mut holds_key = false;
+    for section in sections(&text) {
+        let (kind, der) = section.map_err(|error| bad_pem(path, FileRole::Chain, &error))?;
+        match kind {
+            SectionKind::Certificate => chain.push(CertificateDer::from(der)),
+            other => holds_key |= is_key(other),
+        }
+    }
+    if chain.is_empty() {
+        return Err(match binary_kind(&text) {
+            Some(kind) => kind.error(path, FileRole::Chain),
+            None => IdentityError::NoCertificate { path: path.into(), holds_key },
+        });
+    }
+    Ok(chain)
+}
+
+/// Reads the first private key of a file.
+pub(super) fn read_key(path: &Path) -> Result<KeyFile, IdentityError> {
+    let (text, mode) = read(path, FileRole::Key)?;
+    if ENCRYPTED_MARKS.iter().any(|mark| contains(&text, mark)) {
+        return Err(IdentityError::KeyEncrypted { path: path.into() });
+    }
+    let mut holds_certificate = false;
+    for section in sections(&text) {
+        let (kind, der) = section.map_err(|error| bad_pem(path, FileRole::Key, &error))?;
+        holds_certificate |= kind == SectionKind::Certificate;
+        if let Some(key) = PrivateKeyDer::from_pem(kind, der) {
+            return Ok(KeyFile { key, mode });
+        }
+    }
+    Err(match binary_kind(&text) {
+        Some(kind) => kind.error(path, FileRole::Key),
+        None => IdentityError::NoKey { path: path.into(), holds_certificate },
+    })
+}
+
+/// Reads a DER file, such as a staple, whole.
+pub(super) fn read_staple(path: &Path) -> Result<Vec<u8>, IdentityError> {
+    let (bytes, _) = read(path, FileRole::Staple)?;
+    Ok(bytes.to_vec())
+}
+
+type Section = (SectionKind, Vec<u8>);
+
+fn sections(text: &[u8]) -> impl Iterator<Item = Result<Section, rustls_pki_types::pem::Error>> {
+    Section::pem_slice_iter(text)
+}
+
+fn is_key(kind: SectionKind) -> bool {
+    matches!(
+        kind,
+        SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey
+    )
+}
+
+fn bad_pem(path: &Path, role: FileRole, error: &rustls_pki_types::pem::Error) -> IdentityError {
+    IdentityError::BadPem { role, path: path.into(), detail: error.to_string() }
+}
+
+/// Reads at most `FILE_BYTES_MAX`, so that a wrong path (a device, a disk image) cannot fill the
+/// memory, into bytes that are wiped when dropped; gives the permission bits too.
+fn read(path: &Path, role: FileRole) -> Result<(Zeroizing<Vec<u8>>, u32), IdentityError> {
+    let unreadable = |source| IdentityError::Unreadable { role, path: path.into(), source };
+    let metadata = path.metadata().map_err(unreadable)?;
+    // Opening a pipe would wait for its writer, so this is asked before.
+    if !metadata.is_file() {
+        return Err(unreadable(io::Error::other("not a regular file")));
+    }
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(IdentityError::TooLarge {
+            role,
+            path: path.into(),
+            bytes_max: FILE_BYTES_MAX,
+        });
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    // The exact capacity keeps the vector from growing and leaving copies of a key behind.
+    let capacity = usize::try_from(metadata.len()).unwrap_or(0) + 1;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok((bytes, metadata.permissions().mode() & 0o7777))
+}
+
+enum BinaryKind {
+    Der,
+    Pkcs12,
+}
+
+impl BinaryKind {
+    fn error(&self, path: &Path, role: FileRole) -> IdentityError {
+        match self {
+            Self::Der => IdentityError::LooksLikeDer { role, path: path.into() },
+            Self::Pkcs12 => IdentityError::LooksLikePkcs12 { path: path.into() },
+        }
+    }
+}
+
+/// Certificates, keys and PKCS#12 bundles are DER sequences with a long-form length; a bundle
+/// starts with version 3 (RFC 7292 §4).
+fn binary_kind(bytes: &[u8]) -> Option<BinaryKind> {
+    match bytes {
+        [0x30, 0x82, _, _, 0x02, 0x01, 0x03, ..] => Some(BinaryKind::Pkcs12),
+        [0x30, 0x81..=0x84, ..] | [0x30, 0x2e, 0x02, 0x01, 0x00, ..] => Some(BinaryKind::Der),
+        _ => None,
+    }
+}
+
+fn contains(text: &[u8], mark: &[u8]) -> bool {
+    text.windows(mark.len()).any(|window| window == mark)
+}
+
+/// PKCS#8 with a passphrase, and the older form that says so in a header.
+const ENCRYPTED_MARKS: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];
+
+/// Chains are a few KiB; the longest RSA keys are about 13 KiB.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;

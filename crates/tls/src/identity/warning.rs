@@ -1,0 +1,196 @@
+//! What is questionable about an identity that loads: a server starts with it and says so,
+//! `kettle check` counts the serious ones as mistakes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use time::OffsetDateTime;
+
+/// A finding about an identity that could be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IdentityWarning {
+    /// The leaf is no longer valid.
+    Expired {
+        /// The certificate file.
+        path: PathBuf,
+        /// The last moment of its validity.
+        not_after: SystemTime,
+    },
+    /// The leaf is not valid yet.
+    NotYetValid {
+        /// The certificate file.
+        path: PathBuf,
+        /// The first moment of its validity.
+        not_before: SystemTime,
+    },
+    /// The leaf names no host in its subject alternative names; clients ignore the common name.
+    NoNames {
+        /// The certificate file.
+        path: PathBuf,
+    },
+    /// The leaf's key usage forbids serving TLS with it.
+    NotForServers {
+        /// The certificate file.
+        path: PathBuf,
+        /// What its extensions say.
+        reason: &'static str,
+    },
+    /// The leaf may also sign certificates; some clients refuse such a leaf.
+    MarkedAsAuthority {
+        /// The certificate file.
+        path: PathBuf,
+    },
+    /// A certificate is followed by one that did not issue it, although the issuer is in the file.
+    ChainOutOfOrder {
+        /// The certificate file.
+        path: PathBuf,
+        /// The certificate that is followed by a stranger, counted from 1.
+        position: usize,
+    },
+    /// The issuer of a certificate is not in the file.
+    MissingIntermediate {
+        /// The certificate file.
+        path: PathBuf,
+        /// The certificate whose issuer is missing, counted from 1.
+        position: usize,
+        /// The issuer's name.
+        issuer: String,
+    },
+    /// Users other than the owner may read the key.
+    KeyReadableByOthers {
+        /// The key file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The staple's time is over; clients that check staples would refuse the connection.
+    StapleExpired {
+        /// The OCSP file.
+        path: PathBuf,
+        /// When a newer response was due.
+        next_update: SystemTime,
+    },
+    /// The staple speaks about another certificate.
+    StapleForAnotherCertificate {
+        /// The OCSP file.
+        path: PathBuf,
+    },
+    /// The staple says that the certificate is revoked, or that its issuer does not know it.
+    StapleNotGood {
+        /// The OCSP file.
+        path: PathBuf,
+    },
+}
+
+impl IdentityWarning {
+    /// Whether clients will refuse the connection because of it: `kettle check` fails then.
+    pub fn is_serious(&self) -> bool {
+        match self {
+            Self::Expired { .. }
+            | Self::NotYetValid { .. }
+            | Self::NoNames { .. }
+            | Self::NotForServers { .. }
+            | Self::StapleForAnotherCertificate { .. }
+            | Self::StapleNotGood { .. } => true,
+            Self::MarkedAsAuthority { .. }
+            | Self::ChainOutOfOrder { .. }
+            | Self::MissingIntermediate { .. }
+            | Self::KeyReadableByOthers { .. }
+            | Self::StapleExpired { .. } => false,
+        }
+    }
+
+    /// The file it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Expired { path, .. }
+            | Self::NotYetValid { path, .. }
+            | Self::NoNames { path }
+            | Self::NotForServers { path, .. }
+            | Self::MarkedAsAuthority { path }
+            | Self::ChainOutOfOrder { path, .. }
+            | Self::MissingIntermediate { path, .. }
+            | Self::KeyReadableByOthers { path, .. }
+            | Self::StapleExpired { path, .. }
+            | Self::StapleForAnotherCertificate { path }
+            | Self::StapleNotGood { path } => path,
+        }
+    }
+}
+
+impl fmt::Display for IdentityWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path().display();
+        match self {
+            Self::Expired { not_after, .. } => write!(
+                f,
+                "the certificate {path} expired at {}; put a renewed one in its place and reload",
+                Utc(*not_after)
+            ),
+            Self::NotYetValid { not_before, .. } => write!(
+                f,
+                "the certificate {path} is valid from {} only; check this machine's clock, or use \
+                 the certificate it replaces until then",
+                Utc(*not_before)
+            ),
+            Self::NoNames { .. } => write!(
+                f,
+                "the certificate {path} names no host (no subject alternative name), so clients \
+                 refuse it; have it issued again with the site's names"
+            ),
+            Self::NotForServers { reason, .. } => write!(
+                f,
+                "the certificate {path} is not for servers: {reason}; have a server certificate \
+                 issued"
+            ),
+            Self::MarkedAsAuthority { .. } => write!(
+                f,
+                "the certificate {path} is marked as a certificate authority, which some clients \
+                 refuse in a server; have a leaf issued (openssl req: \
+                 -addext basicConstraints=critical,CA:FALSE)"
+            ),
+            Self::ChainOutOfOrder { position, .. } => write!(
+                f,
+                "certificate {position} in {path} is not followed by its issuer; order the file \
+                 leaf first, each certificate followed by the one that issued it"
+            ),
+            Self::MissingIntermediate { position, issuer, .. } => write!(
+                f,
+                "the issuer of certificate {position} in {path} ({issuer}) is not in the file; \
+                 unless it is a root that clients have, append its certificate"
+            ),
+            Self::KeyReadableByOthers { mode, .. } => write!(
+                f,
+                "the private key {path} can be read by other users (mode {mode:04o}); run \
+                 `chmod 600 {path}`"
+            ),
+            Self::StapleExpired { next_update, .. } => write!(
+                f,
+                "the OCSP response {path} ran out at {} and is not sent; fetch a new one and reload",
+                Utc(*next_update)
+            ),
+            Self::StapleForAnotherCertificate { .. } => write!(
+                f,
+                "the OCSP response {path} is about another certificate and is not sent; fetch the \
+                 one for this certificate"
+            ),
+            Self::StapleNotGood { .. } => write!(
+                f,
+                "the OCSP response {path} does not call the certificate good (it is revoked or \
+                 unknown) and is not sent; have the certificate issued again"
+            ),
+        }
+    }
+}
+
+/// A moment as `2026-11-21 20:56:03 UTC`.
+pub(crate) struct Utc(pub(crate) SystemTime);
+
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = OffsetDateTime::from(self.0);
+        let (hour, minute, second) = moment.to_hms();
+        write!(f, "{} {hour:02}:{minute:02}:{second:02} UTC", moment.date())
+    }
+}

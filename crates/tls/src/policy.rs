@@ -1,0 +1,256 @@
+//! What the operator allows in a handshake (versions, suites, groups, tickets) as types, and the
+//! rustls configuration made of it. Preference is the server's, in the order given.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, version};
+
+pub use crate::error::PolicyError;
+use crate::identity::Identities;
+use crate::tickets::SharedResumption;
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// RFC 5246.
+    Tls12,
+    /// RFC 8446.
+    Tls13,
+}
+
+/// The cipher that protects records, whatever the version and the certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suite {
+    /// AES-GCM with a key of 128 bits.
+    Aes128Gcm,
+    /// AES-GCM with a key of 256 bits.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305.
+    Chacha20Poly1305,
+}
+
+/// A key exchange group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// ML-KEM-768 with X25519, against recorded traffic being broken later; TLS 1.3 only.
+    X25519MlKem768,
+    /// X25519.
+    X25519,
+    /// The NIST curve P-256.
+    P256,
+    /// The NIST curve P-384.
+    P384,
+}
+
+/// The handshake settings of all listeners.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Enabled versions, in any order.
+    pub versions: Vec<Version>,
+    /// Enabled suites, preferred first.
+    pub suites: Vec<Suite>,
+    /// Enabled groups, preferred first.
+    pub groups: Vec<Group>,
+    /// Tickets after a TLS 1.3 handshake. Clients may ask for fewer (RFC 9149), never for more.
+    pub tickets_per_handshake: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            versions: Version::ALL.to_vec(),
+            suites: Suite::ALL.to_vec(),
+            groups: Group::ALL.to_vec(),
+            tickets_per_handshake: 2,
+        }
+    }
+}
+
+/// Makes the rustls configuration that all connections of a listener share.
+///
+/// Early data is never accepted: it can be replayed. Client certificates are not asked for.
+pub fn server_config(
+    policy: &Policy,
+    identities: Arc<Identities>,
+    resumption: &SharedResumption,
+) -> Result<Arc<ServerConfig>, PolicyError> {
+    let refused = |error: rustls::Error| PolicyError::Refused(error.to_string());
+    check(policy)?;
+    let versions: Vec<_> = policy.versions.iter().map(|version| version.supported()).collect();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider(policy)))
+        .with_protocol_versions(&versions)
+        .map_err(refused)?
+        .with_no_client_auth()
+        .with_cert_resolver(identities);
+    config.ignore_client_order = true;
+    config.alpn_protocols = vec![ALPN_HTTP11.to_vec()];
+    // The record keys leave rustls after every handshake: see `records`.
+    config.enable_secret_extraction = true;
+    config.max_early_data_size = 0;
+    config.send_tls13_tickets = policy.tickets_per_handshake;
+    config.max_tls13_tickets = policy.tickets_per_handshake;
+    config.session_storage = resumption.session_storage();
+    config.ticketer = resumption.ticketer();
+    Ok(Arc::new(config))
+}
+
+/// Refuses what rustls would accept at start and then fail every handshake with.
+fn check(policy: &Policy) -> Result<(), PolicyError> {
+    if policy.versions.is_empty() {
+        return Err(PolicyError::NoVersion);
+    }
+    if policy.suites.is_empty() {
+        return Err(PolicyError::NoSuite);
+    }
+    if policy.groups.is_empty() {
+        return Err(PolicyError::NoGroup);
+    }
+    let is_hybrid = |group: &Group| *group == Group::X25519MlKem768;
+    if policy.versions.contains(&Version::Tls12) && policy.groups.iter().all(is_hybrid) {
+        return Err(PolicyError::NoGroupForTls12);
+    }
+    Ok(())
+}
+
+fn provider(policy: &Policy) -> CryptoProvider {
+    CryptoProvider {
+        cipher_suites: policy.suites.iter().flat_map(|suite| suite.supported()).collect(),
+        kx_groups: policy.groups.iter().map(|group| group.supported()).collect(),
+        ..aws_lc_rs::default_provider()
+    }
+}
+
+impl Version {
+    /// Every version.
+    pub const ALL: [Self; 2] = [Self::Tls12, Self::Tls13];
+
+    /// The word for it in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tls12 => "tls1.2",
+            Self::Tls13 => "tls1.3",
+        }
+    }
+
+    fn supported(self) -> &'static SupportedProtocolVersion {
+        match self {
+            Self::Tls12 => &version::TLS12,
+            Self::Tls13 => &version::TLS13,
+        }
+    }
+}
+
+impl Suite {
+    /// Every suite, preferred first: AES-128 is as safe as it need be and costs the least.
+    pub const ALL: [Self; 3] = [Self::Aes128Gcm, Self::Aes256Gcm, Self::Chacha20Poly1305];
+
+    /// The word for it in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aes128Gcm => "aes-128-gcm",
+            Self::Aes256Gcm => "aes-256-gcm",
+            Self::Chacha20Poly1305 => "chacha20-poly1305",
+        }
+    }
+
+    /// The suites of TLS 1.3 and of TLS 1.2 for ECDSA and RSA certificates. TLS 1.2 without
+    /// forward secrecy or with CBC is not offered at all.
+    fn supported(self) -> [SupportedCipherSuite; 3] {
+        match self {
+            Self::Aes128Gcm => [
+                cipher_suite::TLS13_AES_128_GCM_SHA256,
+                cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+            ],
+            Self::Aes256Gcm => [
+                cipher_suite::TLS13_AES_256_GCM_SHA384,
+                cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+                cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+            ],
+            Self::Chacha20Poly1305 => [
+                cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+                cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+                cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+            ],
+        }
+    }
+}
+
+impl Group {
+    /// Every group, preferred first.
+    pub const ALL: [Self; 4] = [Self::X25519MlKem768, Self::X25519, Self::P256, Self::P384];
+
+    /// The word for it in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::X25519MlKem768 => "x25519mlkem768",
+            Self::X25519 => "x25519",
+            Self::P256 => "p-256",
+            Self::P384 => "p-384",
+        }
+    }
+
+    fn supported(self) -> &'static dyn SupportedKxGroup {
+        match self {
+            Self::X25519MlKem768 => kx_group::X25519MLKEM768,
+            Self::X25519 => kx_group::X25519,
+            Self::P256 => kx_group::SECP256R1,
+            Self::P384 => kx_group::SECP384R1,
+        }
+    }
+}
+
+/// A name that is none of the words a setting takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName {
+    name: String,
+    known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" is not one of {}", self.name, self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+fn find<T: Copy>(name: &str, all: &[T], word: fn(T) -> &'static str) -> Result<T, UnknownName> {
+    let unknown =
+        || UnknownName { name: name.to_owned(), known: all.iter().map(|one| word(*one)).collect() };
+    all.iter().copied().find(|one| word(*one) == name).ok_or_else(unknown)
+}
+
+impl FromStr for Version {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find(name, &Self::ALL, Self::name)
+    }
+}
+
+impl FromStr for Suite {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find(name, &Self::ALL, Self::name)
+    }
+}
+
+impl FromStr for Group {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find(name, &Self::ALL, Self::name)
+    }
+}
+
+/// The one protocol spoken so far (RFC 7301 §6).
+const ALPN_HTTP11: &[u8] = b"http/1.1";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Opens incoming records, in place.
+
+use std::ops::Range;
+
+use aws_lc_rs::aead::Aad;
+
+use super::protection::{Form, Keys, Protection, ProtectionError, TAG_BYTES, unique};
+use super::{BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, RecordError};
+
+/// Opens one direction's incoming records.
+pub struct RecordOpener {
+    protection: Protection,
+    sequence: u64,
+}
+
+/// What a record held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The type of its content.
+    pub content_type: ContentType,
+    /// Where in the record the plaintext now is.
+    pub plaintext: Range<usize>,
+}
+
+impl RecordOpener {
+    /// Starts opening where rustls stopped.
+    ///
+    /// # Errors
+    /// [`ProtectionError`] if the suite is unknown.
+    pub fn new(keys: &Keys) -> Result<Self, ProtectionError> {
+        Ok(Self { protection: Protection::new(keys)?, sequence: keys.sequence })
+    }
+
+    /// Opens one whole record (see [`super::whole_record_bytes`]) in place.
+    ///
+    /// # Errors
+    /// [`RecordError`]; the connection cannot go on after one.
+    pub fn open(&mut self, record: &mut [u8]) -> Result<Opened, RecordError> {
+        let (head, body) =
+            record.split_first_chunk_mut::<HEADER_BYTES>().ok_or(RecordError::BadRecordMac)?;
+        let outer_type = ContentType::from_byte(head[0]).ok_or(RecordError::UnexpectedType)?;
+        let sequence = self.sequence;
+        let form = self.protection.form;
+        if form == Form::Tls13 {
+            // Unprotected records, compatibility ChangeCipherSpec included, end with the handshake.
+            if outer_type != ContentType::ApplicationData {
+                return Err(RecordError::UnexpectedType);
+            }
+            if body.len() > BODY_BYTES_MAX_TLS13 {
+                return Err(RecordError::Overflow);
+            }
+        }
+        let explicit_bytes = form.explicit_nonce_bytes();
+        let overhead_bytes = explicit_bytes + form.inner_type_bytes() + TAG_BYTES;
+        let inner_bytes =
+            body.len().checked_sub(overhead_bytes).ok_or(RecordError::BadRecordMac)?;
+        let (explicit, sealed) = body.split_at_mut(explicit_bytes);
+        let nonce = match explicit.first_chunk::<8>() {
+            Some(received) => self.protection.nonce_with_explicit(*received),
+            None => self.protection.nonce(sequence),
+        };
+        let additional = self.protection.additional_data(sequence, outer_type, inner_bytes);
+        let plaintext = self
+            .protection
+            .key
+            .open_in_place(unique(nonce), Aad::from(additional), sealed)
+            .map_err(|_| RecordError::BadRecordMac)?;
+        self.sequence = sequence.checked_add(1).ok_or(RecordError::KeyExhausted)?;
+        let start = HEADER_BYTES + explicit_bytes;
+        let (content_type, bytes) = match form {
+            Form::Tls13 => inner_type(plaintext)?,
+            Form::Tls12Gcm | Form::Tls12Chacha => (outer_type, plaintext.len()),
+        };
+        if bytes > PLAINTEXT_BYTES_MAX {
+            return Err(RecordError::Overflow);
+        }
+        Ok(Opened { content_type, plaintext: start..start + bytes })
+    }
+}
+
+/// The content type is the last byte that is not zero; what follows is padding (RFC 8446 §5.4).
+fn inner_type(inner: &[u8]) -> Result<(ContentType, usize), RecordError> {
+    let position = inner.iter().rposition(|&byte| byte != 0).ok_or(RecordError::UnexpectedType)?;
+    let content_type = inner
+        .get(position)
+        .and_then(|&byte| ContentType::from_byte(byte))
+        .ok_or(RecordError::UnexpectedType)?;
+    Ok((content_type, position))
+}

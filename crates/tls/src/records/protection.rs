@@ -1,0 +1,184 @@
+//! What sealing and opening share: an AEAD key, its nonces and its additional data.
+
+use aws_lc_rs::aead::{self, LessSafeKey, Nonce, UnboundKey};
+use kettle_kernel::ktls::{Cipher, TrafficKeys, Version};
+use rustls::ConnectionTrafficSecrets;
+use std::fmt;
+use zeroize::Zeroizing;
+
+use super::ContentType;
+
+/// One direction's traffic key as rustls hands it over, with the version that says how to use it.
+pub struct Keys {
+    pub(super) version: Version,
+    pub(super) cipher: Cipher,
+    pub(super) key: Zeroizing<Vec<u8>>,
+    pub(super) iv: [u8; 12],
+    pub(super) sequence: u64,
+}
+
+/// A suite that neither kernel TLS nor this crate carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtectionError;
+
+impl fmt::Display for ProtectionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .write_str("the negotiated cipher suite is none of those kettle protects records with")
+    }
+}
+
+impl std::error::Error for ProtectionError {}
+
+impl Keys {
+    /// Takes over what rustls extracted for one direction; `sequence` is the next record's number.
+    ///
+    /// # Errors
+    /// [`ProtectionError`] if the suite is unknown.
+    pub fn new(
+        version: Version,
+        sequence: u64,
+        secrets: &ConnectionTrafficSecrets,
+    ) -> Result<Self, ProtectionError> {
+        let (cipher, key, iv) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (Cipher::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (Cipher::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
+                (Cipher::Chacha20Poly1305, key, iv)
+            }
+            _ => return Err(ProtectionError),
+        };
+        let iv = iv.as_ref().try_into().map_err(|_| ProtectionError)?;
+        let key = key.as_ref().get(..cipher.key_bytes()).ok_or(ProtectionError)?;
+        Ok(Self { version, cipher, key: Zeroizing::new(key.to_vec()), iv, sequence })
+    }
+
+    /// The same keys in the form the kernel takes them.
+    pub(super) fn for_kernel(&self, sequence: u64) -> Option<TrafficKeys> {
+        TrafficKeys::new(self.version, self.cipher, &self.key, self.iv, sequence).ok()
+    }
+}
+
+/// How nonces and additional data are formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// RFC 8446 §5.2: the content type is encrypted, the header is the additional data.
+    Tls13,
+    /// RFC 5288: four secret bytes, then eight that travel with the record.
+    Tls12Gcm,
+    /// RFC 7905: the nonce as in TLS 1.3, the additional data as in TLS 1.2.
+    Tls12Chacha,
+}
+
+impl Form {
+    /// Bytes between the header and the ciphertext.
+    pub(super) fn explicit_nonce_bytes(self) -> usize {
+        match self {
+            Form::Tls12Gcm => 8,
+            Form::Tls13 | Form::Tls12Chacha => 0,
+        }
+    }
+
+    /// Bytes between the plaintext and the tag.
+    pub(super) fn inner_type_bytes(self) -> usize {
+        match self {
+            Form::Tls13 => 1,
+            Form::Tls12Gcm | Form::Tls12Chacha => 0,
+        }
+    }
+}
+
+/// An AEAD key bound to the way its version uses it.
+pub(super) struct Protection {
+    pub(super) form: Form,
+    pub(super) key: LessSafeKey,
+    iv: [u8; 12],
+}
+
+impl Protection {
+    pub(super) fn new(keys: &Keys) -> Result<Self, ProtectionError> {
+        let algorithm = match keys.cipher {
+            Cipher::Aes128Gcm => &aead::AES_128_GCM,
+            Cipher::Aes256Gcm => &aead::AES_256_GCM,
+            Cipher::Chacha20Poly1305 => &aead::CHACHA20_POLY1305,
+        };
+        let form = match (keys.version, keys.cipher) {
+            (Version::Tls13, _) => Form::Tls13,
+            (Version::Tls12, Cipher::Chacha20Poly1305) => Form::Tls12Chacha,
+            (Version::Tls12, _) => Form::Tls12Gcm,
+        };
+        let key = UnboundKey::new(algorithm, &keys.key).map_err(|_| ProtectionError)?;
+        Ok(Self { form, key: LessSafeKey::new(key), iv: keys.iv })
+    }
+
+    /// The nonce of the record with this number: the IV XOR the number (RFC 8446 §5.3).
+    ///
+    /// For TLS 1.2 AES-GCM the last eight bytes are also what the record carries, as rustls
+    /// chose them during the handshake, so the same numbers never give the same nonce twice.
+    pub(super) fn nonce(&self, sequence: u64) -> [u8; 12] {
+        let mut nonce = self.iv;
+        for (byte, mask) in nonce.iter_mut().skip(4).zip(sequence.to_be_bytes()) {
+            *byte ^= mask;
+        }
+        nonce
+    }
+
+    /// The nonce of a received TLS 1.2 AES-GCM record.
+    pub(super) fn nonce_with_explicit(&self, explicit: [u8; 8]) -> [u8; 12] {
+        let mut nonce = self.iv;
+        for (byte, received) in nonce.iter_mut().skip(4).zip(explicit) {
+            *byte = received;
+        }
+        nonce
+    }
+
+    pub(super) fn additional_data(
+        &self,
+        sequence: u64,
+        content_type: ContentType,
+        plaintext_bytes: usize,
+    ) -> AdditionalData {
+        match self.form {
+            Form::Tls13 => {
+                let body = plaintext_bytes + 1 + aead::MAX_TAG_LEN;
+                AdditionalData::Tls13(header(ContentType::ApplicationData, body))
+            }
+            Form::Tls12Gcm | Form::Tls12Chacha => {
+                let mut data = [0; 13];
+                let (number, rest) = data.split_at_mut(8);
+                number.copy_from_slice(&sequence.to_be_bytes());
+                rest.copy_from_slice(&header(content_type, plaintext_bytes));
+                AdditionalData::Tls12(data)
+            }
+        }
+    }
+}
+
+/// The additional data of one record.
+pub(super) enum AdditionalData {
+    Tls13([u8; 5]),
+    Tls12([u8; 13]),
+}
+
+impl AsRef<[u8]> for AdditionalData {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            AdditionalData::Tls13(data) => data,
+            AdditionalData::Tls12(data) => data,
+        }
+    }
+}
+
+/// A record header; both versions say 3.3 on the wire.
+pub(super) fn header(content_type: ContentType, body_bytes: usize) -> [u8; 5] {
+    let [high, low] = u16::try_from(body_bytes).unwrap_or(u16::MAX).to_be_bytes();
+    [content_type.byte(), 3, 3, high, low]
+}
+
+/// aws-lc-rs' nonce type from ours.
+pub(super) fn unique(nonce: [u8; 12]) -> Nonce {
+    Nonce::assume_unique_for_key(nonce)
+}
+
+/// Every AEAD here has a tag of 16 bytes.
+pub(super) const TAG_BYTES: usize = aead::MAX_TAG_LEN;

@@ -1,0 +1,54 @@
+//! What a handshake agreed on, for routing, logs and metrics.
+
+use kettle_kernel::ktls::{Cipher, Version};
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The protocol version.
+    pub version: Version,
+    /// The cipher that protects records.
+    pub cipher: Cipher,
+    /// The IANA name of the cipher suite.
+    pub suite: &'static str,
+    /// The key exchange group, `"none"` where a TLS 1.2 resumption needed none.
+    pub group: &'static str,
+    /// Whether, and by what, an earlier session was resumed.
+    pub resumed: Resumption,
+    /// The name the client asked for (SNI).
+    pub server_name: Option<Box<str>>,
+}
+
+impl Session {
+    /// The version as it is written in logs.
+    #[must_use]
+    pub fn version_name(&self) -> &'static str {
+        match self.version {
+            Version::Tls12 => "TLSv1.2",
+            Version::Tls13 => "TLSv1.3",
+        }
+    }
+}
+
+/// Whether, and by what, an earlier session was resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resumption {
+    /// A full handshake.
+    Full,
+    /// By a session ticket (RFC 5077, RFC 8446 §2.2).
+    Ticket,
+    /// By a session ID from the server's cache (TLS 1.2).
+    SessionId,
+}
+
+impl Resumption {
+    /// The word used in logs and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Resumption::Full => "full",
+            Resumption::Ticket => "ticket",
+            Resumption::SessionId => "session_id",
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A connection before it is established: receive, advance, send, until the handshake is done.
+
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use tokio::net::TcpStream;
+
+use super::receive::{self, poll_read};
+use super::{StreamError, TlsStream, send};
+use crate::buffers::Queue;
+use crate::handshake::{Acceptor, Handshake, HandshakeError, Step};
+
+/// A TLS connection whose handshake is under way.
+pub struct Accepting {
+    socket: TcpStream,
+    handshake: Box<Handshake>,
+    received_bytes: usize,
+}
+
+/// What a step of the handshake led to.
+pub enum Handshaking {
+    /// It needs more from the peer, after what is due has been sent.
+    Continues(Accepting),
+    /// It is complete.
+    Complete(Box<TlsStream>),
+    /// It failed, and the peer is to be told.
+    Failed(StreamError, Farewell),
+}
+
+/// A socket that only sends what is left to say and then closes.
+pub struct Farewell {
+    socket: TcpStream,
+    outgoing: Queue,
+}
+
+impl Accepting {
+    /// Starts a handshake on an accepted socket.
+    ///
+    /// # Errors
+    /// [`StreamError::Handshake`] if rustls cannot start one, which is a fault of the configuration.
+    pub fn new(socket: TcpStream, acceptor: &Acceptor) -> Result<Self, StreamError> {
+        let handshake = Handshake::new(acceptor).map_err(StreamError::Handshake)?;
+        Ok(Self { socket, handshake: Box::new(handshake), received_bytes: 0 })
+    }
+
+    /// Sends what is due, then receives some of the peer's messages.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails or the peer closes it.
+    pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        ready!(send::poll_flush(&mut self.socket, &mut self.handshake.outgoing, context))?;
+        let room = self.handshake.incoming.room(RECEIVE_BYTES);
+        let bytes = ready!(poll_read(&mut self.socket, context, room))?;
+        self.handshake.incoming.commit(bytes);
+        self.received_bytes += bytes;
+        if bytes == 0 {
+            return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Processes what has been received. This is where the cryptographic work is done.
+    #[must_use]
+    pub fn advance(self) -> Handshaking {
+        let Self { socket, handshake, received_bytes } = self;
+        if received_bytes > HANDSHAKE_BYTES_MAX {
+            let error = HandshakeError::Rustls(rustls::Error::PeerSentOversizedRecord);
+            let farewell = Farewell { socket, outgoing: Queue::default() };
+            return Handshaking::Failed(StreamError::Handshake(error), farewell);
+        }
+        match handshake.advance() {
+            Step::Blocked(handshake) => {
+                Handshaking::Continues(Self { socket, handshake, received_bytes })
+            }
+            Step::Complete(established) => {
+                Handshaking::Complete(Box::new(TlsStream::new(socket, *established)))
+            }
+            Step::Failed(error, outgoing) => {
+                Handshaking::Failed(StreamError::Handshake(error), Farewell { socket, outgoing })
+            }
+        }
+    }
+}
+
+impl Farewell {
+    /// Sends the alert, ends our side, and takes in what the peer still sends until it closes too:
+    /// closing with unread bytes would reset the connection under the alert.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails.
+    pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        if !self.outgoing.is_empty() {
+            ready!(send::poll_flush(&mut self.socket, &mut self.outgoing, context))?;
+            kettle_kernel::socket::shutdown_write(std::os::fd::AsFd::as_fd(&self.socket))?;
+        }
+        receive::poll_drain(&mut self.socket, context)
+    }
+}
+
+/// How much one read of a handshake takes in at most: a ClientHello with a hybrid key share fits.
+const RECEIVE_BYTES: usize = 4_096;
+
+/// No honest client sends more before its Finished; rustls itself bounds single messages.
+const HANDSHAKE_BYTES_MAX: usize = 128 * 1_024;

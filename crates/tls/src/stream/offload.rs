@@ -1,0 +1,200 @@
+//! Moving what a connection sends into the kernel, and changing the key once it is there.
+//!
+//! The order is what keeps the switch safe (docs/ktls.md): send what is queued, attach, give up
+//! the sealer, install its key. Until the sealer is given up a refusal is harmless; from then on
+//! a failure ends the connection, because the socket would send plaintext.
+
+use std::os::fd::AsFd;
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::ktls::{self, Direction, Refusal};
+use kettle_kernel::record;
+use tokio::net::TcpStream;
+
+use super::{ControlDue, KernelTransmit, StreamError, TlsStream, Transmit, send};
+use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION};
+use crate::handshake::Established;
+use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordSealer};
+
+/// Why a connection did not move into the kernel.
+#[derive(Debug)]
+pub enum OffloadError {
+    /// The kernel refused before anything was given up: the connection goes on in user space.
+    Refused(Refusal),
+    /// The connection has ended; if the kernel failed half-way, the suite should not be tried again.
+    Ended(StreamError),
+}
+
+impl TlsStream {
+    pub(super) fn new(socket: TcpStream, established: Established) -> Self {
+        let Established { sealer, opener, updater, session, incoming, plaintext, outgoing } =
+            established;
+        Self {
+            socket,
+            control: ControlReader::new(session.version),
+            session: Box::new(session),
+            transmit: Transmit::User(Box::new(sealer)),
+            opener: Box::new(opener),
+            updater,
+            ciphertext: incoming,
+            plaintext,
+            outgoing,
+            has_peer_closed: false,
+            control_due: ControlDue::default(),
+            must_close: false,
+        }
+    }
+
+    /// Sends what is queued, then moves what this connection sends into the kernel. `can_rekey`
+    /// says whether this kernel can change a key (Linux 6.14). Does nothing if already there.
+    ///
+    /// # Errors
+    /// [`OffloadError`].
+    pub fn poll_offload(
+        &mut self,
+        context: &mut Context<'_>,
+        can_rekey: bool,
+    ) -> Poll<Result<(), OffloadError>> {
+        ready!(self.poll_flush(context)).map_err(OffloadError::Ended)?;
+        if !matches!(self.transmit, Transmit::User(_)) {
+            return Poll::Ready(Ok(()));
+        }
+        if let Err(refusal) = ktls::attach(self.socket.as_fd()) {
+            return Poll::Ready(Err(OffloadError::Refused(refusal)));
+        }
+        let Transmit::User(sealer) = std::mem::replace(&mut self.transmit, Transmit::Ended) else {
+            return Poll::Ready(Ok(()));
+        };
+        Poll::Ready(self.install(*sealer, can_rekey).map_err(OffloadError::Ended))
+    }
+
+    /// Hands a sealer's key to the kernel. On failure the connection stays ended.
+    fn install(&mut self, sealer: RecordSealer, can_rekey: bool) -> Result<(), StreamError> {
+        let transmit = KernelTransmit {
+            version: sealer.version(),
+            cipher: sealer.cipher(),
+            can_rekey,
+            records_unchecked: sealer.sequence(),
+        };
+        let keys =
+            sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;
+        ktls::install(self.socket.as_fd(), Direction::Tx, &keys).map_err(StreamError::Kernel)?;
+        self.transmit = Transmit::Kernel(transmit);
+        Ok(())
+    }
+
+    /// The peer asked for our next key (RFC 8446 §4.6.3).
+    pub(super) fn answer_key_update(&mut self) -> Result<(), StreamError> {
+        match &mut self.transmit {
+            Transmit::User(_) => self.update_user_key(),
+            Transmit::Kernel(transmit) if transmit.can_rekey => {
+                self.control_due.key_update = true;
+                Ok(())
+            }
+            // Before Linux 6.14 the key cannot change: finish under the old one, then close.
+            Transmit::Kernel(_) => {
+                self.must_close = true;
+                Ok(())
+            }
+            Transmit::Ended => Ok(()),
+        }
+    }
+
+    fn update_user_key(&mut self) -> Result<(), StreamError> {
+        let next = self.next_sealer()?;
+        if let Transmit::User(sealer) = &mut self.transmit {
+            send::append(sealer, ContentType::Handshake, &KEY_UPDATE, &mut self.outgoing)?;
+            **sealer = next;
+        }
+        Ok(())
+    }
+
+    fn next_sealer(&mut self) -> Result<RecordSealer, StreamError> {
+        let updater = self.updater.as_mut().ok_or(StreamError::KeyExhausted)?;
+        let (sequence, secrets) =
+            updater.update_tx_secret().map_err(|_| StreamError::Bug("no next sending key"))?;
+        Keys::new(self.session.version, sequence, &secrets)
+            .and_then(RecordSealer::new)
+            .map_err(|_| StreamError::Bug("the next key has another suite"))
+    }
+
+    /// Changes the user-space key while it can still seal a full write and the KeyUpdate.
+    pub(super) fn rekey_before_limit(&mut self) -> Result<(), StreamError> {
+        match &self.transmit {
+            Transmit::User(sealer) if sealer.records_left() <= RECORDS_RESERVED => {
+                if self.updater.is_some() {
+                    return self.update_user_key();
+                }
+                self.must_close = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts what the kernel just sent, never too low, and asks the kernel for the true record
+    /// number before the count could reach the key's limit.
+    pub(super) fn count_kernel_records(&mut self, bytes: usize) -> Result<(), StreamError> {
+        let Transmit::Kernel(transmit) = &mut self.transmit else {
+            return Err(StreamError::Bug("counting records the kernel does not send"));
+        };
+        transmit.records_unchecked += (bytes / RECORD_BYTES_COUNTED) as u64 + 1;
+        if transmit.records_unchecked < AES_GCM_RECORDS_MAX - RECORDS_RESERVED
+            || transmit.cipher == ktls::Cipher::Chacha20Poly1305
+        {
+            return Ok(());
+        }
+        let fd = self.socket.as_fd();
+        let sequence = ktls::sequence(fd, Direction::Tx, transmit.version, transmit.cipher)?;
+        transmit.records_unchecked = sequence;
+        if sequence < AES_GCM_RECORDS_MAX - RECORDS_RESERVED {
+            return Ok(());
+        }
+        if transmit.can_rekey && self.updater.is_some() {
+            self.control_due.key_update = true;
+        } else if sequence < AES_GCM_RECORDS_MAX {
+            self.must_close = true;
+        } else {
+            self.cut();
+            return Err(StreamError::KeyExhausted);
+        }
+        Ok(())
+    }
+
+    /// Sends the control records that are due: a refusal, a KeyUpdate with the key change behind
+    /// it, an alert.
+    pub(super) fn poll_control(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), StreamError>> {
+        if self.control_due.no_renegotiation {
+            ready!(self.poll_control_record(context, record::ALERT, &NO_RENEGOTIATION))?;
+            self.control_due.no_renegotiation = false;
+        }
+        if self.control_due.key_update {
+            ready!(self.poll_control_record(context, record::HANDSHAKE, &KEY_UPDATE))?;
+            self.control_due.key_update = false;
+            // What follows must be under the next key, or the connection ends.
+            self.transmit = Transmit::Ended;
+            let next = self.next_sealer()?;
+            self.install(next, true)?;
+        }
+        if let Some(alert) = self.control_due.alert {
+            ready!(self.poll_control_record(context, record::ALERT, &alert.message()))?;
+            self.control_due.alert = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl ControlDue {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.key_update && !self.no_renegotiation && self.alert.is_none()
+    }
+}
+
+/// Records kept back from a key's limit, so that what is under way can still be finished.
+const RECORDS_RESERVED: u64 = 1 << 16;
+
+/// The kernel's records are full except where a call ends, which counts as one more.
+const RECORD_BYTES_COUNTED: usize = 16_384;

@@ -1,0 +1,205 @@
+//! Receiving: bytes from the socket, records out of bytes, plaintext and control out of records.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::{StreamError, TlsStream};
+use crate::control::{Action, Alert, Violation};
+use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
+
+/// What receiving led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// There is more plaintext than before.
+    Data,
+    /// The peer said close_notify: it sends no more.
+    Closed,
+    /// The connection ended without a close_notify: what was received may be cut short.
+    Truncated,
+}
+
+impl TlsStream {
+    /// What has been received and not yet consumed.
+    #[must_use]
+    pub fn plaintext(&self) -> &[u8] {
+        self.plaintext.filled()
+    }
+
+    /// Marks the first `bytes` of [`plaintext`](Self::plaintext) as done with.
+    pub fn consume(&mut self, bytes: usize) {
+        self.plaintext.consume(bytes);
+    }
+
+    /// Sends what is still queued, then receives until there is more plaintext or the peer's end.
+    ///
+    /// # Errors
+    /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it.
+    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Fill, StreamError>> {
+        ready!(self.poll_flush(context))?;
+        let had = self.plaintext.filled().len();
+        loop {
+            // Whole records may be left over from the handshake or from an earlier read.
+            self.open_received()?;
+            if self.plaintext.filled().len() > had {
+                return Poll::Ready(Ok(Fill::Data));
+            }
+            if self.has_peer_closed {
+                return Poll::Ready(Ok(Fill::Closed));
+            }
+            // A KeyUpdate may have queued its answer.
+            ready!(self.poll_flush(context))?;
+            let bytes = ready!(self.poll_receive(context))?;
+            if bytes == 0 {
+                return Poll::Ready(Ok(Fill::Truncated));
+            }
+        }
+    }
+
+    /// Reads from the socket. With nothing left over, records are opened where the read put them,
+    /// in a buffer that all connections of the worker share.
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<usize, StreamError>> {
+        if !self.ciphertext.is_empty() {
+            let room = self.ciphertext.room(RECEIVE_MORE_BYTES);
+            let bytes = ready!(poll_read(&mut self.socket, context, room))?;
+            self.ciphertext.commit(bytes);
+            return Poll::Ready(Ok(bytes));
+        }
+        SCRATCH.with_borrow_mut(|scratch| {
+            let bytes = ready!(poll_read(&mut self.socket, context, scratch))?;
+            let received = scratch.get_mut(..bytes).unwrap_or_default();
+            let opened = self.open_records(received)?;
+            let rest = received.get(opened..).unwrap_or_default();
+            if !rest.is_empty() {
+                self.ciphertext.append(rest);
+            }
+            Poll::Ready(Ok(bytes))
+        })
+    }
+
+    fn open_received(&mut self) -> Result<(), StreamError> {
+        if self.ciphertext.is_empty() {
+            return Ok(());
+        }
+        let mut ciphertext = std::mem::take(&mut self.ciphertext);
+        let opened = self.open_records(ciphertext.filled_mut())?;
+        ciphertext.consume(opened);
+        self.ciphertext = ciphertext;
+        Ok(())
+    }
+
+    /// Opens the whole records at the front of `received`; returns how many bytes they were.
+    fn open_records(&mut self, received: &mut [u8]) -> Result<usize, StreamError> {
+        let mut opened_bytes = 0;
+        while !self.has_peer_closed {
+            let rest = received.get_mut(opened_bytes..).unwrap_or_default();
+            let whole = whole_record_bytes(rest).map_err(|error| self.violation(error.into()))?;
+            let Some(record) = whole.and_then(|bytes| rest.get_mut(..bytes)) else {
+                break;
+            };
+            self.open_record(record)?;
+            opened_bytes += record.len();
+        }
+        // Whatever follows a close_notify is ignored (RFC 8446 §6.1).
+        Ok(if self.has_peer_closed { received.len() } else { opened_bytes })
+    }
+
+    fn open_record(&mut self, record: &mut [u8]) -> Result<(), StreamError> {
+        let opened = self.opener.open(record).map_err(|error| self.violation(error.into()))?;
+        let content = record.get(opened.plaintext).unwrap_or_default();
+        let action = match opened.content_type {
+            ContentType::ApplicationData => {
+                self.plaintext.append(content);
+                self.control.application_data(content.len()).map(|()| Action::Nothing)
+            }
+            ContentType::Handshake => self.control.handshake(content, Instant::now()),
+            ContentType::Alert => self.control.alert(content),
+            ContentType::ChangeCipherSpec => Err(Violation {
+                alert: Alert::UNEXPECTED_MESSAGE,
+                what: "change_cipher_spec after the handshake",
+            }),
+        };
+        match action.map_err(|violation| self.violation(violation))? {
+            Action::Nothing => Ok(()),
+            Action::PeerCloses => {
+                self.has_peer_closed = true;
+                Ok(())
+            }
+            Action::PeerFailed(alert) => Err(StreamError::AlertReceived(alert.0)),
+            Action::RefuseRenegotiation => self.queue_no_renegotiation(),
+            Action::UpdateReceiveKey { is_requested } => {
+                self.update_receive_key()?;
+                if is_requested { self.answer_key_update() } else { Ok(()) }
+            }
+        }
+    }
+
+    fn update_receive_key(&mut self) -> Result<(), StreamError> {
+        let updater = self.updater.as_mut().ok_or(StreamError::Bug("KeyUpdate in TLS 1.2"))?;
+        let (sequence, secrets) =
+            updater.update_rx_secret().map_err(|_| StreamError::Bug("no next receive key"))?;
+        let opener = Keys::new(self.session.version, sequence, &secrets)
+            .and_then(|keys| RecordOpener::new(&keys))
+            .map_err(|_| StreamError::Bug("the next key has another suite"))?;
+        *self.opener = opener;
+        Ok(())
+    }
+
+    /// Notes the alert that tells the peer what it did.
+    fn violation(&mut self, violation: Violation) -> StreamError {
+        self.queue_alert(violation.alert);
+        StreamError::Violation(violation)
+    }
+
+    /// Receives and throws away until the peer closes its side, without opening anything.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails or the peer sends on and on.
+    pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        poll_drain(&mut self.socket, context)
+    }
+}
+
+/// Reads until the end; at most [`DRAIN_READS_MAX`] reads for each time the socket gets ready.
+pub(super) fn poll_drain(
+    socket: &mut TcpStream,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), StreamError>> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        for _ in 0..DRAIN_READS_MAX {
+            if ready!(poll_read(socket, context, scratch))? == 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Poll::Ready(Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+    })
+}
+
+/// One read. A read that does not fill the buffer spares tokio, and us, the one that would fail.
+pub(super) fn poll_read(
+    socket: &mut TcpStream,
+    context: &mut Context<'_>,
+    room: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(room);
+    ready!(Pin::new(socket).poll_read(context, &mut buffer))?;
+    Poll::Ready(Ok(buffer.filled().len()))
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
+}
+
+/// Two full records.
+const SCRATCH_BYTES: usize = 36 * 1_024;
+
+/// When part of a record is left over, how much more is read at least.
+const RECEIVE_MORE_BYTES: usize = 4_096;
+
+/// A peer that sends this much after we said goodbye is cut off.
+const DRAIN_READS_MAX: usize = 64;

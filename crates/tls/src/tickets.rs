@@ -1,0 +1,223 @@
+//! What clients resume sessions with: ticket keys that change each period, and a cache of
+//! sessions for clients without tickets. One of each serves all workers and outlives reloads.
+//!
+//! rustls' own ticketer has a fixed period and keeps the keys of an idle server for longer than
+//! two of them, hence our own rotation; a ticket is sealed by aws-lc-rs.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use rustls::server::{
+    NoServerSessionStorage, ProducesTickets, ServerSessionMemoryCache, StoresServerSessions,
+};
+
+use key::TicketKey;
+
+mod key;
+
+/// Session resumption, shared by cloning.
+#[derive(Clone, Debug)]
+pub struct SharedResumption {
+    tickets: Arc<RotatingTickets>,
+    sessions: Arc<dyn StoresServerSessions>,
+}
+
+/// What has happened to tickets since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TicketCounts {
+    /// Tickets sealed.
+    pub issued: u64,
+    /// Tickets opened.
+    pub accepted: u64,
+    /// Tickets that no present key opens: too old, from another server, or forged.
+    pub refused: u64,
+    /// Times the key changed.
+    pub rotations: u64,
+}
+
+/// The system has no random numbers to make a key of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRandomness;
+
+impl fmt::Display for NoRandomness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the system gives no random numbers, so no ticket key can be made")
+    }
+}
+
+impl std::error::Error for NoRandomness {}
+
+impl SharedResumption {
+    /// A first random key, used for `rotation_period` and accepted for one period more, and room
+    /// for `sessions_max` cached sessions (0 caches none).
+    pub fn new(rotation_period: Duration, sessions_max: usize) -> Result<Self, NoRandomness> {
+        let start = Instant::now();
+        Self::with_clock(rotation_period, sessions_max, Arc::new(move || start.elapsed()))
+    }
+
+    fn with_clock(
+        rotation_period: Duration,
+        sessions_max: usize,
+        clock: Clock,
+    ) -> Result<Self, NoRandomness> {
+        let sessions: Arc<dyn StoresServerSessions> = match sessions_max {
+            0 => Arc::new(NoServerSessionStorage {}),
+            _ => ServerSessionMemoryCache::new(sessions_max),
+        };
+        Ok(Self { tickets: Arc::new(RotatingTickets::new(rotation_period, clock)?), sessions })
+    }
+
+    /// Changes the period from the next rotation on, as a reload may.
+    pub fn set_rotation_period(&self, period: Duration) {
+        let mut keys = self.tickets.keys.write().unwrap_or_else(PoisonError::into_inner);
+        keys.period = bounded(period);
+    }
+
+    /// Changes the key if its period is over.
+    ///
+    /// Handshakes do this themselves. An idle server calls it now and then, so that old keys
+    /// leave the memory in time.
+    pub fn rotate_if_due(&self) {
+        self.tickets.rotate_if_due((self.tickets.clock)());
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> TicketCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        TicketCounts {
+            issued: read(&self.tickets.issued),
+            accepted: read(&self.tickets.accepted),
+            refused: read(&self.tickets.refused),
+            rotations: read(&self.tickets.rotations),
+        }
+    }
+
+    pub(crate) fn ticketer(&self) -> Arc<dyn ProducesTickets> {
+        Arc::clone(&self.tickets) as Arc<dyn ProducesTickets>
+    }
+
+    pub(crate) fn session_storage(&self) -> Arc<dyn StoresServerSessions> {
+        Arc::clone(&self.sessions)
+    }
+}
+
+/// Time since an arbitrary moment; monotonic, so that a corrected clock keeps no key alive.
+type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+struct RotatingTickets {
+    keys: RwLock<Keys>,
+    clock: Clock,
+    issued: AtomicU64,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    rotations: AtomicU64,
+}
+
+struct Keys {
+    current: TicketKey,
+    previous: Option<TicketKey>,
+    rotate_at: Duration,
+    period: Duration,
+}
+
+impl RotatingTickets {
+    fn new(period: Duration, clock: Clock) -> Result<Self, NoRandomness> {
+        let period = bounded(period);
+        let keys = Keys {
+            current: TicketKey::generate().ok_or(NoRandomness)?,
+            previous: None,
+            rotate_at: clock() + period,
+            period,
+        };
+        Ok(Self {
+            keys: RwLock::new(keys),
+            clock,
+            issued: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            rotations: AtomicU64::new(0),
+        })
+    }
+
+    /// Runs `work` with keys that are in their time. Absent when a new key is due and the system
+    /// has no randomness: better no ticket than one under an overdue key.
+    fn with_keys<T>(&self, work: impl FnOnce(&Keys, Duration) -> Option<T>) -> Option<T> {
+        let now = (self.clock)();
+        self.rotate_if_due(now);
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        (now < keys.rotate_at).then(|| work(&keys, now))?
+    }
+
+    fn rotate_if_due(&self, now: Duration) {
+        if now < self.keys.read().unwrap_or_else(PoisonError::into_inner).rotate_at {
+            return;
+        }
+        let Some(next) = TicketKey::generate() else {
+            return;
+        };
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        // Another worker may have been first.
+        let Some(overdue) = now.checked_sub(keys.rotate_at) else {
+            return;
+        };
+        let retired = std::mem::replace(&mut keys.current, next);
+        // A key that nobody used in its whole successor's period has had both of its periods.
+        keys.previous = (overdue < keys.period).then_some(retired);
+        // Counted from when the change was due, so that late changes do not add to a key's life.
+        let into_period = overdue.as_nanos() % keys.period.as_nanos().max(1);
+        let into_period = Duration::from_nanos(u64::try_from(into_period).unwrap_or(0));
+        keys.rotate_at = now + keys.period.saturating_sub(into_period);
+        self.rotations.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl ProducesTickets for RotatingTickets {
+    fn enabled(&self) -> bool {
+        true
+    }
+
+    /// How long a ticket of this moment will be accepted: the rest of this period and the next.
+    fn lifetime(&self) -> u32 {
+        let lifetime = self.with_keys(|keys, now| Some(keys.rotate_at - now + keys.period));
+        let seconds = lifetime.unwrap_or_default().min(LIFETIME_MAX).as_secs();
+        u32::try_from(seconds).unwrap_or(u32::MAX)
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        let ticket = self.with_keys(|keys, _| keys.current.seal(plain))?;
+        self.issued.fetch_add(1, Ordering::Relaxed);
+        Some(ticket)
+    }
+
+    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        let opened = self.with_keys(|keys, _| {
+            let older = || keys.previous.as_ref().and_then(|previous| previous.open(ticket));
+            keys.current.open(ticket).or_else(older)
+        });
+        let counter = if opened.is_some() { &self.accepted } else { &self.refused };
+        counter.fetch_add(1, Ordering::Relaxed);
+        opened
+    }
+}
+
+impl fmt::Debug for RotatingTickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RotatingTickets").finish_non_exhaustive()
+    }
+}
+
+fn bounded(period: Duration) -> Duration {
+    period.clamp(PERIOD_MIN, PERIOD_MAX)
+}
+
+/// Below this, a client could not even come back with its ticket.
+const PERIOD_MIN: Duration = Duration::from_secs(1);
+/// Two periods of this are the longest life RFC 8446 §4.6.1 allows a ticket.
+const PERIOD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60 / 2);
+/// Seven days (RFC 8446 §4.6.1).
+const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+#[cfg(test)]
+mod tests;
