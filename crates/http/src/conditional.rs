@@ -1,0 +1,123 @@
+//! Conditional requests (RFC 9110 §13): whether to answer in full, with 304, or with 412.
+
+use std::time::SystemTime;
+
+use crate::date;
+use crate::field;
+use crate::message::{Method, RequestHead};
+
+/// What identifies the representation that would be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Validators<'v> {
+    /// A strong entity tag with its quotation marks.
+    pub etag: &'v str,
+    /// The time of its last change; the second counts.
+    pub modified: SystemTime,
+}
+
+/// What the preconditions of a request come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// Answer as if there were none.
+    Proceed,
+    /// The client has it already: 304.
+    NotModified,
+    /// The client has something else: 412.
+    Failed,
+}
+
+/// Evaluates the preconditions of a GET or HEAD request in the order of RFC 9110 §13.2.2.
+///
+/// Requests by other methods proceed: none of those served here selects a representation.
+#[must_use]
+pub fn evaluate(head: &RequestHead<'_>, validators: &Validators<'_>) -> Precondition {
+    if !matches!(head.method, Method::Get | Method::Head) {
+        return Precondition::Proceed;
+    }
+    let current = match etag_condition(head, "if-match", validators.etag, Comparison::Strong) {
+        Some(is_match) => is_match,
+        None => date_condition(head, "if-unmodified-since", validators).unwrap_or(true),
+    };
+    if !current {
+        return Precondition::Failed;
+    }
+    let unchanged = match etag_condition(head, "if-none-match", validators.etag, Comparison::Weak) {
+        Some(is_match) => is_match,
+        None => date_condition(head, "if-modified-since", validators).unwrap_or(false),
+    };
+    if unchanged { Precondition::NotModified } else { Precondition::Proceed }
+}
+
+/// Whether Range is to be honoured as far as If-Range is concerned (RFC 9110 §13.1.5): there is
+/// none, or it names exactly the current representation.
+///
+/// Tags are compared strongly. A date must be the very second of the last change; whether it is
+/// a strong validator, only the client can know.
+#[must_use]
+pub fn if_range_matches(head: &RequestHead<'_>, validators: &Validators<'_>) -> bool {
+    let mut values = head.header_values("if-range");
+    match (values.next(), values.next()) {
+        (None, _) => true,
+        (Some(tag @ ([b'"', ..] | [b'W', b'/', ..])), None) => tag == validators.etag.as_bytes(),
+        (Some(value), None) => {
+            date::parse(value).is_some_and(|date| date == date::whole_second(validators.modified))
+        }
+        (Some(_), Some(_)) => false,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Strong,
+    Weak,
+}
+
+/// Whether any tag in the field matches; `None` without the field. Several lines are one list.
+fn etag_condition(
+    head: &RequestHead<'_>,
+    name: &str,
+    etag: &str,
+    comparison: Comparison,
+) -> Option<bool> {
+    let mut values = head.header_values(name).peekable();
+    values.peek()?;
+    Some(values.any(|value| value == b"*" || lists_etag(value, etag.as_bytes(), comparison)))
+}
+
+/// Looks for a tag in a list of entity tags (RFC 9110 §8.8.3). Commas may stand inside of tags.
+/// A malformed member ends the list: nothing after it matches.
+fn lists_etag(mut list: &[u8], etag: &[u8], comparison: Comparison) -> bool {
+    loop {
+        while let [b',' | b' ' | b'\t', rest @ ..] = list {
+            list = rest;
+        }
+        let (is_weak, tag) = match list {
+            [b'W', b'/', rest @ ..] => (true, rest),
+            _ => (false, list),
+        };
+        let [b'"', inside @ ..] = tag else {
+            return false;
+        };
+        let Some(close) = inside.iter().position(|byte| *byte == b'"') else {
+            return false;
+        };
+        let Some((tag, rest)) = tag.split_at_checked(close + 2) else {
+            return false;
+        };
+        if tag == etag && !(is_weak && comparison == Comparison::Strong) {
+            return true;
+        }
+        let rest = field::trim(rest);
+        if !matches!(rest, [b',', ..]) {
+            return false;
+        }
+        list = rest;
+    }
+}
+
+/// Whether the representation has not changed after the date in the field; `None` without the
+/// field, with several, or if it is no date (RFC 9110 §13.1.3, §13.1.4).
+fn date_condition(head: &RequestHead<'_>, name: &str, validators: &Validators<'_>) -> Option<bool> {
+    let date = date::parse(head.sole_header(name)?)?;
+    Some(date::whole_second(validators.modified) <= date)
+}

@@ -1,0 +1,61 @@
+//! The bytes of field names and values: which are allowed, and how lists are taken apart.
+
+/// Whether a byte may stand in a token (RFC 9110 §5.6.2): methods and field names.
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
+}
+
+/// Whether a byte may stand in a field value (RFC 9110 §5.5): anything but control characters.
+pub(crate) fn is_value_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// The value without the spaces and tabs around it.
+pub(crate) fn trim(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = value {
+        value = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+/// The members of a comma-separated list, trimmed; empty ones are skipped (RFC 9110 §5.6.1.2).
+///
+/// Quoted strings are not looked into: use it only for lists whose members are tokens.
+pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(trim).filter(|member| !member.is_empty())
+}
+
+/// A decimal number of digits only. One that does not fit becomes [`u64::MAX`].
+pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    let mut number = 0_u64;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        number = number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+    }
+    Some(number)
+}

@@ -1,0 +1,166 @@
+//! The chunked transfer coding (RFC 9112 §7.1), read only to find where it ends.
+//!
+//! Data, extensions and trailers are passed over. Only CRLF ends a line, and every number and
+//! length is bounded.
+
+use crate::error::RequestError;
+use crate::field;
+
+/// A reader of one chunked body; its input may be cut anywhere.
+#[derive(Clone, Debug)]
+pub struct ChunkedReader {
+    state: State,
+    /// Bytes of the current chunk line.
+    line_bytes: usize,
+    trailer_bytes: usize,
+    data_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the size; `None` before its first digit.
+    Size(Option<u64>),
+    /// In white space between the size and a semicolon.
+    SpaceAfterSize(u64),
+    Extension(u64),
+    /// After the CR of a chunk line.
+    SizeEnd(u64),
+    /// In the data, this many bytes before its end.
+    Data(u64),
+    DataEndCr,
+    DataEndLf,
+    TrailerStart,
+    TrailerName,
+    TrailerValue,
+    /// After the CR of a trailer line.
+    TrailerEnd,
+    /// After the CR of the last line.
+    LastEnd,
+    Done,
+}
+
+impl ChunkedReader {
+    /// A reader at the first chunk size.
+    #[must_use]
+    pub fn new() -> Self {
+        ChunkedReader { state: State::Size(None), line_bytes: 0, trailer_bytes: 0, data_bytes: 0 }
+    }
+
+    /// Whether the last chunk and the trailers have been read.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Bytes of data so far, without the coding around them.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    /// Takes from `input` what belongs to the body and says how much that was.
+    ///
+    /// # Errors
+    /// On the first byte that RFC 9112 §7.1 does not allow, or that exceeds a bound.
+    pub fn consume(&mut self, input: &[u8]) -> Result<usize, RequestError> {
+        let mut rest = input;
+        loop {
+            if let State::Data(remaining) = self.state {
+                let skipped = usize::try_from(remaining).unwrap_or(usize::MAX).min(rest.len());
+                rest = rest.get(skipped..).unwrap_or_default();
+                // The announced size was added to the total without overflow.
+                self.data_bytes += skipped as u64;
+                let remaining = remaining - skipped as u64;
+                self.state = if remaining == 0 { State::DataEndCr } else { State::Data(remaining) };
+            }
+            match rest {
+                [byte, after @ ..] if !self.is_done() => {
+                    self.state = self.step(*byte)?;
+                    rest = after;
+                }
+                _ => return Ok(input.len() - rest.len()),
+            }
+        }
+    }
+
+    fn step(&mut self, byte: u8) -> Result<State, RequestError> {
+        match self.state {
+            State::Size(_) | State::SpaceAfterSize(_) | State::Extension(_) | State::SizeEnd(_) => {
+                self.line_bytes += 1;
+                if self.line_bytes > CHUNK_LINE_BYTES_MAX {
+                    return Err(RequestError::ChunkLineTooLong);
+                }
+                self.step_in_chunk_line(byte)
+            }
+            State::DataEndCr if byte == b'\r' => Ok(State::DataEndLf),
+            State::DataEndLf if byte == b'\n' => {
+                self.line_bytes = 0;
+                Ok(State::Size(None))
+            }
+            State::DataEndCr | State::DataEndLf | State::Data(_) => Err(RequestError::ChunkEnd),
+            State::TrailerStart
+            | State::TrailerName
+            | State::TrailerValue
+            | State::TrailerEnd
+            | State::LastEnd => {
+                self.trailer_bytes += 1;
+                if self.trailer_bytes > TRAILER_BYTES_MAX {
+                    return Err(RequestError::TrailersTooLarge);
+                }
+                self.step_in_trailers(byte)
+            }
+            State::Done => Ok(State::Done),
+        }
+    }
+
+    fn step_in_chunk_line(&mut self, byte: u8) -> Result<State, RequestError> {
+        match (self.state, byte) {
+            (State::Size(size), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                let digit = char::from(byte).to_digit(16).ok_or(RequestError::ChunkSize)?;
+                let size = size.unwrap_or(0).checked_mul(16).ok_or(RequestError::ChunkSize)?;
+                Ok(State::Size(Some(size | u64::from(digit))))
+            }
+            (State::Size(Some(size)), b' ' | b'\t') => Ok(State::SpaceAfterSize(size)),
+            (State::SpaceAfterSize(size), b' ' | b'\t') => Ok(State::SpaceAfterSize(size)),
+            (State::Size(Some(size)) | State::SpaceAfterSize(size), b';') => {
+                Ok(State::Extension(size))
+            }
+            (State::Size(Some(size)) | State::Extension(size), b'\r') => Ok(State::SizeEnd(size)),
+            (State::Extension(size), _) if field::is_value_byte(byte) => Ok(State::Extension(size)),
+            (State::SizeEnd(0), b'\n') => Ok(State::TrailerStart),
+            (State::SizeEnd(size), b'\n') => {
+                let total = self.data_bytes.checked_add(size);
+                total.map(|_| State::Data(size)).ok_or(RequestError::ChunkSize)
+            }
+            (State::Size(_), _) => Err(RequestError::ChunkSize),
+            _ => Err(RequestError::ChunkExtension),
+        }
+    }
+
+    fn step_in_trailers(&self, byte: u8) -> Result<State, RequestError> {
+        match (self.state, byte) {
+            (State::TrailerStart, b'\r') => Ok(State::LastEnd),
+            (State::LastEnd, b'\n') => Ok(State::Done),
+            (State::TrailerStart | State::TrailerName, _) if field::is_token_byte(byte) => {
+                Ok(State::TrailerName)
+            }
+            (State::TrailerName, b':') => Ok(State::TrailerValue),
+            (State::TrailerValue, b'\r') => Ok(State::TrailerEnd),
+            (State::TrailerValue, _) if field::is_value_byte(byte) => Ok(State::TrailerValue),
+            (State::TrailerEnd, b'\n') => Ok(State::TrailerStart),
+            _ => Err(RequestError::Trailer),
+        }
+    }
+}
+
+impl Default for ChunkedReader {
+    fn default() -> Self {
+        ChunkedReader::new()
+    }
+}
+
+/// Bytes of a chunk size with its extensions and CRLF. No extension is in use anywhere.
+pub const CHUNK_LINE_BYTES_MAX: usize = 256;
+
+/// Bytes of the whole trailer section.
+pub const TRAILER_BYTES_MAX: usize = 4096;

@@ -1,0 +1,154 @@
+//! Where a request's body ends (RFC 9112 §6), and reading past a body nobody wants.
+
+use crate::error::RequestError;
+use crate::field;
+use crate::h1::chunked::ChunkedReader;
+use crate::message::{RequestHead, Version};
+
+/// How the end of a body is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFraming {
+    /// There is no body.
+    None,
+    /// The body has this many bytes.
+    Length(u64),
+    /// The body comes in chunks.
+    Chunked,
+}
+
+/// Decides the framing of the body that follows `head`.
+///
+/// # Errors
+/// Whenever another recipient might find another end (RFC 9112 §6.3 and §11.2).
+pub fn body_framing(head: &RequestHead<'_>) -> Result<BodyFraming, RequestError> {
+    let mut lengths = head.header_values("content-length");
+    let length = lengths.next();
+    let mut codings = head.header_values("transfer-encoding").peekable();
+    match (length, codings.peek()) {
+        (None, None) => Ok(BodyFraming::None),
+        (Some(_), Some(_)) => Err(RequestError::TransferEncodingWithContentLength),
+        (Some(value), None) => {
+            if lengths.next().is_some() {
+                return Err(RequestError::ContentLengthRepeated);
+            }
+            content_length(value).map(BodyFraming::Length)
+        }
+        (None, Some(_)) => {
+            if head.version == Version::Http10 {
+                return Err(RequestError::TransferEncodingInHttp10);
+            }
+            transfer_coding(codings)
+        }
+    }
+}
+
+/// One decimal number. A list of identical ones is allowed by RFC 9110 §8.6 but never sent in
+/// good faith.
+fn content_length(value: &[u8]) -> Result<u64, RequestError> {
+    if value.is_empty() {
+        return Err(RequestError::ContentLengthInvalid);
+    }
+    value.iter().try_fold(0_u64, |length, digit| {
+        if !digit.is_ascii_digit() {
+            return Err(RequestError::ContentLengthInvalid);
+        }
+        length
+            .checked_mul(10)
+            .and_then(|length| length.checked_add(u64::from(digit - b'0')))
+            .ok_or(RequestError::ContentLengthInvalid)
+    })
+}
+
+/// Exactly `chunked`. Other codings before it are valid but not implemented; without it at the
+/// end, or with it twice, the end of the body is unknown (RFC 9112 §6.1, §6.3).
+fn transfer_coding<'b>(
+    values: impl Iterator<Item = &'b [u8]>,
+) -> Result<BodyFraming, RequestError> {
+    let mut others = false;
+    let mut chunked_seen = 0_u32;
+    let mut is_chunked_last = false;
+    for member in values.flat_map(field::members) {
+        is_chunked_last = member.eq_ignore_ascii_case(b"chunked");
+        if is_chunked_last {
+            chunked_seen += 1;
+        } else {
+            others = true;
+        }
+    }
+    match (chunked_seen, is_chunked_last, others) {
+        (1, true, false) => Ok(BodyFraming::Chunked),
+        (1, true, true) => Err(RequestError::TransferCodingUnsupported),
+        _ => Err(RequestError::TransferEncodingInvalid),
+    }
+}
+
+/// Reads past a body, however its bytes arrive.
+#[derive(Clone, Debug)]
+pub struct BodyReader {
+    rest: Rest,
+    wire_bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Rest {
+    Bytes(u64),
+    Chunks(ChunkedReader),
+}
+
+/// What [`BodyReader::consume`] did with its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Consumed {
+    /// How many bytes of the input belong to the body. Less than all only if `done`.
+    pub bytes: usize,
+    /// Whether the body has ended.
+    pub done: bool,
+}
+
+impl BodyReader {
+    /// A reader at the first byte of a body.
+    #[must_use]
+    pub fn new(framing: BodyFraming) -> Self {
+        let rest = match framing {
+            BodyFraming::None => Rest::Bytes(0),
+            BodyFraming::Length(length) => Rest::Bytes(length),
+            BodyFraming::Chunked => Rest::Chunks(ChunkedReader::new()),
+        };
+        BodyReader { rest, wire_bytes: 0 }
+    }
+
+    /// Takes from `input` what belongs to the body.
+    ///
+    /// # Errors
+    /// If the chunked coding is broken; the connection cannot be used any more.
+    pub fn consume(&mut self, input: &[u8]) -> Result<Consumed, RequestError> {
+        let consumed = match &mut self.rest {
+            Rest::Bytes(remaining) => {
+                let bytes = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());
+                *remaining -= bytes as u64;
+                Consumed { bytes, done: *remaining == 0 }
+            }
+            Rest::Chunks(chunks) => {
+                let bytes = chunks.consume(input)?;
+                Consumed { bytes, done: chunks.is_done() }
+            }
+        };
+        self.wire_bytes = self.wire_bytes.saturating_add(consumed.bytes as u64);
+        Ok(consumed)
+    }
+
+    /// Whether the body has ended.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match &self.rest {
+            Rest::Bytes(remaining) => *remaining == 0,
+            Rest::Chunks(chunks) => chunks.is_done(),
+        }
+    }
+
+    /// Bytes taken so far, chunk lines and trailers included: what a limit should count, since
+    /// chunk lines can be longer than the data they announce.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+}

@@ -1,0 +1,271 @@
+//! From bytes to a request head, strictly: what RFC 9112 lets a server refuse is refused.
+//!
+//! The request line is read here; field lines are read by httparse and checked for what it
+//! tolerates. Input is judged from left to right, so that it does not matter how it arrives.
+
+use crate::error::RequestError;
+use crate::field;
+use crate::host::Authority;
+use crate::message::{Fields, HEAD_BYTES_MAX, HEADERS_MAX, Limits, Method, RequestHead, Version};
+use crate::target;
+
+/// What the bytes so far amount to.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each request")]
+pub enum Parse<'b> {
+    /// The head has not ended yet.
+    Partial,
+    /// The head has ended.
+    Complete {
+        /// The head.
+        head: RequestHead<'b>,
+        /// Its length with the empty line, and with empty lines before it.
+        bytes: usize,
+    },
+}
+
+/// Parses the request head at the beginning of `buffer`.
+///
+/// # Errors
+/// The first rule or limit that the head breaks. More bytes cannot mend it.
+pub fn parse_request<'b>(buffer: &'b [u8], limits: &Limits) -> Result<Parse<'b>, RequestError> {
+    let head_bytes_max = limits.head_bytes_max.min(HEAD_BYTES_MAX);
+    // Bytes beyond the limit must not change the outcome, or it would depend on how many of
+    // them arrived together.
+    let visible = buffer.get(..head_bytes_max).unwrap_or(buffer);
+    match parse_visible(visible, limits)? {
+        Parse::Partial if visible.len() == head_bytes_max => Err(RequestError::HeadTooLarge),
+        parse => Ok(parse),
+    }
+}
+
+/// Spares a slow sender's head from being parsed again at every byte.
+///
+/// Same outcome as [`parse_request`], at a total cost linear in the size of the head: a parse
+/// is tried when an empty line has arrived or the input has doubled since the last one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    seen_bytes: usize,
+    parsed_bytes: usize,
+}
+
+impl Progress {
+    /// Parses `buffer`, which begins with the bytes of the previous call.
+    ///
+    /// # Errors
+    /// As [`parse_request`]; an error may be found a few calls later than there.
+    pub fn parse<'b>(
+        &mut self,
+        buffer: &'b [u8],
+        limits: &Limits,
+    ) -> Result<Parse<'b>, RequestError> {
+        // An empty line may have begun with the last three bytes of the previous call.
+        let fresh = buffer.get(self.seen_bytes.saturating_sub(3)..).unwrap_or(buffer);
+        self.seen_bytes = buffer.len();
+        let is_worthwhile = buffer.len() >= self.parsed_bytes.saturating_mul(2)
+            || buffer.len() >= limits.head_bytes_max.min(HEAD_BYTES_MAX)
+            || fresh.windows(2).any(|pair| pair == b"\n\n")
+            || fresh.windows(3).any(|triple| triple == b"\n\r\n");
+        if !is_worthwhile {
+            return Ok(Parse::Partial);
+        }
+        self.parsed_bytes = buffer.len();
+        let parse = parse_request(buffer, limits)?;
+        if matches!(parse, Parse::Complete { .. }) {
+            *self = Progress::default();
+        }
+        Ok(parse)
+    }
+}
+
+fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, RequestError> {
+    let Some(after_empty_lines) = skip_empty_lines(visible)? else {
+        return Ok(Parse::Partial);
+    };
+    let Some((line, after_line)) = request_line(after_empty_lines, limits)? else {
+        return Ok(Parse::Partial);
+    };
+    let mut few = [httparse::EMPTY_HEADER; HEADERS_USUAL];
+    let usual = HEADERS_USUAL.min(limits.headers_max);
+    let first_try = httparse::parse_headers(after_line, few.get_mut(..usual).unwrap_or_default());
+    let mut many;
+    let outcome = match first_try {
+        Err(httparse::Error::TooManyHeaders) if limits.headers_max > HEADERS_USUAL => {
+            many = [httparse::EMPTY_HEADER; HEADERS_MAX];
+            let all = limits.headers_max.min(HEADERS_MAX);
+            httparse::parse_headers(after_line, many.get_mut(..all).unwrap_or_default())
+        }
+        outcome => outcome,
+    };
+    let (field_bytes, headers) = match outcome {
+        Ok(httparse::Status::Partial) => return Ok(Parse::Partial),
+        Ok(httparse::Status::Complete(complete)) => complete,
+        Err(error) => return Err(field_error(error)),
+    };
+    let bytes = visible.len() - after_line.len() + field_bytes;
+    let head_bytes = visible.get(..bytes).ok_or(RequestError::HeadTooLarge)?;
+    let fields = checked_fields(head_bytes, headers)?;
+    let authority = authority(&line, &fields)?;
+    let RequestLine { method, target, version } = line;
+    let head = RequestHead { method, raw_target: target, version, authority, fields };
+    Ok(Parse::Complete { head, bytes })
+}
+
+/// RFC 9112 §2.2 asks servers to ignore at least one empty line before a request.
+fn skip_empty_lines(mut bytes: &[u8]) -> Result<Option<&[u8]>, RequestError> {
+    for _ in 0..=LEADING_LINES_MAX {
+        bytes = match bytes {
+            [b'\r', b'\n', rest @ ..] => rest,
+            [] | [b'\r'] => return Ok(None),
+            [b'\r' | b'\n', ..] => return Err(RequestError::LineEnding),
+            _ => return Ok(Some(bytes)),
+        };
+    }
+    Err(RequestError::LeadingLines)
+}
+
+struct RequestLine<'b> {
+    method: Method<'b>,
+    target: &'b str,
+    version: Version,
+}
+
+/// Reads `method SP target SP version CRLF` (RFC 9112 §3): `None` while it is not all there.
+fn request_line<'b>(
+    bytes: &'b [u8],
+    limits: &Limits,
+) -> Result<Option<(RequestLine<'b>, &'b [u8])>, RequestError> {
+    let method = match word(bytes, METHOD_BYTES_MAX, field::is_token_byte) {
+        Word::Partial => return Ok(None),
+        Word::TooLong => return Err(RequestError::MethodTooLong),
+        Word::Invalid => return Err(RequestError::Method),
+        Word::Complete(method, rest) => (method, rest),
+    };
+    let target = match word(method.1, limits.target_bytes_max, is_target_byte) {
+        Word::Partial if bytes.len() >= HEAD_BYTES_MAX.min(limits.head_bytes_max) => {
+            return Err(RequestError::TargetTooLong);
+        }
+        Word::Partial => return Ok(None),
+        Word::TooLong => return Err(RequestError::TargetTooLong),
+        Word::Invalid => return Err(RequestError::TargetCharacter),
+        Word::Complete(target, rest) => (target, rest),
+    };
+    let Some((version, rest)) = version(target.1)? else {
+        return Ok(None);
+    };
+    let rest = match rest {
+        [b'\r', b'\n', rest @ ..] => rest,
+        [] | [b'\r'] => return Ok(None),
+        _ => return Err(RequestError::LineEnding),
+    };
+    let line = RequestLine { method: Method::new(method.0), target: target.0, version };
+    Ok(Some((line, rest)))
+}
+
+enum Word<'b> {
+    Partial,
+    TooLong,
+    Invalid,
+    Complete(&'b str, &'b [u8]),
+}
+
+/// The bytes up to a single space, all of them ASCII that `is_allowed` allows.
+fn word(bytes: &[u8], bytes_max: usize, is_allowed: impl Fn(u8) -> bool) -> Word<'_> {
+    let visible = bytes.get(..=bytes_max).unwrap_or(bytes);
+    let Some(end) = visible.iter().position(|byte| !is_allowed(*byte)) else {
+        return if visible.len() > bytes_max { Word::TooLong } else { Word::Partial };
+    };
+    match bytes.split_at_checked(end) {
+        Some((word, [b' ', rest @ ..])) if !word.is_empty() => {
+            std::str::from_utf8(word).map_or(Word::Invalid, |word| Word::Complete(word, rest))
+        }
+        _ => Word::Invalid,
+    }
+}
+
+/// Visible ASCII, the most that any URI can hold, without the `#` that never reaches a server.
+///
+/// Characters that RFC 3986 wants encoded but browsers send as they are (`|`, `{`, `^` …) pass.
+fn is_target_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'#'
+}
+
+/// Reads `HTTP/1.x` (RFC 9112 §2.3).
+fn version(bytes: &[u8]) -> Result<Option<(Version, &[u8])>, RequestError> {
+    let known = bytes.iter().zip(b"HTTP/").all(|(byte, wanted)| byte == wanted);
+    if !known {
+        return Err(RequestError::VersionSyntax);
+    }
+    match bytes {
+        [_, _, _, _, _, major, b'.', minor, rest @ ..]
+            if major.is_ascii_digit() && minor.is_ascii_digit() =>
+        {
+            match (major, minor) {
+                (b'1', b'0') => Ok(Some((Version::Http10, rest))),
+                (b'1', _) => Ok(Some((Version::Http11, rest))),
+                _ => Err(RequestError::VersionUnsupported),
+            }
+        }
+        [_, _, _, _, _, _, _, _, ..] => Err(RequestError::VersionSyntax),
+        _ => Ok(None),
+    }
+}
+
+fn field_error(error: httparse::Error) -> RequestError {
+    match error {
+        httparse::Error::HeaderValue => RequestError::FieldValue,
+        httparse::Error::NewLine => RequestError::LineEnding,
+        httparse::Error::TooManyHeaders => RequestError::TooManyFields,
+        _ => RequestError::FieldName,
+    }
+}
+
+/// httparse takes a bare LF for a line end, as RFC 9112 §2.2 allows. Peers that do not agree
+/// on where a line ends can be played off against each other, so here only CRLF ends one.
+fn checked_fields<'b>(
+    head: &'b [u8],
+    headers: &[httparse::Header<'b>],
+) -> Result<Fields<'b>, RequestError> {
+    let mut fields = Fields::new(head);
+    for header in headers {
+        let name = header.name.as_bytes();
+        let start = name.as_ptr().addr().saturating_sub(head.as_ptr().addr());
+        let is_after_crlf = head.get(..start).is_some_and(|before| before.ends_with(b"\r\n"));
+        if !is_after_crlf {
+            return Err(RequestError::LineEnding);
+        }
+        fields.push(name, header.value).ok_or(RequestError::HeadTooLarge)?;
+    }
+    if head.ends_with(b"\r\n\r\n") { Ok(fields) } else { Err(RequestError::LineEnding) }
+}
+
+/// RFC 9112 §3.2: HTTP/1.1 has exactly one valid Host, even if the target makes it pointless.
+fn authority<'b>(
+    line: &RequestLine<'b>,
+    fields: &Fields<'b>,
+) -> Result<Option<Authority<'b>>, RequestError> {
+    let mut hosts = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+    let host = match hosts.next() {
+        Some((_, value)) => Some(Authority::parse(value)?),
+        None if line.version == Version::Http11 => return Err(RequestError::HostMissing),
+        None => None,
+    };
+    if hosts.next().is_some() {
+        return Err(RequestError::HostRepeated);
+    }
+    match target::absolute_authority(line.target) {
+        Some(authority) => Authority::parse(authority.as_bytes()).map(Some),
+        None => Ok(host),
+    }
+}
+
+/// Empty lines tolerated before a request line: one that a careless client sends after a body,
+/// and one to spare.
+pub const LEADING_LINES_MAX: usize = 2;
+
+/// Bytes of a method. The longest registered one has 17 (`UPDATEREDIRECTREF`).
+pub const METHOD_BYTES_MAX: usize = 32;
+
+/// Field lines for which room is made at first. Clearing room for [`HEADERS_MAX`] would cost more
+/// than parsing what browsers send, about 20.
+const HEADERS_USUAL: usize = 32;

@@ -1,0 +1,180 @@
+//! Byte ranges (RFC 9110 §14): which bytes of a representation a request asks for.
+
+use std::ops::Deref;
+
+use crate::field;
+use crate::message::{Method, RequestHead};
+
+/// Some bytes of a file or representation in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The position of the first byte.
+    pub start: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Span {
+    /// The whole of something that is `length` bytes long.
+    #[must_use]
+    pub fn whole(length: u64) -> Self {
+        Span { start: 0, bytes: length }
+    }
+
+    /// The position after the last byte.
+    #[must_use]
+    pub fn end(self) -> u64 {
+        self.start.saturating_add(self.bytes)
+    }
+}
+
+/// What to do about a Range field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each request")]
+pub enum RangeOutcome {
+    /// Ignore it and send everything with 200.
+    Whole,
+    /// None of the ranges lies within the representation: 416.
+    Unsatisfiable,
+    /// Send these with 206.
+    Ranges(RangeSet),
+}
+
+/// One to [`RANGES_MAX`] spans, in ascending order, with at least one byte between two of them.
+#[derive(Clone, Copy, Debug)]
+pub struct RangeSet {
+    spans: [Span; RANGES_MAX],
+    count: usize,
+}
+
+impl Deref for RangeSet {
+    type Target = [Span];
+
+    fn deref(&self) -> &[Span] {
+        self.spans.get(..self.count).unwrap_or_default()
+    }
+}
+
+impl PartialEq for RangeSet {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for RangeSet {}
+
+/// The Range field of a request, if it is to be looked at: only for GET (RFC 9110 §14.2), and
+/// only if there is one.
+#[must_use]
+pub fn requested<'b>(head: &RequestHead<'b>) -> Option<&'b [u8]> {
+    if head.method == Method::Get { head.sole_header("range") } else { None }
+}
+
+/// Decides what the Range field `value` means for a representation of `length` bytes.
+///
+/// Ranges that overlap or touch are merged. What RFC 9110 §14.2 allows to be ignored is
+/// ignored: other units, invalid syntax, and more ranges than anyone needs.
+#[must_use]
+pub fn parse_ranges(value: &[u8], length: u64) -> RangeOutcome {
+    let Some(specs) = byte_range_specs(value) else {
+        return RangeOutcome::Whole;
+    };
+    let mut spans = [Span::whole(0); RANGE_SPECS_MAX];
+    let mut count = 0;
+    let mut specs_seen = 0;
+    for spec in field::members(specs) {
+        specs_seen += 1;
+        let span = match parse_spec(spec, length) {
+            Some(Spec::Satisfiable(span)) => span,
+            Some(Spec::Unsatisfiable) if specs_seen <= RANGE_SPECS_MAX => continue,
+            Some(Spec::Empty | Spec::Unsatisfiable) | None => return RangeOutcome::Whole,
+        };
+        match spans.get_mut(count) {
+            Some(free) if specs_seen <= RANGE_SPECS_MAX => *free = span,
+            _ => return RangeOutcome::Whole,
+        }
+        count += 1;
+    }
+    match (specs_seen, spans.get_mut(..count)) {
+        (1.., Some([])) => RangeOutcome::Unsatisfiable,
+        (1.., Some(spans)) => merged(spans).map_or(RangeOutcome::Whole, RangeOutcome::Ranges),
+        _ => RangeOutcome::Whole,
+    }
+}
+
+/// Appends the value of Content-Range for one part (RFC 9110 §14.4).
+pub fn write_content_range(out: &mut Vec<u8>, span: Span, length: u64) {
+    let mut digits = itoa::Buffer::new();
+    out.extend_from_slice(b"bytes ");
+    out.extend_from_slice(digits.format(span.start).as_bytes());
+    out.push(b'-');
+    out.extend_from_slice(digits.format(span.end().saturating_sub(1)).as_bytes());
+    out.push(b'/');
+    out.extend_from_slice(digits.format(length).as_bytes());
+}
+
+/// What follows `bytes=`. Range units are not case-sensitive (RFC 9110 §14.1).
+fn byte_range_specs(value: &[u8]) -> Option<&[u8]> {
+    let (unit, specs) = value.split_at_checked(b"bytes=".len())?;
+    unit.eq_ignore_ascii_case(b"bytes=").then_some(specs)
+}
+
+enum Spec {
+    Satisfiable(Span),
+    Unsatisfiable,
+    /// The end of an empty representation. It is satisfiable, but no Content-Range can say so.
+    Empty,
+}
+
+/// `first-last`, `first-` or `-suffix` (RFC 9110 §14.1.2); `None` if it is neither.
+fn parse_spec(spec: &[u8], length: u64) -> Option<Spec> {
+    let dash = spec.iter().position(|byte| *byte == b'-')?;
+    let (first, last) = (spec.get(..dash)?, spec.get(dash + 1..)?);
+    // Positions beyond 64 bits become the last 64-bit one, which no file reaches.
+    if first.is_empty() {
+        let suffix = field::saturating_decimal(last)?;
+        return Some(match (suffix, length) {
+            (0, _) => Spec::Unsatisfiable,
+            (_, 0) => Spec::Empty,
+            _ => {
+                let bytes = suffix.min(length);
+                Spec::Satisfiable(Span { start: length - bytes, bytes })
+            }
+        });
+    }
+    let first = field::saturating_decimal(first)?;
+    let last = if last.is_empty() { u64::MAX } else { field::saturating_decimal(last)? };
+    if last < first {
+        return None;
+    }
+    if first >= length {
+        return Some(Spec::Unsatisfiable);
+    }
+    let end = last.saturating_add(1).min(length);
+    Some(Spec::Satisfiable(Span { start: first, bytes: end - first }))
+}
+
+/// Sorts and merges; `None` if more than [`RANGES_MAX`] remain.
+fn merged(spans: &mut [Span]) -> Option<RangeSet> {
+    spans.sort_unstable_by_key(|span| span.start);
+    let mut set = RangeSet { spans: [Span::whole(0); RANGES_MAX], count: 0 };
+    for span in spans {
+        let last = set.count.checked_sub(1).and_then(|last| set.spans.get_mut(last));
+        match last {
+            Some(last) if span.start <= last.end() => {
+                last.bytes = span.end().max(last.end()) - last.start;
+            }
+            _ => {
+                *set.spans.get_mut(set.count)? = *span;
+                set.count += 1;
+            }
+        }
+    }
+    Some(set)
+}
+
+/// Ranges sent in one response. More, after merging, and the whole representation is sent.
+pub const RANGES_MAX: usize = 16;
+
+/// Ranges looked at in one request, satisfiable or not. More, and the field is ignored.
+pub const RANGE_SPECS_MAX: usize = 64;

@@ -1,0 +1,152 @@
+//! What a request target asks for (RFC 9112 §3.2): a path that is safe to look up, a query, and
+//! the authority of an absolute target.
+//!
+//! The path is decoded once. Slashes in a row count as one, dot segments are resolved, and what
+//! could mean different things to different programs is refused.
+
+use std::borrow::Cow;
+
+use crate::error::RequestError;
+use crate::message::{Method, RequestHead};
+
+/// A request target, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target<'t> {
+    /// The form it was sent in.
+    pub form: Form,
+    /// The decoded path. It begins with `/`, and has no empty segment but the last, no `.` or
+    /// `..` segment, no control character and no backslash. `/` for [`Form::Asterisk`].
+    pub path: Cow<'t, str>,
+    /// What follows the first `?`, as it was sent.
+    pub query: Option<&'t str>,
+    /// The authority of an absolute target, as it was sent.
+    pub authority: Option<&'t str>,
+}
+
+/// The forms of RFC 9112 §3.2, without the one for CONNECT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `/path?query`
+    Origin,
+    /// `https://authority/path?query`
+    Absolute,
+    /// `*`, for OPTIONS: the server as a whole.
+    Asterisk,
+}
+
+/// Takes the target of a request apart.
+///
+/// # Errors
+/// If the form does not fit the method, or the path cannot or must not be decoded.
+pub fn parse_target<'t>(head: &RequestHead<'t>) -> Result<Target<'t>, RequestError> {
+    let raw = head.raw_target;
+    if head.method == Method::Other("CONNECT") {
+        return Err(RequestError::ConnectUnsupported);
+    }
+    if raw == "*" {
+        return match head.method {
+            Method::Options => Ok(Target {
+                form: Form::Asterisk,
+                path: Cow::Borrowed("/"),
+                query: None,
+                authority: None,
+            }),
+            _ => Err(RequestError::TargetForm),
+        };
+    }
+    let (form, authority, rest) = if raw.starts_with('/') {
+        (Form::Origin, None, raw)
+    } else {
+        let (authority, rest) = split_absolute(raw).ok_or(RequestError::TargetForm)?;
+        (Form::Absolute, Some(authority), rest)
+    };
+    let (path, query) = match rest.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (rest, None),
+    };
+    Ok(Target { form, path: normal_path(path)?, query, authority })
+}
+
+/// The authority of a target in absolute form.
+pub(crate) fn absolute_authority(raw_target: &str) -> Option<&str> {
+    if raw_target.starts_with('/') {
+        return None;
+    }
+    split_absolute(raw_target).map(|(authority, _)| authority)
+}
+
+/// Splits `http://authority/rest` after the authority. Both schemes are accepted: whether a
+/// connection is encrypted is known without asking the client.
+fn split_absolute(raw_target: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = raw_target.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return None;
+    }
+    rest.split_at_checked(rest.find(['/', '?']).unwrap_or(rest.len()))
+}
+
+/// Decodes and normalises a path that is empty or begins with `/`.
+fn normal_path(raw: &str) -> Result<Cow<'_, str>, RequestError> {
+    let mut is_normal = !raw.is_empty();
+    let mut previous = 0;
+    for byte in raw.bytes() {
+        // A backslash is a separator to some clients and file systems.
+        if byte == b'\\' {
+            return Err(RequestError::PathCharacter);
+        }
+        is_normal &= byte != b'%' && !(previous == b'/' && matches!(byte, b'/' | b'.'));
+        previous = byte;
+    }
+    if is_normal { Ok(Cow::Borrowed(raw)) } else { rebuilt_path(raw).map(Cow::Owned) }
+}
+
+/// RFC 3986 §5.2.4 on decoded segments, except that climbing above the root is refused instead
+/// of stopped there: clients resolve dot segments themselves, only attackers send that.
+fn rebuilt_path(raw: &str) -> Result<String, RequestError> {
+    let mut path = Vec::with_capacity(raw.len() + 1);
+    let mut ends_with_slash = true;
+    for segment in raw.split('/').skip(1) {
+        ends_with_slash = matches!(segment, "" | "." | "..");
+        match segment {
+            "" | "." => {}
+            ".." => {
+                let parent = path.iter().rposition(|byte| *byte == b'/');
+                path.truncate(parent.ok_or(RequestError::PathTraversal)?);
+            }
+            segment => {
+                path.push(b'/');
+                let start = path.len();
+                decode_segment(segment.as_bytes(), &mut path)?;
+                if matches!(path.get(start..), Some(b"." | b"..")) {
+                    return Err(RequestError::PathTraversal);
+                }
+            }
+        }
+    }
+    if ends_with_slash {
+        path.push(b'/');
+    }
+    String::from_utf8(path).map_err(|_| RequestError::PathNotUtf8)
+}
+
+fn decode_segment(mut segment: &[u8], path: &mut Vec<u8>) -> Result<(), RequestError> {
+    while let [byte, rest @ ..] = segment {
+        let (decoded, rest) = match (byte, rest) {
+            (b'%', [high, low, rest @ ..]) => (hexadecimal(*high, *low)?, rest),
+            (b'%', _) => return Err(RequestError::PathEncoding),
+            (byte, rest) => (*byte, rest),
+        };
+        // An encoded slash is no separator (RFC 3986 §2.2), and no file name contains one.
+        if decoded.is_ascii_control() || matches!(decoded, b'/' | b'\\') {
+            return Err(RequestError::PathCharacter);
+        }
+        path.push(decoded);
+        segment = rest;
+    }
+    Ok(())
+}
+
+fn hexadecimal(high: u8, low: u8) -> Result<u8, RequestError> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or(RequestError::PathEncoding);
+    u8::try_from(digit(high)? << 4 | digit(low)?).map_err(|_| RequestError::PathEncoding)
+}
