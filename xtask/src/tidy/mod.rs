@@ -19,6 +19,7 @@ mod links;
 mod modules;
 mod order;
 mod packages;
+mod purity;
 mod scan;
 mod text;
 mod tokens;
@@ -66,6 +67,7 @@ const RULES: &[Rule] = &[
     links::check,
     modules::check,
     order::check,
+    purity::check,
     text::check,
     unsafety::check,
 ];

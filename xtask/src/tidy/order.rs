@@ -69,8 +69,12 @@ fn check_cycles(workspace: &Workspace, package: &str, findings: &mut Vec<Finding
         false
     };
     let cyclic: BTreeSet<&str> = tops.iter().copied().filter(|name| reaches_itself(name)).collect();
+    let mut told = BTreeSet::new();
     for edge in all.iter().filter(|edge| cyclic.contains(edge.from) && cyclic.contains(edge.to)) {
-        let message = format!("`{}` and `{}` are in a cycle of imports", edge.from, edge.to);
+        if !told.insert((edge.from, edge.to)) {
+            continue;
+        }
+        let message = format!("`{}` → `{}` is part of a cycle of imports", edge.from, edge.to);
         findings.push(Finding::at(edge.file, edge.line, "module_cycle", message));
     }
 }

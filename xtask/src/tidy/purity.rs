@@ -1,0 +1,42 @@
+//! `http` and `config` are sans-I/O: bytes and the time come in as arguments.
+//!
+//! That is what lets them be tested with tables and fuzzed without sockets, files or waiting.
+
+use super::finding::Finding;
+use super::scan::Workspace;
+use super::tree::Tree;
+
+/// Finds clocks, files, sockets, threads and the environment in the pure crates.
+pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+    for package in PURE {
+        for module in workspace.product_modules(package) {
+            for name in &module.facts.names {
+                let is_test = name.inside.iter().any(|inside| inside == "tests");
+                if !is_test && is_impure(&name.path) {
+                    let path = name.path.join("::");
+                    let message =
+                        format!("{package} takes bytes and times as arguments: no {path}");
+                    findings.push(Finding::at(&module.file, name.line, "purity", message));
+                }
+            }
+        }
+    }
+}
+
+/// Every use of a module of `std` begins with a path from `std`, so the short names need no look.
+fn is_impure(path: &[String]) -> bool {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        ["std", "net", item, ..] => item.starts_with("Tcp") || item.starts_with("Udp"),
+        ["std", module, ..] => IMPURE_MODULES.contains(module),
+        [.., "SystemTime" | "Instant", "now"] => true,
+        _ => false,
+    }
+}
+
+const PURE: &[&str] = &["crates/http", "crates/config"];
+
+const IMPURE_MODULES: &[&str] = &["env", "fs", "process", "thread"];
+
+#[cfg(test)]
+mod tests;
