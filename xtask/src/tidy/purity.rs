@@ -27,9 +27,9 @@ pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
 fn is_impure(path: &[String]) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
+        [.., "SystemTime" | "Instant", "now"] => true,
         ["std", "net", item, ..] => item.starts_with("Tcp") || item.starts_with("Udp"),
         ["std", module, ..] => IMPURE_MODULES.contains(module),
-        [.., "SystemTime" | "Instant", "now"] => true,
         _ => false,
     }
 }
