@@ -6,6 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use serde::{Deserialize, Serialize};
+
 /// Read by the workers whenever a connection could move into the kernel.
 #[derive(Debug, Default)]
 pub struct KillSwitch {
@@ -13,7 +15,8 @@ pub struct KillSwitch {
 }
 
 /// What the switch says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// As the configuration says.
     Auto,

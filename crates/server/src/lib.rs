@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access_log;
+pub mod admin;
 pub mod kill_switch;
 pub mod metrics;
 pub mod path;

@@ -14,7 +14,7 @@ mod numbers;
 mod render;
 
 pub use counter::{BUCKETS, DurationCounts};
-pub use numbers::Numbers;
+pub use numbers::{Labelled, Numbers};
 pub use render::{CONTENT_TYPE, render};
 
 use counter::{DurationHistogram, LabelledCounter};

@@ -1,0 +1,75 @@
+//! The other end of the control socket, as `kettle ctl` uses it.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::protocol::{REPLY_BYTES_MAX, Reply, Request, to_line};
+
+/// Sends one request to the server behind `socket` and waits for its answer.
+///
+/// # Errors
+///
+/// Says whether no server is there, or this user may not speak to it, or it did not answer.
+pub fn ask(socket: &Path, request: Request) -> Result<Reply, AskError> {
+    let failed = |source| AskError { socket: socket.to_owned(), source };
+    let exchange = || -> io::Result<Reply> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_write_timeout(Some(SEND_TIMEOUT))?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        stream.write_all(&to_line(&request)?)?;
+        let mut line = Vec::new();
+        BufReader::new(stream.take(REPLY_BYTES_MAX)).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the server closed the connection without an answer",
+            ));
+        }
+        Ok(serde_json::from_slice(&line)?)
+    };
+    exchange().map_err(failed)
+}
+
+/// A request got no answer.
+#[derive(Debug)]
+pub struct AskError {
+    socket: PathBuf,
+    source: io::Error,
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { socket, source } = self;
+        write!(formatter, "control socket {}: {source}", socket.display())?;
+        formatter.write_str(match source.kind() {
+            io::ErrorKind::NotFound => {
+                "; start the server, or name the socket from `[admin]` in its configuration with \
+                 --socket"
+            }
+            io::ErrorKind::ConnectionRefused => {
+                "; a server left this socket behind and is gone: start it again"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "; only the user that started the server may control it: try sudo"
+            }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                "; the server is there and does not answer: look at its own messages"
+            }
+            _ => "",
+        })
+    }
+}
+
+impl std::error::Error for AskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A reload reads every certificate before it answers.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,0 +1,280 @@
+//! The live numbers of a running server, as JSON and as a screen for a person.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::kill_switch::Placement;
+use crate::metrics::{KeyDirection, Labelled, Numbers};
+use crate::path::Path;
+
+/// A running server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The version of kettle.
+    pub version: String,
+    /// Its process.
+    pub process: u32,
+    /// Time since the start.
+    pub uptime_seconds: u64,
+    /// The configuration file; empty if the command line was the configuration.
+    pub config: String,
+    /// What it listens on.
+    pub listeners: Vec<ListenerStatus>,
+    /// What the switch says.
+    pub placement: Placement,
+    /// Where TLS is done on this machine, in one line.
+    pub tls: String,
+    /// Configurations taken over since the start.
+    pub reloads_done: u64,
+    /// Configurations refused since the start.
+    pub reloads_refused: u64,
+    /// Access log lines lost.
+    pub log_lines_dropped: u64,
+    /// All workers together.
+    pub total: Counts,
+    /// Each worker.
+    pub workers: Vec<Counts>,
+}
+
+/// An address the server listens on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerStatus {
+    /// IP address and port.
+    pub address: String,
+    /// `https` or `redirect`.
+    pub kind: String,
+    /// The path configured.
+    pub path: String,
+}
+
+/// What was counted, in words that JSON can carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Connections open now.
+    pub connections_open: u64,
+    /// Connections accepted.
+    pub connections: u64,
+    /// Connections turned away by reason.
+    pub connections_rejected: BTreeMap<String, u64>,
+    /// Handshakes by version and resumption (`TLSv1.3 ticket`).
+    pub handshakes: BTreeMap<String, u64>,
+    /// Failed handshakes by reason.
+    pub handshakes_failed: BTreeMap<String, u64>,
+    /// Responses by path.
+    pub responses: BTreeMap<String, u64>,
+    /// Responses by status.
+    pub statuses: BTreeMap<String, u64>,
+    /// Bytes before encryption by path.
+    pub response_bytes: BTreeMap<String, u64>,
+    /// Responses that ended early.
+    pub responses_truncated: u64,
+    /// Responses that did not take the preferred path by reason.
+    pub not_preferred: BTreeMap<String, u64>,
+    /// Connections moved into the kernel.
+    pub switches: u64,
+    /// Refusals of the kernel by reason.
+    pub refusals: BTreeMap<String, u64>,
+    /// KeyUpdates by direction.
+    pub key_updates: BTreeMap<String, u64>,
+    /// New keys the kernel took.
+    pub kernel_rekeys: u64,
+    /// Files open now.
+    pub open_files: u64,
+    /// Requests that found their file open.
+    pub cache_hits: u64,
+    /// Requests that opened their file.
+    pub cache_misses: u64,
+    /// Turns that took too long.
+    pub stalls: u64,
+}
+
+impl From<&Numbers> for Counts {
+    fn from(numbers: &Numbers) -> Self {
+        let by_path = |of: &dyn Fn(Path) -> u64| {
+            Path::ALL.iter().map(|path| (path.as_str().to_owned(), of(*path))).collect()
+        };
+        let mut statuses: BTreeMap<String, u64> = BTreeMap::new();
+        for ((_, status), count) in &numbers.responses {
+            *statuses.entry(status.to_string()).or_default() += count;
+        }
+        let directions = KeyDirection::ALL.iter().zip(numbers.keys_updated);
+        Self {
+            connections_open: numbers.connections_open(),
+            connections: numbers.connections_opened,
+            connections_rejected: in_words(&numbers.connections_rejected),
+            handshakes: in_words(&numbers.handshakes),
+            handshakes_failed: in_words(&numbers.handshakes_failed),
+            responses: by_path(&|path| numbers.responses_by(path)),
+            statuses,
+            response_bytes: by_path(&|path| {
+                numbers.response_bytes.get(path.index()).copied().unwrap_or_default()
+            }),
+            responses_truncated: numbers.responses_truncated,
+            not_preferred: in_words(&numbers.not_preferred),
+            switches: numbers.switched,
+            refusals: in_words(&numbers.refused),
+            key_updates: directions
+                .map(|(direction, count)| (direction.as_str().to_owned(), count))
+                .collect(),
+            kernel_rekeys: numbers.kernel_rekeys,
+            open_files: numbers.open_files,
+            cache_hits: numbers.cache_hits,
+            cache_misses: numbers.cache_misses,
+            stalls: numbers.stalls,
+        }
+    }
+}
+
+fn in_words(counts: &Labelled) -> BTreeMap<String, u64> {
+    counts.iter().map(|(labels, count)| (labels.join(" "), *count)).collect()
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uptime = Uptime(self.uptime_seconds);
+        writeln!(out, "kettle {}, process {}, up {uptime}", self.version, self.process)?;
+        if !self.config.is_empty() {
+            write!(out, "config       {}", self.config)?;
+            writeln!(out, " ({} reloads, {} refused)", self.reloads_done, self.reloads_refused)?;
+        }
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let title = if index == 0 { "listening" } else { "" };
+            let ListenerStatus { address, kind, path } = listener;
+            writeln!(out, "{title:<12} {address} {kind}, path {path}")?;
+        }
+        writeln!(out, "{}", self.tls)?;
+        if self.placement == Placement::User {
+            writeln!(out, "switch       user: no further connection moves into the kernel")?;
+        }
+        writeln!(out)?;
+        self.total.write_screen(out)?;
+        if self.log_lines_dropped > 0 {
+            writeln!(out, "log          {} lines lost", self.log_lines_dropped)?;
+        }
+        self.write_workers(out)
+    }
+}
+
+impl Status {
+    fn write_workers(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{:<8}{:>8}{:>12}{:>12}{:>12}{:>12}{:>8}",
+            "worker", "open", "accepted", "responses", "switches", "files", "stalls"
+        )?;
+        for (index, worker) in self.workers.iter().enumerate() {
+            writeln!(
+                out,
+                "{index:<8}{:>8}{:>12}{:>12}{:>12}{:>12}{:>8}",
+                worker.connections_open,
+                worker.connections,
+                worker.responses.values().sum::<u64>(),
+                worker.switches,
+                worker.open_files,
+                worker.stalls
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    fn write_screen(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "connections  {} open, {} accepted{}",
+            self.connections_open,
+            self.connections,
+            Reasons(", rejected: ", &self.connections_rejected)
+        )?;
+        writeln!(
+            out,
+            "handshakes   {}{}{}",
+            self.handshakes.values().sum::<u64>(),
+            Reasons(": ", &self.handshakes),
+            Reasons("; failed: ", &self.handshakes_failed)
+        )?;
+        writeln!(
+            out,
+            "responses    {}{}",
+            self.responses.values().sum::<u64>(),
+            Reasons(": ", &self.statuses)
+        )?;
+        for (path, count) in &self.responses {
+            let bytes = self.response_bytes.get(path).copied().unwrap_or_default();
+            writeln!(out, "  {path:<17} {count:>12} {:>12}", Bytes(bytes))?;
+        }
+        if !self.not_preferred.is_empty() {
+            writeln!(out, "  not as preferred  {}", Reasons("", &self.not_preferred))?;
+        }
+        if self.responses_truncated > 0 {
+            writeln!(out, "  ended early       {:>12}", self.responses_truncated)?;
+        }
+        writeln!(
+            out,
+            "kernel       {} connections moved in, {} new keys{}",
+            self.switches,
+            self.kernel_rekeys,
+            Reasons("; refused: ", &self.refusals)
+        )?;
+        let lookups = self.cache_hits + self.cache_misses;
+        write!(out, "files        {} open", self.open_files)?;
+        match (self.cache_hits * 100).checked_div(lookups) {
+            Some(percent) => writeln!(out, ", {percent} % of {lookups} lookups found theirs open"),
+            None => writeln!(out),
+        }
+    }
+}
+
+/// Counts as `a 1, b 2` behind a prefix, or nothing at all.
+struct Reasons<'a, Key>(&'a str, &'a BTreeMap<Key, u64>);
+
+impl<Key: fmt::Display> fmt::Display for Reasons<'_, Key> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (reason, count)) in self.1.iter().enumerate() {
+            write!(out, "{}{reason} {count}", if index == 0 { self.0 } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Uptime(u64);
+
+impl fmt::Display for Uptime {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (minutes, seconds) = (self.0 / 60, self.0 % 60);
+        let (hours, minutes) = (minutes / 60, minutes % 60);
+        let (days, hours) = (hours / 24, hours % 24);
+        match (days, hours, minutes) {
+            (0, 0, 0) => write!(out, "{seconds} s"),
+            (0, 0, _) => write!(out, "{minutes} min {seconds} s"),
+            (0, _, _) => write!(out, "{hours} h {minutes} min"),
+            _ => write!(out, "{days} d {hours} h"),
+        }
+    }
+}
+
+/// A size in binary units, to one decimal.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut whole = self.0;
+        let mut tenths = 0;
+        let mut unit = "B";
+        for larger in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+            if whole < 1024 {
+                break;
+            }
+            tenths = whole % 1024 * 10 / 1024;
+            whole /= 1024;
+            unit = larger;
+        }
+        let text =
+            if unit == "B" { format!("{whole} B") } else { format!("{whole}.{tenths} {unit}") };
+        out.pad(&text)
+    }
+}
