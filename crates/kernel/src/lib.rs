@@ -6,6 +6,7 @@
 mod option;
 
 pub mod ktls;
+pub mod netlink;
 pub mod probe;
 pub mod process;
 pub mod record;

@@ -17,6 +17,8 @@ pub const HANDSHAKE: u8 = 22;
 pub const APPLICATION_DATA: u8 = 23;
 
 /// Sends one record of the given type without waiting. It also ends a record that `MSG_MORE` left open.
+///
+/// A socket without keys ignores the type and sends the bytes as they are: only call it after `ktls::install`.
 pub fn send(fd: BorrowedFd<'_>, content_type: u8, payload: &[u8]) -> io::Result<usize> {
     let mut control = RecordType::new(libc::TLS_SET_RECORD_TYPE, content_type);
     // The kernel only reads through this pointer; `msghdr` has no const form.
