@@ -1,10 +1,11 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
-use std::path::Path;
-use std::process::ExitCode;
-
+mod process;
 mod tidy;
+mod vm;
+
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,13 +24,14 @@ fn main() -> ExitCode {
 }
 
 /// Runs one command. An error is a sentence for the person at the terminal.
-fn dispatch(command: &str, _rest: &[String]) -> Result<ExitCode, String> {
+fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
     match command {
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
-        "tidy" => Ok(tidy::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))),
+        "vm" => vm::run(rest),
+        "tidy" => Ok(tidy::run(&vm::workspace())),
         other => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
     }
 }
@@ -37,6 +39,7 @@ fn dispatch(command: &str, _rest: &[String]) -> Result<ExitCode, String> {
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  help       this list
   tidy       check the rules of STYLE.md that no compiler holds
+  vm         guests with real kernels: vm fetch, vm image, vm run, vm shell
+  help       this list
 ";

@@ -1,0 +1,162 @@
+//! Child processes: run one to its end, read what it printed, or follow its output live under a deadline.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Runs `command` with the terminal's own output; anything but success is an error that names the command.
+pub fn run(command: &mut Command) -> Result<(), String> {
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| format!("cannot start {}: {error}", name_of(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", name_of(command))) }
+}
+
+/// Runs `command` without showing its output, which becomes part of the error if it fails.
+pub fn run_quietly(command: &mut Command) -> Result<(), String> {
+    read(command).map(drop)
+}
+
+/// Runs `command` and returns its standard output as text.
+pub fn read(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot start {}: {error}", name_of(command)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{} failed ({}): {}", name_of(command), output.status, said.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs `command` with its standard output going to the file at `path`.
+pub fn run_into(command: &mut Command, path: &Path) -> Result<(), String> {
+    let file =
+        File::create(path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+    run(command.stdout(file))
+}
+
+/// How a followed process ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// By itself, with this status.
+    Exited(ExitStatus),
+    /// We killed it at the deadline.
+    TimedOut,
+}
+
+/// Runs `command`, copies its standard output to ours as it appears and hands each whole line to `on_line`.
+/// The process is killed when `limit` has passed.
+pub fn follow(
+    command: &mut Command,
+    limit: Duration,
+    on_line: &mut dyn FnMut(&str),
+) -> Result<Ending, String> {
+    let deadline = Instant::now() + limit;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start {}: {error}", name_of(command)))?;
+    let Some(mut stdout) = child.stdout.take() else {
+        return Err(format!("{} has no standard output", name_of(command)));
+    };
+    let (sender, receiver) = sync_channel(CHUNKS_MAX);
+    let reader = thread::spawn(move || read_chunks(&mut stdout, &sender));
+    let ending = relay(&mut child, &receiver, deadline, on_line);
+    // The reader ends with the pipe. After a kill a grandchild may still hold it open, so it is not waited for then.
+    if matches!(ending, Ok(Ending::Exited(_))) {
+        let _ = reader.join();
+    }
+    ending
+}
+
+fn relay(
+    child: &mut Child,
+    chunks: &Receiver<Vec<u8>>,
+    deadline: Instant,
+    on_line: &mut dyn FnMut(&str),
+) -> Result<Ending, String> {
+    let mut lines = Lines::default();
+    loop {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match chunks.recv_timeout(remaining) {
+            Ok(chunk) => {
+                let mut stdout = std::io::stdout().lock();
+                // A closed terminal must not stop the run: its result still counts.
+                let _ = stdout.write_all(&chunk).and_then(|()| stdout.flush());
+                lines.push(&chunk, on_line);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                lines.finish(on_line);
+                return Ok(Ending::TimedOut);
+            }
+        }
+    }
+    lines.finish(on_line);
+    let status = child.wait().map_err(|error| format!("cannot wait for the child: {error}"))?;
+    Ok(Ending::Exited(status))
+}
+
+fn read_chunks(stdout: &mut impl Read, sender: &SyncSender<Vec<u8>>) {
+    let mut buffer = [0_u8; CHUNK_BYTES_MAX];
+    while let Ok(bytes @ 1..) = stdout.read(&mut buffer) {
+        let chunk = buffer.get(..bytes).unwrap_or_default().to_vec();
+        if sender.send(chunk).is_err() {
+            return;
+        }
+    }
+}
+
+/// Cuts a stream of chunks into lines.
+#[derive(Default)]
+pub struct Lines {
+    pending: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes the next chunk and reports every line it completes. A line longer than the limit is cut there.
+    pub fn push(&mut self, chunk: &[u8], on_line: &mut dyn FnMut(&str)) {
+        for &byte in chunk {
+            if byte == b'\n' || self.pending.len() == LINE_BYTES_MAX {
+                self.finish(on_line);
+            }
+            if byte != b'\n' {
+                self.pending.push(byte);
+            }
+        }
+    }
+
+    /// Reports what is left after the last newline.
+    pub fn finish(&mut self, on_line: &mut dyn FnMut(&str)) {
+        if !self.pending.is_empty() {
+            on_line(String::from_utf8_lossy(&self.pending).trim_end_matches('\r'));
+            self.pending.clear();
+        }
+    }
+}
+
+fn name_of(command: &Command) -> String {
+    let mut name = command.get_program().to_string_lossy().into_owned();
+    if let Some(first) = command.get_args().next() {
+        name.push(' ');
+        name.push_str(&first.to_string_lossy());
+    }
+    name
+}
+
+const CHUNK_BYTES_MAX: usize = 16 * 1024;
+const CHUNKS_MAX: usize = 64;
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! One run of a guest: a disk with the files it is given, the command, its output live, its exit status, and the files it left
+//! in `/out`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::cache::{Cache, at, create_folder, remove_folder};
+use super::image::Image;
+use super::kernel::Kernel;
+use super::qemu::{self, Access, Files, Machine, Terminal};
+use super::{busybox, disk, initramfs};
+use crate::process::{self, Ending};
+
+/// What to run and on which machine.
+pub struct Guest {
+    /// The kernel to boot.
+    pub kernel: Kernel,
+    /// The root file system.
+    pub image: Image,
+    /// The machine.
+    pub machine: Machine,
+    /// Host files and folders that appear in `/kettle`, each under the given name.
+    pub files: Vec<(PathBuf, String)>,
+    /// More environment variables for the command.
+    pub environment: Vec<(String, String)>,
+    /// The program and its arguments. An empty one gives a shell on the terminal.
+    pub command: Vec<String>,
+    /// Where the content of `/out` goes on the host.
+    pub out: PathBuf,
+    /// The guest is killed when this has passed.
+    pub limit: Duration,
+}
+
+/// How the run went.
+pub struct Report {
+    /// The command's exit status; none if the guest crashed or was killed at its limit.
+    pub status: Option<i32>,
+    /// Why there is no status.
+    pub failure: Option<String>,
+    /// Wall-clock time of the whole run.
+    pub took: Duration,
+}
+
+impl Guest {
+    /// Runs the guest and hands each line of its output to `on_line`, after showing it.
+    pub fn run(&self, cache: &Cache, on_line: &mut dyn FnMut(&str)) -> Result<Report, String> {
+        let started = Instant::now();
+        let boot = self.kernel.obtain(cache)?;
+        let image = self.image.obtain(cache)?;
+        let work = WorkFolder::new()?;
+        let files = Files {
+            kernel: boot.image,
+            initramfs: work.path("initramfs"),
+            disks: vec![
+                (image, Access::Read),
+                (boot.modules_disk, Access::Read),
+                (work.path("files.ext4"), Access::Read),
+                (work.path("scratch.ext4"), Access::Write),
+                (work.path("out.tar"), Access::Write),
+            ],
+            console: work.path("console.log"),
+        };
+        let archive = initramfs::build(&busybox::obtain(cache)?, &boot.boot_modules)?;
+        fs::write(&files.initramfs, archive).map_err(|error| at(&files.initramfs, &error))?;
+        self.lay_out(&work.path("files"))?;
+        disk::build(&work.path("files"), &work.path("files.ext4"))?;
+        disk::build_empty(&work.path("scratch.ext4"), SCRATCH_BYTES)?;
+        disk::build_raw(&work.path("out.tar"), OUT_BYTES)?;
+
+        let failure = if self.command.is_empty() {
+            let mut command = qemu::command(&self.machine, &files, Terminal::Interactive);
+            interact(&mut command)?
+        } else {
+            let mut command = qemu::command(&self.machine, &files, Terminal::Output);
+            match process::follow(&mut command, self.limit, on_line)? {
+                Ending::Exited(status) if status.success() => None,
+                Ending::Exited(status) => Some(format!("QEMU failed ({status})")),
+                Ending::TimedOut => Some(format!("killed after {} s", self.limit.as_secs())),
+            }
+        };
+        let status = self.collect(&work)?;
+        let failure = match (status, failure) {
+            (Some(_), _) => None,
+            (None, reason) => Some(describe_crash(reason, &files.console)),
+        };
+        Ok(Report { status, failure, took: started.elapsed() })
+    }
+
+    /// Lays out what the guest sees as `/kettle`.
+    fn lay_out(&self, folder: &Path) -> Result<(), String> {
+        create_folder(&folder.join("guest"))?;
+        for (source, name) in &self.files {
+            place(source, &folder.join(name))?;
+        }
+        let script = folder.join("guest/start");
+        fs::write(&script, self.start_script()).map_err(|error| at(&script, &error))
+    }
+
+    fn start_script(&self) -> String {
+        let mut script = String::from(PROLOGUE);
+        for (name, value) in &self.environment {
+            script.push_str(&format!("export {name}={}\n", quote(value)));
+        }
+        if self.command.is_empty() {
+            script.push_str("setsid -c bash -i </dev/ttyS1 >/dev/ttyS1 2>&1\n");
+        } else {
+            script.push_str("stty -F /dev/ttyS1 raw -echo\n");
+            let words: Vec<String> = self.command.iter().map(|word| quote(word)).collect();
+            script.push_str(&format!("{} </dev/null >/dev/ttyS1 2>&1\n", words.join(" ")));
+        }
+        script.push_str(EPILOGUE);
+        script
+    }
+
+    /// Unpacks what the guest left on its last disk. An untouched disk is an empty archive.
+    fn collect(&self, work: &WorkFolder) -> Result<Option<i32>, String> {
+        remove_folder(&self.out)?;
+        create_folder(&self.out)?;
+        let unpacked = work.path("unpacked");
+        create_folder(&unpacked)?;
+        process::run_quietly(
+            Command::new("tar")
+                .args(["--extract", "--no-same-owner", "--file"])
+                .arg(work.path("out.tar"))
+                .arg("--directory")
+                .arg(&unpacked),
+        )?;
+        let Ok(status) = fs::read_to_string(unpacked.join("status")) else { return Ok(None) };
+        for entry in fs::read_dir(unpacked.join("out")).into_iter().flatten().flatten() {
+            process::run_quietly(Command::new("cp").arg("-a").arg(entry.path()).arg(&self.out))?;
+        }
+        Ok(status.trim().parse().ok())
+    }
+}
+
+/// A folder for one run's disks, removed with the run.
+struct WorkFolder(PathBuf);
+
+impl WorkFolder {
+    fn new() -> Result<Self, String> {
+        let folder = super::target_folder().join(format!("vm/run-{}", std::process::id()));
+        remove_folder(&folder)?;
+        create_folder(&folder)?;
+        Ok(Self(folder))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        let _ = remove_folder(&self.0);
+    }
+}
+
+/// Puts a file or folder below `target`, by hard links where the file system allows, else by copies.
+fn place(source: &Path, target: &Path) -> Result<(), String> {
+    let copy = |link: &str| {
+        process::run_quietly(
+            Command::new("cp").args(["-RL", link]).arg("-T").arg(source).arg(target),
+        )
+    };
+    copy("--link").or_else(|_| copy("--force"))
+}
+
+fn interact(command: &mut Command) -> Result<Option<String>, String> {
+    let status = command
+        .stdin(Stdio::inherit())
+        .status()
+        .map_err(|error| format!("cannot start QEMU: {error}"))?;
+    Ok((!status.success()).then(|| format!("QEMU failed ({status})")))
+}
+
+fn describe_crash(reason: Option<String>, console: &Path) -> String {
+    let text = String::from_utf8_lossy(&fs::read(console).unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    let tail = lines.get(lines.len().saturating_sub(CONSOLE_LINES_SHOWN)..).unwrap_or_default();
+    let reason = reason.unwrap_or_else(|| "the guest stopped without a status".into());
+    format!("{reason}; its console ended with:\n{}", tail.join("\n"))
+}
+
+/// Quotes a word for the shell.
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+const PROLOGUE: &str = r#"#!/bin/sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb KETTLE_OUT=/out
+mount -t tmpfs tmpfs /run
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+ln -sf /proc/self/fd /dev/fd
+ip link set lo up
+hostname kettle-guest
+ulimit -n 65536
+cd /kettle
+read -r uptime rest </proc/uptime
+echo "guest: Linux $(uname -r), up after $uptime s" >/dev/ttyS1
+"#;
+
+const EPILOGUE: &str = r#"echo $? >/status
+tar --create --file /dev/vde --directory / status out
+busybox poweroff -f
+"#;
+
+const SCRATCH_BYTES: u64 = 8 << 30;
+const OUT_BYTES: u64 = 2 << 30;
+const CONSOLE_LINES_SHOWN: usize = 40;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! The kernels of the test matrix: Debian's stock cloud kernels, with the modules a guest loads at boot in loading order and all
+//! the others on a disk of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::apt::{self, Apt};
+use super::cache::{Cache, at, create_folder, remove_folder};
+use super::{disk, modules};
+use crate::process;
+
+/// One kernel of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Debian 12's kernel: no rekey, one record per 64 KiB pipe batch.
+    Linux6_1,
+    /// Debian 13's kernel: `MSG_SPLICE_PAGES`, no rekey.
+    Linux6_12,
+    /// The newest packaged kernel: rekey and a settable record size.
+    Linux7,
+}
+
+/// A kernel ready to boot.
+pub struct BootFiles {
+    /// The kernel's release, as `uname -r` says it.
+    pub release: String,
+    /// The compressed kernel image.
+    pub image: PathBuf,
+    /// The modules to load at boot, uncompressed, in loading order.
+    pub boot_modules: Vec<PathBuf>,
+    /// An ext4 image of `/lib/modules`.
+    pub modules_disk: PathBuf,
+}
+
+impl Kernel {
+    /// Every kernel of the matrix, oldest first.
+    pub const ALL: [Self; 3] = [Self::Linux6_1, Self::Linux6_12, Self::Linux7];
+
+    /// The name used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linux6_1 => "6.1",
+            Self::Linux6_12 => "6.12",
+            Self::Linux7 => "7",
+        }
+    }
+
+    /// The kernel called `name`.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kernel| kernel.name() == name);
+        found.ok_or_else(|| format!("unknown kernel `{name}`; there are 6.1, 6.12 and 7"))
+    }
+
+    /// Its boot files, downloaded on first use.
+    pub fn obtain(self, cache: &Cache) -> Result<BootFiles, String> {
+        let recipe = format!(
+            "{:?} {META_PACKAGE}\nneeded {:?}\nused {:?}\n",
+            self.suites(),
+            modules::NEEDED,
+            modules::USED_IF_PRESENT
+        );
+        let folder = cache.obtain(&self.artefact(), &recipe, |folder| self.build(folder))?;
+        let release_path = folder.join(RELEASE);
+        let release = fs::read_to_string(&release_path)
+            .map_err(|error| at(&release_path, &error))?
+            .trim()
+            .to_owned();
+        let modules_folder = folder.join(BOOT_MODULES);
+        let entries = fs::read_dir(&modules_folder).map_err(|error| at(&modules_folder, &error))?;
+        let mut boot_modules: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        boot_modules.sort();
+        Ok(BootFiles {
+            release,
+            image: folder.join(IMAGE),
+            boot_modules,
+            modules_disk: folder.join(MODULES_DISK),
+        })
+    }
+
+    /// Forgets the cached files, so that the newest packages are downloaded next time.
+    pub fn forget(self, cache: &Cache) -> Result<(), String> {
+        cache.forget(&self.artefact())
+    }
+
+    fn artefact(self) -> String {
+        format!("kernel-{}", self.name())
+    }
+
+    fn suites(self) -> &'static [&'static str] {
+        match self {
+            Self::Linux6_1 => &["bookworm", "bookworm-security"],
+            Self::Linux6_12 => &["trixie", "trixie-security"],
+            Self::Linux7 => &["trixie-backports"],
+        }
+    }
+
+    fn build(self, folder: &Path) -> Result<(), String> {
+        eprintln!("vm: downloading kernel {} ({})", self.name(), self.suites().join(", "));
+        let work = folder.join("work");
+        let tree = work.join("tree");
+        create_folder(&tree)?;
+        let apt = Apt::new(&work.join("apt"), self.suites())?;
+        let packages = kernel_packages(&apt.dependencies(META_PACKAGE)?);
+        if packages.is_empty() {
+            return Err(format!("{META_PACKAGE} leads to no kernel package"));
+        }
+        apt::unpack(&apt.download(&packages)?, &tree)?;
+        settle_modules(&tree)?;
+        let release = only_entry(&tree.join("lib/modules"))?;
+        process::run_quietly(Command::new("depmod").arg("-b").arg(&tree).arg(&release))?;
+
+        let candidates = [
+            tree.join(format!("boot/vmlinuz-{release}")),
+            tree.join(format!("lib/modules/{release}/vmlinuz")),
+        ];
+        let Some(image) = candidates.iter().find(|path| path.is_file()) else {
+            return Err(format!("the packages of kernel {release} hold no vmlinuz"));
+        };
+        fs::rename(image, folder.join(IMAGE)).map_err(|error| at(image, &error))?;
+        let boot_modules = folder.join(BOOT_MODULES);
+        create_folder(&boot_modules)?;
+        for (position, module) in modules::boot_order(&tree, &release)?.iter().enumerate() {
+            modules::extract(module, &boot_modules, position)?;
+        }
+        disk::build(&tree.join("lib/modules"), &folder.join(MODULES_DISK))?;
+        let release_path = folder.join(RELEASE);
+        fs::write(&release_path, &release).map_err(|error| at(&release_path, &error))?;
+        remove_folder(&work)
+    }
+}
+
+/// The packages that hold the kernel image and its modules; from Linux 7 on they are split, with `modules.builtin` in linux-base.
+fn kernel_packages(dependencies: &[String]) -> Vec<String> {
+    let is_versioned = |name: &str, prefix: &str| {
+        name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let mut packages: Vec<String> = dependencies
+        .iter()
+        .filter(|name| {
+            ["linux-base-", "linux-binary-", "linux-image-", "linux-modules-"]
+                .iter()
+                .any(|prefix| is_versioned(name, prefix))
+        })
+        .cloned()
+        .collect();
+    packages.sort();
+    packages.dedup();
+    packages
+}
+
+/// Newer packages have their modules below `usr/lib`; the module tools look below `lib` only.
+fn settle_modules(tree: &Path) -> Result<(), String> {
+    let below_usr = tree.join("usr/lib/modules");
+    if below_usr.is_dir() {
+        create_folder(&tree.join("lib"))?;
+        fs::rename(&below_usr, tree.join("lib/modules")).map_err(|error| at(&below_usr, &error))?;
+    }
+    Ok(())
+}
+
+fn only_entry(folder: &Path) -> Result<String, String> {
+    let mut entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?.flatten();
+    match (entries.next(), entries.next()) {
+        (Some(entry), None) => Ok(entry.file_name().to_string_lossy().into_owned()),
+        _ => Err(format!("{} should hold exactly one kernel release", folder.display())),
+    }
+}
+
+const META_PACKAGE: &str = "linux-image-cloud-amd64";
+const IMAGE: &str = "vmlinuz";
+const RELEASE: &str = "release";
+const BOOT_MODULES: &str = "boot-modules";
+const MODULES_DISK: &str = "modules.ext4";
+
+#[cfg(test)]
+mod tests;

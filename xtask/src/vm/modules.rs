@@ -1,0 +1,78 @@
+//! Which kernel modules a guest loads before its root file system is there, and in which order.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::cache::at;
+use crate::process;
+
+/// Without these a guest cannot do its work, so a kernel that lacks one is refused. Compiled in counts as present.
+pub const NEEDED: &[&str] =
+    &["virtio_pci", "virtio_blk", "ext4", "overlay", "tls", "aesni-intel", "gcm", "ctr"];
+
+/// Kernels name and split these differently. A missing cipher module makes the kernel refuse the cipher without a word, which is why
+/// the guests' tests require kernel TLS instead of accepting user space.
+pub const USED_IF_PRESENT: &[&str] = &[
+    "ghash-generic",
+    "ghash-clmulni-intel",
+    "chacha20poly1305",
+    "chacha-x86_64",
+    "poly1305-x86_64",
+    "libchacha20poly1305",
+];
+
+/// The files to load, in order, each once, for the kernel `release` below `tree`.
+pub fn boot_order(tree: &Path, release: &str) -> Result<Vec<PathBuf>, String> {
+    let mut answers = Vec::new();
+    for name in NEEDED {
+        answers.push(show_depends(tree, release, name)?);
+    }
+    for name in USED_IF_PRESENT {
+        answers.extend(show_depends(tree, release, name));
+    }
+    Ok(merge(&answers))
+}
+
+/// Copies one module to `NN-name.ko` in `folder`, uncompressed: the loader of the initramfs reads nothing else.
+pub fn extract(module: &Path, folder: &Path, position: usize) -> Result<(), String> {
+    let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let plain_name = name.split(".ko").next().unwrap_or_default();
+    let target = folder.join(format!("{position:02}-{plain_name}.ko"));
+    if name.ends_with(".xz") {
+        process::run_into(
+            Command::new("xz").args(["--decompress", "--stdout"]).arg(module),
+            &target,
+        )
+    } else {
+        fs::copy(module, &target).map(drop).map_err(|error| at(module, &error))
+    }
+}
+
+fn show_depends(tree: &Path, release: &str, name: &str) -> Result<String, String> {
+    process::read(
+        Command::new("modprobe")
+            .args(["--show-depends", "--set-version", release, "--dirname"])
+            .arg(tree)
+            .arg(name)
+            // The machine's own modprobe.d may blacklist or rename modules of ours.
+            .args(["--config", "/dev/null"]),
+    )
+}
+
+/// Joins the answers of `modprobe --show-depends`: every file once, at its first place, so that what a module needs stays before it.
+fn merge(answers: &[String]) -> Vec<PathBuf> {
+    let mut seen = HashSet::new();
+    answers
+        .iter()
+        .flat_map(|answer| answer.lines())
+        .filter_map(|line| line.trim().strip_prefix("insmod "))
+        .filter_map(|rest| rest.split_whitespace().next())
+        .map(PathBuf::from)
+        .filter(|path| seen.insert(path.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
