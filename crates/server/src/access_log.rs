@@ -5,14 +5,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use crate::metrics::HandshakeOutcome;
+use kettle_config::{Log, LogFormat};
+use kettle_tls::Session;
+
 use crate::path::{Path, Reason};
 
 mod escape;
@@ -29,8 +30,6 @@ pub struct Entry<'a> {
     pub time: SystemTime,
     /// The peer.
     pub remote: SocketAddr,
-    /// The name the client asked for in its handshake.
-    pub server_name: Option<&'a str>,
     /// The `Host` field, as sent.
     pub host: Option<&'a [u8]>,
     /// The method; empty if the request could not be parsed.
@@ -49,8 +48,8 @@ pub struct Entry<'a> {
     pub path: Option<Path>,
     /// Why that was not the preferred path.
     pub reason: Option<Reason>,
-    /// What the handshake agreed on; none without TLS.
-    pub handshake: Option<HandshakeOutcome>,
+    /// What the handshake agreed on, the server's name included; none without TLS.
+    pub session: Option<&'a Session>,
     /// The `Referer` field, as sent.
     pub referer: Option<&'a [u8]>,
     /// The `User-Agent` field, as sent.
@@ -63,37 +62,6 @@ pub struct Entry<'a> {
     pub request_number: u64,
     /// Whether the body ended where its head had promised.
     pub completed: bool,
-}
-
-/// How a line looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON object a line.
-    Json,
-    /// The "combined" format known from Apache and nginx, followed by kettle's own fields.
-    Combined,
-}
-
-/// Where the lines go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Appended to a file, which is created if need be.
-    File(PathBuf),
-    /// The standard output.
-    Stdout,
-    /// The standard error.
-    Stderr,
-}
-
-/// Everything about the log that a reload can change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Where the lines go; none turns the log off.
-    pub target: Option<Target>,
-    /// How a line looks.
-    pub format: Format,
-    /// How many bytes a worker collects before the writer is woken early.
-    pub buffer_bytes: usize,
 }
 
 /// The writer thread and the way to it. Dropping it writes what is left and ends the thread.
@@ -117,7 +85,7 @@ pub struct WorkerLog {
 struct Shared {
     /// `FORMAT_*`: read for each response, changed by a reload.
     format: AtomicU8,
-    buffer_bytes: AtomicU64,
+    buffer_bytes: AtomicUsize,
     lines_dropped: Arc<AtomicU64>,
 }
 
@@ -137,14 +105,14 @@ impl AccessLog {
     ///
     /// Fails if the file cannot be opened or the thread not be started.
     pub fn start(
-        settings: &Settings,
+        settings: &Log,
         workers: usize,
         lines_dropped: Arc<AtomicU64>,
     ) -> io::Result<Self> {
         let (commands, receiver) = sync_channel(COMMANDS_MAX);
         let shared = Arc::new(Shared {
             format: AtomicU8::new(FORMAT_OFF),
-            buffer_bytes: AtomicU64::new(0),
+            buffer_bytes: AtomicUsize::new(0),
             lines_dropped: Arc::clone(&lines_dropped),
         });
         let workers: Vec<_> = (0..workers).map(|_| Arc::<Mutex<Pending>>::default()).collect();
@@ -178,7 +146,7 @@ impl AccessLog {
     /// # Errors
     ///
     /// Fails if the new target cannot be opened; the old settings then stay in use.
-    pub fn reconfigure(&self, settings: &Settings) -> io::Result<()> {
+    pub fn reconfigure(&self, settings: &Log) -> io::Result<()> {
         self.ask(|reply| Command::Reconfigure(settings.clone(), reply))?;
         self.shared.apply(settings);
         Ok(())
@@ -206,21 +174,20 @@ impl WorkerLog {
     /// Adds one line, or drops and counts it if the writer is too far behind.
     pub fn record(&self, entry: &Entry<'_>) {
         let format = match self.shared.format.load(Relaxed) {
-            FORMAT_JSON => Format::Json,
-            FORMAT_COMBINED => Format::Combined,
+            FORMAT_JSON => LogFormat::Json,
+            FORMAT_COMBINED => LogFormat::Combined,
             _ => return,
         };
-        let buffer_bytes =
-            usize::try_from(self.shared.buffer_bytes.load(Relaxed)).unwrap_or(usize::MAX);
+        let buffer_bytes = self.shared.buffer_bytes.load(Relaxed);
         let mut pending = lock(&self.pending);
-        if pending.lines.len() >= buffer_bytes.saturating_mul(BACKLOG_BUFFERS) {
+        if pending.lines.len() >= backlog_bytes_max(buffer_bytes) {
             self.shared.lines_dropped.fetch_add(1, Relaxed);
             return;
         }
         let Pending { lines, clock, .. } = &mut *pending;
         match format {
-            Format::Json => format::write_json(lines, clock, entry),
-            Format::Combined => format::write_combined(lines, clock, entry),
+            LogFormat::Json => format::write_json(lines, clock, entry),
+            LogFormat::Combined => format::write_combined(lines, clock, entry),
         }
         if pending.lines.len() >= buffer_bytes && !pending.writer_woken {
             pending.writer_woken = true;
@@ -231,13 +198,13 @@ impl WorkerLog {
 }
 
 impl Shared {
-    fn apply(&self, settings: &Settings) {
-        let format = match (&settings.target, settings.format) {
+    fn apply(&self, settings: &Log) {
+        let format = match (&settings.access, settings.format) {
             (None, _) => FORMAT_OFF,
-            (Some(_), Format::Json) => FORMAT_JSON,
-            (Some(_), Format::Combined) => FORMAT_COMBINED,
+            (Some(_), LogFormat::Json) => FORMAT_JSON,
+            (Some(_), LogFormat::Combined) => FORMAT_COMBINED,
         };
-        self.buffer_bytes.store(settings.buffer_bytes as u64, Relaxed);
+        self.buffer_bytes.store(settings.buffer, Relaxed);
         self.format.store(format, Relaxed);
     }
 }
@@ -251,12 +218,21 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How far a worker may be ahead of the writer before lines are dropped.
+const fn backlog_bytes_max(buffer_bytes: usize) -> usize {
+    let buffers = buffer_bytes.saturating_mul(BACKLOG_BUFFERS);
+    if buffers < BACKLOG_BYTES_MIN { BACKLOG_BYTES_MIN } else { buffers }
+}
+
 const FORMAT_OFF: u8 = 0;
 const FORMAT_JSON: u8 = 1;
 const FORMAT_COMBINED: u8 = 2;
 
-/// How many full buffers a worker may be ahead of the writer before lines are dropped.
+/// The backlog of a worker in full buffers.
 const BACKLOG_BUFFERS: usize = 16;
+
+/// The backlog of a worker whose buffer is small or nothing.
+const BACKLOG_BYTES_MIN: usize = 64 * 1024;
 
 /// Commands waiting for the writer. Workers never wait for room here.
 const COMMANDS_MAX: usize = 16;

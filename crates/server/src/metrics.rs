@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use kettle_tls::Session;
+
 use crate::path::{Path, Reason};
 
 mod counter;
@@ -69,19 +71,6 @@ impl KeyDirection {
     }
 }
 
-/// What a finished handshake agreed on, in the words the access log and the metrics share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandshakeOutcome {
-    /// `TLSv1.2` or `TLSv1.3`.
-    pub version: &'static str,
-    /// `full`, `ticket` or `session_id`.
-    pub resumption: &'static str,
-    /// The suite's name.
-    pub suite: &'static str,
-    /// The key exchange group's name, empty where the handshake had none (TLS 1.2 resumption).
-    pub group: &'static str,
-}
-
 impl WorkerMetrics {
     /// A connection was accepted.
     pub fn connection_opened(&self) {
@@ -99,12 +88,10 @@ impl WorkerMetrics {
     }
 
     /// A handshake succeeded, `duration` after the connection was accepted.
-    pub fn handshake_finished(&self, outcome: HandshakeOutcome, duration: Duration) {
-        self.handshakes.add_one([outcome.version, outcome.resumption]);
-        self.handshake_suites.add_one([outcome.suite]);
-        if !outcome.group.is_empty() {
-            self.handshake_groups.add_one([outcome.group]);
-        }
+    pub fn handshake_finished(&self, session: &Session, duration: Duration) {
+        self.handshakes.add_one([session.version_name(), session.resumed.as_str()]);
+        self.handshake_suites.add_one([session.suite]);
+        self.handshake_groups.add_one([session.group]);
         self.handshake_durations.observe(duration);
     }
 

@@ -18,7 +18,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
     out.extend_from_slice(b"Z\",\"remote\":\"");
     write_display(out, entry.remote);
     out.push(b'"');
-    text_member(out, "server_name", entry.server_name.map(str::as_bytes));
+    text_member(out, "server_name", server_name(entry));
     text_member(out, "host", entry.host);
     text_member(out, "method", Some(entry.method));
     text_member(out, "target", Some(entry.target));
@@ -28,12 +28,11 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
     number_member(out, "body_bytes", entry.body_bytes);
     text_member(out, "path", entry.path.map(|path| path.as_str().as_bytes()));
     text_member(out, "reason", entry.reason.map(|reason| reason.as_str().as_bytes()));
-    if let Some(handshake) = entry.handshake {
-        text_member(out, "tls_version", Some(handshake.version.as_bytes()));
-        text_member(out, "suite", Some(handshake.suite.as_bytes()));
-        let group = Some(handshake.group).filter(|group| !group.is_empty());
-        text_member(out, "group", group.map(str::as_bytes));
-        text_member(out, "resumed", Some(handshake.resumption.as_bytes()));
+    if let Some(session) = entry.session {
+        text_member(out, "tls_version", Some(session.version_name().as_bytes()));
+        text_member(out, "suite", Some(session.suite.as_bytes()));
+        text_member(out, "group", Some(session.group.as_bytes()));
+        text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
     }
     text_member(out, "referer", entry.referer);
     text_member(out, "user_agent", entry.user_agent);
@@ -67,15 +66,15 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     write_number(out, entry.body_bytes);
     quoted_field(out, " \"", entry.referer);
     quoted_field(out, " \"", entry.user_agent);
-    let handshake = entry.handshake;
+    let session = entry.session;
     word_field(out, " path=", entry.path.map(Path::as_str));
     word_field(out, " reason=", entry.reason.map(|reason| reason.as_str()));
-    word_field(out, " tls=", handshake.map(|handshake| handshake.version));
-    word_field(out, " suite=", handshake.map(|handshake| handshake.suite));
-    word_field(out, " group=", handshake.map(|handshake| handshake.group));
-    word_field(out, " resumed=", handshake.map(|handshake| handshake.resumption));
+    word_field(out, " tls=", session.map(|session| session.version_name()));
+    word_field(out, " suite=", session.map(|session| session.suite));
+    word_field(out, " group=", session.map(|session| session.group));
+    word_field(out, " resumed=", session.map(|session| session.resumed.as_str()));
     quoted_field(out, " host=\"", entry.host);
-    quoted_field(out, " server_name=\"", entry.server_name.map(str::as_bytes));
+    quoted_field(out, " server_name=\"", server_name(entry));
     out.extend_from_slice(b" bytes_sent=");
     write_number(out, entry.bytes_sent);
     out.extend_from_slice(b" duration_us=");
@@ -129,6 +128,10 @@ impl Clock {
     }
 }
 
+fn server_name<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
+    entry.session?.server_name.as_deref().map(str::as_bytes)
+}
+
 fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     if let Some(value) = value {
         member_name(out, name);
@@ -158,7 +161,7 @@ fn quoted_field(out: &mut Vec<u8>, opening: &str, value: Option<&[u8]>) {
 
 fn word_field(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
     out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(value.filter(|word| !word.is_empty()).unwrap_or("-").as_bytes());
+    out.extend_from_slice(value.unwrap_or("-").as_bytes());
 }
 
 fn write_number(out: &mut Vec<u8>, number: u64) {

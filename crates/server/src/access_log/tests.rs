@@ -4,17 +4,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, UNIX_EPOCH};
 
+use kettle_config::{Log, LogFormat, LogTarget};
+use kettle_tls::{Cipher, Resumption, Session, Version};
+
 use super::escape::{write_combined_field, write_json_string};
 use super::format::{Clock, write_combined, write_json};
-use super::{AccessLog, BACKLOG_BUFFERS, Entry, Format, Settings, Target, WorkerLog};
-use crate::metrics::HandshakeOutcome;
+use super::{AccessLog, BACKLOG_BUFFERS, Entry, WorkerLog};
 use crate::path::{Path, Reason};
+
+fn session() -> Session {
+    Session {
+        version: Version::Tls13,
+        cipher: Cipher::Aes128Gcm,
+        suite: "TLS13_AES_128_GCM_SHA256",
+        group: "X25519",
+        resumed: Resumption::Ticket,
+        server_name: Some("example.org".into()),
+    }
+}
 
 fn entry() -> Entry<'static> {
     Entry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_295_747_042),
         remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
-        server_name: Some("example.org"),
         host: Some(b"example.org:8443"),
         method: b"GET",
         target: b"/a?b",
@@ -24,12 +36,7 @@ fn entry() -> Entry<'static> {
         body_bytes: 70_000,
         path: Some(Path::User),
         reason: Some(Reason::KernelLacksSuite),
-        handshake: Some(HandshakeOutcome {
-            version: "TLSv1.3",
-            resumption: "ticket",
-            suite: "TLS13_AES_128_GCM_SHA256",
-            group: "X25519",
-        }),
+        session: None,
         referer: None,
         user_agent: Some(b"curl/8"),
         duration: Duration::from_micros(1_234),
@@ -45,11 +52,12 @@ fn json_string(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn settings(path: &FilePath) -> Settings {
-    Settings {
-        target: Some(Target::File(path.to_owned())),
-        format: Format::Combined,
-        buffer_bytes: 64 * 1024,
+fn settings(path: &FilePath) -> Log {
+    Log {
+        access: Some(LogTarget::Path(path.to_owned())),
+        format: LogFormat::Combined,
+        buffer: 64 * 1024,
+        ..Log::default()
     }
 }
 
@@ -68,7 +76,7 @@ fn lines_of(path: &FilePath) -> usize {
 #[test]
 fn json_line_has_every_field() {
     let mut out = Vec::new();
-    write_json(&mut out, &mut Clock::default(), &entry());
+    write_json(&mut out, &mut Clock::default(), &Entry { session: Some(&session()), ..entry() });
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(
@@ -87,7 +95,11 @@ fn json_line_has_every_field() {
 #[test]
 fn combined_line_starts_as_other_servers_write_it() {
     let mut out = Vec::new();
-    write_combined(&mut out, &mut Clock::default(), &entry());
+    write_combined(
+        &mut out,
+        &mut Clock::default(),
+        &Entry { session: Some(&session()), ..entry() },
+    );
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(
@@ -152,8 +164,7 @@ fn valid_utf8_stays_and_control_characters_do_not() {
 #[test]
 fn unparsed_request_has_a_dash_for_its_line() {
     let mut out = Vec::new();
-    let entry =
-        Entry { method: b"", target: b"", version: "", status: 400, handshake: None, ..entry() };
+    let entry = Entry { method: b"", target: b"", version: "", status: 400, ..entry() };
     write_combined(&mut out, &mut Clock::default(), &entry);
     let line = String::from_utf8(out).unwrap();
     assert!(line.contains(r#"] "-" 400 "#), "{line}");
@@ -200,7 +211,7 @@ fn settings_that_cannot_be_opened_change_nothing() {
 fn a_log_turned_off_takes_no_lines() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, dropped) = started(&directory);
-    log.reconfigure(&Settings { target: None, ..settings(&path) }).unwrap();
+    log.reconfigure(&Log { access: None, ..settings(&path) }).unwrap();
     worker.record(&entry());
     drop(log);
     assert_eq!(lines_of(&path), 0);
@@ -244,10 +255,10 @@ struct AccessLogWithoutWriter {
 
 impl AccessLogWithoutWriter {
     fn new(log: &AccessLog) -> Self {
-        let buffer_bytes = 1_000;
+        let buffer_bytes = 8 * 1024;
         log.shared.buffer_bytes.store(buffer_bytes, Relaxed);
         let worker = log.worker(0).unwrap();
         let worker = WorkerLog { pending: Arc::default(), ..worker };
-        Self { worker, buffer_bytes: usize::try_from(buffer_bytes).unwrap() }
+        Self { worker, buffer_bytes }
     }
 }

@@ -9,7 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Pending, Settings, Target, lock};
+use kettle_config::{Log, LogTarget};
+
+use super::{Pending, lock};
 
 /// What the writer is asked to do.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ pub(super) enum Command {
     /// Open the file again by its name.
     Reopen(SyncSender<io::Result<()>>),
     /// Go on with other settings.
-    Reconfigure(Settings, SyncSender<io::Result<()>>),
+    Reconfigure(Log, SyncSender<io::Result<()>>),
     /// Write what is left and end.
     Stop,
 }
@@ -27,7 +29,7 @@ pub(super) enum Command {
 /// The state of the writer thread.
 pub(super) struct Writer {
     workers: Vec<Arc<Mutex<Pending>>>,
-    settings: Settings,
+    settings: Log,
     output: Output,
     /// Swapped with a worker's buffer, so that both keep their memory.
     spare: Vec<u8>,
@@ -44,11 +46,11 @@ enum Output {
 
 impl Writer {
     pub(super) fn open(
-        settings: &Settings,
+        settings: &Log,
         workers: Vec<Arc<Mutex<Pending>>>,
         lines_dropped: Arc<AtomicU64>,
     ) -> io::Result<Self> {
-        let output = Output::open(settings.target.as_ref())?;
+        let output = Output::open(settings.access.as_ref())?;
         Ok(Self {
             workers,
             settings: settings.clone(),
@@ -76,13 +78,13 @@ impl Writer {
     }
 
     fn reopen(&mut self) -> io::Result<()> {
-        self.output = Output::open(self.settings.target.as_ref())?;
+        self.output = Output::open(self.settings.access.as_ref())?;
         Ok(())
     }
 
-    fn reconfigure(&mut self, settings: Settings) -> io::Result<()> {
-        if settings.target != self.settings.target {
-            self.output = Output::open(settings.target.as_ref())?;
+    fn reconfigure(&mut self, settings: Log) -> io::Result<()> {
+        if settings.access != self.settings.access {
+            self.output = Output::open(settings.access.as_ref())?;
         }
         self.settings = settings;
         Ok(())
@@ -115,18 +117,18 @@ impl Writer {
             }
             // After a burst the memory goes back.
             self.spare.clear();
-            self.spare.shrink_to(self.settings.buffer_bytes.saturating_mul(2));
+            self.spare.shrink_to(self.settings.buffer.saturating_mul(2));
         }
     }
 }
 
 impl Output {
-    fn open(target: Option<&Target>) -> io::Result<Self> {
+    fn open(target: Option<&LogTarget>) -> io::Result<Self> {
         Ok(match target {
             None => Output::Off,
-            Some(Target::Stdout) => Output::Stdout,
-            Some(Target::Stderr) => Output::Stderr,
-            Some(Target::File(path)) => Output::File(open_file(path)?),
+            Some(LogTarget::Stdout) => Output::Stdout,
+            Some(LogTarget::Stderr) => Output::Stderr,
+            Some(LogTarget::Path(path)) => Output::File(open_file(path)?),
         })
     }
 

@@ -1,14 +1,14 @@
-//! Starts, reloads and stops the server: what runs once a process, while the workers serve.
+//! What the supervisor hands to a worker: once when it starts, and again at each reload.
 //!
-//! `prepare` turns a configuration into a snapshot or findings, `bind` opens listeners, `workers`
-//! runs the threads, `reload` commits a new configuration. Only this code has privileges.
+//! It lies below both, so that workers and connections know nothing of the supervisor.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::Config;
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::handshake::Acceptor;
+use kettle_tls::Acceptor;
 use tokio::sync::watch;
 
 use crate::access_log::WorkerLog;
@@ -50,6 +50,15 @@ pub struct Snapshot {
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Snapshot")
+            .field("listeners", &self.listeners)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A worker's own socket on an address it shares with the other workers.
