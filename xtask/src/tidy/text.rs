@@ -78,7 +78,7 @@ fn machine_path(line: &str) -> Option<&'static str> {
 const LINES_MAX: usize = 500;
 
 /// Fewer words than this say nothing.
-const DOC_WORDS_MIN: usize = 4;
+const DOC_WORDS_MIN: usize = 2;
 
 const MARKS: &[&str] = &["TODO", "FIXME", "XXX"];
 
