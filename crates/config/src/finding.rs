@@ -49,7 +49,7 @@ impl fmt::Display for Finding {
             write_source(formatter, self, source)?;
         }
         if let Some(instead) = &self.instead {
-            write!(formatter, "\nhelp: {instead}")?;
+            write!(formatter, "\nhelp: write {instead}")?;
         }
         Ok(())
     }

@@ -5,6 +5,8 @@
 //! [`Located`], and [`Config::finding`] turns that place into a [`Finding`].
 #![forbid(unsafe_code)]
 
+mod check;
+mod check_files;
 mod finding;
 mod glob;
 mod located;
@@ -14,8 +16,10 @@ mod parse;
 mod read;
 mod setting;
 mod source;
+mod syntax;
 mod word;
 
+pub use check_files::check_files;
 pub use finding::Finding;
 pub use located::{Located, Position};
 pub use model::{

@@ -3,7 +3,7 @@
 //! A setting that cannot be read gets its default, so that the ones after it are still looked at;
 //! the configuration is only handed out when nothing was found.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -11,9 +11,10 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use crate::finding::Finding;
+use crate::located::Located;
 use crate::nearest;
 use crate::setting::{Fallback, Kind};
-use crate::source::Source;
+use crate::source::{Places, Source};
 
 /// A value of the document, with the names it is known by.
 pub(crate) struct Item<'i> {
@@ -97,13 +98,26 @@ pub(crate) struct Key<'i> {
 /// Collects findings, and the places of settings for the checks across settings.
 pub(crate) struct Reader<'s> {
     source: &'s Source,
-    findings: Vec<(usize, Finding)>,
-    places: BTreeMap<String, Range<usize>>,
+    findings: Vec<Finding>,
+    places: Places,
+    /// Settings that are written but could not be read: they have their default.
+    unread: BTreeSet<String>,
+    /// Whether values are read only for their mistakes.
+    is_rehearsal: bool,
+    /// Whether broken statements were left out, so that nothing can be called missing.
+    is_partial: bool,
 }
 
 impl<'s> Reader<'s> {
-    pub(crate) fn new(source: &'s Source) -> Self {
-        Self { source, findings: Vec::new(), places: BTreeMap::new() }
+    pub(crate) fn new(source: &'s Source, is_partial: bool) -> Self {
+        Self {
+            source,
+            findings: Vec::new(),
+            places: Places::new(),
+            unread: BTreeSet::new(),
+            is_rehearsal: false,
+            is_partial,
+        }
     }
 
     pub(crate) fn source(&self) -> &'s Source {
@@ -122,14 +136,24 @@ impl<'s> Reader<'s> {
         message: String,
         instead: Option<String>,
     ) {
-        self.findings.push((span.start, self.source.finding(span, message, instead)));
+        self.findings.push(self.source.finding(span, message, instead));
+    }
+
+    /// Records a mistake in a value that was read before.
+    pub(crate) fn find_located<T>(
+        &mut self,
+        located: &Located<T>,
+        message: String,
+        instead: Option<String>,
+    ) {
+        self.findings.push(self.source.finding_at(located.at, "", message, instead));
     }
 
     /// Records that something the whole file needs is missing.
     pub(crate) fn find_missing(&mut self, message: String, instead: Option<String>) {
         let mut finding = self.source.finding(&(0..0), message, instead);
         finding.source_line = None;
-        self.findings.push((0, finding));
+        self.findings.push(finding);
     }
 
     /// Records a value of the wrong type; `takes` says which one is right.
@@ -138,13 +162,20 @@ impl<'s> Reader<'s> {
         self.find(item, format!("`{}` takes {takes}, not {found}", item.name()), instead);
     }
 
-    /// Where the setting with this trail is written, if it is.
+    /// Where the setting with this trail is written, if it is and could be read.
     pub(crate) fn place(&self, trail: &str) -> Option<Range<usize>> {
-        self.places.get(trail).cloned()
+        self.places.get(trail).filter(|_| !self.unread.contains(trail)).cloned()
+    }
+
+    /// Whether the setting with this trail is written, rightly or not.
+    pub(crate) fn is_written(&self, trail: &str) -> bool {
+        self.places.contains_key(trail)
     }
 
     pub(crate) fn remember(&mut self, item: &Item<'_>) {
-        self.places.insert(item.trail.clone(), item.span.clone());
+        if !self.is_rehearsal {
+            self.places.insert(item.trail.clone(), item.span.clone());
+        }
     }
 
     /// A path of the file: relative ones start from the file's folder.
@@ -152,10 +183,24 @@ impl<'s> Reader<'s> {
         self.source.folder().join(path)
     }
 
-    /// Everything found, in the order of the file.
-    pub(crate) fn into_findings(mut self) -> Vec<Finding> {
-        self.findings.sort_by_key(|(start, _)| *start);
-        self.findings.into_iter().map(|(_, finding)| finding).collect()
+    /// Drops what was found in parts of the file that belong to no known table.
+    pub(crate) fn forget(&mut self, parts: &[Range<usize>]) {
+        let lines: Vec<_> = parts
+            .iter()
+            .map(|part| self.source.position(part.start)..self.source.position(part.end))
+            .collect();
+        self.findings
+            .retain(|finding| lines.iter().all(|part| !part.contains(&finding.position())));
+    }
+
+    /// Everything found, in the order of the file, or the places of all settings.
+    pub(crate) fn finish(mut self) -> Result<Places, Vec<Finding>> {
+        if self.findings.is_empty() {
+            return Ok(self.places);
+        }
+        self.findings.sort_by_key(Finding::position);
+        self.findings.dedup();
+        Err(self.findings)
     }
 }
 
@@ -190,33 +235,24 @@ impl<'i> Table<'i> {
             reader.wrong_type(item, "a table", None);
             return None;
         };
-        let is_written = |name: &str| found.iter().any(|(key, _)| key.text == name);
-        let missing: Vec<&'static str> =
-            names.iter().copied().filter(|name| !is_written(name)).collect();
         let mut entries: Vec<(&'static str, Item<'i>)> = Vec::new();
-        for (key, value) in item.entries()? {
+        let mut misspelt: Vec<(&'static str, Item<'i>)> = Vec::new();
+        for (key, value) in found {
             if let Some(name) = names.iter().copied().find(|name| *name == key.text) {
                 entries.push((name, value));
                 continue;
             }
             let meant = nearest::meant(key.text, names);
-            let header = item.header();
-            let message = match meant {
-                Some(_) => format!("`{}` is not a setting of {header}", key.text),
-                None => format!(
-                    "`{}` is not a setting of {header}, which has: {}",
-                    key.text,
-                    names.join(", ")
-                ),
-            };
+            let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
+            if meant.is_none() {
+                message.push_str(&format!(", which has: {}", names.join(", ")));
+            }
             reader.find_at(&key.span, message, meant.map(str::to_owned));
-            let unread = meant.filter(|name| {
-                missing.contains(name) && entries.iter().all(|(taken, _)| taken != name)
-            });
-            if let Some(name) = unread {
-                entries.push((name, item.below(name, spanned(item.value(), key.text)?)));
+            if let (Some(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
+                misspelt.push((name, item.below(name, value)));
             }
         }
+        entries.extend(misspelt);
         Some(Self { header: item.header(), span: item.span().clone(), entries })
     }
 
@@ -227,8 +263,11 @@ impl<'i> Table<'i> {
         kind: &K,
         reader: &mut Reader<'_>,
     ) -> K::Value {
-        let Some((_, item)) = self.entries.iter().find(|(key, _)| *key == name) else {
-            if let Fallback::Required = kind.fallback_text() {
+        let mut written = self.entries.iter().filter(|(key, _)| *key == name);
+        let Some((_, item)) = written.next() else {
+            if !reader.is_partial
+                && let Fallback::Required = kind.fallback_text()
+            {
                 let message = format!("{} needs the setting `{name}`", self.header);
                 let instead = format!("{name} = {}", kind.form().example());
                 reader.find_at(&self.span, message, Some(instead));
@@ -236,7 +275,16 @@ impl<'i> Table<'i> {
             return kind.fallback();
         };
         reader.remember(item);
-        kind.read(item, reader).unwrap_or_else(|| kind.fallback())
+        let value = kind.read(item, reader);
+        if value.is_none() {
+            reader.unread.insert(item.trail.clone());
+        }
+        let was_rehearsal = std::mem::replace(&mut reader.is_rehearsal, true);
+        for (_, misspelt) in written {
+            kind.read(misspelt, reader);
+        }
+        reader.is_rehearsal = was_rehearsal;
+        value.unwrap_or_else(|| kind.fallback())
     }
 }
 

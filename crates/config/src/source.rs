@@ -1,5 +1,6 @@
 //! The text of a configuration file, and the way from a byte offset to a line and column.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,9 @@ use std::sync::Arc;
 
 use crate::finding::Finding;
 use crate::located::Position;
+
+/// Where each setting is written, by keys and indexes from the top: `site.0.route.2.prefix`.
+pub(crate) type Places = BTreeMap<String, Range<usize>>;
 
 /// A configuration file: where it is, what it says and where its lines begin.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -54,11 +58,23 @@ impl Source {
         let start = floor_char_boundary(&self.text, range.start);
         let end = floor_char_boundary(&self.text, range.end).max(start);
         let offending = self.text.get(start..end).unwrap_or_default();
-        self.finding_at(self.position(range.start), offending, message, instead)
+        self.new_finding(self.position(start), offending, message, instead)
     }
 
-    /// A finding about a position kept in a [`Located`](crate::Located) value.
+    /// A finding about the value at a position kept in a [`Located`](crate::Located). The text
+    /// of the file is shown; `offending` only where the value was not written in the file.
     pub(crate) fn finding_at(
+        &self,
+        at: Position,
+        offending: &str,
+        message: String,
+        instead: Option<String>,
+    ) -> Finding {
+        let written = self.value_at(at).unwrap_or(offending);
+        self.new_finding(at, written, message, instead)
+    }
+
+    fn new_finding(
         &self,
         at: Position,
         offending: &str,
@@ -74,6 +90,24 @@ impl Source {
             instead,
             source_line: self.line(at.line).map(str::to_owned),
         }
+    }
+
+    /// The value that begins at a position: a string with its quotes, or a bare word.
+    fn value_at(&self, at: Position) -> Option<&str> {
+        let line = self.line(at.line)?;
+        let (start, _) = line.char_indices().nth(at.column.checked_sub(1)?)?;
+        let value = line.get(start..)?;
+        let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let mut is_escaped = false;
+        let end = value.char_indices().skip(1).find_map(|(offset, character)| {
+            let ends = match quote {
+                Some(quote) => character == quote && !is_escaped,
+                None => character.is_whitespace() || ",]}#".contains(character),
+            };
+            is_escaped = character == '\\' && quote == Some('"') && !is_escaped;
+            ends.then_some(offset + quote.map_or(0, char::len_utf8))
+        });
+        value.get(..end.unwrap_or(value.len()))
     }
 
     fn line(&self, number: usize) -> Option<&str> {

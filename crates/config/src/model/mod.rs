@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::finding::Finding;
 use crate::located::{Located, Position};
 use crate::setting::{section, sections, settings};
-use crate::source::Source;
+use crate::source::{Places, Source};
 
 settings! {
     /// The whole configuration.
@@ -46,6 +46,8 @@ settings! {
         pub path: PathBuf,
         /// The text of that file, kept to show the line of a mistake found later.
         pub(crate) source: Source,
+        /// Where each setting is written, by its keys: `site.0.default`.
+        pub(crate) places: Places,
     }
 }
 
@@ -63,6 +65,13 @@ impl Config {
             path: self.path.clone(),
             ..self.source.finding_at(at, offending, message.into(), instead)
         }
+    }
+
+    /// Where a setting is written, by its keys and, for `[[listener]]` and `[[site]]`, its index
+    /// from 0: `"server.user"`, `"site.0.default"`.
+    pub fn position_of(&self, setting: &str) -> Position {
+        let place = self.places.get(setting);
+        place.map_or(Position::NOT_WRITTEN, |place| self.source.position(place.start))
     }
 
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from

@@ -19,9 +19,9 @@ pub(crate) use describe::{Fallback, Form, Section, Setting};
 pub(crate) use network::{address, located_address};
 pub(crate) use number::{KIB, MIB, number, size};
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
-pub(crate) use section::{Settings, optional, required, section, sections};
+pub(crate) use section::{Settings, is_repeatable, optional, required, section, sections};
 pub(crate) use span::duration;
-pub(crate) use text::{located_texts, text, text_or_off, texts};
+pub(crate) use text::{located_texts, quoted, text, text_or_off, texts};
 pub(crate) use word::{flag, level, word, word_list};
 
 use crate::read::{Item, Reader};

@@ -1,0 +1,64 @@
+//! Addresses that collide, and listener settings without effect.
+
+use crate::model::{Config, Listener, ListenerKind};
+use crate::read::Reader;
+
+/// Records missing and repeated listeners, and settings the kind of a listener does not use.
+pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    if config.listeners.is_empty() && !reader.is_written("listener") {
+        let message = "no listener is declared, so nothing could connect".to_owned();
+        let instead = "[[listener]] with address = \"0.0.0.0:443\"".to_owned();
+        reader.find_missing(message, Some(instead));
+    }
+    let written = config.listeners.iter().filter(|listener| listener.address.at.is_written());
+    let mut earlier: Vec<&Listener> = Vec::new();
+    for listener in written {
+        let address = &listener.address;
+        match earlier.iter().find(|other| other.address == *address) {
+            Some(other) => {
+                let line = other.address.at.line;
+                let message = format!("line {line} listens on {address} already");
+                reader.find_located(address, message, None);
+            }
+            None => earlier.push(listener),
+        }
+    }
+    for (index, listener) in config.listeners.iter().enumerate() {
+        find_unused(index, listener.kind, reader);
+    }
+    check_metrics(config, reader);
+}
+
+fn find_unused(index: usize, kind: ListenerKind, reader: &mut Reader<'_>) {
+    let (unused, why) = match kind {
+        ListenerKind::Https => {
+            (["redirect_port", "redirect_status"], "only a listener with kind = \"redirect\"")
+        }
+        ListenerKind::RedirectToHttps => (["path", "crossover"], "only an https listener"),
+    };
+    for name in unused {
+        if let Some(place) = reader.place(&format!("listener.{index}.{name}")) {
+            reader.find_at(&place, format!("{why} uses `{name}`; remove it here"), None);
+        }
+    }
+}
+
+fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
+    let (Some(listen), Some(place)) = (config.metrics.listen, reader.place("metrics.listen"))
+    else {
+        return;
+    };
+    if !listen.ip().is_loopback() && !config.metrics.allow_remote {
+        let message = format!(
+            "other machines could read the metrics on {listen}; \
+             set allow_remote = true if they should"
+        );
+        let instead = format!("\"127.0.0.1:{}\"", listen.port());
+        reader.find_at(&place, message, Some(instead));
+    }
+    let mut listeners = config.listeners.iter();
+    if let Some(other) = listeners.find(|other| other.address.value == listen) {
+        let line = other.address.at.line;
+        reader.find_at(&place, format!("line {line} listens on {listen} already"), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Names and prefixes that repeat, sites that could not answer, and HSTS beyond its rules.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::located::Position;
+use crate::model::{Config, ListenerKind, Site};
+use crate::read::Reader;
+
+/// The list of sites built into browsers asks for at least a year (hstspreload.org).
+const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
+
+/// Records every mistake between the settings of the sites.
+pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    let serves = config.listeners.iter().any(|listener| listener.kind == ListenerKind::Https);
+    if serves && config.sites.is_empty() && !reader.is_written("site") {
+        let message = "no site is declared, so no request could be answered".to_owned();
+        let instead = "[[site]] with names = [\"example.org\"]".to_owned();
+        reader.find_missing(message, Some(instead));
+    }
+    find_repeated_names(&config.sites, reader);
+    find_second_default(&config.sites, reader);
+    for (index, site) in config.sites.iter().enumerate() {
+        check_certificates(index, site, serves, reader);
+        check_routes(index, site, serves, reader);
+        check_hsts(index, site, reader);
+    }
+}
+
+fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
+    let mut first: HashMap<&str, Position> = HashMap::new();
+    for name in sites.iter().flat_map(|site| &site.names).filter(|name| *name.value != *"_") {
+        match first.get(name.value.as_str()) {
+            Some(at) => {
+                let message = format!("the site on line {} is named \"{name}\" already", at.line);
+                reader.find_located(name, message, None);
+            }
+            None => {
+                first.insert(&name.value, name.at);
+            }
+        }
+    }
+}
+
+fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
+    let mut first: Option<usize> = None;
+    for (index, site) in sites.iter().enumerate().filter(|(_, site)| site.default) {
+        let by_name = site.names.iter().find(|name| name.value == "_");
+        let setting = reader.place(&format!("site.{index}.default"));
+        let setting_line = setting.as_ref().map(|place| reader.source().position(place.start).line);
+        let line = by_name.map(|name| name.at.line).or(setting_line);
+        let Some(earlier) = first else {
+            first = line;
+            continue;
+        };
+        let message = format!("line {earlier} makes another site the default; only one can be");
+        match (by_name, setting) {
+            (Some(name), _) => reader.find_located(name, message, None),
+            (None, Some(place)) => reader.find_at(&place, message, Some("false".to_owned())),
+            (None, None) => {}
+        }
+    }
+}
+
+fn check_certificates(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>) {
+    let has_certificates = reader.is_written(&format!("site.{index}.certificate"));
+    if site.self_signed
+        && has_certificates
+        && let Some(place) = reader.place(&format!("site.{index}.self_signed"))
+    {
+        let message = "the site has a certificate, so none is generated".to_owned();
+        reader.find_at(&place, message, Some("false".to_owned()));
+    }
+    if serves && !site.self_signed && !has_certificates {
+        let message = "the site has no certificate and there is an https listener".to_owned();
+        let instead = "[[site.certificate]] with chain = \"…\" and key = \"…\", \
+                       or self_signed = true for tests";
+        find_in_site(index, site, reader, message, instead);
+    }
+    let mut chains: HashMap<&std::path::Path, usize> = HashMap::new();
+    for certificate in site.certificates.iter().filter(|one| one.chain.at.is_written()) {
+        let chain = &certificate.chain;
+        if let Some(line) = chains.insert(&chain.value, chain.at.line) {
+            reader.find_located(chain, format!("line {line} names this chain already"), None);
+        }
+    }
+}
+
+fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>) {
+    if serves && site.routes.is_empty() && !reader.is_written(&format!("site.{index}.route")) {
+        let message = "the site has no route, so every request would be not found".to_owned();
+        find_in_site(index, site, reader, message, "[[site.route]] with root = \"…\"");
+    }
+    let mut prefixes: HashMap<&str, usize> = HashMap::new();
+    for (number, route) in site.routes.iter().enumerate() {
+        let trail = format!("site.{index}.route.{number}");
+        let setting = format!("{trail}.prefix");
+        let whole = reader.place(&trail).filter(|_| !reader.is_written(&setting));
+        let Some(place) = reader.place(&setting).or(whole) else {
+            continue;
+        };
+        let line = reader.source().position(place.start).line;
+        let plain = route.prefix.trim_end_matches('/');
+        match prefixes.get(plain) {
+            Some(earlier) => {
+                let prefix = &route.prefix;
+                let message =
+                    format!("the route on line {earlier} has the prefix \"{prefix}\" already");
+                reader.find_at(&place, message, None);
+            }
+            None => {
+                prefixes.insert(plain, line);
+            }
+        }
+    }
+}
+
+fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
+    let Some(hsts) = &site.hsts else {
+        return;
+    };
+    let trail = format!("site.{index}.hsts");
+    if hsts.preload
+        && let Some(place) = reader.place(&format!("{trail}.preload"))
+    {
+        if !hsts.include_subdomains {
+            let message = "preload needs include_subdomains = true as well".to_owned();
+            reader.find_at(&place, message, Some("false".to_owned()));
+        }
+        if hsts.max_age < PRELOAD_AGE_MIN {
+            let message = "preload needs a max_age of at least a year, \"365d\"".to_owned();
+            reader.find_at(&place, message, Some("false".to_owned()));
+        }
+    }
+    let by_hand = |name: &str| name.eq_ignore_ascii_case("strict-transport-security");
+    let headers = site.headers.iter().chain(site.routes.iter().flat_map(|route| &route.headers));
+    if headers.into_iter().any(|(name, _)| by_hand(name))
+        && let Some(place) = reader.place(&trail)
+    {
+        let message = "Strict-Transport-Security is among the headers as well; keep one of both";
+        reader.find_at(&place, message.to_owned(), None);
+    }
+}
+
+/// Records a mistake of a site as a whole at its first name, or where the site begins.
+fn find_in_site(
+    index: usize,
+    site: &Site,
+    reader: &mut Reader<'_>,
+    message: String,
+    instead: &str,
+) {
+    let instead = Some(instead.to_owned());
+    match (site.names.first(), reader.place(&format!("site.{index}"))) {
+        (Some(name), _) => reader.find_located(name, message, instead),
+        (None, Some(place)) => reader.find_at(&place, message, instead),
+        (None, None) => {}
+    }
+}

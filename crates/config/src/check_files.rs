@@ -1,0 +1,118 @@
+//! What the file system says about a configuration that is valid in itself.
+//!
+//! Certificates and keys are opened but not understood here; crate `tls` does that.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use crate::finding::Finding;
+use crate::located::Located;
+use crate::model::{Config, LogTarget};
+
+/// The largest file taken for a certificate chain, key or OCSP response.
+const IDENTITY_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Looks for the folders and files a configuration names and says which are missing, unreadable
+/// or of the wrong sort. Findings come in the order of the file.
+pub fn check_files(config: &Config) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for site in &config.sites {
+        for certificate in &site.certificates {
+            let files =
+                [Some(&certificate.chain), Some(&certificate.key), certificate.ocsp.as_ref()];
+            for file in files.into_iter().flatten() {
+                findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
+            }
+        }
+        for page in site.error_pages.values() {
+            findings.extend(check_readable(config, page, u64::MAX));
+        }
+        for route in &site.routes {
+            findings.extend(check_folder(config, &route.root));
+        }
+    }
+    findings.extend(check_parents(config));
+    findings.sort_by_key(Finding::position);
+    findings
+}
+
+fn find(
+    config: &Config,
+    at: &Located<PathBuf>,
+    message: String,
+    instead: Option<String>,
+) -> Finding {
+    let written = at.value.display().to_string();
+    config.finding(at.at, &written, message, instead)
+}
+
+fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> Option<Finding> {
+    let shown = file.value.display();
+    let metadata = match File::open(&file.value).and_then(|open| open.metadata()) {
+        Ok(metadata) => metadata,
+        Err(error) => {
+            let similar = similar_file(&file.value);
+            return Some(find(config, file, format!("cannot read {shown}: {error}"), similar));
+        }
+    };
+    let message = match metadata.len() {
+        _ if !metadata.is_file() => format!("{shown} is not a regular file"),
+        0 => format!("{shown} is empty"),
+        bytes if bytes > bytes_max => format!("{shown} is too large for what it should hold"),
+        _ => return None,
+    };
+    Some(find(config, file, message, None))
+}
+
+fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
+    let shown = folder.value.display();
+    match fs::read_dir(&folder.value) {
+        Ok(_) => None,
+        Err(_) if folder.value.is_file() => {
+            let parent = folder.value.parent().map(|parent| format!("\"{}\"", parent.display()));
+            Some(find(config, folder, format!("{shown} is a file, not a folder"), parent))
+        }
+        // Search permission is all that serving needs; only listings read the folder.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        Err(error) => {
+            let similar = similar_file(&folder.value);
+            Some(find(config, folder, format!("cannot open the folder {shown}: {error}"), similar))
+        }
+    }
+}
+
+/// Files kettle creates itself need a folder to be in.
+fn check_parents(config: &Config) -> Vec<Finding> {
+    let access = match &config.log.access {
+        Some(LogTarget::Path(path)) => Some(("log.access", path)),
+        _ => None,
+    };
+    let socket = config.admin.socket.as_ref().map(|path| ("admin.socket", path));
+    let mut findings = Vec::new();
+    for (name, path) in access.into_iter().chain(socket) {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent
+            && !parent.is_dir()
+        {
+            let message = format!("there is no folder {} to create it in", parent.display());
+            let offending = path.display().to_string();
+            findings.push(config.finding(config.position_of(name), &offending, message, None));
+        }
+    }
+    findings
+}
+
+/// A file of nearly the same name in the same folder, as it would be written in the file.
+fn similar_file(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent()?;
+    let entries = fs::read_dir(folder).ok()?.take(SIMILAR_ENTRIES_MAX);
+    let names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let similar = crate::nearest::meant(name, &names)?;
+    Some(format!("\"{}\"", folder.join(similar).display()))
+}
+
+/// A folder is searched for a similar name no further than this.
+const SIMILAR_ENTRIES_MAX: usize = 1000;

@@ -1,0 +1,248 @@
+//! TOML syntax: finds every broken statement, and reads the rest of the document around them.
+//!
+//! After an error the parser's own recovery takes the text that follows for part of the broken
+//! value. So the broken statement is blanked out instead and the text is parsed again.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, Error};
+
+use crate::setting::{is_repeatable, quoted};
+
+/// Statements blanked out before the rest of a file is given up.
+const BROKEN_STATEMENTS_MAX: usize = 50;
+
+/// A document without its broken statements.
+pub(crate) struct Document {
+    /// The text, with spaces in place of the broken statements.
+    pub(crate) readable: String,
+    /// The syntax errors.
+    pub(crate) mistakes: Vec<Mistake>,
+    /// Text below a broken header, whose settings belong to no known table.
+    pub(crate) homeless: Vec<Range<usize>>,
+}
+
+/// One broken statement.
+pub(crate) struct Mistake {
+    pub(crate) span: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) instead: Option<String>,
+}
+
+/// Parses a document; byte offsets in the result are those of `text`.
+pub(crate) fn read(text: &str) -> Document {
+    let mut mistakes = Vec::new();
+    let mut homeless = Vec::new();
+    let mut left = text.to_owned();
+    for _ in 0..BROKEN_STATEMENTS_MAX {
+        let (_, errors) = DeTable::parse_recoverable(&left);
+        let place = |error: &Error| error.span().map_or(0, |span| span.start);
+        let Some(error) = errors.into_iter().min_by_key(place) else {
+            return Document { readable: left, mistakes, homeless };
+        };
+        let broken = broken_statement(&left, &error);
+        let statement = left.get(broken.clone()).unwrap_or_default();
+        if statement.trim().is_empty() {
+            break;
+        }
+        let is_consequence = is_duplicate(&error)
+            && homeless.iter().any(|part: &Range<usize>| part.contains(&broken.start));
+        if !is_consequence {
+            mistakes.push(explain(statement, &broken, &error));
+        }
+        if is_header(statement) {
+            homeless.push(broken.start..end_of_table(&left, broken.end));
+        }
+        left = blank_out(&left, &broken);
+    }
+    Document { readable: String::new(), mistakes, homeless }
+}
+
+/// Replaces all but line ends with spaces, so that what follows keeps its offsets.
+fn blank_out(text: &str, range: &Range<usize>) -> String {
+    let is_blanked = |offset: usize, byte: u8| range.contains(&offset) && byte != b'\n';
+    let bytes = text.bytes().enumerate();
+    let blanked = bytes.map(|(offset, byte)| if is_blanked(offset, byte) { b' ' } else { byte });
+    String::from_utf8(blanked.collect()).unwrap_or_default()
+}
+
+fn is_duplicate(error: &Error) -> bool {
+    error.message().contains("duplicate key")
+}
+
+/// The statement to blame: usually the one the error is in, but a value that is not closed is
+/// only noticed where the next statement begins.
+fn broken_statement(text: &str, error: &Error) -> Range<usize> {
+    let error_at = error.span().map_or(0, |span| span.start);
+    let mut before: Option<Range<usize>> = None;
+    let mut current = 0..text.len();
+    for statement in statements(text) {
+        if statement.start > error_at {
+            break;
+        }
+        before = Some(std::mem::replace(&mut current, statement));
+    }
+    let indent = text.get(current.clone()).map_or(0, |line| line.len() - line.trim_start().len());
+    let begins_here = error_at <= current.start + indent;
+    match before.filter(|_| begins_here && !is_duplicate(error)) {
+        Some(before) if unclosed(text.get(before.clone()).unwrap_or_default()).is_some() => before,
+        _ => current,
+    }
+}
+
+/// The document cut before each line that looks like a header or `key = value`.
+fn statements(text: &str) -> Vec<Range<usize>> {
+    let mut statements: Vec<Range<usize>> = Vec::new();
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let end = offset + line.len();
+        match statements.last_mut() {
+            Some(last) if !begins_statement(line) => last.end = end,
+            _ => statements.push(offset..end),
+        }
+        offset = end;
+    }
+    statements
+}
+
+fn begins_statement(line: &str) -> bool {
+    let is_key = |key: &str| {
+        let is_part =
+            |character: char| character.is_alphanumeric() || "_-.\"' ".contains(character);
+        !key.trim().is_empty() && key.chars().all(is_part)
+    };
+    is_header(line) || line.split_once('=').is_some_and(|(key, _)| is_key(key.trim_start()))
+}
+
+/// `[name` or `[[name`, closed or not; not a line of an array.
+fn is_header(statement: &str) -> bool {
+    let line = statement.trim_start().lines().next().unwrap_or_default();
+    let line = line.split('#').next().unwrap_or_default();
+    let Some(name) = line.strip_prefix('[') else {
+        return false;
+    };
+    let name = name.trim_start_matches('[').trim_start();
+    name.starts_with(|first: char| first.is_alphabetic() || first == '_') && !name.contains(',')
+}
+
+/// Where the table that begins before `from` ends.
+fn end_of_table(text: &str, from: usize) -> usize {
+    let mut after = statements(text).into_iter().filter(|statement| statement.start >= from);
+    let next = after.find(|statement| text.get(statement.clone()).is_some_and(is_header));
+    next.map_or(text.len(), |statement| statement.start)
+}
+
+/// The first bracket of a statement that nothing closes, with its offset.
+fn unclosed(statement: &str) -> Option<(usize, char)> {
+    let mut open: Vec<(usize, char)> = Vec::new();
+    let mut quote: Option<char> = None;
+    let mut is_comment = false;
+    for (offset, character) in statement.char_indices() {
+        match (quote, character) {
+            (_, '\n') => (quote, is_comment) = (None, false),
+            _ if is_comment => {}
+            (Some(open), _) if character == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(character),
+            (None, '#') => is_comment = true,
+            (None, '[' | '{') => open.push((offset, character)),
+            (None, ']' | '}') => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.first().copied()
+}
+
+fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
+    let within = |offset: usize, bytes: usize| broken.start + offset..broken.start + offset + bytes;
+    let key_offset = statement.len() - statement.trim_start().len();
+    let first_line = statement.trim().lines().next().unwrap_or_default();
+    if is_duplicate(error) {
+        return explain_duplicate(first_line, within(key_offset, first_line.len()));
+    }
+    if is_header(statement) {
+        let name = first_line.split('#').next().unwrap_or_default();
+        let name = name.trim().trim_matches(['[', ']']).trim();
+        let instead = if is_repeatable(name) { format!("[[{name}]]") } else { format!("[{name}]") };
+        let message = "this is no header of a table".to_owned();
+        let span = within(key_offset, first_line.len());
+        return Mistake { span, message, instead: Some(instead) };
+    }
+    if let Some((offset, bracket)) = unclosed(statement) {
+        let closing = if bracket == '[' { ']' } else { '}' };
+        let message = format!("this `{bracket}` is not closed");
+        let instead = Some(format!("{closing} at the end of the value"));
+        return Mistake { span: within(offset, 1), message, instead };
+    }
+    if let Some((offset, quotes)) = unclosed_text(statement) {
+        let message = "this text is not closed".to_owned();
+        let instead = Some(format!("{quotes} at its end"));
+        return Mistake { span: within(offset, quotes.len()), message, instead };
+    }
+    let error_span = error.span().unwrap_or_default();
+    let equals = statement.find('=').unwrap_or(statement.len());
+    let is_in_value = error_span.start > broken.start + equals;
+    if is_in_value && first_line.ends_with('=') {
+        let message = "no value follows this key".to_owned();
+        return Mistake { span: within(key_offset, first_line.len()), message, instead: None };
+    }
+    if let Some((offset, value)) = bare_text(statement).filter(|_| is_in_value) {
+        let message = "a value that is neither a number nor true or false stands in quotes";
+        let span = within(offset, value.len());
+        return Mistake {
+            span,
+            message: message.to_owned(),
+            instead: Some(quoted(value.trim_matches(['"', '\'']))),
+        };
+    }
+    let message = format!("this is not valid TOML: {}", error.message());
+    Mistake { span: error_span, message, instead: None }
+}
+
+fn explain_duplicate(first_line: &str, span: Range<usize>) -> Mistake {
+    if !is_header(first_line) {
+        let key = first_line.split('=').next().unwrap_or_default().trim();
+        let message = format!("`{key}` is set above already; keep one of both");
+        return Mistake { span: span.start..span.start + key.len(), message, instead: None };
+    }
+    let header = first_line.split('#').next().unwrap_or_default().trim();
+    let name = header.trim_matches(['[', ']']);
+    let span = span.start..span.start + header.len();
+    match is_repeatable(name) && !header.starts_with("[[") {
+        true => {
+            let message = format!("there may be several {header}, each with two brackets");
+            Mistake { span, message, instead: Some(format!("[{header}]")) }
+        }
+        false => {
+            let message = format!("{header} stands above already; write its settings there");
+            Mistake { span, message, instead: None }
+        }
+    }
+}
+
+/// The opening quotes of a text over several lines that never ends, with their offset.
+fn unclosed_text(statement: &str) -> Option<(usize, &'static str)> {
+    ["\"\"\"", "'''"].into_iter().find_map(|quotes| {
+        let mut found = statement.match_indices(quotes);
+        let (offset, _) = found.next()?;
+        found.next().is_none().then_some((offset, quotes))
+    })
+}
+
+/// The value of a one-line statement if it has no quotes, or only one of both, with its offset.
+fn bare_text(statement: &str) -> Option<(usize, &str)> {
+    let (key, value) = statement.split_once('=')?;
+    let value_offset = key.len() + 1 + (value.len() - value.trim_start().len());
+    let value = value.trim_start().lines().next()?.trim_end();
+    let value = value.split(" #").next().unwrap_or(value).trim_end();
+    let is_plain = |character: char| !"\"'[]{}=,".contains(character);
+    let inner = value.trim_matches(['"', '\'']);
+    let quotes = value.len() - inner.len();
+    (quotes < 2 && !inner.is_empty() && inner.chars().all(is_plain))
+        .then_some((value_offset, value))
+}
+
+#[cfg(test)]
+mod tests;
