@@ -141,92 +141,117 @@ impl IdentityError {
     }
 }
 
-impl fmt::Display for IdentityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl IdentityError {
+    /// What is wrong.
+    fn fault(&self) -> String {
         let path = self.path().display();
         match self {
             Self::Unreadable { role, source, .. } => {
-                let advice = match source.kind() {
-                    io::ErrorKind::NotFound => "check the path",
-                    io::ErrorKind::PermissionDenied => {
-                        "let the user kettle starts as read the file and enter its directories"
-                    }
-                    _ => "check that it is a regular file",
-                };
-                write!(f, "cannot read the {role} {path}: {source}; {advice}")
+                format!("cannot read the {role} {path}: {source}")
             }
-            Self::TooLarge { role, bytes_max, .. } => write!(
-                f,
-                "{path} is longer than {bytes_max} bytes, so it is hardly a {role}; check the path"
-            ),
-            Self::LooksLikeDer { role, .. } => write!(
-                f,
-                "the {role} {path} looks like DER, not PEM; convert it with {}",
-                pem_conversion(*role, self.path())
-            ),
-            Self::LooksLikePkcs12 { .. } => write!(
-                f,
-                "{path} looks like a PKCS#12 bundle; convert it with \
-                 `openssl pkcs12 -in {path} -nodes -out identity.pem` and name that file for both \
-                 the certificate and the key"
-            ),
-            Self::NoCertificate { holds_key: true, .. } => write!(
-                f,
-                "{path} holds a private key but no certificate; are the certificate and key \
-                 settings swapped?"
-            ),
-            Self::NoCertificate { .. } => write!(
-                f,
-                "{path} has no certificate in it; it must be PEM with a section that starts with \
-                 `-----BEGIN CERTIFICATE-----`"
-            ),
-            Self::NoKey { holds_certificate: true, .. } => write!(
-                f,
-                "{path} holds a certificate but no private key; name the key's own file"
-            ),
-            Self::NoKey { .. } => write!(
-                f,
-                "{path} has no private key in it; it must be PEM with a section that starts with \
-                 `-----BEGIN PRIVATE KEY-----` (PKCS#8), `-----BEGIN RSA PRIVATE KEY-----` or \
-                 `-----BEGIN EC PRIVATE KEY-----`"
-            ),
-            Self::KeyEncrypted { .. } => write!(
-                f,
-                "the private key {path} is protected by a passphrase, which a server cannot be \
-                 asked for; remove it with `openssl pkey -in {path} -out key.pem`"
-            ),
-            Self::BadPem { role, detail, .. } => write!(
-                f,
-                "the {role} {path} is damaged PEM ({detail}); copy the file again from its source"
-            ),
-            Self::BadCertificate { position, detail, .. } => write!(
-                f,
-                "certificate {position} in {path} cannot be decoded ({detail}); copy the file \
-                 again from its source"
-            ),
-            Self::UnsupportedKey { .. } => write!(
-                f,
-                "the private key {path} is damaged or of an unsupported kind; use ECDSA on P-256, \
-                 P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"
-            ),
-            Self::KeyMismatch { chain, fits_position: Some(position), .. } => write!(
-                f,
-                "the private key {path} belongs to certificate {position} in {}, which must come \
-                 first in that file",
+            Self::TooLarge { role, bytes_max, .. } => {
+                format!("{path} is longer than {bytes_max} bytes, so it is hardly a {role}")
+            }
+            Self::LooksLikeDer { role, .. } => {
+                format!("the {role} {path} looks like DER, not PEM")
+            }
+            Self::LooksLikePkcs12 { .. } => format!("{path} looks like a PKCS#12 bundle"),
+            Self::NoCertificate { holds_key: true, .. } => {
+                format!("{path} holds a private key but no certificate")
+            }
+            Self::NoCertificate { .. } => format!("{path} has no certificate in it"),
+            Self::NoKey { holds_certificate: true, .. } => {
+                format!("{path} holds a certificate but no private key")
+            }
+            Self::NoKey { .. } => format!("{path} has no private key in it"),
+            Self::KeyEncrypted { .. } => {
+                format!("the private key {path} is protected by a passphrase")
+            }
+            Self::BadPem { role, detail, .. } => {
+                format!("the {role} {path} is damaged PEM ({detail})")
+            }
+            Self::BadCertificate { position, detail, .. } => {
+                format!("certificate {position} in {path} cannot be decoded ({detail})")
+            }
+            Self::UnsupportedKey { .. } => {
+                format!("the private key {path} is damaged or of an unsupported kind")
+            }
+            Self::KeyMismatch { chain, fits_position: Some(position), .. } => format!(
+                "the private key {path} belongs to certificate {position} in {}",
                 chain.display()
             ),
-            Self::KeyMismatch { chain, .. } => write!(
-                f,
-                "the private key {path} does not belong to the certificate {}; name the key that \
-                 the certificate was requested with",
+            Self::KeyMismatch { chain, .. } => format!(
+                "the private key {path} does not belong to the certificate {}",
                 chain.display()
             ),
-            Self::BadStaple { detail, .. } => write!(
-                f,
-                "the OCSP response {path} cannot be used: {detail}; fetch it again with \
-                 `openssl ocsp -issuer ISSUER -cert CERT -url URL -respout {path}`"
-            ),
+            Self::BadStaple { detail, .. } => {
+                format!("the OCSP response {path} cannot be used: {detail}")
+            }
         }
+    }
+
+    /// What to do about it.
+    fn advice(&self) -> String {
+        let path = self.path().display();
+        let advice = match self {
+            Self::Unreadable { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => "check the path",
+                io::ErrorKind::PermissionDenied => {
+                    "let the user kettle starts as read the file and enter its directories"
+                }
+                _ => "name a regular file",
+            },
+            Self::TooLarge { .. } => "check the path",
+            Self::LooksLikeDer { role, .. } => {
+                let tool = if *role == FileRole::Key { "pkey" } else { "x509" };
+                return format!(
+                    "convert it with `openssl {tool} -inform der -in {path} -out {path}.pem`"
+                );
+            }
+            Self::LooksLikePkcs12 { .. } => {
+                return format!(
+                    "convert it with `openssl pkcs12 -in {path} -nodes -out identity.pem` and name \
+                     that file for both the certificate and the key"
+                );
+            }
+            Self::NoCertificate { holds_key: true, .. } => {
+                "are the certificate and key settings swapped?"
+            }
+            Self::NoCertificate { .. } => {
+                "it must be PEM with a section that starts with `-----BEGIN CERTIFICATE-----`"
+            }
+            Self::NoKey { holds_certificate: true, .. } => "name the key's own file",
+            Self::NoKey { .. } => {
+                "it must be PEM with a section that starts with `-----BEGIN PRIVATE KEY-----`, \
+                 `-----BEGIN RSA PRIVATE KEY-----` or `-----BEGIN EC PRIVATE KEY-----`"
+            }
+            Self::KeyEncrypted { .. } => {
+                return format!("remove it with `openssl pkey -in {path} -out key.pem`");
+            }
+            Self::BadPem { .. } | Self::BadCertificate { .. } => {
+                "copy the file again from its source"
+            }
+            Self::UnsupportedKey { .. } => {
+                "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"
+            }
+            Self::KeyMismatch { fits_position: Some(_), .. } => {
+                "put that certificate first in its file, followed by the one that issued it"
+            }
+            Self::KeyMismatch { .. } => "name the key that the certificate was requested with",
+            Self::BadStaple { .. } => {
+                return format!(
+                    "fetch it again with `openssl ocsp -issuer ISSUER -cert CERT -url URL \
+                     -respout {path}`"
+                );
+            }
+        };
+        advice.to_owned()
+    }
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.fault(), self.advice())
     }
 }
 
@@ -237,12 +262,6 @@ impl std::error::Error for IdentityError {
             _ => None,
         }
     }
-}
-
-fn pem_conversion(role: FileRole, path: &Path) -> String {
-    let tool = if role == FileRole::Key { "pkey" } else { "x509" };
-    let path = path.display();
-    format!("`openssl {tool} -inform der -in {path} -out {path}.pem`")
 }
 
 /// Why the configured versions, suites and groups cannot make a TLS server.
@@ -263,7 +282,9 @@ pub enum PolicyError {
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoVersion => f.write_str("no TLS version is enabled; name tls1.2, tls1.3 or both"),
+            Self::NoVersion => {
+                f.write_str("no TLS version is enabled; name tls1.2, tls1.3 or both")
+            }
             Self::NoSuite => f.write_str(
                 "no cipher suite is enabled; name aes-128-gcm, aes-256-gcm or chacha20-poly1305",
             ),

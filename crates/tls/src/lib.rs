@@ -2,13 +2,21 @@
 //! keys to the kernel. Every call to rustls, and every key byte in user space, stays in here.
 #![forbid(unsafe_code)]
 
-mod buffers;
+pub mod buffers;
 mod control;
+pub mod error;
 mod handshake;
+pub mod identity;
 mod observed;
+pub mod policy;
 pub mod records;
+pub mod self_signed;
 mod session;
 pub mod stream;
+pub mod tickets;
+
+#[cfg(test)]
+mod test_identity;
 
 pub use buffers::RECORDS_PER_WRITE;
 pub use handshake::{Acceptor, HandshakeError};

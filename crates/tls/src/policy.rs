@@ -1,10 +1,9 @@
 //! What the operator allows in a handshake (versions, suites, groups, tickets) as types, and the
 //! rustls configuration made of it. Preference is the server's, in the order given.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
+use kettle_kernel::ktls::{Cipher, Version};
 use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, version};
@@ -12,26 +11,6 @@ use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, versi
 pub use crate::error::PolicyError;
 use crate::identity::Identities;
 use crate::tickets::SharedResumption;
-
-/// A version of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Version {
-    /// RFC 5246.
-    Tls12,
-    /// RFC 8446.
-    Tls13,
-}
-
-/// The cipher that protects records, whatever the version and the certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Suite {
-    /// AES-GCM with a key of 128 bits.
-    Aes128Gcm,
-    /// AES-GCM with a key of 256 bits.
-    Aes256Gcm,
-    /// ChaCha20-Poly1305.
-    Chacha20Poly1305,
-}
 
 /// A key exchange group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +30,8 @@ pub enum Group {
 pub struct Policy {
     /// Enabled versions, in any order.
     pub versions: Vec<Version>,
-    /// Enabled suites, preferred first.
-    pub suites: Vec<Suite>,
+    /// Ciphers of the enabled suites, preferred first.
+    pub suites: Vec<Cipher>,
     /// Enabled groups, preferred first.
     pub groups: Vec<Group>,
     /// Tickets after a TLS 1.3 handshake. Clients may ask for fewer (RFC 9149), never for more.
@@ -62,8 +41,9 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            versions: Version::ALL.to_vec(),
-            suites: Suite::ALL.to_vec(),
+            versions: vec![Version::Tls12, Version::Tls13],
+            // AES-128 is as safe as it need be and costs the least.
+            suites: vec![Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::Chacha20Poly1305],
             groups: Group::ALL.to_vec(),
             tickets_per_handshake: 2,
         }
@@ -80,7 +60,7 @@ pub fn server_config(
 ) -> Result<Arc<ServerConfig>, PolicyError> {
     let refused = |error: rustls::Error| PolicyError::Refused(error.to_string());
     check(policy)?;
-    let versions: Vec<_> = policy.versions.iter().map(|version| version.supported()).collect();
+    let versions: Vec<_> = policy.versions.iter().map(supported).collect();
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider(policy)))
         .with_protocol_versions(&versions)
         .map_err(refused)?
@@ -118,65 +98,38 @@ fn check(policy: &Policy) -> Result<(), PolicyError> {
 
 fn provider(policy: &Policy) -> CryptoProvider {
     CryptoProvider {
-        cipher_suites: policy.suites.iter().flat_map(|suite| suite.supported()).collect(),
+        cipher_suites: policy.suites.iter().copied().flat_map(suites_with).collect(),
         kx_groups: policy.groups.iter().map(|group| group.supported()).collect(),
         ..aws_lc_rs::default_provider()
     }
 }
 
-impl Version {
-    /// Every version.
-    pub const ALL: [Self; 2] = [Self::Tls12, Self::Tls13];
-
-    /// The word for it in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tls12 => "tls1.2",
-            Self::Tls13 => "tls1.3",
-        }
-    }
-
-    fn supported(self) -> &'static SupportedProtocolVersion {
-        match self {
-            Self::Tls12 => &version::TLS12,
-            Self::Tls13 => &version::TLS13,
-        }
+/// The suites of TLS 1.3 and of TLS 1.2 for ECDSA and RSA certificates. TLS 1.2 without forward
+/// secrecy or with CBC is not offered at all.
+fn suites_with(cipher: Cipher) -> [SupportedCipherSuite; 3] {
+    match cipher {
+        Cipher::Aes128Gcm => [
+            cipher_suite::TLS13_AES_128_GCM_SHA256,
+            cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+            cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        ],
+        Cipher::Aes256Gcm => [
+            cipher_suite::TLS13_AES_256_GCM_SHA384,
+            cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+            cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        ],
+        Cipher::Chacha20Poly1305 => [
+            cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+            cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+            cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ],
     }
 }
 
-impl Suite {
-    /// Every suite, preferred first: AES-128 is as safe as it need be and costs the least.
-    pub const ALL: [Self; 3] = [Self::Aes128Gcm, Self::Aes256Gcm, Self::Chacha20Poly1305];
-
-    /// The word for it in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Aes128Gcm => "aes-128-gcm",
-            Self::Aes256Gcm => "aes-256-gcm",
-            Self::Chacha20Poly1305 => "chacha20-poly1305",
-        }
-    }
-
-    /// The suites of TLS 1.3 and of TLS 1.2 for ECDSA and RSA certificates. TLS 1.2 without
-    /// forward secrecy or with CBC is not offered at all.
-    fn supported(self) -> [SupportedCipherSuite; 3] {
-        match self {
-            Self::Aes128Gcm => [
-                cipher_suite::TLS13_AES_128_GCM_SHA256,
-                cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-                cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-            ],
-            Self::Aes256Gcm => [
-                cipher_suite::TLS13_AES_256_GCM_SHA384,
-                cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-                cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-            ],
-            Self::Chacha20Poly1305 => [
-                cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-                cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-                cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-            ],
-        }
+fn supported(version: &Version) -> &'static SupportedProtocolVersion {
+    match version {
+        Version::Tls12 => &version::TLS12,
+        Version::Tls13 => &version::TLS13,
     }
 }
 
@@ -201,51 +154,6 @@ impl Group {
             Self::P256 => kx_group::SECP256R1,
             Self::P384 => kx_group::SECP384R1,
         }
-    }
-}
-
-/// A name that is none of the words a setting takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName {
-    name: String,
-    known: Vec<&'static str>,
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is not one of {}", self.name, self.known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownName {}
-
-fn find<T: Copy>(name: &str, all: &[T], word: fn(T) -> &'static str) -> Result<T, UnknownName> {
-    let unknown =
-        || UnknownName { name: name.to_owned(), known: all.iter().map(|one| word(*one)).collect() };
-    all.iter().copied().find(|one| word(*one) == name).ok_or_else(unknown)
-}
-
-impl FromStr for Version {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find(name, &Self::ALL, Self::name)
-    }
-}
-
-impl FromStr for Suite {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find(name, &Self::ALL, Self::name)
-    }
-}
-
-impl FromStr for Group {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find(name, &Self::ALL, Self::name)
     }
 }
 

@@ -47,10 +47,7 @@ pub fn default_directory() -> PathBuf {
 }
 
 /// Loads the certificate for these names from the directory, or generates it there.
-pub fn load_or_generate(
-    directory: &Path,
-    names: &[String],
-) -> Result<SelfSigned, SelfSignedError> {
+pub fn load_or_generate(directory: &Path, names: &[String]) -> Result<SelfSigned, SelfSignedError> {
     load_or_generate_at(directory, names, SystemTime::now())
 }
 
@@ -91,8 +88,7 @@ fn load_usable(path: &Path, names: &[String], now: SystemTime) -> Option<Identit
     let (identity, warnings) = Identity::load_at(path, path, None, now).ok()?;
     let is_exposed =
         |warning: &IdentityWarning| matches!(warning, IdentityWarning::KeyReadableByOthers { .. });
-    let is_unfit =
-        warnings.iter().any(|warning| warning.is_serious() || is_exposed(warning));
+    let is_unfit = warnings.iter().any(|warning| warning.is_serious() || is_exposed(warning));
     let mut kept = identity.names().to_vec();
     kept.sort_unstable();
     let lasts = identity.not_after() > now + RENEW_BEFORE_END;

@@ -72,10 +72,7 @@ fn sections(text: &[u8]) -> impl Iterator<Item = Result<Section, rustls_pki_type
 }
 
 fn is_key(kind: SectionKind) -> bool {
-    matches!(
-        kind,
-        SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey
-    )
+    matches!(kind, SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey)
 }
 
 fn bad_pem(path: &Path, role: FileRole, error: &rustls_pki_types::pem::Error) -> IdentityError {
@@ -92,11 +89,7 @@ fn read(path: &Path, role: FileRole) -> Result<(Zeroizing<Vec<u8>>, u32), Identi
         return Err(unreadable(io::Error::other("not a regular file")));
     }
     if metadata.len() > FILE_BYTES_MAX {
-        return Err(IdentityError::TooLarge {
-            role,
-            path: path.into(),
-            bytes_max: FILE_BYTES_MAX,
-        });
+        return Err(IdentityError::TooLarge { role, path: path.into(), bytes_max: FILE_BYTES_MAX });
     }
     let file = File::open(path).map_err(unreadable)?;
     // The exact capacity keeps the vector from growing and leaving copies of a key behind.
@@ -120,12 +113,12 @@ impl BinaryKind {
     }
 }
 
-/// Certificates, keys and PKCS#12 bundles are DER sequences with a long-form length; a bundle
-/// starts with version 3 (RFC 7292 §4).
+/// Certificates, most keys and PKCS#12 bundles are DER sequences with a long-form length; a
+/// bundle starts with version 3 (RFC 7292 §4), a short key with version 0 or 1 (RFC 5958 §2).
 fn binary_kind(bytes: &[u8]) -> Option<BinaryKind> {
     match bytes {
         [0x30, 0x82, _, _, 0x02, 0x01, 0x03, ..] => Some(BinaryKind::Pkcs12),
-        [0x30, 0x81..=0x84, ..] | [0x30, 0x2e, 0x02, 0x01, 0x00, ..] => Some(BinaryKind::Der),
+        [0x30, 0x81..=0x84, ..] | [0x30, _, 0x02, 0x01, 0 | 1, ..] => Some(BinaryKind::Der),
         _ => None,
     }
 }

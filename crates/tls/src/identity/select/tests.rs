@@ -1,0 +1,127 @@
+//! Which identity a client gets, by name and by the signatures it can verify.
+
+use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256};
+
+use super::*;
+use crate::identity::KeyKind;
+use crate::test_identity::identity;
+
+const ECDSA_AND_RSA: &[SignatureScheme] =
+    &[SignatureScheme::RSA_PSS_SHA256, SignatureScheme::ECDSA_NISTP256_SHA256];
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// One site for each list of names, each with a certificate for its first name.
+fn sites(lists: &[(&[&str], bool)]) -> Identities {
+    let mut identities = Identities::new();
+    for (list, default) in lists {
+        let first = identity(&list[..1], &PKCS_ECDSA_P256_SHA256);
+        identities.add_site(&names(list), *default, vec![first]);
+    }
+    identities
+}
+
+/// The first name of the certificate that a client asking for this name gets.
+fn chosen(identities: &Identities, name: &str) -> String {
+    identities.choose(Some(name), ECDSA_AND_RSA).expect("an identity").names()[0].clone()
+}
+
+#[test]
+fn exact_name_comes_before_wildcard_and_wildcard_before_default() {
+    let sites = sites(&[
+        (&["default.example"], true),
+        (&["*.shop.example"], false),
+        (&["www.shop.example"], false),
+    ]);
+
+    assert_eq!(chosen(&sites, "www.shop.example"), "www.shop.example");
+    assert_eq!(chosen(&sites, "cdn.shop.example"), "*.shop.example");
+    assert_eq!(chosen(&sites, "elsewhere.example"), "default.example");
+}
+
+#[test]
+fn wildcard_stands_for_exactly_one_label() {
+    let sites = sites(&[(&["default.example"], true), (&["*.shop.example"], false)]);
+
+    for name in ["shop.example", "a.b.shop.example", ".shop.example"] {
+        assert_eq!(chosen(&sites, name), "default.example", "{name}");
+    }
+}
+
+#[test]
+fn case_and_a_final_dot_do_not_matter() {
+    let sites = sites(&[(&["default.example"], true), (&["WWW.Shop.example"], false)]);
+
+    assert_eq!(chosen(&sites, "www.sHOP.Example"), "www.shop.example");
+    assert_eq!(chosen(&sites, "www.shop.example."), "www.shop.example");
+}
+
+#[test]
+fn overlong_and_empty_names_get_the_default() {
+    let sites = sites(&[(&["default.example"], true), (&["a.example"], false)]);
+
+    assert_eq!(chosen(&sites, &"a".repeat(254)), "default.example");
+    assert_eq!(chosen(&sites, ""), "default.example");
+}
+
+#[test]
+fn client_without_a_name_gets_the_default() {
+    let sites = sites(&[(&["a.example"], false), (&["b.example"], true)]);
+    let chosen = sites.choose(None, ECDSA_AND_RSA).expect("an identity");
+    assert_eq!(chosen.names(), ["b.example"]);
+}
+
+#[test]
+fn first_site_is_the_default_when_none_claims_to_be() {
+    let sites = sites(&[(&["a.example"], false), (&["b.example"], false)]);
+    assert_eq!(chosen(&sites, "c.example"), "a.example");
+}
+
+#[test]
+fn underscore_makes_a_site_the_default() {
+    let sites = sites(&[(&["a.example"], false), (&["b.example", "_"], false)]);
+    assert_eq!(chosen(&sites, "c.example"), "b.example");
+}
+
+#[test]
+fn name_stays_with_the_site_that_had_it_first() {
+    let sites = sites(&[(&["a.example"], false), (&["b.example", "a.example"], false)]);
+    assert_eq!(chosen(&sites, "a.example"), "a.example");
+}
+
+#[test]
+fn site_without_certificates_gets_the_default() {
+    let mut sites = sites(&[(&["a.example"], false)]);
+    sites.add_site(&names(&["bare.example"]), true, Vec::new());
+    assert_eq!(chosen(&sites, "bare.example"), "a.example");
+}
+
+#[test]
+fn no_sites_give_no_identity() {
+    assert!(Identities::new().choose(Some("a.example"), ECDSA_AND_RSA).is_none());
+}
+
+#[test]
+fn client_gets_the_first_key_it_can_verify() {
+    let mut sites = Identities::new();
+    let list = vec![
+        identity(&["a.example"], &PKCS_ED25519),
+        identity(&["a.example"], &PKCS_ECDSA_P256_SHA256),
+        identity(&["a.example"], &PKCS_RSA_SHA256),
+    ];
+    sites.add_site(&names(&["a.example"]), true, list);
+    let kind = |schemes: &[SignatureScheme]| {
+        sites.choose(Some("a.example"), schemes).expect("an identity").key_kind()
+    };
+
+    assert_eq!(kind(ECDSA_AND_RSA), KeyKind::EcdsaP256);
+    assert_eq!(kind(&[SignatureScheme::RSA_PKCS1_SHA256]), KeyKind::Rsa { bits: 2048 });
+    assert_eq!(
+        kind(&[SignatureScheme::ED25519, SignatureScheme::RSA_PSS_SHA256]),
+        KeyKind::Ed25519
+    );
+    // None fits: the first, with which rustls ends the handshake properly.
+    assert_eq!(kind(&[SignatureScheme::ECDSA_NISTP384_SHA384]), KeyKind::Ed25519);
+}

@@ -1,0 +1,191 @@
+//! Certificates, files and in-memory handshakes for the unit tests of this crate.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, SignatureAlgorithm,
+};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig, ServerConnection,
+    SignatureScheme,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use crate::identity::Identity;
+
+/// The moment at which the tests judge: 2026-06-01 00:00 UTC.
+pub(crate) fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_780_272_000)
+}
+
+/// A certificate request for 2026, named after its first host.
+pub(crate) fn parameters(names: &[&str]) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut parameters = CertificateParams::new(names.clone()).expect("valid names");
+    parameters.distinguished_name = DistinguishedName::new();
+    let common_name = names.first().map_or("nameless", String::as_str);
+    parameters.distinguished_name.push(DnType::CommonName, common_name);
+    parameters.not_before = rcgen::date_time_ymd(2026, 1, 1);
+    parameters.not_after = rcgen::date_time_ymd(2027, 1, 1);
+    parameters.is_ca = IsCa::ExplicitNoCa;
+    parameters
+}
+
+/// A certificate authority that signs leaves.
+pub(crate) struct Authority {
+    parameters: CertificateParams,
+    key: KeyPair,
+}
+
+impl Authority {
+    pub(crate) fn new(name: &str) -> Self {
+        let mut parameters = parameters(&[name]);
+        parameters.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        parameters.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
+        Self { parameters, key: KeyPair::generate().expect("a key") }
+    }
+
+    pub(crate) fn own_pem(&self) -> String {
+        self.parameters.self_signed(&self.key).expect("a certificate").pem()
+    }
+
+    pub(crate) fn key_pem(&self) -> String {
+        self.key.serialize_pem()
+    }
+
+    pub(crate) fn sign(&self, parameters: &CertificateParams, key: &KeyPair) -> String {
+        let issuer = Issuer::from_params(&self.parameters, &self.key);
+        parameters.signed_by(key, &issuer).expect("a certificate").pem()
+    }
+
+    pub(crate) fn sign_authority(&self, other: &Self) -> String {
+        self.sign(&other.parameters, &other.key)
+    }
+}
+
+/// A directory that holds files of one test.
+pub(crate) struct Files(tempfile::TempDir);
+
+impl Files {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file that only its owner can read.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, content).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+        path
+    }
+}
+
+/// An identity for these names with a key of this algorithm, signed by itself.
+pub(crate) fn identity(names: &[&str], algorithm: &'static SignatureAlgorithm) -> Arc<Identity> {
+    let key = KeyPair::generate_for(algorithm).expect("a key");
+    let certificate = parameters(names).self_signed(&key).expect("a certificate");
+    let files = Files::new();
+    let path = files.write("both.pem", certificate.pem() + &key.serialize_pem());
+    let (identity, _) = Identity::load_at(&path, &path, None, now()).expect("an identity");
+    Arc::new(identity)
+}
+
+/// A client that trusts everybody and verifies these schemes only.
+pub(crate) fn client_config(provider: CryptoProvider, schemes: &[SignatureScheme]) -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(TrustsEverybody(schemes.to_vec())))
+        .with_no_client_auth()
+}
+
+/// A client with everything that aws-lc-rs can do.
+pub(crate) fn able_client() -> ClientConfig {
+    let provider = aws_lc_rs::default_provider();
+    let schemes = provider.signature_verification_algorithms.supported_schemes();
+    client_config(provider, &schemes)
+}
+
+/// Runs a handshake in memory, with the tickets that follow it.
+pub(crate) fn handshake(
+    client: &Arc<ClientConfig>,
+    server: &Arc<ServerConfig>,
+    name: &str,
+) -> Result<(ClientConnection, ServerConnection), Error> {
+    let name = ServerName::try_from(name.to_owned()).expect("a name");
+    let mut client = ClientConnection::new(Arc::clone(client), name)?;
+    let mut server = ServerConnection::new(Arc::clone(server))?;
+    for _ in 0..FLIGHTS_MAX {
+        let mut wire = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut wire).expect("memory");
+        }
+        server.read_tls(&mut wire.as_slice()).expect("memory");
+        let outcome = server.process_new_packets();
+
+        let mut wire = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut wire).expect("memory");
+        }
+        let mut wire = wire.as_slice();
+        while !wire.is_empty() {
+            client.read_tls(&mut wire).expect("memory");
+            client.process_new_packets()?;
+        }
+        outcome?;
+    }
+    assert!(!client.is_handshaking() && !server.is_handshaking());
+    Ok((client, server))
+}
+
+/// TLS 1.2 takes two round trips; a hello retry adds one; the last carries the tickets.
+const FLIGHTS_MAX: usize = 4;
+
+#[derive(Debug)]
+struct TrustsEverybody(Vec<SignatureScheme>);
+
+impl ServerCertVerifier for TrustsEverybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.clone()
+    }
+}
