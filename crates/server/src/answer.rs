@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kettle_http::range::Span;
 
-use crate::files::OpenFile;
+use crate::open_file::OpenFile;
 
 /// A response ready to be delivered.
 #[derive(Debug)]

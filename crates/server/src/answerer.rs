@@ -1,0 +1,355 @@
+//! From a request head to a response: site, route, file, or a refusal.
+//!
+//! A file looked at a moment ago is answered without a system call or a wait; everything else
+//! takes the boxed way, so that the usual case does not carry its size around.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_config::Limits;
+use kettle_http::target::{Form, Target, parse_target};
+use kettle_http::uri::percent_encode_path;
+use kettle_http::{Method, RequestHead, negotiate};
+
+use crate::answer::{Body, Response};
+use crate::clock::{Clock, CoarseClock, DateLine};
+use crate::error_page::{self, Page, Refusal};
+use crate::files::entry::Entry;
+use crate::files::find::Finder;
+use crate::files::listing::{Listing, Sort, write_html, write_json};
+use crate::files::locate::{Found, Located};
+use crate::files::open_cache::{KeyRef, OpenCache};
+use crate::files::precompressed::Preference;
+use crate::files::respond::{Unfit, respond};
+use crate::files::rules::Rules;
+use crate::head::{self, Ending, ExtraLines};
+use crate::metrics::WorkerMetrics;
+use crate::route::{Router, Site};
+
+/// Answers the requests of a worker. All its connections share one.
+pub struct Answerer {
+    clock: Box<dyn Clock>,
+    date_line: DateLine,
+    cache: RefCell<OpenCache>,
+    finder: Finder,
+    revalidate: Duration,
+    metrics: Arc<WorkerMetrics>,
+    no_extra: ExtraLines,
+}
+
+impl Answerer {
+    /// An answerer that remembers nothing yet.
+    #[must_use]
+    pub fn new(limits: &Limits, metrics: Arc<WorkerMetrics>) -> Self {
+        Self::with_clock(limits, metrics, Box::new(CoarseClock))
+    }
+
+    /// The same with another source of time.
+    #[must_use]
+    pub fn with_clock(limits: &Limits, metrics: Arc<WorkerMetrics>, clock: Box<dyn Clock>) -> Self {
+        let keeps_bytes = limits.hot_memory_bytes > 0;
+        Self {
+            clock,
+            date_line: DateLine::new(),
+            cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
+            finder: Finder::new(keeps_bytes.then_some(limits.hot_file_bytes)),
+            revalidate: limits.revalidate,
+            metrics,
+            no_extra: ExtraLines::default(),
+        }
+    }
+
+    /// Answers a request.
+    ///
+    /// `server_name` is the name the connection was made with, `is_secure` whether it is
+    /// encrypted, `closes` whether it ends with this response. The buffer is used for the head.
+    pub async fn answer(
+        &self,
+        routes: &Router,
+        request: &RequestHead<'_>,
+        server_name: Option<&str>,
+        is_secure: bool,
+        closes: bool,
+        mut buffer: Vec<u8>,
+    ) -> Response {
+        let ending = self.ending(request, closes);
+        let target = match parse_target(request) {
+            Ok(target) => target,
+            Err(error) => return self.refuse_plainly(error.status(), request, &ending, buffer),
+        };
+        let Some(site) = routes.site(request.host(), server_name) else {
+            return self.refuse_plainly(421, request, &ending, buffer);
+        };
+        let ending = ending.with_hsts(site.hsts_line.as_deref().filter(|_| is_secure));
+        let exchange = Exchange { request, target: &target, site, ending };
+        if let Some(response) = self.answer_at_once(&exchange, &mut buffer) {
+            return response;
+        }
+        Box::pin(self.answer_in_time(&exchange, buffer)).await
+    }
+
+    /// Sends the client of a plain listener to the same address over HTTPS.
+    #[must_use]
+    pub fn redirect(
+        &self,
+        request: &RequestHead<'_>,
+        https_port: u16,
+        status: u16,
+        closes: bool,
+        mut buffer: Vec<u8>,
+    ) -> Response {
+        let ending = self.ending(request, closes);
+        let target = match parse_target(request) {
+            Ok(target) => target,
+            Err(error) => return self.refuse_plainly(error.status(), request, &ending, buffer),
+        };
+        // HTTP/1.0 need not say which host it wants, and nothing else does.
+        let Some(host) = request.host() else {
+            return self.refuse_plainly(400, request, &ending, buffer);
+        };
+        let port = if https_port == HTTPS_PORT { String::new() } else { format!(":{https_port}") };
+        let location = format!("https://{host}{port}{}", path_and_query(&target, ""));
+        redirect(status, &location, &self.no_extra, &ending, &mut buffer)
+    }
+
+    /// Forgets all files, so that none stays open for a configuration that is gone.
+    pub fn forget_files(&self) {
+        self.cache.borrow_mut().clear();
+        self.metrics.open_files(0);
+    }
+
+    fn ending(&self, request: &RequestHead<'_>, closes: bool) -> Ending<'static> {
+        Ending::new(self.date_line.at(self.clock.wall()), Some(request), closes)
+    }
+
+    /// The answer from a file that was looked at within the period of revalidation.
+    fn answer_at_once(&self, exchange: &Exchange<'_>, buffer: &mut Vec<u8>) -> Option<Response> {
+        if !matches!(exchange.request.method, Method::Get | Method::Head) {
+            return None;
+        }
+        let (rules, relative) = exchange.route()?;
+        let entry = self.cache.borrow().find(exchange.key(rules, relative))?;
+        let age = self.clock.monotonic().saturating_sub(entry.checked.get());
+        if age >= self.revalidate {
+            return None;
+        }
+        let response = respond(&entry, exchange.request, &exchange.ending, buffer).ok()?;
+        self.metrics.cache_hit();
+        Some(response)
+    }
+
+    async fn answer_in_time(&self, exchange: &Exchange<'_>, mut buffer: Vec<u8>) -> Response {
+        match self.answer_or_refuse(exchange, &mut buffer).await {
+            Ok(response) => response,
+            Err(refusal) => self.refuse(exchange, &refusal, buffer).await,
+        }
+    }
+
+    async fn answer_or_refuse(
+        &self,
+        exchange: &Exchange<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Response, Refusal> {
+        match exchange.request.method {
+            Method::Get | Method::Head => {}
+            Method::Options => return Ok(exchange.allow(buffer)),
+            Method::Other(_) => {
+                return Err(Refusal { status: 405, line: Some(("allow", METHODS.to_owned())) });
+            }
+        }
+        let (rules, relative) = exchange.route().ok_or(404)?;
+        if exchange.target.path.len() == rules.prefix.len() {
+            return Ok(exchange.add_slash(rules, buffer));
+        }
+        let key = exchange.key(rules, relative);
+        match self.finder.find(rules, relative, key.preference).await {
+            Located::File(found) => {
+                let entry = self.entry(rules, key, found).await;
+                respond(&entry, exchange.request, &exchange.ending, buffer).map_err(refusal)
+            }
+            Located::SlashMissing => Ok(exchange.add_slash(rules, buffer)),
+            Located::Directory if rules.listing => {
+                let listing = self.finder.list(rules, relative).await?;
+                Ok(exchange.list(rules, listing, buffer))
+            }
+            Located::Directory => Err(403.into()),
+            Located::Refused(status) => {
+                self.cache.borrow_mut().forget(key);
+                Err(status.into())
+            }
+            Located::WouldBlock => Err(503.into()),
+        }
+    }
+
+    /// The remembered entry if it is still the file that was found, otherwise a new one.
+    async fn entry(&self, rules: &Rules, key: KeyRef<'_>, found: Found) -> Rc<Entry> {
+        let remembered = self.cache.borrow().find(key);
+        let looked = self.clock.monotonic();
+        if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
+            entry.checked.set(looked);
+            self.metrics.cache_hit();
+            return entry;
+        }
+        self.metrics.cache_miss();
+        let (facts, content) = self.finder.content(found).await;
+        let entry = Rc::new(Entry::new(rules, &facts, content, self.clock.wall(), looked));
+        let mut cache = self.cache.borrow_mut();
+        cache.remember(key, Rc::clone(&entry));
+        self.metrics.open_files(cache.open_files() as u64);
+        entry
+    }
+
+    /// Refuses with the site's own page, if it has one that can be read.
+    async fn refuse(
+        &self,
+        exchange: &Exchange<'_>,
+        refusal: &Refusal,
+        mut buffer: Vec<u8>,
+    ) -> Response {
+        let extra = match exchange.route() {
+            Some((rules, _)) => &rules.extra,
+            None => &exchange.site.extra,
+        };
+        let mut page = None;
+        if let Some(path) = exchange.site.error_pages.get(&refusal.status) {
+            let content_type = error_page::content_type_of(path);
+            match self.finder.page(path.clone(), content_type).await {
+                Ok(read) => page = Some(read),
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "cannot read the error page");
+                }
+            }
+        }
+        let page = page.unwrap_or_else(|| Page::plain(refusal.status));
+        let is_head = exchange.request.method == Method::Head;
+        error_page::write(refusal, page, is_head, extra, &exchange.ending, &mut buffer)
+    }
+
+    /// Refuses a request that belongs to no site.
+    fn refuse_plainly(
+        &self,
+        status: u16,
+        request: &RequestHead<'_>,
+        ending: &Ending<'_>,
+        mut buffer: Vec<u8>,
+    ) -> Response {
+        let is_head = request.method == Method::Head;
+        let page = Page::plain(status);
+        error_page::write(&status.into(), page, is_head, &self.no_extra, ending, &mut buffer)
+    }
+}
+
+impl fmt::Debug for Answerer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Answerer").finish_non_exhaustive()
+    }
+}
+
+/// A request that found its site.
+struct Exchange<'e> {
+    request: &'e RequestHead<'e>,
+    target: &'e Target<'e>,
+    site: &'e Site,
+    ending: Ending<'e>,
+}
+
+impl Exchange<'_> {
+    /// The rules for the path, and what of it lies below them, without a slash before it.
+    fn route(&self) -> Option<(&Arc<Rules>, &str)> {
+        let (rules, below) = self.site.route(&self.target.path)?;
+        Some((rules, below.strip_prefix('/').unwrap_or(below)))
+    }
+
+    fn key<'k>(&self, rules: &Rules, relative: &'k str) -> KeyRef<'k> {
+        let preference = if rules.codings.is_empty() {
+            Preference::NONE
+        } else {
+            Preference::negotiate(&rules.codings, self.request.header("accept-encoding"))
+        };
+        KeyRef { rules: rules.number, preference, path: relative }
+    }
+
+    /// The answer to OPTIONS, for a path or for the server as a whole.
+    fn allow(&self, buffer: &mut Vec<u8>) -> Response {
+        let extra = match self.route() {
+            Some((rules, _)) if self.target.form != Form::Asterisk => &rules.extra,
+            _ => &self.site.extra,
+        };
+        head::begin(buffer, 204);
+        buffer.extend_from_slice(extra.without_caching());
+        head::line(buffer, "allow", METHODS.as_bytes());
+        self.ending.finish(204, Body::Empty, buffer)
+    }
+
+    /// Sends the client to the path of the folder, relative to which its links are meant.
+    fn add_slash(&self, rules: &Rules, buffer: &mut Vec<u8>) -> Response {
+        let location = path_and_query(self.target, "/");
+        redirect(301, &location, &rules.extra, &self.ending, buffer)
+    }
+
+    fn list(&self, rules: &Rules, mut listing: Listing, buffer: &mut Vec<u8>) -> Response {
+        let sort = Sort::from_query(self.target.query);
+        listing.sort(sort);
+        let path = &self.target.path;
+        let (page, content_type) = if negotiate::prefers_json(self.request.header("accept")) {
+            (write_json(&listing, path), "application/json")
+        } else {
+            (write_html(&listing, path, sort), "text/html; charset=utf-8")
+        };
+        head::begin(buffer, 200);
+        buffer.extend_from_slice(rules.extra.all());
+        head::line(buffer, "content-type", content_type.as_bytes());
+        head::line(buffer, "vary", b"accept");
+        head::line_u64(buffer, "content-length", page.len() as u64);
+        let is_head = self.request.method == Method::Head;
+        let body = if is_head { Body::Empty } else { Body::Memory(page.into()) };
+        self.ending.finish(200, body, buffer)
+    }
+}
+
+/// The path of a target with something after it, and its query, as a reference that stays on the
+/// host: a normal path never begins with two slashes, and nothing but letters, digits, slashes
+/// and a few marks is left unencoded.
+fn path_and_query(target: &Target<'_>, after_path: &str) -> String {
+    let mut reference = percent_encode_path(target.path.as_bytes());
+    reference.push_str(after_path);
+    if let Some(query) = target.query {
+        reference.push('?');
+        reference.push_str(query);
+    }
+    reference
+}
+
+fn redirect(
+    status: u16,
+    location: &str,
+    extra: &ExtraLines,
+    ending: &Ending<'_>,
+    buffer: &mut Vec<u8>,
+) -> Response {
+    head::begin(buffer, status);
+    buffer.extend_from_slice(extra.without_caching());
+    head::line(buffer, "location", location.as_bytes());
+    head::line_u64(buffer, "content-length", 0);
+    ending.finish(status, Body::Empty, buffer)
+}
+
+fn refusal(unfit: Unfit) -> Refusal {
+    match unfit {
+        Unfit::PreconditionFailed => 412.into(),
+        Unfit::RangeNotSatisfiable { bytes } => {
+            Refusal { status: 416, line: Some(("content-range", format!("bytes */{bytes}"))) }
+        }
+    }
+}
+
+/// What a file can be asked.
+const METHODS: &str = "GET, HEAD, OPTIONS";
+/// The port that goes without saying.
+const HTTPS_PORT: u16 = 443;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! The time of day, the time that only moves forward, and the `date` line made from the first.
+//!
+//! Both are read from the kernel's coarse clocks: they are a tick behind (1 to 10 ms) but never
+//! need the hardware counter, so reading them is no system call on any machine.
+
+use std::cell::Cell;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kettle_http::date::write_imf_fixdate;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Where the time comes from. Tests bring their own.
+pub trait Clock {
+    /// The time of day, for `date` lines.
+    fn wall(&self) -> SystemTime;
+    /// Time since some fixed moment, for periods.
+    fn monotonic(&self) -> Duration;
+}
+
+/// The kernel's coarse clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoarseClock;
+
+impl Clock for CoarseClock {
+    fn wall(&self) -> SystemTime {
+        UNIX_EPOCH + since_start(clock_gettime(ClockId::RealtimeCoarse))
+    }
+
+    fn monotonic(&self) -> Duration {
+        since_start(clock_gettime(ClockId::MonotonicCoarse))
+    }
+}
+
+/// A clock set before 1970 reads as 1970: a wrong `date` line must not stop the server.
+fn since_start(time: Timespec) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanoseconds)
+}
+
+/// The `date` line of a head, made anew once a second.
+#[derive(Debug)]
+pub struct DateLine {
+    second: Cell<u64>,
+    line: Cell<[u8; DATE_LINE_BYTES]>,
+}
+
+const DATE_NAME: &[u8; 6] = b"date: ";
+/// The name, an IMF-fixdate (RFC 9110 §5.6.7) and the line end.
+pub const DATE_LINE_BYTES: usize = DATE_NAME.len() + 29 + 2;
+
+impl DateLine {
+    /// A line that is made on its first use.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { second: Cell::new(u64::MAX), line: Cell::new([b' '; DATE_LINE_BYTES]) }
+    }
+
+    /// The whole line for this moment, with its CR LF.
+    #[must_use]
+    pub fn at(&self, wall: SystemTime) -> [u8; DATE_LINE_BYTES] {
+        let second = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if self.second.get() != second {
+            let mut line = [b' '; DATE_LINE_BYTES];
+            line[..DATE_NAME.len()].copy_from_slice(DATE_NAME);
+            line[DATE_NAME.len()..DATE_LINE_BYTES - 2].copy_from_slice(&write_imf_fixdate(wall));
+            line[DATE_LINE_BYTES - 2..].copy_from_slice(b"\r\n");
+            self.line.set(line);
+            self.second.set(second);
+        }
+        self.line.get()
+    }
+}
+
+impl Default for DateLine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+use super::*;
+
+#[test]
+fn date_line_is_an_imf_fixdate_with_its_name() {
+    let line = DateLine::new();
+    let moment = UNIX_EPOCH + Duration::from_secs(784_111_777);
+    assert_eq!(&line.at(moment)[..], b"date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+}
+
+#[test]
+fn date_line_follows_the_second() {
+    let line = DateLine::new();
+    let moment = UNIX_EPOCH + Duration::from_secs(784_111_777);
+    let first = line.at(moment);
+    assert_eq!(line.at(moment + Duration::from_millis(999)), first);
+    assert_eq!(
+        &line.at(moment + Duration::from_secs(1))[..],
+        b"date: Sun, 06 Nov 1994 08:49:38 GMT\r\n"
+    );
+}
+
+#[test]
+fn coarse_clocks_move_with_the_precise_ones() {
+    let wall = CoarseClock.wall();
+    let precise = SystemTime::now();
+    let apart = precise.duration_since(wall).unwrap_or_default();
+    assert!(apart < Duration::from_secs(1), "{apart:?}");
+    let earlier = CoarseClock.monotonic();
+    assert!(CoarseClock.monotonic() >= earlier);
+}

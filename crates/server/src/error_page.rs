@@ -1,0 +1,110 @@
+//! Error responses: the site's own page where there is one, a few words where there is not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use bytes::Bytes;
+use kettle_http::h1::write::reason_phrase;
+
+use crate::answer::{Body, Response};
+use crate::clock::{Clock, CoarseClock, DateLine};
+use crate::head::{self, Ending, ExtraLines};
+
+/// A status to answer with, and the one line it needs besides the usual ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// Name and value, such as `allow`.
+    pub line: Option<(&'static str, String)>,
+}
+
+impl From<u16> for Refusal {
+    fn from(status: u16) -> Self {
+        // An overload passes; a minute would keep clients away longer than most last.
+        let line = (status == 503).then(|| ("retry-after", "1".to_owned()));
+        Self { status, line }
+    }
+}
+
+/// The body of an error response.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its type.
+    pub content_type: String,
+}
+
+impl Page {
+    /// The page for a status no site has a page for.
+    #[must_use]
+    pub fn plain(status: u16) -> Self {
+        let reason = reason_phrase(status);
+        let text = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{status} {reason}</title>\n</head>\n\
+             <body style=\"font:16px/1.5 system-ui,sans-serif;margin:4rem auto;max-width:40rem;\
+             padding:0 1rem\">\n<h1>{status}</h1>\n<p>{reason}</p>\n</body>\n</html>\n"
+        );
+        Self { bytes: text.into(), content_type: "text/html; charset=utf-8".to_owned() }
+    }
+
+    /// Reads a page from a file. Waits for the disk.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is larger than [`PAGE_BYTES_MAX`].
+    pub fn read(path: &Path, content_type: String) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(PAGE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > PAGE_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 256 KiB"));
+        }
+        Ok(Self { bytes: bytes.into(), content_type })
+    }
+}
+
+/// The type of an error page, from its name.
+#[must_use]
+pub fn content_type_of(path: &Path) -> String {
+    let kind = mime_guess::from_path(path).first_raw().unwrap_or("text/html");
+    if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind.to_owned() }
+}
+
+/// Writes an error response.
+#[must_use]
+pub fn write(
+    refusal: &Refusal,
+    page: Page,
+    is_head: bool,
+    extra: &ExtraLines,
+    ending: &Ending<'_>,
+    buffer: &mut Vec<u8>,
+) -> Response {
+    head::begin(buffer, refusal.status);
+    buffer.extend_from_slice(extra.without_caching());
+    if let Some((name, value)) = &refusal.line {
+        head::line(buffer, name, value.as_bytes());
+    }
+    head::line(buffer, "content-type", page.content_type.as_bytes());
+    head::line_u64(buffer, "content-length", page.bytes.len() as u64);
+    let body = if is_head { Body::Empty } else { Body::Memory(page.bytes) };
+    ending.finish(refusal.status, body, buffer)
+}
+
+/// Answers what is no request: nothing of it is known, so the connection closes.
+#[must_use]
+pub fn respond(status: u16, mut buffer: Vec<u8>) -> Response {
+    let ending = Ending::new(DateLine::new().at(CoarseClock.wall()), None, true);
+    let page = Page::plain(status);
+    write(&status.into(), page, false, &ExtraLines::default(), &ending, &mut buffer)
+}
+
+/// The largest error page. It is read anew for each error response.
+pub const PAGE_BYTES_MAX: u64 = 256 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! A file ready to be answered with: its content, its validators, and heads but for the date.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use kettle_http::date::write_imf_fixdate;
+use kettle_http::range::Span;
+
+use super::OpenFile;
+use super::locate::{Facts, Identity};
+use super::precompressed::token;
+use super::rules::Rules;
+use crate::answer::{Body, Part};
+use crate::head;
+
+/// A file ready to be answered with.
+#[derive(Debug)]
+pub struct Entry {
+    /// Where its bytes are.
+    pub content: Content,
+    /// Which file it was, in which state, when it was opened.
+    pub identity: Identity,
+    /// The strong entity tag, with its quotes.
+    pub etag: String,
+    /// When the content was last modified, as clients are told.
+    pub modified: SystemTime,
+    /// The value of `content-type`.
+    pub content_type: String,
+    /// The lines of its heads that never change.
+    pub lines: Lines,
+    /// When it was last known to be what its path names.
+    pub checked: Cell<Duration>,
+    /// Whether a later change is sure to show in the identity.
+    is_settled: bool,
+}
+
+/// Where a file's bytes are.
+#[derive(Debug)]
+pub enum Content {
+    /// In memory, all of them.
+    Memory(Bytes),
+    /// In the file.
+    File(Arc<OpenFile>),
+}
+
+impl Content {
+    /// Its length.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Content::Memory(bytes) => bytes.len() as u64,
+            Content::File(file) => file.bytes(),
+        }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn whole(&self) -> Body {
+        match self {
+            _ if self.bytes() == 0 => Body::Empty,
+            Content::Memory(bytes) => Body::Memory(bytes.clone()),
+            Content::File(file) => {
+                Body::File { file: Arc::clone(file), span: Span::whole(file.bytes()) }
+            }
+        }
+    }
+
+    /// Some of it. What lies beyond the end is left out.
+    #[must_use]
+    pub fn part(&self, span: Span) -> Part {
+        match self {
+            Content::Memory(bytes) => {
+                let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                Part::Memory(bytes.slice(position(span.start)..position(span.end())))
+            }
+            Content::File(file) => Part::File { file: Arc::clone(file), span },
+        }
+    }
+}
+
+/// Ready header lines, in one piece whose beginnings serve too.
+#[derive(Debug)]
+pub struct Lines {
+    bytes: Vec<u8>,
+    shared_end: usize,
+    coding_end: usize,
+    type_end: usize,
+}
+
+impl Lines {
+    /// What a 304 says too: validators, caching and the operator's headers.
+    #[must_use]
+    pub fn shared(&self) -> &[u8] {
+        &self.bytes[..self.shared_end]
+    }
+
+    /// The above and the content coding.
+    #[must_use]
+    pub fn with_coding(&self) -> &[u8] {
+        &self.bytes[..self.coding_end]
+    }
+
+    /// The above and the content type.
+    #[must_use]
+    pub fn with_type(&self) -> &[u8] {
+        &self.bytes[..self.type_end]
+    }
+
+    /// The above and the length.
+    #[must_use]
+    pub fn whole(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Entry {
+    /// Makes an open file ready. `monotonic` is when it was found, `wall` the time of day then.
+    #[must_use]
+    pub fn new(
+        rules: &Rules,
+        facts: &Facts,
+        content: Content,
+        wall: SystemTime,
+        monotonic: Duration,
+    ) -> Self {
+        let identity = facts.identity;
+        let etag = etag(facts);
+        // A date to come would let a client keep the file whatever happens to it (RFC 9110
+        // §8.8.2.1).
+        let modified = identity.modified().min(wall);
+        let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
+        let content_type = rules.types.of(name);
+        let mut bytes = Vec::with_capacity(HEAD_BYTES);
+        let path = format!("{}/{}", rules.prefix, facts.path);
+        match rules.cache_control(&path) {
+            Some(value) => {
+                bytes.extend_from_slice(rules.extra.without_caching());
+                head::line(&mut bytes, "cache-control", value.as_bytes());
+            }
+            None => bytes.extend_from_slice(rules.extra.all()),
+        }
+        head::line(&mut bytes, "etag", etag.as_bytes());
+        head::line(&mut bytes, "last-modified", &write_imf_fixdate(modified));
+        head::line(&mut bytes, "accept-ranges", b"bytes");
+        if !rules.codings.is_empty() {
+            head::line(&mut bytes, "vary", b"accept-encoding");
+        }
+        let shared_end = bytes.len();
+        if let Some(coding) = facts.coding {
+            head::line(&mut bytes, "content-encoding", token(coding).as_bytes());
+        }
+        let coding_end = bytes.len();
+        head::line(&mut bytes, "content-type", content_type.as_bytes());
+        let type_end = bytes.len();
+        head::line_u64(&mut bytes, "content-length", content.bytes());
+        bytes.shrink_to_fit();
+        let is_settled = wall
+            .duration_since(identity.modified())
+            .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
+        let lines = Lines { bytes, shared_end, coding_end, type_end };
+        let checked = Cell::new(monotonic);
+        Self { content, identity, etag, modified, content_type, lines, checked, is_settled }
+    }
+
+    /// Whether what is remembered is still true of a file found later under the same key.
+    #[must_use]
+    pub fn is_still(&self, facts: &Facts) -> bool {
+        self.is_settled && self.identity == facts.identity
+    }
+
+    /// Bytes of memory this entry refers to.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let content = match &self.content {
+            Content::Memory(bytes) => bytes.len(),
+            Content::File(_) => 0,
+        };
+        content + self.lines.bytes.len() + self.etag.len() + self.content_type.len()
+    }
+}
+
+/// Size and modification time, so that hosts with the same files agree; never the inode.
+fn etag(facts: &Facts) -> String {
+    let (seconds, nanoseconds) = facts.identity.modified_parts();
+    let modified = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+    let bytes = facts.identity.bytes;
+    match facts.coding {
+        Some(coding) => format!("\"{modified:x}-{bytes:x}-{}\"", token(coding)),
+        None => format!("\"{modified:x}-{bytes:x}\""),
+    }
+}
+
+/// A file changed twice within the granularity of its time stamps may look unchanged: FAT has
+/// two seconds, others at most one clock tick.
+const MODIFICATION_GRANULARITY_MAX: Duration = Duration::from_secs(2);
+/// A file's lines, about.
+const HEAD_BYTES: usize = 320;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! From a path to an open regular file: index files, precompressed siblings, directories.
+//!
+//! Runs either without ever waiting for a disk or, on a thread that may, with waiting; both walk
+//! the same code, so both decide alike.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kettle_config::Coding;
+use kettle_kernel::transfer::Wait;
+use rustix::fs::{FileType, OFlags, fstat};
+use rustix::io::Errno;
+
+use super::precompressed::{Preference, suffix};
+use super::root::Root;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'s> {
+    /// The path below the root, without a leading slash; empty or ending with a slash for a
+    /// directory.
+    pub relative: &'s str,
+    /// File names that stand for a directory, best first.
+    pub index: &'s [String],
+    /// Content codings the client takes and the route offers, best first.
+    pub preference: Preference,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub enum Located {
+    /// A regular file.
+    File(Found),
+    /// A directory, but the path lacks its final slash.
+    SlashMissing,
+    /// A directory without an index file.
+    Directory,
+    /// Nothing that may be served, as a status code says it.
+    Refused(u16),
+    /// The answer needs a disk; ask again with [`Wait::Allowed`].
+    WouldBlock,
+}
+
+/// An open regular file.
+#[derive(Debug)]
+pub struct Found {
+    /// The file.
+    pub fd: OwnedFd,
+    /// What is known about it.
+    pub facts: Facts,
+}
+
+/// What is known about a file that was found.
+#[derive(Debug)]
+pub struct Facts {
+    /// Which file, in which state.
+    pub identity: Identity,
+    /// How its content is coded, if it is a precompressed sibling.
+    pub coding: Option<Coding>,
+    /// The path below the root of the file asked for: not that of its sibling, but with the index
+    /// file's name if a directory was asked for.
+    pub path: Box<str>,
+}
+
+/// Which file an open file is, and the state it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    changed: (i64, u64),
+    modified: (i64, u64),
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl Identity {
+    /// Seconds and nanoseconds of the last modification.
+    #[must_use]
+    pub fn modified_parts(&self) -> (i64, u64) {
+        self.modified
+    }
+
+    /// When the content was last modified. Times before 1970 read as 1970.
+    #[must_use]
+    pub fn modified(&self) -> SystemTime {
+        let (seconds, nanoseconds) = self.modified;
+        let nanoseconds = u32::try_from(nanoseconds).unwrap_or(0);
+        u64::try_from(seconds).map_or(UNIX_EPOCH, |seconds| {
+            UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds)).unwrap_or(UNIX_EPOCH)
+        })
+    }
+}
+
+/// What an open descriptor is.
+enum Kind {
+    Regular(Identity),
+    Directory,
+    Other,
+}
+
+fn kind_of(fd: impl AsFd) -> Result<Kind, Errno> {
+    let stat = fstat(fd)?;
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::Regular(Identity {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        }),
+        FileType::Directory => Kind::Directory,
+        _ => Kind::Other,
+    })
+}
+
+/// The present state of an open file; `None` if it is not a regular one.
+pub fn identity_of(fd: impl AsFd) -> Option<Identity> {
+    match kind_of(fd) {
+        Ok(Kind::Regular(identity)) => Some(identity),
+        _ => None,
+    }
+}
+
+/// Looks for a file below a root.
+#[must_use]
+pub fn locate(root: &Root, sought: Sought<'_>, wait: Wait) -> Located {
+    if !root.allows(sought.relative) {
+        return Located::Refused(404);
+    }
+    let outcome = if sought.relative.is_empty() || sought.relative.ends_with('/') {
+        locate_directory(root, sought, wait)
+    } else {
+        locate_file(root, sought, wait)
+    };
+    outcome.unwrap_or_else(|error| match error {
+        Errno::AGAIN => Located::WouldBlock,
+        error => Located::Refused(status_of(error)),
+    })
+}
+
+fn locate_file(root: &Root, sought: Sought<'_>, wait: Wait) -> Result<Located, Errno> {
+    let fd = root.open_below(sought.relative, READING, wait)?;
+    match kind_of(&fd)? {
+        Kind::Regular(identity) => {
+            best_variant(root, sought.relative, fd, identity, sought.preference, wait)
+        }
+        Kind::Directory => Ok(Located::SlashMissing),
+        Kind::Other => Ok(Located::Refused(404)),
+    }
+}
+
+fn locate_directory(root: &Root, sought: Sought<'_>, wait: Wait) -> Result<Located, Errno> {
+    for name in sought.index {
+        let path = format!("{}{name}", sought.relative);
+        match root.open_below(&path, READING, wait) {
+            Ok(fd) => {
+                if let Kind::Regular(identity) = kind_of(&fd)? {
+                    return best_variant(root, &path, fd, identity, sought.preference, wait);
+                }
+            }
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    root.open_below(sought.relative, OFlags::PATH | OFlags::DIRECTORY, wait)?;
+    Ok(Located::Directory)
+}
+
+/// The best sibling the client takes, or the file itself.
+fn best_variant(
+    root: &Root,
+    path: &str,
+    fd: OwnedFd,
+    identity: Identity,
+    preference: Preference,
+    wait: Wait,
+) -> Result<Located, Errno> {
+    for coding in preference.codings() {
+        let sibling = format!("{path}{}", suffix(coding));
+        match root.open_below(&sibling, READING, wait) {
+            Ok(fd) => {
+                if let Kind::Regular(identity) = kind_of(&fd)? {
+                    return Ok(found(fd, identity, Some(coding), path));
+                }
+            }
+            Err(Errno::AGAIN) if wait == Wait::Never => return Err(Errno::AGAIN),
+            // A sibling that is missing or may not be read never hides the file itself.
+            Err(_) => {}
+        }
+    }
+    Ok(found(fd, identity, None, path))
+}
+
+fn found(fd: OwnedFd, identity: Identity, coding: Option<Coding>, path: &str) -> Located {
+    Located::File(Found { fd, facts: Facts { identity, coding, path: path.into() } })
+}
+
+/// What the client is told about an opening that failed.
+#[must_use]
+pub fn status_of(error: Errno) -> u16 {
+    match error {
+        // ENXIO: a socket. EXDEV and ELOOP: a symlink the route's policy does not follow.
+        Errno::NOENT
+        | Errno::NOTDIR
+        | Errno::LOOP
+        | Errno::XDEV
+        | Errno::NAMETOOLONG
+        | Errno::NXIO => 404,
+        Errno::ACCESS | Errno::PERM => 403,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN => 503,
+        _ => 500,
+    }
+}
+
+/// `NONBLOCK`: opening a FIFO without a writer must not wait; `NOCTTY`: nor make a terminal ours.
+const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! Files as answers: find one below a root, remember it, and say which of its bytes are wanted.
+
+pub mod entry;
+pub mod find;
+pub mod listing;
+pub mod locate;
+pub mod mime;
+pub mod open_cache;
+pub mod precompressed;
+pub mod respond;
+pub mod root;
+pub mod rules;
+
+pub use crate::open_file::OpenFile;

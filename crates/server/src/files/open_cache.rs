@@ -1,0 +1,141 @@
+//! What a worker remembers about files: ready bytes of small ones, descriptors of others.
+//!
+//! Both stores are bounded and forget what is used least. Whether an entry still tells the truth
+//! is the caller's question; what was not found is never remembered.
+
+use std::rc::Rc;
+
+use quick_cache::unsync::Cache;
+use quick_cache::{Equivalent, Weighter};
+
+use super::entry::{Content, Entry};
+use super::precompressed::Preference;
+
+/// What an answer from a file depends on.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    rules: u64,
+    preference: Preference,
+    path: Box<str>,
+}
+
+/// A [`Key`] that borrows its path, so that looking allocates nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyRef<'k> {
+    /// The number of the rules.
+    pub rules: u64,
+    /// The codings the client takes.
+    pub preference: Preference,
+    /// The path below the route.
+    pub path: &'k str,
+}
+
+impl KeyRef<'_> {
+    /// The key to remember an entry by.
+    #[must_use]
+    pub fn to_key(self) -> Key {
+        Key { rules: self.rules, preference: self.preference, path: self.path.into() }
+    }
+}
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        let Key { rules, preference, path } = key;
+        *self == KeyRef { rules: *rules, preference: *preference, path }
+    }
+}
+
+/// The two stores of a worker.
+#[derive(Debug)]
+pub struct OpenCache {
+    hot: Option<Cache<Key, Rc<Entry>, ByMemory>>,
+    open: Option<Cache<Key, Rc<Entry>>>,
+}
+
+/// Weighs an entry by the memory it holds.
+#[derive(Clone, Copy, Debug)]
+struct ByMemory;
+
+impl Weighter<Key, Rc<Entry>> for ByMemory {
+    fn weight(&self, key: &Key, entry: &Rc<Entry>) -> u64 {
+        (entry.memory_bytes() + key.path.len() + ENTRY_OVERHEAD_BYTES) as u64
+    }
+}
+
+impl OpenCache {
+    /// Stores for at most so many descriptors and so much memory; zero of either keeps none.
+    #[must_use]
+    pub fn new(open_files_max: usize, hot_memory_bytes_max: usize) -> Self {
+        let hot_items = hot_memory_bytes_max / EXPECTED_HOT_BYTES;
+        Self {
+            hot: (hot_memory_bytes_max > 0).then(|| {
+                Cache::with_weighter(hot_items.max(1), hot_memory_bytes_max as u64, ByMemory)
+            }),
+            open: (open_files_max > 0).then(|| Cache::new(open_files_max)),
+        }
+    }
+
+    /// The entry for a key, if it is remembered.
+    #[must_use]
+    pub fn find(&self, key: KeyRef<'_>) -> Option<Rc<Entry>> {
+        let hot = self.hot.as_ref().and_then(|hot| hot.get(&key));
+        hot.or_else(|| self.open.as_ref().and_then(|open| open.get(&key))).cloned()
+    }
+
+    /// Remembers an entry in place of any other of this key.
+    pub fn remember(&mut self, key: KeyRef<'_>, entry: Rc<Entry>) {
+        self.forget(key);
+        match &entry.content {
+            Content::Memory(_) => {
+                if let Some(hot) = &mut self.hot {
+                    hot.insert(key.to_key(), entry);
+                }
+            }
+            Content::File(_) => {
+                if let Some(open) = &mut self.open {
+                    open.insert(key.to_key(), entry);
+                }
+            }
+        }
+    }
+
+    /// Forgets the entry of a key.
+    pub fn forget(&mut self, key: KeyRef<'_>) {
+        if let Some(hot) = &mut self.hot {
+            hot.remove(&key);
+        }
+        if let Some(open) = &mut self.open {
+            open.remove(&key);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        if let Some(hot) = &mut self.hot {
+            hot.clear();
+        }
+        if let Some(open) = &mut self.open {
+            open.clear();
+        }
+    }
+
+    /// How many descriptors are kept open.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.open.as_ref().map_or(0, Cache::len)
+    }
+
+    /// How much memory ready files take.
+    #[must_use]
+    pub fn hot_bytes(&self) -> u64 {
+        self.hot.as_ref().map_or(0, Cache::weight)
+    }
+}
+
+/// An entry's own size, its key's, and the stores' share, rounded up.
+const ENTRY_OVERHEAD_BYTES: usize = 512;
+/// Only sizes the tables at first; any mix of sizes is held to the bound.
+const EXPECTED_HOT_BYTES: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests;

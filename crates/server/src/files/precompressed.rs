@@ -1,0 +1,86 @@
+//! Compressed siblings (`page.html.br`): which of them a client takes, best first.
+//!
+//! Nothing is compressed here, and a sibling's age is not compared with its file's: whoever
+//! deploys the two keeps them together.
+
+use kettle_config::Coding;
+use kettle_http::negotiate;
+
+/// Content codings in order of preference, small enough to be part of a cache key.
+///
+/// Two bits a coding, the best one lowest; zero ends the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Preference(u8);
+
+impl Preference {
+    /// No coding at all.
+    pub const NONE: Self = Self(0);
+
+    /// What a client takes of what a route offers. The client's weights decide, then the order
+    /// of the offer.
+    #[must_use]
+    pub fn negotiate(offered: &[Coding], accept_encoding: Option<&[u8]>) -> Self {
+        if offered.is_empty() || accept_encoding.is_none() {
+            return Self::NONE;
+        }
+        let accepted = negotiate::encodings(accept_encoding);
+        let identity = accepted.quality("identity");
+        let mut rest = [(0, None); CODINGS_MAX];
+        for (place, coding) in rest.iter_mut().zip(offered) {
+            let quality = accepted.quality(token(*coding));
+            if quality > 0 && quality >= identity {
+                *place = (quality, Some(*coding));
+            }
+        }
+        // Stable: equal weights keep the order of the offer.
+        rest.sort_by_key(|(quality, _)| std::cmp::Reverse(*quality));
+        let mut preference = 0;
+        for (place, (_, coding)) in rest.iter().enumerate() {
+            preference |= coding.map_or(0, digit) << (2 * place);
+        }
+        Self(preference)
+    }
+
+    /// The codings, best first.
+    pub fn codings(self) -> impl Iterator<Item = Coding> {
+        (0..CODINGS_MAX).map_while(move |place| match (self.0 >> (2 * place)) & 0b11 {
+            1 => Some(Coding::Br),
+            2 => Some(Coding::Zstd),
+            3 => Some(Coding::Gzip),
+            _ => None,
+        })
+    }
+}
+
+fn digit(coding: Coding) -> u8 {
+    match coding {
+        Coding::Br => 1,
+        Coding::Zstd => 2,
+        Coding::Gzip => 3,
+    }
+}
+
+/// The name of a coding in HTTP.
+#[must_use]
+pub fn token(coding: Coding) -> &'static str {
+    match coding {
+        Coding::Br => "br",
+        Coding::Zstd => "zstd",
+        Coding::Gzip => "gzip",
+    }
+}
+
+/// What a coding adds to a file's name.
+#[must_use]
+pub fn suffix(coding: Coding) -> &'static str {
+    match coding {
+        Coding::Br => ".br",
+        Coding::Zstd => ".zst",
+        Coding::Gzip => ".gz",
+    }
+}
+
+const CODINGS_MAX: usize = 3;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! How the files below a prefix are served: a route of the configuration, with its root opened.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kettle_config::{CacheRule, Coding, Route, Site};
+use rustix::io::Errno;
+
+use super::mime::ContentTypes;
+use super::root::Root;
+use crate::head::ExtraLines;
+
+/// A prefix and the files that answer below it.
+#[derive(Debug)]
+pub struct Rules {
+    /// No other rules of this process have or had this number, reloads included.
+    pub number: u64,
+    /// Without its last slash; empty for the whole site.
+    pub prefix: String,
+    /// Where the files are.
+    pub root: Root,
+    /// File names that answer for a folder.
+    pub index: Vec<String>,
+    /// Whether folders without an index file are listed.
+    pub listing: bool,
+    /// Compressed siblings to look for.
+    pub codings: Vec<Coding>,
+    /// `cache-control` by pattern.
+    cache_rules: Vec<CacheRule>,
+    /// Content types by name.
+    pub types: ContentTypes,
+    /// The operator's headers.
+    pub extra: ExtraLines,
+}
+
+impl Rules {
+    /// Opens the root of a route.
+    ///
+    /// # Errors
+    /// The kernel's, if that is not possible.
+    pub fn open(site: &Site, route: &Route) -> Result<Self, Errno> {
+        let root = Root::open(&route.root.value, route.symlinks, route.dotfiles)?;
+        Ok(Self {
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            prefix: route.prefix.trim_end_matches('/').to_owned(),
+            root,
+            index: route.index.clone(),
+            listing: route.listing,
+            codings: route.precompressed.clone(),
+            cache_rules: route.cache_control.clone(),
+            types: ContentTypes::new(&route.mime, route.charset.as_deref()),
+            extra: ExtraLines::new(&site.headers, &route.headers),
+        })
+    }
+
+    /// The `cache-control` of a file, by its path on the site: that of the first pattern it fits.
+    #[must_use]
+    pub fn cache_control(&self, path: &str) -> Option<&str> {
+        let rule = self.cache_rules.iter().find(|rule| rule.fits(path))?;
+        Some(&rule.value)
+    }
+}
+
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -1,0 +1,46 @@
+//! An open file as the responses that send from it share it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// An open regular file, shared by the responses that send from it.
+#[derive(Debug)]
+pub struct OpenFile {
+    fd: OwnedFd,
+    bytes: u64,
+    resident_until_milliseconds: AtomicU64,
+}
+
+impl OpenFile {
+    /// A file that had `bytes` bytes when it was opened.
+    #[must_use]
+    pub fn new(fd: OwnedFd, bytes: u64) -> Self {
+        Self { fd, bytes, resident_until_milliseconds: AtomicU64::new(0) }
+    }
+
+    /// The descriptor.
+    #[must_use]
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Length when it was opened; the file may have changed since.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Until when, on the worker's monotonic clock, the whole file is taken to be in the page
+    /// cache without asking the kernel again. Zero: never asked, or not all of it was.
+    #[must_use]
+    pub fn resident_until(&self) -> Duration {
+        Duration::from_millis(self.resident_until_milliseconds.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the whole file was found in the page cache.
+    pub fn set_resident_until(&self, moment: Duration) {
+        let milliseconds = u64::try_from(moment.as_millis()).unwrap_or(u64::MAX);
+        self.resident_until_milliseconds.store(milliseconds, Ordering::Relaxed);
+    }
+}
