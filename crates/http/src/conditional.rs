@@ -121,3 +121,6 @@ fn date_condition(head: &RequestHead<'_>, name: &str, validators: &Validators<'_
     let date = date::parse(head.sole_header(name)?)?;
     Some(date::whole_second(validators.modified) <= date)
 }
+
+#[cfg(test)]
+mod tests;

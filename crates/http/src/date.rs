@@ -31,3 +31,6 @@ pub fn whole_second(time: SystemTime) -> SystemTime {
 
 /// Fri, 31 Dec 9999 23:59:59 GMT
 const SECONDS_MAX: u64 = 253_402_300_799;
+
+#[cfg(test)]
+mod tests;

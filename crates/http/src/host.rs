@@ -75,3 +75,6 @@ fn port_number(digits: &str) -> Result<Option<u16>, RequestError> {
 
 /// The longest DNS name (RFC 1035 §2.3.4).
 const HOST_BYTES_MAX: usize = 255;
+
+#[cfg(test)]
+mod tests;

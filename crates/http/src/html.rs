@@ -21,3 +21,6 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(escaped)
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,8 @@ pub mod message;
 pub mod multipart;
 pub mod negotiate;
 pub mod range;
+#[cfg(test)]
+mod sample;
 pub mod target;
 pub mod uri;
 

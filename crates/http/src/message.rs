@@ -226,3 +226,6 @@ impl<'b> Fields<'b> {
 impl FieldLine {
     const EMPTY: FieldLine = FieldLine { name_start: 0, name_end: 0, value_start: 0, value_end: 0 };
 }
+
+#[cfg(test)]
+mod tests;

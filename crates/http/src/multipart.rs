@@ -59,3 +59,6 @@ impl Boundary {
 
 /// 128 bits in hexadecimal; RFC 2046 §5.1.1 allows up to 70 characters.
 const BOUNDARY_BYTES: usize = 32;
+
+#[cfg(test)]
+mod tests;

@@ -127,3 +127,6 @@ fn quality(weight: &[u8]) -> Option<u16> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,3 +178,6 @@ pub const RANGES_MAX: usize = 16;
 
 /// Ranges looked at in one request, satisfiable or not. More, and the field is ignored.
 pub const RANGE_SPECS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests;

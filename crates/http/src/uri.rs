@@ -21,3 +21,6 @@ pub fn percent_encode_path(path: impl AsRef<[u8]>) -> String {
     }
     encoded
 }
+
+#[cfg(test)]
+mod tests;

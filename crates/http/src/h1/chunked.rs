@@ -164,3 +164,6 @@ pub const CHUNK_LINE_BYTES_MAX: usize = 256;
 
 /// Bytes of the whole trailer section.
 pub const TRAILER_BYTES_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests;

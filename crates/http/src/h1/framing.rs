@@ -152,3 +152,6 @@ impl BodyReader {
         self.wire_bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,8 +34,10 @@ pub fn parse_request<'b>(buffer: &'b [u8], limits: &Limits) -> Result<Parse<'b>,
     // them arrived together.
     let visible = buffer.get(..head_bytes_max).unwrap_or(buffer);
     match parse_visible(visible, limits)? {
-        Parse::Partial if visible.len() == head_bytes_max => Err(RequestError::HeadTooLarge),
-        parse => Ok(parse),
+        Parse::Partial if visible.len() < head_bytes_max => Ok(Parse::Partial),
+        Parse::Partial if visible.contains(&b'\n') => Err(RequestError::HeadTooLarge),
+        Parse::Partial => Err(RequestError::TargetTooLong),
+        complete => Ok(complete),
     }
 }
 
@@ -142,9 +144,6 @@ fn request_line<'b>(
         Word::Complete(method, rest) => (method, rest),
     };
     let target = match word(method.1, limits.target_bytes_max, is_target_byte) {
-        Word::Partial if bytes.len() >= HEAD_BYTES_MAX.min(limits.head_bytes_max) => {
-            return Err(RequestError::TargetTooLong);
-        }
         Word::Partial => return Ok(None),
         Word::TooLong => return Err(RequestError::TargetTooLong),
         Word::Invalid => return Err(RequestError::TargetCharacter),
@@ -269,3 +268,6 @@ pub const METHOD_BYTES_MAX: usize = 32;
 /// Field lines for which room is made at first. Clearing room for [`HEADERS_MAX`] would cost more
 /// than parsing what browsers send, about 20.
 const HEADERS_USUAL: usize = 32;
+
+#[cfg(test)]
+mod tests;

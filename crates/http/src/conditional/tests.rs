@@ -1,0 +1,126 @@
+//! Preconditions in every order that RFC 9110 §13.2.2 tells apart.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::{get, head};
+
+/// The representation: last changed a quarter of a second after `NOW`.
+const NOW: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
+const AFTER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
+
+fn validators() -> Validators<'static> {
+    Validators { etag: "\"abc\"", modified: UNIX_EPOCH + Duration::from_millis(784_111_777_250) }
+}
+
+fn outcome(lines: &str) -> Precondition {
+    let lines = lines.replace("NOW", NOW).replace("BEFORE", BEFORE).replace("AFTER", AFTER);
+    evaluate(&head(&get(&lines)), &validators())
+}
+
+use Precondition::{Failed, NotModified, Proceed};
+
+const CASES: &[(&str, Precondition)] = &[
+    ("", Proceed),
+    // If-Match: strong comparison.
+    ("If-Match: \"abc\"\r\n", Proceed),
+    ("If-Match: *\r\n", Proceed),
+    ("If-Match: \"x\"\r\n", Failed),
+    ("If-Match: W/\"abc\"\r\n", Failed),
+    ("If-Match: \"x\", \"abc\"\r\n", Proceed),
+    ("If-Match: \"x\"\r\nIf-Match: \"abc\"\r\n", Proceed),
+    ("If-Match: abc\r\n", Failed),
+    ("If-Match:\r\n", Failed),
+    // If-Unmodified-Since, only without If-Match.
+    ("If-Unmodified-Since: NOW\r\n", Proceed),
+    ("If-Unmodified-Since: AFTER\r\n", Proceed),
+    ("If-Unmodified-Since: BEFORE\r\n", Failed),
+    ("If-Unmodified-Since: nonsense\r\n", Proceed),
+    ("If-Unmodified-Since: BEFORE\r\nIf-Unmodified-Since: BEFORE\r\n", Proceed),
+    ("If-Match: \"abc\"\r\nIf-Unmodified-Since: BEFORE\r\n", Proceed),
+    ("If-Match: \"x\"\r\nIf-Unmodified-Since: NOW\r\n", Failed),
+    // If-None-Match: weak comparison.
+    ("If-None-Match: \"abc\"\r\n", NotModified),
+    ("If-None-Match: W/\"abc\"\r\n", NotModified),
+    ("If-None-Match: *\r\n", NotModified),
+    ("If-None-Match: \"x\"\r\n", Proceed),
+    ("If-None-Match: \"ABC\"\r\n", Proceed),
+    ("If-None-Match: w/\"abc\"\r\n", Proceed),
+    ("If-None-Match: \"x\" ,\t, W/\"y\",\"abc\"\r\n", NotModified),
+    ("If-None-Match: \"x,y\", \"abc\"\r\n", NotModified),
+    ("If-None-Match: \"x\"\r\nIf-None-Match: \"abc\"\r\n", NotModified),
+    ("If-None-Match: \"x\" \"abc\"\r\n", Proceed),
+    ("If-None-Match: \"abc\r\n", Proceed),
+    ("If-None-Match: abc\r\n", Proceed),
+    ("If-None-Match: \"\", \"abc\"\r\n", NotModified),
+    ("If-None-Match: *, \"x\"\r\n", Proceed),
+    // If-Modified-Since, only without If-None-Match.
+    ("If-Modified-Since: NOW\r\n", NotModified),
+    ("If-Modified-Since: AFTER\r\n", NotModified),
+    ("If-Modified-Since: BEFORE\r\n", Proceed),
+    ("If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT\r\n", NotModified),
+    ("If-Modified-Since: Sun Nov  6 08:49:37 1994\r\n", NotModified),
+    ("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 CET\r\n", Proceed),
+    ("If-Modified-Since: 784111777\r\n", Proceed),
+    ("If-Modified-Since: NOW\r\nIf-Modified-Since: NOW\r\n", Proceed),
+    ("If-None-Match: \"x\"\r\nIf-Modified-Since: NOW\r\n", Proceed),
+    ("If-None-Match: \"abc\"\r\nIf-Modified-Since: BEFORE\r\n", NotModified),
+    // Both kinds: first 412, then 304.
+    ("If-Match: \"x\"\r\nIf-None-Match: \"abc\"\r\n", Failed),
+    ("If-Match: \"abc\"\r\nIf-None-Match: \"abc\"\r\n", NotModified),
+    ("If-Unmodified-Since: BEFORE\r\nIf-Modified-Since: NOW\r\n", Failed),
+    ("If-Unmodified-Since: NOW\r\nIf-Modified-Since: NOW\r\n", NotModified),
+];
+
+#[test]
+fn preconditions_are_evaluated_in_the_order_of_the_table() {
+    for (lines, expected) in CASES {
+        assert_eq!(outcome(lines), *expected, "{lines:?}");
+    }
+}
+
+#[test]
+fn options_ignores_preconditions() {
+    let request = head(b"OPTIONS / HTTP/1.1\r\nHost: a\r\nIf-Match: \"x\"\r\n\r\n");
+    assert_eq!(evaluate(&request, &validators()), Proceed);
+}
+
+#[test]
+fn head_is_conditional_as_get_is() {
+    let request = head(b"HEAD / HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"abc\"\r\n\r\n");
+    assert_eq!(evaluate(&request, &validators()), NotModified);
+}
+
+#[test]
+fn if_range_wants_exactly_the_current_representation() {
+    for (lines, expected) in [
+        ("", true),
+        ("If-Range: \"abc\"\r\n", true),
+        ("If-Range: W/\"abc\"\r\n", false),
+        ("If-Range: \"x\"\r\n", false),
+        ("If-Range: \"abc\", \"x\"\r\n", false),
+        ("If-Range: *\r\n", false),
+        ("If-Range:\r\n", false),
+        ("If-Range: NOW\r\n", true),
+        ("If-Range: BEFORE\r\n", false),
+        ("If-Range: AFTER\r\n", false),
+        ("If-Range: \"abc\"\r\nIf-Range: \"abc\"\r\n", false),
+    ] {
+        let lines = lines.replace("NOW", NOW).replace("BEFORE", BEFORE).replace("AFTER", AFTER);
+        let request = get(&lines);
+        assert_eq!(if_range_matches(&head(&request), &validators()), expected, "{lines:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_tag_is_found_wherever_it_stands_in_a_list(before in proptest::collection::vec("(W/)?\"[a-z,!]{0,5}\"", 0..5), after in "[ -~]{0,12}") {
+        let mut tags = before;
+        tags.push("\"abc\"".to_owned());
+        let lines = format!("If-None-Match: {},{after}\r\n", tags.join(" , "));
+        prop_assert_eq!(outcome(&lines), NotModified);
+    }
+}

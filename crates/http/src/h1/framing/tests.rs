@@ -1,0 +1,124 @@
+//! The framing rules of RFC 9112 §6 as a table, and the reader that follows them.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::{get, head};
+
+/// Field lines besides Host, and the framing they give.
+const CASES: &[(&str, Result<BodyFraming, RequestError>)] = &[
+    ("", Ok(BodyFraming::None)),
+    ("Content-Length: 0\r\n", Ok(BodyFraming::Length(0))),
+    ("content-length:5\r\n", Ok(BodyFraming::Length(5))),
+    ("Content-Length: 007\r\n", Ok(BodyFraming::Length(7))),
+    ("Content-Length: 9223372036854775808\r\n", Ok(BodyFraming::Length(1 << 63))),
+    ("Content-Length: 18446744073709551615\r\n", Ok(BodyFraming::Length(u64::MAX))),
+    ("Content-Length: 18446744073709551616\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 99999999999999999999999\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length:\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: +5\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: -5\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 5,5\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 5, 5\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 5 5\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 0x5\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 5.0\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: \u{665}\r\n", Err(RequestError::ContentLengthInvalid)),
+    ("Content-Length: 5\r\nContent-Length: 5\r\n", Err(RequestError::ContentLengthRepeated)),
+    ("Content-Length: 5\r\nContent-Length: 6\r\n", Err(RequestError::ContentLengthRepeated)),
+    ("Content_Length: 5\r\n", Ok(BodyFraming::None)),
+    ("Transfer-Encoding: chunked\r\n", Ok(BodyFraming::Chunked)),
+    ("Transfer-Encoding: CHUNKED\r\n", Ok(BodyFraming::Chunked)),
+    ("Transfer-Encoding: \t chunked \t\r\n", Ok(BodyFraming::Chunked)),
+    ("Transfer-Encoding: ,chunked,\r\n", Ok(BodyFraming::Chunked)),
+    ("Transfer-Encoding:\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: identity\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: gzip\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: xchunked\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked;a=b\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: \"chunked\"\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked, identity\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: chunked, chunked\r\n", Err(RequestError::TransferEncodingInvalid)),
+    ("Transfer-Encoding: gzip, chunked\r\n", Err(RequestError::TransferCodingUnsupported)),
+    (
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        Err(RequestError::TransferCodingUnsupported),
+    ),
+    (
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        Err(RequestError::TransferEncodingInvalid),
+    ),
+    (
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
+        Err(RequestError::TransferEncodingInvalid),
+    ),
+    (
+        "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        Err(RequestError::TransferEncodingWithContentLength),
+    ),
+    (
+        "Content-Length: x\r\nTransfer-Encoding: chunked\r\n",
+        Err(RequestError::TransferEncodingWithContentLength),
+    ),
+];
+
+#[test]
+fn framing_follows_the_table() {
+    for (lines, expected) in CASES {
+        let request = get(lines);
+        assert_eq!(body_framing(&head(&request)), *expected, "{lines:?}");
+    }
+}
+
+#[test]
+fn a_transfer_coding_in_http_1_0_is_refused() {
+    let request = head(b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assert_eq!(body_framing(&request), Err(RequestError::TransferEncodingInHttp10));
+}
+
+#[test]
+fn no_body_is_done_before_it_begins() {
+    let mut reader = BodyReader::new(BodyFraming::None);
+    assert!(reader.is_done());
+    assert_eq!(reader.consume(b"GET"), Ok(Consumed { bytes: 0, done: true }));
+}
+
+#[test]
+fn a_length_takes_its_bytes_and_leaves_the_next_request() {
+    let mut reader = BodyReader::new(BodyFraming::Length(5));
+    assert_eq!(reader.consume(b"he"), Ok(Consumed { bytes: 2, done: false }));
+    assert_eq!(reader.consume(b""), Ok(Consumed { bytes: 0, done: false }));
+    assert_eq!(reader.consume(b"lloGET"), Ok(Consumed { bytes: 3, done: true }));
+    assert_eq!(reader.consume(b"GET"), Ok(Consumed { bytes: 0, done: true }));
+    assert_eq!(reader.total_bytes(), 5);
+}
+
+#[test]
+fn the_longest_length_does_not_overflow() {
+    let mut reader = BodyReader::new(BodyFraming::Length(u64::MAX));
+    assert_eq!(reader.consume(b"abc"), Ok(Consumed { bytes: 3, done: false }));
+}
+
+#[test]
+fn chunks_leave_the_next_request() {
+    let mut reader = BodyReader::new(BodyFraming::Chunked);
+    let input = b"3\r\nabc\r\n0\r\n\r\nGET";
+    let consumed = Consumed { bytes: input.len() - 3, done: true };
+    assert_eq!(reader.consume(input), Ok(consumed));
+    assert_eq!(reader.total_bytes(), 13);
+}
+
+proptest! {
+    #[test]
+    fn a_length_is_taken_exactly_however_it_is_cut(length in 0_u64..200, cuts in proptest::collection::vec(0_usize..40, 1..20)) {
+        let mut reader = BodyReader::new(BodyFraming::Length(length));
+        let mut taken = 0;
+        for cut in cuts {
+            let consumed = reader.consume(&vec![b'x'; cut]).unwrap();
+            taken += consumed.bytes as u64;
+            prop_assert_eq!(consumed.done, taken == length);
+            prop_assert!(consumed.bytes == cut || consumed.done);
+        }
+        prop_assert_eq!(reader.total_bytes(), taken);
+    }
+}

@@ -1,0 +1,59 @@
+//! What a head says about its fields and its connection.
+
+use crate::sample::{get, head};
+
+#[test]
+fn fields_are_found_in_any_case_and_in_order() {
+    let request = get("Accept: a\r\nX: y\r\naCCEPT:  b \r\n");
+    let head = head(&request);
+    assert_eq!(head.header("ACCEPT"), Some(b"a".as_slice()));
+    assert_eq!(head.header_values("accept").collect::<Vec<_>>(), [b"a", b"b"]);
+    assert_eq!(head.sole_header("x"), Some(b"y".as_slice()));
+    assert_eq!(head.sole_header("accept"), None);
+    assert_eq!(head.header("accep"), None);
+    assert_eq!(head.headers().count(), 4);
+    assert_eq!(head.host(), Some("example.com"));
+}
+
+#[test]
+fn http_1_1_persists_unless_told_to_close() {
+    for (lines, expected) in [
+        ("", true),
+        ("Connection: keep-alive\r\n", true),
+        ("Connection: close\r\n", false),
+        ("Connection: CLOSE\r\n", false),
+        ("Connection: upgrade, close\r\n", false),
+        ("Connection: x\r\nConnection: close\r\n", false),
+        ("Connection: closed\r\n", true),
+    ] {
+        let request = get(lines);
+        assert_eq!(head(&request).persists(), expected, "{lines:?}");
+    }
+}
+
+#[test]
+fn http_1_0_closes_unless_told_to_persist() {
+    for (lines, expected) in [
+        ("", false),
+        ("Connection: Keep-Alive\r\n", true),
+        ("Connection: keep-alive, close\r\n", false),
+    ] {
+        let request = format!("GET / HTTP/1.0\r\n{lines}\r\n");
+        assert_eq!(head(request.as_bytes()).persists(), expected, "{lines:?}");
+    }
+}
+
+#[test]
+fn only_http_1_1_expects_continue() {
+    assert!(head(&get("Expect: 100-Continue\r\n")).expects_continue());
+    assert!(!head(&get("Expect: 200-ok\r\n")).expects_continue());
+    assert!(!head(&get("")).expects_continue());
+    let old = head(b"GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n");
+    assert!(!old.expects_continue());
+}
+
+#[test]
+fn a_head_can_be_shown_without_its_secrets() {
+    let request = get("Cookie: secret\r\nAuthorization: secret\r\n");
+    assert!(!format!("{:?}", head(&request)).contains("secret"));
+}

@@ -1,0 +1,169 @@
+//! Targets and the paths they name.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::{head, target};
+
+/// A raw target, and the path it names.
+const PATHS: &[(&str, Result<&str, RequestError>)] = &[
+    ("/", Ok("/")),
+    ("/a/b.html", Ok("/a/b.html")),
+    ("/a/", Ok("/a/")),
+    ("/a;b=c,d", Ok("/a;b=c,d")),
+    ("/a+b", Ok("/a+b")),
+    ("/?a", Ok("/")),
+    ("/a?b/../c%00?d", Ok("/a")),
+    ("//", Ok("/")),
+    ("//evil.example/a", Ok("/evil.example/a")),
+    ("/a//b///c", Ok("/a/b/c")),
+    ("/a//", Ok("/a/")),
+    ("/.", Ok("/")),
+    ("/./a/./b/.", Ok("/a/b/")),
+    ("/a/../b", Ok("/b")),
+    ("/a/b/..", Ok("/a/")),
+    ("/a//../b", Ok("/b")),
+    ("/a/b/../../c", Ok("/c")),
+    ("/..", Err(RequestError::PathTraversal)),
+    ("/../", Err(RequestError::PathTraversal)),
+    ("/a/../../b", Err(RequestError::PathTraversal)),
+    ("//../a", Err(RequestError::PathTraversal)),
+    ("/...", Ok("/...")),
+    ("/..a/.b/a..", Ok("/..a/.b/a..")),
+    ("/.well-known/x", Ok("/.well-known/x")),
+    ("/%61%2Eb", Ok("/a.b")),
+    ("/%7euser", Ok("/~user")),
+    ("/a%20b", Ok("/a b")),
+    ("/%C3%A9", Ok("/é")),
+    ("/%3f%23", Ok("/?#")),
+    ("/%252e%252e/%2500", Ok("/%2e%2e/%00")),
+    ("/%2e", Err(RequestError::PathTraversal)),
+    ("/%2e%2e", Err(RequestError::PathTraversal)),
+    ("/a/%2e%2E/b", Err(RequestError::PathTraversal)),
+    ("/a/.%2e/b", Err(RequestError::PathTraversal)),
+    ("/a/%2e./b", Err(RequestError::PathTraversal)),
+    ("/a/..%2f..%2fb", Err(RequestError::PathCharacter)),
+    ("/%2e%2e%2fb", Err(RequestError::PathCharacter)),
+    ("/a%2fb", Err(RequestError::PathCharacter)),
+    ("/a%2Fb", Err(RequestError::PathCharacter)),
+    ("/a\\b", Err(RequestError::PathCharacter)),
+    ("/..\\..\\b", Err(RequestError::PathCharacter)),
+    ("/a%5Cb", Err(RequestError::PathCharacter)),
+    ("/a%00", Err(RequestError::PathCharacter)),
+    ("/a%00.html", Err(RequestError::PathCharacter)),
+    ("/a%0d%0ab", Err(RequestError::PathCharacter)),
+    ("/a%1fb", Err(RequestError::PathCharacter)),
+    ("/a%7fb", Err(RequestError::PathCharacter)),
+    ("/%", Err(RequestError::PathEncoding)),
+    ("/%4", Err(RequestError::PathEncoding)),
+    ("/%4/a", Err(RequestError::PathEncoding)),
+    ("/%g0", Err(RequestError::PathEncoding)),
+    ("/%+1", Err(RequestError::PathEncoding)),
+    ("/%u0041", Err(RequestError::PathEncoding)),
+    ("/%ff", Err(RequestError::PathNotUtf8)),
+    ("/%c0%ae%c0%ae/", Err(RequestError::PathNotUtf8)),
+    ("/%c0%af", Err(RequestError::PathNotUtf8)),
+    ("/%c3/%a9", Err(RequestError::PathNotUtf8)),
+];
+
+#[test]
+fn paths_are_decoded_as_the_table_says() {
+    for (raw, expected) in PATHS {
+        let path = target(raw).map(|target| target.path.into_owned());
+        assert_eq!(path.as_deref().map_err(|error| *error), *expected, "{raw}");
+    }
+}
+
+#[test]
+fn a_path_that_is_normal_already_is_borrowed() {
+    assert!(matches!(target("/a/b.html?c").unwrap().path, Cow::Borrowed(_)));
+}
+
+#[test]
+fn the_query_is_kept_as_it_was_sent() {
+    for (raw, query) in [
+        ("/a", None),
+        ("/a?", Some("")),
+        ("/a?b=%00&c=/../\\|{}", Some("b=%00&c=/../\\|{}")),
+        ("/?a?b", Some("a?b")),
+    ] {
+        assert_eq!(target(raw).unwrap().query, query, "{raw}");
+    }
+}
+
+#[test]
+fn an_absolute_target_gives_its_authority_and_path() {
+    let parsed = target("https://b.example:8443/c%20d?e").unwrap();
+    assert_eq!(parsed.form, Form::Absolute);
+    assert_eq!(parsed.authority, Some("b.example:8443"));
+    assert_eq!(parsed.path, "/c d");
+    assert_eq!(parsed.query, Some("e"));
+}
+
+#[test]
+fn an_absolute_target_may_end_with_its_authority() {
+    for (raw, query) in [("http://a", None), ("HTTP://a?b", Some("b")), ("http://a/", None)] {
+        let parsed = target(raw).unwrap();
+        assert_eq!((parsed.path.as_ref(), parsed.query), ("/", query), "{raw}");
+    }
+}
+
+#[test]
+fn the_host_of_an_absolute_target_comes_before_host() {
+    let request = head(b"GET http://b:81/ HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(request.host(), Some("b"));
+    assert_eq!(request.authority().unwrap().port, Some(81));
+}
+
+#[test]
+fn options_for_the_whole_server_has_its_own_form() {
+    let request = head(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    let parsed = parse_target(&request).unwrap();
+    assert_eq!((parsed.form, parsed.path.as_ref()), (Form::Asterisk, "/"));
+}
+
+#[test]
+fn other_forms_are_refused() {
+    for raw in ["a", "*", "**", "?a", "http:/a", "http:a", "javascript:a", "a://b/"] {
+        assert_eq!(target(raw), Err(RequestError::TargetForm), "{raw}");
+    }
+}
+
+fn almost_path() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => Just("/".to_owned()),
+        3 => Just("..".to_owned()),
+        2 => Just(".".to_owned()),
+        2 => Just("%2e".to_owned()),
+        1 => Just("%2F".to_owned()),
+        1 => Just("%5c".to_owned()),
+        1 => Just("\\".to_owned()),
+        1 => Just("%00".to_owned()),
+        1 => Just("%".to_owned()),
+        2 => "%[0-9a-fA-F]{2}",
+        3 => "[!$-~]{1,3}",
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| format!("/{}", pieces.concat()))
+}
+
+proptest! {
+    #[test]
+    fn a_path_is_always_safe_to_look_up(raw in almost_path()) {
+        if let Ok(parsed) = target(&raw) {
+            let path = parsed.path.as_ref();
+            prop_assert!(path.starts_with('/'));
+            prop_assert!(!path.contains("//"));
+            prop_assert!(!path.contains('\\'));
+            prop_assert!(!path.bytes().any(|byte| byte.is_ascii_control()));
+            prop_assert!(!path.split('/').any(|segment| segment == "." || segment == ".."));
+        }
+    }
+
+    #[test]
+    fn a_path_written_as_a_link_comes_back(raw in almost_path()) {
+        if let Ok(parsed) = target(&raw) {
+            let link = crate::uri::percent_encode_path(parsed.path.as_ref());
+            prop_assert_eq!(target(&link).unwrap().path, parsed.path);
+        }
+    }
+}
