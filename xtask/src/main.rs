@@ -1,7 +1,9 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
+mod packages;
 mod process;
+mod test;
 mod tidy;
 mod vm;
 
@@ -30,6 +32,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
+        "test" => test::run(rest),
         "vm" => vm::run(rest),
         "tidy" => Ok(tidy::run(&vm::workspace())),
         other => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
@@ -39,6 +42,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
 const USAGE: &str = "\
 cargo xtask COMMAND
 
+  test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
   tidy       check the rules of STYLE.md that no compiler holds
   vm         guests with real kernels: vm fetch, vm image, vm run, vm shell
   help       this list

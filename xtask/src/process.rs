@@ -35,6 +35,19 @@ pub fn read(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Runs `command`, showing its standard error as it appears, and returns its standard output as text.
+pub fn read_showing_errors(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot start {}: {error}", name_of(command)))?;
+    if !output.status.success() {
+        return Err(format!("{} failed ({})", name_of(command), output.status));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Runs `command` with its standard output going to the file at `path`.
 pub fn run_into(command: &mut Command, path: &Path) -> Result<(), String> {
     let file =

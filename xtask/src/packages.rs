@@ -1,0 +1,69 @@
+//! The Debian packages the test bed needs on this machine: installed when we may, else named in the one line that does it.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+use crate::process;
+
+/// Makes sure that every needed package is installed.
+pub fn ensure() -> Result<(), String> {
+    let missing = missing(NEEDED)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !is_root() {
+        return Err(format!(
+            "some Debian packages are missing; install them with\n  sudo apt-get install --yes --no-install-recommends {}",
+            missing.join(" ")
+        ));
+    }
+    eprintln!("installing {}", missing.join(" "));
+    process::run(apt_get().arg("update"))?;
+    process::run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.args(["-qq", "-o", "Dpkg::Use-Pty=0"]).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn missing(needed: &[&'static str]) -> Result<Vec<&'static str>, String> {
+    // The status is of no use: it is a failure as soon as one package is unknown.
+    let output = Command::new("dpkg-query")
+        .args(["--show", "--showformat", "${Package} ${db:Status-Status}\n"])
+        .args(needed)
+        .output()
+        .map_err(|error| format!("the test bed needs Debian or a relative; dpkg-query: {error}"))?;
+    Ok(missing_in(&String::from_utf8_lossy(&output.stdout), needed))
+}
+
+fn missing_in(installed: &str, needed: &[&'static str]) -> Vec<&'static str> {
+    let is_installed =
+        |name: &str| installed.lines().any(|line| line == format!("{name} installed"));
+    needed.iter().copied().filter(|name| !is_installed(name)).collect()
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; what the guests are built and run with.
+const NEEDED: &[&str] = &[
+    "gcc",
+    "libc6-dev",
+    "curl",
+    "gnutls-bin",
+    "nghttp2-client",
+    "openssl",
+    "procps",
+    "strace",
+    "debian-archive-keyring",
+    "e2fsprogs",
+    "kmod",
+    "qemu-system-x86",
+    "xz-utils",
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! `cargo xtask test`: every check there is, in stages that all run whatever the ones before found, and one sum at the end.
+
+mod build;
+mod programs;
+mod tally;
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::vm::kernel::Kernel;
+use crate::{packages, process};
+pub use build::build;
+use build::{Programs, cargo};
+use tally::Tally;
+
+/// Runs the stages the arguments ask for.
+pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let choice = Choice::parse(arguments)?;
+    packages::ensure()?;
+    let mut session = Session::default();
+    if choice.includes(Part::Unit) {
+        session.stage("formatting", || plain(cargo().args(["fmt", "--all", "--check"])));
+        session.stage("lints", || {
+            plain(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        });
+    }
+    // Built before the unit tests run: their programs are part of it.
+    let programs = session.build();
+    if choice.includes(Part::Unit) {
+        session.stage("unit and property tests", || {
+            let mut command = cargo();
+            command.args(["test", "--workspace", "--exclude", "kettle-tests", "--no-fail-fast"]);
+            command.arg("--").args(&choice.filter);
+            programs::run_command(&mut command, "unit")
+        });
+        session.stage("tidy", tidy);
+    }
+    if let Some(programs) = &programs {
+        if choice.includes(Part::EndToEnd) {
+            session
+                .stage("end to end, this machine", || programs::run_here(programs, &choice.filter));
+        }
+        for &kernel in choice.kernels.iter().filter(|_| choice.includes(Part::Guests)) {
+            session.stage(&format!("end to end, Linux {} in QEMU", kernel.name()), || {
+                programs::run_in_guest(programs, kernel, &choice.filter)
+            });
+        }
+    }
+    Ok(session.finish())
+}
+
+fn plain(command: &mut Command) -> Result<Tally, String> {
+    process::run(command).map(|()| Tally::default())
+}
+
+fn tidy() -> Result<Tally, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find xtask: {error}"))?;
+    plain(Command::new(program).arg("tidy"))
+}
+
+/// Which stages to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Choice {
+    only: Option<Part>,
+    kernels: Vec<Kernel>,
+    filter: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Unit,
+    EndToEnd,
+    Guests,
+}
+
+impl Choice {
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut choice = Self { only: None, kernels: Vec::new(), filter: Vec::new() };
+        let mut words = arguments.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match (word, words.next()) {
+                ("--only", Some("unit")) => choice.only = Some(Part::Unit),
+                ("--only", Some("e2e")) => choice.only = Some(Part::EndToEnd),
+                ("--only", Some("vm")) => choice.only = Some(Part::Guests),
+                ("--kernel", Some(name)) => choice.kernels.push(Kernel::parse(name)?),
+                ("--", first) => {
+                    choice.filter =
+                        first.into_iter().chain(words.by_ref()).map(str::to_owned).collect();
+                }
+                _ => return Err(format!("cannot make sense of `{word}`\n{USAGE}")),
+            }
+        }
+        if choice.kernels.is_empty() {
+            choice.kernels = Kernel::ALL.to_vec();
+        }
+        Ok(choice)
+    }
+
+    fn includes(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+/// The stages so far.
+#[derive(Default)]
+struct Session {
+    total: Tally,
+    summary: Vec<String>,
+}
+
+impl Session {
+    fn stage(&mut self, name: &str, work: impl FnOnce() -> Result<Tally, String>) {
+        println!("\n=== {name}");
+        let started = Instant::now();
+        let tally = work().unwrap_or_else(|message| {
+            let mut tally = Tally::default();
+            tally.fail(format!("{name}: {message}"));
+            tally
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        let result = match (tally.failed, tally.is_empty()) {
+            (0, true) => "ok".to_owned(),
+            (0, false) => format!("ok: {tally}"),
+            _ => format!("FAILED: {tally}"),
+        };
+        let line = format!("{name}: {result} ({seconds:.0} s)");
+        println!("=== {line}");
+        self.summary.push(line);
+        self.total.add(tally);
+    }
+
+    fn build(&mut self) -> Option<Programs> {
+        let mut programs = None;
+        self.stage("build", || {
+            programs = Some(build()?);
+            Ok(Tally::default())
+        });
+        programs
+    }
+
+    /// Prints the summary, whose last line is the sum.
+    fn finish(self) -> ExitCode {
+        println!("\n=== summary");
+        for line in &self.summary {
+            println!("{line}");
+        }
+        for (reason, count) in &self.total.skip_reasons {
+            println!("skipped {count}: {reason}");
+        }
+        for failure in &self.total.failures {
+            println!("failed: {failure}");
+        }
+        println!("{}", self.total);
+        if self.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+const USAGE: &str = "\
+cargo xtask test [--only unit|e2e|vm] [--kernel 6.1|6.12|7]... [-- FILTER...]
+
+  --only unit     formatting, lints, unit and property tests, tidy
+  --only e2e      the end-to-end suite on this machine
+  --only vm       the kernel crate's tests and the end-to-end suite in QEMU
+  --kernel NAME   the guests' kernels; may be repeated (all three)
+  FILTER          passed to the test programs, for instance part of a test's name
+";
+
+#[cfg(test)]
+mod tests;

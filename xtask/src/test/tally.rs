@@ -1,0 +1,108 @@
+//! Counting: what test programs print and the skip log become one sum.
+//!
+//! A test that cannot run here passes for libtest, after appending a line `KETTLE-SKIP name: reason` to the file that
+//! `KETTLE_SKIP_LOG` names; such a line moves the test from passed to skipped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The sum so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Tests that ran and passed.
+    pub passed: u64,
+    /// Tests, or whole stages, that failed.
+    pub failed: u64,
+    /// Tests that did not run.
+    pub skipped: u64,
+    /// The names of failed tests.
+    pub failures: Vec<String>,
+    /// How many tests were skipped for each reason.
+    pub skip_reasons: BTreeMap<String, u64>,
+    started_programs: u64,
+    ended_programs: u64,
+}
+
+impl Tally {
+    /// Takes one line of a test program's output.
+    pub fn read_line(&mut self, line: &str) {
+        if let Some(counts) = line.strip_prefix("test result: ") {
+            self.ended_programs += 1;
+            self.passed += count_before(counts, " passed");
+            self.failed += count_before(counts, " failed");
+            self.skipped += count_before(counts, " ignored");
+        } else if line.strip_prefix("running ").is_some_and(is_test_count) {
+            self.started_programs += 1;
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            self.failures.push(name.to_owned());
+        }
+    }
+
+    /// Takes the skip log, once the programs that write it have ended.
+    pub fn read_skip_log(&mut self, log: &str) {
+        for line in log.lines() {
+            let Some(entry) = line.strip_prefix("KETTLE-SKIP ") else { continue };
+            let reason = entry.split_once(": ").map_or("no reason given", |(_, reason)| reason);
+            *self.skip_reasons.entry(reason.to_owned()).or_default() += 1;
+            self.skipped += 1;
+            self.passed = self.passed.saturating_sub(1);
+        }
+    }
+
+    /// Ends the counting of one stage: a program that died without its result is a failure, and so is a bad exit status that no
+    /// failed test explains.
+    pub fn close(&mut self, stage: &str, succeeded: bool) {
+        for _ in self.ended_programs..self.started_programs {
+            self.fail(format!("{stage}: a test program ended without its result"));
+        }
+        self.ended_programs = self.started_programs;
+        if !succeeded && self.failed == 0 {
+            self.fail(format!("{stage}: failed"));
+        }
+    }
+
+    /// Counts a failure that is no test's.
+    pub fn fail(&mut self, what: String) {
+        self.failed += 1;
+        self.failures.push(what);
+    }
+
+    /// Whether nothing was counted at all.
+    pub fn is_empty(&self) -> bool {
+        self.passed + self.failed + self.skipped == 0
+    }
+
+    /// Adds the sum of a stage.
+    pub fn add(&mut self, stage: Self) {
+        self.passed += stage.passed;
+        self.failed += stage.failed;
+        self.skipped += stage.skipped;
+        self.failures.extend(stage.failures);
+        for (reason, count) in stage.skip_reasons {
+            *self.skip_reasons.entry(reason).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, failed, skipped, .. } = self;
+        write!(out, "{passed} passed, {failed} failed, {skipped} skipped")
+    }
+}
+
+fn is_test_count(rest: &str) -> bool {
+    let number = rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test"));
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
+/// The number right before `label`, as in `ok. 5 passed; 0 failed`.
+fn count_before(text: &str, label: &str) -> u64 {
+    let before = text.split(label).next().unwrap_or_default();
+    before.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

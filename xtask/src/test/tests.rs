@@ -1,0 +1,41 @@
+use super::*;
+
+fn parse(line: &str) -> Result<Choice, String> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    Choice::parse(&words)
+}
+
+#[test]
+fn without_arguments_everything_runs_on_every_kernel() {
+    let choice = parse("").unwrap();
+    for part in [Part::Unit, Part::EndToEnd, Part::Guests] {
+        assert!(choice.includes(part));
+    }
+    assert_eq!(choice.kernels, Kernel::ALL);
+}
+
+#[test]
+fn one_part_on_one_kernel_with_a_filter() {
+    let choice = parse("--only vm --kernel 6.12 -- range --nocapture").unwrap();
+    assert!(choice.includes(Part::Guests) && !choice.includes(Part::Unit));
+    assert_eq!(choice.kernels, [Kernel::Linux6_12]);
+    assert_eq!(choice.filter, ["range", "--nocapture"]);
+}
+
+#[test]
+fn unknown_words_are_refused_with_the_usage() {
+    for line in ["--only", "--only nothing", "quick", "--kernel"] {
+        assert!(parse(line).is_err_and(|error| error.contains("cargo xtask test")), "{line}");
+    }
+    assert!(parse("--kernel 5.4").is_err_and(|error| error.contains("5.4")));
+}
+
+#[test]
+fn a_failing_stage_does_not_stop_the_next_ones() {
+    let mut session = Session::default();
+    session.stage("first", || Err("broken".into()));
+    session.stage("second", || Ok(Tally::default()));
+    assert_eq!(session.summary.len(), 2);
+    assert_eq!(session.total.to_string(), "0 passed, 1 failed, 0 skipped");
+    assert_eq!(session.finish(), ExitCode::FAILURE);
+}
