@@ -171,6 +171,12 @@ impl Drop for AccessLog {
 }
 
 impl WorkerLog {
+    /// Whether lines are written at all; gathering what they say can otherwise be spared.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.shared.format.load(Relaxed) != FORMAT_OFF
+    }
+
     /// Adds one line, or drops and counts it if the writer is too far behind.
     pub fn record(&self, entry: &Entry<'_>) {
         let format = match self.shared.format.load(Relaxed) {

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kettle_config::PathChoice;
 use kettle_http::range::Span;
 
 use crate::open_file::OpenFile;
@@ -20,6 +21,8 @@ pub struct Response {
     pub body: Body,
     /// Whether the connection closes after this response (the head then says so).
     pub closes: bool,
+    /// The path its site prefers to the listener's.
+    pub path: Option<PathChoice>,
 }
 
 /// Where the bytes of a body are.
@@ -40,6 +43,19 @@ pub enum Body {
     Parts(Vec<Part>),
 }
 
+impl Body {
+    /// How many bytes there are.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Body::Empty => 0,
+            Body::Memory(bytes) => bytes.len() as u64,
+            Body::File { span, .. } => span.bytes,
+            Body::Parts(parts) => parts.iter().map(Part::bytes).sum(),
+        }
+    }
+}
+
 /// One piece of a body of several.
 #[derive(Debug)]
 pub enum Part {
@@ -52,4 +68,13 @@ pub enum Part {
         /// Which of its bytes.
         span: Span,
     },
+}
+
+impl Part {
+    fn bytes(&self) -> u64 {
+        match self {
+            Part::Memory(bytes) => bytes.len() as u64,
+            Part::File { span, .. } => span.bytes,
+        }
+    }
 }

@@ -62,10 +62,29 @@ impl Answerer {
         }
     }
 
-    /// Answers a request.
+    /// Answers a request from a file that was looked at within the period of revalidation, or
+    /// refuses it; `None` if the answer takes a look at the file system.
     ///
     /// `server_name` is the name the connection was made with, `is_secure` whether it is
     /// encrypted, `closes` whether it ends with this response. The buffer is used for the head.
+    pub fn answer_at_once(
+        &self,
+        routes: &Router,
+        request: &RequestHead<'_>,
+        server_name: Option<&str>,
+        is_secure: bool,
+        closes: bool,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Response> {
+        match self.exchange(routes, request, server_name, is_secure, closes, buffer) {
+            Ok(exchange) => self.answer_from_cache(&exchange, buffer),
+            Err(refused) => Some(*refused),
+        }
+    }
+
+    /// Answers a request, looking at the file system where it must.
+    ///
+    /// The parameters are those of [`answer_at_once`](Self::answer_at_once).
     pub async fn answer(
         &self,
         routes: &Router,
@@ -75,20 +94,36 @@ impl Answerer {
         closes: bool,
         mut buffer: Vec<u8>,
     ) -> Response {
-        let ending = self.ending(request, closes);
-        let target = match parse_target(request) {
-            Ok(target) => target,
-            Err(error) => return self.refuse_plainly(error.status(), request, &ending, buffer),
-        };
-        let Some(site) = routes.site(request.host(), server_name) else {
-            return self.refuse_plainly(421, request, &ending, buffer);
-        };
-        let ending = ending.with_hsts(site.hsts_line.as_deref().filter(|_| is_secure));
-        let exchange = Exchange { request, target: &target, site, ending };
-        if let Some(response) = self.answer_at_once(&exchange, &mut buffer) {
+        let exchange =
+            match self.exchange(routes, request, server_name, is_secure, closes, &mut buffer) {
+                Ok(exchange) => exchange,
+                Err(refused) => return *refused,
+            };
+        if let Some(response) = self.answer_from_cache(&exchange, &mut buffer) {
             return response;
         }
         Box::pin(self.answer_in_time(&exchange, buffer)).await
+    }
+
+    /// Finds out what a request is for.
+    fn exchange<'e>(
+        &self,
+        routes: &'e Router,
+        request: &'e RequestHead<'e>,
+        server_name: Option<&str>,
+        is_secure: bool,
+        closes: bool,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Exchange<'e>, Box<Response>> {
+        let ending = self.ending(request, closes);
+        let refuse = |status, buffer: &mut Vec<u8>| {
+            Box::new(self.refuse_plainly(status, request, &ending, std::mem::take(buffer)))
+        };
+        let target = parse_target(request).map_err(|error| refuse(error.status(), buffer))?;
+        let site = routes.site(request.host(), server_name).ok_or_else(|| refuse(421, buffer))?;
+        let ending =
+            ending.with_hsts(site.hsts_line.as_deref().filter(|_| is_secure)).with_path(site.path);
+        Ok(Exchange { request, target, site, ending })
     }
 
     /// Sends the client of a plain listener to the same address over HTTPS.
@@ -126,7 +161,7 @@ impl Answerer {
     }
 
     /// The answer from a file that was looked at within the period of revalidation.
-    fn answer_at_once(&self, exchange: &Exchange<'_>, buffer: &mut Vec<u8>) -> Option<Response> {
+    fn answer_from_cache(&self, exchange: &Exchange<'_>, buffer: &mut Vec<u8>) -> Option<Response> {
         if !matches!(exchange.request.method, Method::Get | Method::Head) {
             return None;
         }
@@ -251,7 +286,7 @@ impl fmt::Debug for Answerer {
 /// A request that found its site.
 struct Exchange<'e> {
     request: &'e RequestHead<'e>,
-    target: &'e Target<'e>,
+    target: Target<'e>,
     site: &'e Site,
     ending: Ending<'e>,
 }
@@ -286,7 +321,7 @@ impl Exchange<'_> {
 
     /// Sends the client to the path of the folder, relative to which its links are meant.
     fn add_slash(&self, rules: &Rules, buffer: &mut Vec<u8>) -> Response {
-        let location = path_and_query(self.target, "/");
+        let location = path_and_query(&self.target, "/");
         redirect(301, &location, &rules.extra, &self.ending, buffer)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A head is written front to back into one reused buffer; what never changes comes ready made.
 
+use kettle_config::PathChoice;
 use kettle_http::h1::write::HeadWriter;
 use kettle_http::{RequestHead, Version};
 
@@ -13,6 +14,7 @@ use crate::clock::DATE_LINE_BYTES;
 pub struct Ending<'e> {
     date_line: [u8; DATE_LINE_BYTES],
     hsts_line: Option<&'e [u8]>,
+    path: Option<PathChoice>,
     connection_line: &'static [u8],
     /// Whether the connection closes after the response.
     pub closes: bool,
@@ -32,13 +34,19 @@ impl<'e> Ending<'e> {
             Some(Version::Http10) => b"connection: keep-alive\r\n",
             _ => b"",
         };
-        Self { date_line, hsts_line: None, connection_line, closes }
+        Self { date_line, hsts_line: None, path: None, connection_line, closes }
     }
 
     /// Adds a site's `strict-transport-security` line.
     #[must_use]
     pub fn with_hsts(self, hsts_line: Option<&'e [u8]>) -> Self {
         Self { hsts_line, ..self }
+    }
+
+    /// Adds the path that a site prefers to its listener's.
+    #[must_use]
+    pub fn with_path(self, path: Option<PathChoice>) -> Self {
+        Self { path, ..self }
     }
 
     /// Ends the head in `buffer` and makes the response of it.
@@ -51,7 +59,7 @@ impl<'e> Ending<'e> {
         }
         head.extend_from_slice(self.connection_line);
         head.extend_from_slice(b"\r\n");
-        Response { status, head, body, closes: self.closes }
+        Response { status, head, body, closes: self.closes, path: self.path }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Placeholder module documentation.
+//! The server: workers that accept connections, answer requests from files, and send each
+//! response by the cheapest path its connection can take.
 #![forbid(unsafe_code)]
 
 pub mod access_log;
@@ -6,11 +7,16 @@ pub mod admin;
 pub mod answer;
 pub mod answerer;
 pub mod clock;
+mod connection;
+mod deliver;
 pub mod error_page;
 pub mod files;
 pub mod head;
 pub mod kill_switch;
+pub mod limits;
 pub mod metrics;
 pub mod open_file;
 pub mod path;
 pub mod route;
+pub mod setup;
+pub mod worker;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding};
+use kettle_config::{Config, Finding, PathChoice};
 use rustix::io::Errno;
 
 use crate::files::rules::Rules;
@@ -29,6 +29,8 @@ pub struct Router {
 pub struct Site {
     /// The `strict-transport-security` line, with its CR LF.
     pub hsts_line: Option<Vec<u8>>,
+    /// Where its responses are encrypted, if not where the listener says.
+    pub path: Option<PathChoice>,
     /// The operator's headers for responses no route gives.
     pub extra: ExtraLines,
     /// Files sent as the body of error responses.
@@ -74,6 +76,7 @@ impl Router {
                 config.sites.iter().position(|other| !own.is_empty() && chains(other) == own);
             let routes = build_routes(config, site, &mut findings);
             router.sites.push(Site {
+                path: site.path,
                 hsts_line: site.hsts.as_ref().map(|hsts| {
                     format!("strict-transport-security: {}\r\n", hsts.header_value()).into_bytes()
                 }),

@@ -31,7 +31,8 @@ thread_local! {
 }
 
 /// A buffer of at least `bytes` bytes, its content left over from earlier use.
-pub(crate) fn take(bytes: usize) -> Vec<u8> {
+#[must_use]
+pub fn take(bytes: usize) -> Vec<u8> {
     POOL.with_borrow_mut(|pool| {
         if bytes <= SMALL_BYTES {
             pool.small.pop().unwrap_or_else(|| vec![0; SMALL_BYTES])
@@ -44,7 +45,7 @@ pub(crate) fn take(bytes: usize) -> Vec<u8> {
 }
 
 /// Gives a buffer back; one of an unusual size, or one too many, is freed.
-pub(crate) fn give(buffer: Vec<u8>) {
+pub fn give(buffer: Vec<u8>) {
     POOL.with_borrow_mut(|pool| match buffer.len() {
         SMALL_BYTES if pool.small.len() < SMALL_KEPT_MAX => pool.small.push(buffer),
         LARGE_BYTES if pool.large.len() < LARGE_KEPT_MAX => pool.large.push(buffer),

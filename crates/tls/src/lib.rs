@@ -10,6 +10,7 @@ pub mod identity;
 mod observed;
 pub mod policy;
 pub mod records;
+pub mod sample_keys;
 pub mod self_signed;
 mod session;
 pub mod stream;

@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 
 pub use accept::{Accepting, Farewell, Handshaking};
 pub use offload::OffloadError;
-pub use receive::Fill;
+pub use receive::{Fill, Received};
 pub use send::FileRecords;
 
 use crate::buffers::Queue;
@@ -41,7 +41,7 @@ pub struct TlsStream {
     /// Received, not yet a whole record.
     ciphertext: Queue,
     /// Received and opened, not yet consumed.
-    plaintext: Queue,
+    received: Received,
     /// Sealed here, not yet sent.
     outgoing: Queue,
     has_peer_closed: bool,

@@ -11,7 +11,7 @@ use kettle_kernel::ktls::{self, Direction, Refusal};
 use kettle_kernel::record;
 use tokio::net::TcpStream;
 
-use super::{ControlDue, KernelTransmit, StreamError, TlsStream, Transmit, send};
+use super::{ControlDue, KernelTransmit, Received, StreamError, TlsStream, Transmit, send};
 use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION};
 use crate::handshake::Established;
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordSealer};
@@ -37,7 +37,7 @@ impl TlsStream {
             opener: Box::new(opener),
             updater,
             ciphertext: incoming,
-            plaintext,
+            received: Received::from(plaintext),
             outgoing,
             has_peer_closed: false,
             control_due: ControlDue::default(),

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::{StreamError, TlsStream};
+use crate::buffers::Queue;
 use crate::control::{Action, Alert, Violation};
 use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
 
@@ -24,16 +25,59 @@ pub enum Fill {
     Truncated,
 }
 
+/// Plaintext that was received. It can be taken out of its stream, so that a request stays
+/// readable while the stream sends the response; an empty one holds no memory.
+#[derive(Default)]
+pub struct Received(Queue);
+
+impl Received {
+    /// What has been received and not yet consumed.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.0.filled()
+    }
+
+    /// Marks the first `bytes` as done with.
+    pub fn consume(&mut self, bytes: usize) {
+        self.0.consume(bytes);
+    }
+}
+
+impl From<Queue> for Received {
+    fn from(queue: Queue) -> Self {
+        Self(queue)
+    }
+}
+
 impl TlsStream {
     /// What has been received and not yet consumed.
     #[must_use]
-    pub fn plaintext(&self) -> &[u8] {
-        self.plaintext.filled()
+    pub fn received(&self) -> &Received {
+        &self.received
     }
 
-    /// Marks the first `bytes` of [`plaintext`](Self::plaintext) as done with.
+    /// Marks the first `bytes` of what was received as done with.
     pub fn consume(&mut self, bytes: usize) {
-        self.plaintext.consume(bytes);
+        self.received.consume(bytes);
+    }
+
+    /// Takes out what was received; [`put_back`](Self::put_back) returns what is left of it.
+    #[must_use]
+    pub fn take_received(&mut self) -> Received {
+        std::mem::take(&mut self.received)
+    }
+
+    /// Puts back what [`take_received`](Self::take_received) took. Nothing may have been received
+    /// between the two, or it would be lost.
+    pub fn put_back(&mut self, received: Received) {
+        debug_assert!(self.received.bytes().is_empty(), "received while its buffer was out");
+        self.received = received;
+    }
+
+    /// How many sealed bytes still have to be sent.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        self.outgoing.filled().len()
     }
 
     /// Sends what is still queued, then receives until there is more plaintext or the peer's end.
@@ -42,11 +86,11 @@ impl TlsStream {
     /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Fill, StreamError>> {
         ready!(self.poll_flush(context))?;
-        let had = self.plaintext.filled().len();
+        let had = self.received.bytes().len();
         loop {
             // Whole records may be left over from the handshake or from an earlier read.
             self.open_received()?;
-            if self.plaintext.filled().len() > had {
+            if self.received.bytes().len() > had {
                 return Poll::Ready(Ok(Fill::Data));
             }
             if self.has_peer_closed {
@@ -114,7 +158,7 @@ impl TlsStream {
         let content = record.get(opened.plaintext).unwrap_or_default();
         let action = match opened.content_type {
             ContentType::ApplicationData => {
-                self.plaintext.append(content);
+                self.received.0.append(content);
                 self.control.application_data(content.len()).map(|()| Action::Nothing)
             }
             ContentType::Handshake => self.control.handshake(content, Instant::now()),

@@ -87,7 +87,13 @@ impl TlsStream {
         let read_bytes = match read {
             Ok(0) => return Ok(FileRecords::Sealed(0)),
             Ok(read_bytes) => read_bytes,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            // A file system that cannot tell is treated as one that would have to wait.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Unsupported
+                ) =>
+            {
                 return Ok(FileRecords::Cold);
             }
             Err(error) => return Err(error.into()),

@@ -1,0 +1,171 @@
+//! The life of a connection: handshake, requests one after the other, a truthful end.
+//!
+//! `exchange` has the life of a request. A connection lives and dies on one worker.
+
+mod exchange;
+mod farewell;
+mod redirect;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kettle_config::{Listener, ListenerKind};
+use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
+use tokio::net::TcpStream;
+
+use crate::limits::{Interrupt, Watch};
+use crate::setup::Snapshot;
+use crate::worker::Worker;
+use exchange::Turn;
+
+/// One accepted connection.
+pub(crate) struct Connection {
+    worker: Rc<Worker>,
+    watch: Rc<Watch>,
+    snapshot: Arc<Snapshot>,
+    /// Index into the snapshot's listeners.
+    listener: usize,
+    remote: SocketAddr,
+    /// Unique while this process lives.
+    number: u64,
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+enum End {
+    /// The last response announced it.
+    Announced,
+    /// The peer closed its side, or the time for a next request is over, or the server stops.
+    Quiet,
+    /// The peer broke the protocol; the alert that says so is queued.
+    Violation,
+    /// A response could not be completed: the peer must not take what it has for the whole.
+    CutShort,
+    /// The socket is of no more use.
+    Broken,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        snapshot: Arc<Snapshot>,
+        listener: usize,
+        remote: SocketAddr,
+    ) -> Self {
+        let (watch, number) = (worker.watches.register(), worker.next_connection_number());
+        worker.metrics.connection_opened();
+        Self { worker, watch, snapshot, listener, remote, number }
+    }
+
+    /// Serves the connection to its end.
+    pub(crate) async fn serve(self, socket: TcpStream) {
+        match self.listener().map(|listener| listener.kind) {
+            Some(ListenerKind::Https) => {
+                // Boxed: handshakes are large and over soon, and idle connections are many.
+                if let Some(mut stream) = Box::pin(self.handshake(socket)).await {
+                    let end = self.requests(&mut stream).await;
+                    Box::pin(self.finish(stream, end)).await;
+                }
+            }
+            Some(ListenerKind::RedirectToHttps) => Box::pin(self.redirect(socket)).await,
+            None => {}
+        }
+    }
+
+    fn listener(&self) -> Option<&Listener> {
+        self.snapshot.config.listeners.get(self.listener)
+    }
+
+    async fn handshake(&self, socket: TcpStream) -> Option<Box<TlsStream>> {
+        let started = Instant::now();
+        self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        let mut accepting = match Accepting::new(socket, &self.snapshot.tls) {
+            Ok(accepting) => accepting,
+            Err(error) => return self.handshake_failed(&error),
+        };
+        loop {
+            match self.watch.wait(|context| accepting.poll_exchange(context)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return self.handshake_failed(&error),
+                Err(_) => {
+                    self.worker.metrics.handshake_failed("timed_out");
+                    return None;
+                }
+            }
+            self.worker.handshake_turns.take().await;
+            match accepting.advance() {
+                Handshaking::Continues(next) => accepting = next,
+                Handshaking::Complete(stream) => {
+                    self.worker.metrics.handshake_finished(stream.session(), started.elapsed());
+                    return Some(stream);
+                }
+                Handshaking::Failed(error, mut farewell) => {
+                    // Whatever becomes of the alert, the handshake has failed.
+                    let _ = self.watch.within(LINGER, |context| farewell.poll_close(context)).await;
+                    return self.handshake_failed(&error);
+                }
+            }
+        }
+    }
+
+    fn handshake_failed(&self, error: &StreamError) -> Option<Box<TlsStream>> {
+        tracing::debug!(remote = %self.remote, %error, "handshake failed");
+        self.worker.metrics.handshake_failed(error.reason());
+        None
+    }
+
+    /// One request after the other, until there is a reason to end.
+    async fn requests(&self, stream: &mut TlsStream) -> End {
+        let mut turn = Turn::default();
+        loop {
+            match self.exchange(stream, &mut turn).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    if let Err(end) = self.receive(stream, &mut turn).await {
+                        return end;
+                    }
+                }
+                Err(end) => return end,
+            }
+        }
+    }
+
+    /// Waits for more of the next request: long for its first byte, shortly for its end.
+    async fn receive(&self, stream: &mut TlsStream, turn: &mut Turn) -> Result<(), End> {
+        let limits = &self.snapshot.config.limits;
+        let filled = if stream.received().bytes().is_empty() {
+            self.watch.idle_within(limits.idle_timeout, |context| stream.poll_fill(context)).await
+        } else if turn.is_started {
+            self.watch.wait(|context| stream.poll_fill(context)).await
+        } else {
+            turn.is_started = true;
+            self.watch.within(limits.request_timeout, |context| stream.poll_fill(context)).await
+        };
+        match filled {
+            Ok(Ok(Fill::Data)) => Ok(()),
+            Ok(Ok(Fill::Closed | Fill::Truncated)) => Err(End::Quiet),
+            Ok(Err(error)) => Err(self.stream_failed(error)),
+            Err(Interrupt::Draining) => Err(End::Quiet),
+            Err(Interrupt::Expired) => Err(End::Quiet),
+        }
+    }
+
+    fn stream_failed(&self, error: StreamError) -> End {
+        tracing::debug!(remote = %self.remote, %error, "connection failed");
+        match error {
+            StreamError::Violation(_) => End::Violation,
+            _ => End::Broken,
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.worker.connection_closed();
+    }
+}
+
+/// How long a peer may take to receive our last words and to close its side.
+const LINGER: Duration = Duration::from_secs(5);

@@ -1,0 +1,26 @@
+//! The end of a connection, told truthfully: close_notify where all is said, none where it is not.
+
+use kettle_tls::stream::TlsStream;
+
+use super::{Connection, End, LINGER};
+
+impl Connection {
+    /// Ends the connection as its reason demands.
+    pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
+        match end {
+            End::Announced | End::Quiet => stream.queue_close_notify(),
+            End::Violation => {}
+            End::CutShort | End::Broken => {
+                stream.cut();
+                return;
+            }
+        }
+        let closed = self.watch.within(LINGER, |context| stream.poll_close(context)).await;
+        if !matches!(closed, Ok(Ok(()))) {
+            return;
+        }
+        // Closing with bytes unread would reset the connection and could take the last response,
+        // or the alert, from the peer before it has read it (RFC 9112 §9.6).
+        let _ = self.watch.within(LINGER, |context| stream.poll_drain(context)).await;
+    }
+}

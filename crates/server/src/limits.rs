@@ -1,0 +1,194 @@
+//! Deadlines without timers, and fairness between handshakes and established connections.
+//!
+//! A worker ticks once a second and looks at every connection's deadline. Setting one is a store
+//! to a cell: the hot path starts and stops no timer. Deadlines are therefore up to a second late.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::task::yield_now;
+
+/// Time between two ticks.
+pub const TICK: Duration = Duration::from_secs(1);
+
+/// Why a wait ended before what it waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// Its deadline passed.
+    Expired,
+    /// The server is stopping and nothing was under way.
+    Draining,
+}
+
+/// The watches of one worker's connections.
+#[derive(Default)]
+pub struct Watches {
+    state: Rc<TickState>,
+    watches: RefCell<Vec<Weak<Watch>>>,
+}
+
+#[derive(Default)]
+struct TickState {
+    ticks: Cell<u32>,
+    is_draining: Cell<bool>,
+}
+
+impl Watches {
+    /// A watch for a new connection.
+    #[must_use]
+    pub fn register(&self) -> Rc<Watch> {
+        let watch = Rc::new(Watch {
+            state: Rc::clone(&self.state),
+            deadline_ticks: Cell::new(u32::MAX),
+            is_idle: Cell::new(false),
+            waker: RefCell::new(None),
+        });
+        self.watches.borrow_mut().push(Rc::downgrade(&watch));
+        watch
+    }
+
+    /// Lets a tick pass, and wakes the connections whose deadline has come.
+    pub fn tick(&self) {
+        self.state.ticks.set(self.state.ticks.get().saturating_add(1));
+        self.wake_interrupted();
+    }
+
+    /// From now on, waiting for a next request is no reason to stay.
+    pub fn drain(&self) {
+        self.state.is_draining.set(true);
+        self.wake_interrupted();
+    }
+
+    /// Whether the server is stopping.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.state.is_draining.get()
+    }
+
+    fn wake_interrupted(&self) {
+        self.watches.borrow_mut().retain(|watch| {
+            let Some(watch) = watch.upgrade() else {
+                return false;
+            };
+            if watch.interrupt().is_some() {
+                if let Some(waker) = watch.waker.take() {
+                    waker.wake();
+                }
+            }
+            true
+        });
+    }
+}
+
+/// One connection's deadline.
+pub struct Watch {
+    state: Rc<TickState>,
+    deadline_ticks: Cell<u32>,
+    is_idle: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Watch {
+    /// Waits for `poll`, but not longer than `limit`.
+    ///
+    /// # Errors
+    /// [`Interrupt::Expired`].
+    pub async fn within<T>(
+        &self,
+        limit: Duration,
+        poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Result<T, Interrupt> {
+        self.is_idle.set(false);
+        self.extend(limit);
+        self.wait(poll).await
+    }
+
+    /// As [`within`](Self::within), for a wait with no request under way.
+    ///
+    /// # Errors
+    /// [`Interrupt::Expired`], or [`Interrupt::Draining`] if the server is stopping.
+    pub async fn idle_within<T>(
+        &self,
+        limit: Duration,
+        poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Result<T, Interrupt> {
+        self.is_idle.set(true);
+        self.extend(limit);
+        let outcome = self.wait(poll).await;
+        self.is_idle.set(false);
+        outcome
+    }
+
+    /// Starts the time again, because there was progress.
+    pub fn extend(&self, limit: Duration) {
+        // The current tick is partly over, so one more is counted.
+        let ticks = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX).saturating_add(1);
+        self.deadline_ticks.set(self.state.ticks.get().saturating_add(ticks));
+    }
+
+    /// Waits for `poll` until the deadline that is set already.
+    ///
+    /// # Errors
+    /// [`Interrupt`].
+    pub async fn wait<T>(
+        &self,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Result<T, Interrupt> {
+        poll_fn(|context| {
+            if let Poll::Ready(value) = poll(context) {
+                return Poll::Ready(Ok(value));
+            }
+            if let Some(interrupt) = self.interrupt() {
+                return Poll::Ready(Err(interrupt));
+            }
+            let mut waker = self.waker.borrow_mut();
+            if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+                *waker = Some(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn interrupt(&self) -> Option<Interrupt> {
+        if self.deadline_ticks.get() <= self.state.ticks.get() {
+            return Some(Interrupt::Expired);
+        }
+        (self.is_idle.get() && self.state.is_draining.get()).then_some(Interrupt::Draining)
+    }
+}
+
+/// Bounds the handshake steps that a worker takes before it looks after other connections.
+pub struct HandshakeTurns {
+    steps_max: usize,
+    steps: Cell<usize>,
+    turn: Cell<u64>,
+}
+
+impl HandshakeTurns {
+    /// At most `steps_max` steps a turn.
+    #[must_use]
+    pub fn new(steps_max: usize) -> Self {
+        Self { steps_max: steps_max.max(1), steps: Cell::new(0), turn: Cell::new(0) }
+    }
+
+    /// Waits until another handshake step may be taken.
+    pub async fn take(&self) {
+        while self.steps.get() >= self.steps_max {
+            let turn = self.turn.get();
+            // Comes back after the runtime has polled the sockets and run what was ready.
+            yield_now().await;
+            if self.turn.get() == turn {
+                self.turn.set(turn + 1);
+                self.steps.set(0);
+            }
+        }
+        self.steps.set(self.steps.get() + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests;

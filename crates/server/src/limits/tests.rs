@@ -1,0 +1,109 @@
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
+use super::*;
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn poll_once<F: Future>(future: std::pin::Pin<&mut F>, wakes: &Arc<Wakes>) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::clone(wakes));
+    future.poll(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn a_wait_expires_after_its_limit_and_is_woken_for_it() {
+    let watches = Watches::default();
+    let watch = watches.register();
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = pin!(watch.within(Duration::from_secs(2), |_| Poll::<()>::Pending));
+    assert!(poll_once(wait.as_mut(), &wakes).is_pending());
+    watches.tick();
+    watches.tick();
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+    assert!(poll_once(wait.as_mut(), &wakes).is_pending());
+    watches.tick();
+    assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+    assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Expired)));
+}
+
+#[test]
+fn progress_starts_the_time_again() {
+    let watches = Watches::default();
+    let watch = watches.register();
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = pin!(watch.within(Duration::from_secs(1), |_| Poll::<()>::Pending));
+    assert!(poll_once(wait.as_mut(), &wakes).is_pending());
+    for _ in 0..10 {
+        watches.tick();
+        watch.extend(Duration::from_secs(1));
+    }
+    assert!(poll_once(wait.as_mut(), &wakes).is_pending());
+}
+
+#[test]
+fn draining_interrupts_idle_waits_only() {
+    let watches = Watches::default();
+    let (idle, busy) = (watches.register(), watches.register());
+    let wakes = Arc::new(Wakes::default());
+    let limit = Duration::from_secs(60);
+    let mut idle_wait = pin!(idle.idle_within(limit, |_| Poll::<()>::Pending));
+    let mut busy_wait = pin!(busy.within(limit, |_| Poll::<()>::Pending));
+    assert!(poll_once(idle_wait.as_mut(), &wakes).is_pending());
+    assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
+    watches.drain();
+    assert_eq!(poll_once(idle_wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
+    assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
+}
+
+#[test]
+fn what_is_ready_wins_over_an_expired_deadline() {
+    let watches = Watches::default();
+    let watch = watches.register();
+    let wakes = Arc::new(Wakes::default());
+    let mut wait = pin!(watch.within(Duration::ZERO, |_| Poll::Ready(7)));
+    for _ in 0..3 {
+        watches.tick();
+    }
+    assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Ok(7)));
+}
+
+#[test]
+fn watches_of_gone_connections_are_forgotten() {
+    let watches = Watches::default();
+    drop(watches.register());
+    let _kept = watches.register();
+    watches.tick();
+    assert_eq!(watches.watches.borrow().len(), 1);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_burst_of_handshakes_leaves_turns_to_others() {
+    let turns = HandshakeTurns::new(4);
+    let others = Cell::new(0);
+    let mut taken_between = Vec::new();
+    let handshakes = async {
+        for _ in 0..12 {
+            turns.take().await;
+            taken_between.push(others.get());
+        }
+    };
+    let other = async {
+        for _ in 0..10 {
+            others.set(others.get() + 1);
+            yield_now().await;
+        }
+    };
+    tokio::join!(handshakes, other);
+    assert_eq!(taken_between.iter().filter(|&&seen| seen == taken_between[0]).count(), 4);
+    assert!(taken_between[11] > taken_between[0]);
+}
