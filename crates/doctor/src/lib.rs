@@ -1,2 +1,24 @@
-//! Placeholder module documentation.
+//! `kettle doctor`: can this machine send TLS from its kernel, what is missing, and which command mends it.
+//!
+//! Each check is one file in `checks` and sees the machine only through [`Machine`], so tests can make up machines.
 #![forbid(unsafe_code)]
+
+mod checks;
+mod finding;
+mod kernel_config;
+mod kernel_version;
+mod machine;
+mod render;
+mod report;
+
+pub use finding::{Finding, State};
+pub use machine::Machine;
+pub use render::Style;
+pub use report::Report;
+
+/// Examines the running machine. It probes the kernel over loopback, which takes a fraction of a second and may load
+/// the kernel's TLS module.
+#[must_use]
+pub fn examine() -> Report {
+    Report::of(&Machine::this())
+}

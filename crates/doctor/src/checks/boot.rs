@@ -1,0 +1,51 @@
+//! Whether the module will be there after the next boot, or this user could load it when it is needed.
+
+use super::module;
+use crate::finding::Finding;
+use crate::machine::Machine;
+
+pub(crate) fn check(machine: &Machine) -> Option<Finding> {
+    let config = machine.kernel_config();
+    let option = config.as_ref().map(|config| config.option("CONFIG_TLS"));
+    // Built in or not there at all: nothing to load.
+    if matches!(option, Some(None | Some("y"))) {
+        return None;
+    }
+    // Without a configuration, only a loaded module is known to be one.
+    if option.is_none() && !module::is_loaded(machine) {
+        return None;
+    }
+    if let Some(path) = loaded_by(machine) {
+        return Some(Finding::good(NAME, format!("/{path} loads the module")));
+    }
+    let who = if may_load(machine) {
+        "kettle started as this user would load the module itself, others would not"
+    } else {
+        "nothing loads the module, and this user may not (CAP_NET_ADMIN is needed)"
+    };
+    Some(Finding::warning(NAME, who).fix(machine.write_as_root("tls", FILE)))
+}
+
+/// The kernel loads the module on first use for those who have `CAP_NET_ADMIN`.
+pub(super) fn may_load(machine: &Machine) -> bool {
+    let status = machine.text("proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    capabilities.is_some_and(|set| set & (1 << CAP_NET_ADMIN) != 0)
+}
+
+fn loaded_by(machine: &Machine) -> Option<String> {
+    let mut files = vec!["etc/modules".to_owned()];
+    for folder in ["etc/modules-load.d", "run/modules-load.d", "usr/lib/modules-load.d"] {
+        files.extend(machine.files_in(folder, ".conf"));
+    }
+    files.into_iter().find(|path| {
+        let text = machine.text(path).unwrap_or_default();
+        text.lines().any(|line| line.split_ascii_whitespace().next() == Some("tls"))
+    })
+}
+
+const NAME: &str = "at boot";
+/// Where systemd, OpenRC and others look for modules to load.
+pub(super) const FILE: &str = "/etc/modules-load.d/kettle.conf";
+const CAP_NET_ADMIN: u32 = 12;
