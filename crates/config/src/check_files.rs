@@ -69,7 +69,8 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
     match fs::read_dir(&folder.value) {
         Ok(_) => None,
         Err(_) if folder.value.is_file() => {
-            let parent = folder.value.parent().map(|parent| format!("\"{}\"", parent.display()));
+            let parent =
+                folder.value.parent().map(|parent| format!("write \"{}\"", parent.display()));
             Some(find(config, folder, format!("{shown} is a file, not a folder"), parent))
         }
         // Search permission is all that serving needs; only listings read the folder.
@@ -111,7 +112,7 @@ fn similar_file(path: &Path) -> Option<String> {
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let similar = crate::nearest::meant(name, &names)?;
-    Some(format!("\"{}\"", folder.join(similar).display()))
+    Some(format!("write \"{}\"", folder.join(similar).display()))
 }
 
 /// A folder is searched for a similar name no further than this.

@@ -25,7 +25,7 @@ pub struct Finding {
     pub offending: String,
     /// What is wrong with it.
     pub message: String,
-    /// What to write instead, where there is a good guess.
+    /// What to do instead, where there is a good guess: `write "64 KiB"`.
     pub instead: Option<String>,
     /// The whole line the offending text stands on, for display.
     pub source_line: Option<String>,
@@ -40,16 +40,19 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.path.display())?;
-        if self.line > 0 {
-            write!(formatter, ":{}", self.position())?;
+        if !self.path.as_os_str().is_empty() {
+            write!(formatter, "{}", self.path.display())?;
+            if self.line > 0 {
+                write!(formatter, ":{}", self.position())?;
+            }
+            formatter.write_str(": ")?;
         }
-        write!(formatter, ": {}", self.message)?;
+        formatter.write_str(&self.message)?;
         if let Some(source) = &self.source_line {
             write_source(formatter, self, source)?;
         }
         if let Some(instead) = &self.instead {
-            write!(formatter, "\nhelp: write {instead}")?;
+            write!(formatter, "\nhelp: {instead}")?;
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ mod model;
 mod nearest;
 mod parse;
 mod read;
+mod reference;
+mod schema;
 mod setting;
 mod source;
 mod syntax;
@@ -28,4 +30,6 @@ pub use model::{
     Symlinks, Tls, TlsVersion,
 };
 pub use parse::parse;
+pub use reference::reference_markdown;
+pub use schema::{json_schema, json_schema_text};
 pub use word::UnknownWord;

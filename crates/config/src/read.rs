@@ -136,7 +136,7 @@ impl<'s> Reader<'s> {
         message: String,
         instead: Option<String>,
     ) {
-        self.findings.push(self.source.finding(span, message, instead));
+        self.findings.push(self.source.finding(span, message, instead.map(write)));
     }
 
     /// Records a mistake in a value that was read before.
@@ -146,12 +146,13 @@ impl<'s> Reader<'s> {
         message: String,
         instead: Option<String>,
     ) {
+        let instead = instead.map(write);
         self.findings.push(self.source.finding_at(located.at, "", message, instead));
     }
 
     /// Records that something the whole file needs is missing.
     pub(crate) fn find_missing(&mut self, message: String, instead: Option<String>) {
-        let mut finding = self.source.finding(&(0..0), message, instead);
+        let mut finding = self.source.finding(&(0..0), message, instead.map(write));
         finding.source_line = None;
         self.findings.push(finding);
     }
@@ -202,6 +203,11 @@ impl<'s> Reader<'s> {
         self.findings.dedup();
         Err(self.findings)
     }
+}
+
+/// What an operator is told to do with the text to write instead.
+fn write(instead: String) -> String {
+    format!("write {instead}")
 }
 
 fn type_name(value: &DeValue<'_>) -> &'static str {

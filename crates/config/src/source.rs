@@ -35,10 +35,6 @@ impl Source {
         self.path.parent().unwrap_or(Path::new(""))
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// The line and column of a byte offset. Offsets beyond the end mean the end.
     pub(crate) fn position(&self, offset: usize) -> Position {
         let offset = floor_char_boundary(&self.text, offset);
@@ -92,11 +88,15 @@ impl Source {
         }
     }
 
-    /// The value that begins at a position: a string with its quotes, or a bare word.
+    /// The value that begins at a position: a string with its quotes, a bare word, or the line
+    /// of a header, list or table.
     fn value_at(&self, at: Position) -> Option<&str> {
         let line = self.line(at.line)?;
         let (start, _) = line.char_indices().nth(at.column.checked_sub(1)?)?;
         let value = line.get(start..)?;
+        if value.starts_with(['[', '{']) {
+            return value.split(" #").next().map(str::trim_end);
+        }
         let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''));
         let mut is_escaped = false;
         let end = value.char_indices().skip(1).find_map(|(offset, character)| {

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use crate::located::Located;
-use crate::setting::{KIB, MIB, located_address, number, required, settings, size, word};
+use crate::setting::{
+    KIB, MIB, located_address, number, one_number, required, settings, size, word,
+};
 use crate::word::words;
 
 words! {
@@ -34,7 +36,8 @@ words! {
 settings! {
     /// An address to listen on.
     pub struct Listener {
-        /// The IP address and port.
+        /// The IP address and port. `0.0.0.0` stands for all IPv4 addresses of the machine, `[::]`
+        /// for all its IPv6 addresses and only those: to serve both, write two listeners.
         pub address: Located<SocketAddr> = required(located_address("0.0.0.0:443")),
         /// What is spoken on this address.
         pub kind: ListenerKind = word(ListenerKind::Https),
@@ -49,7 +52,8 @@ settings! {
         pub backlog: u32 = number(4096, 1, 65_535, "connections"),
         /// The HTTPS port that redirects point to.
         pub redirect_port: u16 = number(443, 1, 65_535, ""),
-        /// The status of redirects: 301, 302, 307 or 308. 308 keeps the method of the request.
-        pub redirect_status: u16 = number(308, 301, 308, ""),
+        /// The status of redirects. 307 and 308 keep the method of the request; 301 and 308 are
+        /// remembered by browsers.
+        pub redirect_status: u16 = one_number(308, &[301, 302, 307, 308]),
     }
 }

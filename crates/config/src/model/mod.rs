@@ -36,9 +36,10 @@ settings! {
         pub metrics: Metrics = section(),
         /// Bounds on time, memory and work.
         pub limits: Limits = section(),
-        /// The addresses kettle listens on, one `[[listener]]` each.
+        /// An address to listen on. A file needs at least one.
         pub listeners: Vec<Listener> as "listener" = sections(),
-        /// The sites, one `[[site]]` each, chosen by the name the client asks for.
+        /// A site, chosen by the name the client asks for. Without a site for a name and without
+        /// a default site, the client gets an error.
         pub sites: Vec<Site> as "site" = sections(),
     }
     beside {
@@ -53,7 +54,9 @@ settings! {
 
 impl Config {
     /// A mistake found after parsing, in the value at `at`: a certificate that does not fit its
-    /// key, a file that is missing. It is shown like the mistakes the parser finds.
+    /// key, a file that is missing. It is shown like the mistakes the parser finds, with the
+    /// text that stands at `at`; `offending` is for values that were not written in the file.
+    /// `instead` is what to do instead, such as `write "chain.pem"`.
     pub fn finding(
         &self,
         at: Position,

@@ -23,19 +23,19 @@ settings! {
         /// Answers when no site has the name the client asks for. At most one site may. The name
         /// `"_"` says the same.
         pub default: bool = flag(false),
-        /// The certificates, one `[[site.certificate]]` each: at most one of each key type is
-        /// needed, and the client's abilities choose.
+        /// A certificate and its key. A site may have several, one for each type of key (ECDSA,
+        /// RSA, Ed25519); what the client can verify decides.
         pub certificates: Vec<Certificate> as "certificate" = sections(),
         /// Uses a generated certificate, which no client trusts by itself, where no
         /// `[[site.certificate]]` is given. For tests and first steps.
         pub self_signed: bool = flag(false),
         /// Tells browsers to use HTTPS only (RFC 6797). Not sent unless the table is there.
         pub hsts: Option<Hsts> = optional(section(), "not sent"),
-        /// Headers added to every response of the site.
+        /// Headers added to every response of the site. A header sent several times is a list.
         pub headers: Vec<(String, String)> = headers(),
-        /// Files sent as the body of error responses, by status.
+        /// Files sent as the body of error responses, by status (400 to 599).
         pub error_pages: BTreeMap<u16, Located<PathBuf>> = error_pages(),
-        /// Which files answer, one `[[site.route]]` each. The longest prefix that fits decides.
+        /// The files that answer below a prefix. The longest prefix that fits a request decides.
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted, if not where the listener says.
         pub path: Option<PathChoice> = optional(word(PathChoice::Auto), "as the listener says"),
@@ -130,7 +130,8 @@ settings! {
         /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
         /// `/srv/pictures/a.png`.
         pub prefix: String = text(&rules::PREFIX, "/"),
-        /// The folder the files are in. Nothing outside it is ever served.
+        /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
+        /// `"follow"`.
         pub root: Located<PathBuf> = required(located_path()),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
@@ -143,8 +144,10 @@ settings! {
         /// Compressed forms to look for next to a file. The client's choice decides, then this
         /// order.
         pub precompressed: Vec<Coding> = word_list(&[]),
-        /// `Cache-Control` by pattern. The first pattern that fits, in the order of the file,
-        /// decides.
+        /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
+        /// characters, `?` for one. A pattern with a `/` is held against the whole path of the
+        /// request, any other against the file's name. The first one that fits, in the order of
+        /// the file, decides.
         pub cache_control: Vec<CacheRule> = cache_rules(),
         /// Headers added to every response of the route, in place of the site's of the same name.
         pub headers: Vec<(String, String)> = headers(),

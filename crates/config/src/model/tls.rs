@@ -10,7 +10,7 @@ words! {
     pub enum TlsVersion {
         /// TLS 1.2 (RFC 5246).
         Tls12 = "tls1.2",
-        /// TLS 1.3 (RFC 9846).
+        /// TLS 1.3 (RFC 8446).
         Tls13 = "tls1.3",
     }
 }

@@ -131,7 +131,7 @@ impl Kind for CacheRules {
     }
 
     fn form(&self) -> Form {
-        map_form(&rules::PATTERN, Form::Text(&rules::HEADER_VALUE))
+        map_form(&rules::PATTERN, Form::Text(&rules::CACHE_CONTROL))
     }
 
     fn fallback_text(&self) -> Fallback {
@@ -141,7 +141,7 @@ impl Kind for CacheRules {
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
         let mut found = Vec::new();
         for (pattern, _, value) in read_entries(&rules::PATTERN, item, reader)? {
-            if let Some(value) = read_text(&rules::HEADER_VALUE, &value, reader) {
+            if let Some(value) = read_text(&rules::CACHE_CONTROL, &value, reader) {
                 found.push(CacheRule { pattern, value });
             }
         }

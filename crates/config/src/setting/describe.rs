@@ -45,6 +45,8 @@ pub(crate) enum Form {
         max: u64,
         unit: &'static str,
     },
+    /// One of a few numbers.
+    OneNumber(&'static [u16]),
     Size {
         min: u64,
         max: u64,
@@ -80,6 +82,7 @@ impl Form {
         match self {
             Self::Flag => "true".to_owned(),
             Self::Number { min, .. } => min.to_string(),
+            Self::OneNumber(numbers) => numbers.first().map(u16::to_string).unwrap_or_default(),
             Self::Size { min, .. } => quoted(&size_text(*min)),
             Self::Duration { min, .. } => quoted(&duration_text(*min)),
             Self::Word(words) => quoted(words.first().map_or("", |(word, _)| word)),
@@ -88,10 +91,23 @@ impl Form {
             Self::Path => quoted("/path/to/it"),
             Self::List { of, .. } => format!("[{}]", of.example()),
             Self::Either(first, _) => first.example(),
-            Self::Map { keys, values } => {
-                format!("{{ {} = {} }}", quoted(keys.example), values.example())
+            Self::Map { .. } => {
+                self.example_entry().map_or_else(String::new, |entry| format!("{{ {entry} }}"))
             }
             Self::Table(_) | Self::Tables(_) => "{ }".to_owned(),
         }
+    }
+
+    /// An entry of a table whose keys the operator chooses.
+    pub(crate) fn example_entry(&self) -> Option<String> {
+        let Self::Map { keys, values } = self else {
+            return None;
+        };
+        let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let key = match keys.example.bytes().all(is_bare) {
+            true => keys.example.to_owned(),
+            false => quoted(keys.example),
+        };
+        Some(format!("{key} = {}", values.example()))
     }
 }

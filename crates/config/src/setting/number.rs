@@ -48,7 +48,7 @@ impl<T: Whole> Kind for Number<T> {
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
         let (min, max) = (self.min.wide(), self.max.wide());
-        let takes = bounds(min, max, self.unit);
+        let takes = bounds_text(min, max, self.unit);
         let DeValue::Integer(integer) = item.value() else {
             let unquoted = item.as_str().and_then(|text| text.trim().parse::<u64>().ok());
             let instead = unquoted.filter(|number| (min..=max).contains(number));
@@ -85,6 +85,48 @@ macro_rules! whole {
     };
 }
 whole!(u8, u16, u32, u64, usize);
+
+/// One of a few numbers, such as the statuses of redirects.
+pub(crate) fn one_number(default: u16, known: &'static [u16]) -> OneNumber {
+    OneNumber { default, known }
+}
+
+pub(crate) struct OneNumber {
+    default: u16,
+    known: &'static [u16],
+}
+
+impl Kind for OneNumber {
+    type Value = u16;
+
+    fn fallback(&self) -> u16 {
+        self.default
+    }
+
+    fn form(&self) -> Form {
+        Form::OneNumber(self.known)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(self.default.to_string())
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<u16> {
+        let known: Vec<String> = self.known.iter().map(u16::to_string).collect();
+        let takes = format!("one of {}", known.join(", "));
+        let DeValue::Integer(integer) = item.value() else {
+            reader.wrong_type(item, &takes, Some(self.default.to_string()));
+            return None;
+        };
+        let written = u16::from_str_radix(integer.as_str(), integer.radix());
+        let number = written.ok().filter(|number| self.known.contains(number));
+        if number.is_none() {
+            let message = format!("`{}` takes {takes}", item.name());
+            reader.find(item, message, Some(self.default.to_string()));
+        }
+        number
+    }
+}
 
 /// A size in bytes.
 pub(crate) fn size<T>(default: u64, min: u64, max: u64) -> Size<T> {
@@ -164,6 +206,12 @@ fn parse_size(text: &str) -> Result<u64, Option<String>> {
     Err(meant.map(|(name, ..)| format!("\"{amount} {name}\"")))
 }
 
+/// A regular expression for the texts `parse_size` reads.
+pub(crate) fn size_pattern() -> String {
+    let units: Vec<&str> = SIZE_UNITS.iter().map(|(unit, ..)| *unit).collect();
+    format!("^ *[0-9]+ *({})? *$", units.join("|"))
+}
+
 /// A size in the largest unit that divides it.
 pub(crate) fn size_text(bytes: u64) -> String {
     let fits = |factor: u64| bytes >= factor && bytes.is_multiple_of(factor);
@@ -178,7 +226,7 @@ fn quoted_size(bytes: u64) -> String {
 }
 
 /// "a whole number of workers from 1 to 1024".
-fn bounds(min: u64, max: u64, unit: &str) -> String {
+pub(crate) fn bounds_text(min: u64, max: u64, unit: &str) -> String {
     let of = if unit.is_empty() { String::new() } else { format!(" of {unit}") };
     format!("a whole number{of} from {min} to {max}")
 }

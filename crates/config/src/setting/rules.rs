@@ -57,6 +57,8 @@ pub(crate) static HEADER_NAME: TextRule =
     TextRule { what: "a header name", example: "X-Frame-Options", read: header_name };
 pub(crate) static HEADER_VALUE: TextRule =
     TextRule { what: "a header value", example: "DENY", read: header_value };
+pub(crate) static CACHE_CONTROL: TextRule =
+    TextRule { what: "a header value", example: "max-age=86400", read: header_value };
 pub(crate) static USER_NAME: TextRule =
     TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
 pub(crate) static PREFIX: TextRule =

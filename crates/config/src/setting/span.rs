@@ -98,6 +98,13 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (unit_before < u64::MAX).then_some(total)
 }
 
+/// A regular expression for the texts `parse_duration` reads, but for the order of units.
+pub(crate) fn duration_pattern() -> String {
+    let spellings = UNITS.iter().flat_map(|(unit, _, also)| std::iter::once(unit).chain(*also));
+    let units: Vec<&str> = spellings.copied().collect();
+    format!("^ *([0-9]+ *({}) *)+$", units.join("|"))
+}
+
 /// A duration in the largest units that show it exactly: `1h30m`.
 pub(crate) fn duration_text(span: Duration) -> String {
     let mut left = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);

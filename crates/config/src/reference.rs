@@ -1,0 +1,154 @@
+//! The reference page `docs/config.md`, written from the declarations of the settings.
+
+use crate::model::Config;
+use crate::setting::{
+    Fallback, Form, Section, Setting, Settings, bounds_text, duration_text, size_text,
+};
+
+const INTRODUCTION: &str = "\
+# kettle.toml
+
+<!-- Written by `KETTLE_BLESS=1 cargo test -p kettle-config reference`; edit the doc comments in
+crates/config/src/model instead. -->
+
+This page lists every setting of kettle's configuration file. `kettle check --config kettle.toml`
+finds all mistakes in a file without starting anything. An annotated example is in
+[`packaging/kettle.example.toml`](../packaging/kettle.example.toml). Editors that know JSON schemas
+can use [`packaging/kettle.schema.json`](../packaging/kettle.schema.json): put
+`#:schema kettle.schema.json` on the first line of the file.
+
+The file is [TOML](https://toml.io). A few rules hold everywhere:
+
+- A **size** is a number of bytes, or a text with a unit: `512`, `\"64 KiB\"`, `\"1 MiB\"`, `\"2 GiB\"`.
+- A **duration** is a text with units: `\"500ms\"`, `\"10s\"`, `\"5m\"`, `\"1h30m\"`, `\"365d\"`.
+- A **path** that is not absolute starts from the folder of the configuration file.
+- An **address** is an IP address and a port: `\"0.0.0.0:443\"`, `\"[::]:443\"`.
+- `[name]` stands once in a file. `[[name]]` stands once for each listener, site, route or
+  certificate; `[[site.route]]` belongs to the `[[site]]` above it.
+- An unknown setting is an error, never ignored.
+
+The smallest useful file:
+
+```toml
+[[listener]]
+address = \"0.0.0.0:443\"
+
+[[site]]
+names = [\"example.org\"]
+
+[[site.certificate]]
+chain = \"/etc/kettle/example.org.pem\"
+key = \"/etc/kettle/example.org.key\"
+
+[[site.route]]
+root = \"/srv/www\"
+```
+";
+
+/// The reference page of all settings, in Markdown.
+pub fn reference_markdown() -> String {
+    let mut page = String::from(INTRODUCTION);
+    for setting in Config::describe().settings {
+        write_table(&mut page, setting.name, &setting);
+    }
+    page
+}
+
+/// Writes a table with its settings, then the tables inside it.
+fn write_table(page: &mut String, name: &str, table: &Setting) {
+    let Some((header, section)) = header_and_section(name, table) else {
+        return;
+    };
+    page.push_str(&format!("\n## `{header}`\n\n{}\n", plain(table.doc)));
+    let (tables, settings): (Vec<_>, Vec<_>) =
+        section.settings.into_iter().partition(|setting| has_own_heading(&setting.form));
+    for setting in &settings {
+        write_setting(page, name, setting);
+    }
+    for inner in &tables {
+        write_table(page, &format!("{name}.{}", inner.name), inner);
+    }
+}
+
+fn has_own_heading(form: &Form) -> bool {
+    matches!(form, Form::Table(_) | Form::Tables(_))
+}
+
+fn header_and_section(name: &str, table: &Setting) -> Option<(String, Section)> {
+    match &table.form {
+        Form::Table(describe) => Some((format!("[{name}]"), describe())),
+        Form::Tables(describe) => Some((format!("[[{name}]]"), describe())),
+        _ => None,
+    }
+}
+
+fn write_setting(page: &mut String, table: &str, setting: &Setting) {
+    page.push_str(&format!("\n### `{}`\n\n{}\n\n", setting.name, plain(setting.doc)));
+    page.push_str(&format!("- Takes: {}.\n", takes(&setting.form)));
+    let default = match &setting.fallback {
+        Fallback::Required => "none, it must be written".to_owned(),
+        Fallback::Value(value) => format!("`{value}`"),
+        Fallback::Unset(meaning) => (*meaning).to_owned(),
+    };
+    page.push_str(&format!("- Default: {default}.\n"));
+    if let Form::Map { .. } = setting.form {
+        let name = setting.name;
+        let entry = setting.form.example_entry().unwrap_or_default();
+        page.push_str(&format!("- Example:\n\n  ```toml\n  [{table}.{name}]\n  {entry}\n  ```\n"));
+    }
+    let words = match &setting.form {
+        Form::Word(words) => words,
+        Form::List { of, .. } | Form::Either(of, _) => match of.as_ref() {
+            Form::Word(words) => words,
+            _ => return,
+        },
+        _ => return,
+    };
+    page.push('\n');
+    for (word, meaning) in words {
+        page.push_str(&format!("  - `\"{word}\"`: {}\n", plain(meaning).replace('\n', "\n    ")));
+    }
+}
+
+/// The values a setting takes, in words.
+fn takes(form: &Form) -> String {
+    match form {
+        Form::Flag => "`true` or `false`".to_owned(),
+        Form::Number { min, max, unit } => bounds_text(*min, *max, unit),
+        Form::OneNumber(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
+            format!("one of {}", numbers.join(", "))
+        }
+        Form::Size { min, max } => {
+            format!("a size from {} to {}", size_text(*min), size_text(*max))
+        }
+        Form::Duration { min, max } => {
+            format!("a duration from {} to {}", duration_text(*min), duration_text(*max))
+        }
+        Form::Word(words) => {
+            let words: Vec<String> =
+                words.iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
+            format!("one of {}", words.join(", "))
+        }
+        Form::Text(rule) => format!("{}, such as `\"{}\"`", rule.what, rule.example),
+        Form::Address { example } => format!("an address, such as `\"{example}\"`"),
+        Form::Path => "a path".to_owned(),
+        Form::List { of, may_be_empty } => {
+            let least = if *may_be_empty { "" } else { " with at least one entry" };
+            format!("a list{least}, each entry {}", takes(of))
+        }
+        Form::Map { keys, values } => {
+            format!("a table; each key is {}, each value {}", keys.what, takes(values))
+        }
+        Form::Table(_) | Form::Tables(_) => "a table".to_owned(),
+        Form::Either(first, second) => format!("{}; or {}", takes(first), takes(second)),
+    }
+}
+
+/// A doc comment without the space each of its lines begins with.
+fn plain(doc: &str) -> String {
+    doc.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

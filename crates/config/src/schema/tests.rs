@@ -1,0 +1,26 @@
+use super::*;
+use crate::reference::tests::assert_kept;
+
+#[test]
+fn schema_file_matches_the_model() {
+    assert_kept("packaging/kettle.schema.json", &json_schema_text());
+}
+
+#[test]
+fn every_default_that_is_a_value_is_in_the_schema() {
+    let schema = json_schema();
+    let default =
+        |pointer: &str| schema.pointer(&format!("/properties/{pointer}/default")).cloned();
+    assert_eq!(default("limits/properties/head"), Some(json!("16 KiB")));
+    assert_eq!(default("tls/properties/tickets"), Some(json!(2)));
+    assert_eq!(default("tls/properties/versions"), Some(json!(["tls1.2", "tls1.3"])));
+    assert_eq!(default("listener/items/properties/path"), Some(json!("auto")));
+    assert_eq!(default("server/properties/workers"), None);
+}
+
+#[test]
+fn required_settings_are_required_by_the_schema() {
+    let schema = json_schema();
+    let required = schema.pointer("/properties/site/items/properties/certificate/items/required");
+    assert_eq!(required, Some(&json!(["chain", "key"])));
+}
