@@ -1,0 +1,227 @@
+//! A server stream on one side of a loopback connection, a rustls client on a thread on the other.
+
+use std::future::poll_fn;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use kettle_kernel::probe::Capabilities;
+use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
+use kettle_tls::{Acceptor, Cipher, Version};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs;
+use rustls::{
+    CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig,
+    SignatureScheme, StreamOwned,
+};
+use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+
+/// Every pair that kettle offers.
+pub const SUITES: [(Version, Cipher, CipherSuite); 6] = [
+    (Version::Tls13, Cipher::Aes128Gcm, CipherSuite::TLS13_AES_128_GCM_SHA256),
+    (Version::Tls13, Cipher::Aes256Gcm, CipherSuite::TLS13_AES_256_GCM_SHA384),
+    (Version::Tls13, Cipher::Chacha20Poly1305, CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+    (Version::Tls12, Cipher::Aes128Gcm, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    (Version::Tls12, Cipher::Aes256Gcm, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    (
+        Version::Tls12,
+        Cipher::Chacha20Poly1305,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+    ),
+];
+
+/// The client's connection, with every byte it received kept for a look at the wire.
+pub type Client = StreamOwned<ClientConnection, Recorded>;
+
+/// Runs `client` on a thread and returns the established server stream.
+pub async fn connect<T: Send + 'static>(
+    suite: CipherSuite,
+    client: impl FnOnce(&mut Client) -> T + Send + 'static,
+) -> (Box<TlsStream>, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let thread = std::thread::spawn(move || client(&mut client_connection(address, suite)));
+    let (socket, _) = listener.accept().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let socket = tokio::net::TcpStream::from_std(socket).unwrap();
+    let stream = handshake(Accepting::new(socket, &acceptor()).unwrap()).await.unwrap();
+    (stream, thread)
+}
+
+async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamError> {
+    loop {
+        poll_fn(|context| accepting.poll_exchange(context)).await?;
+        match accepting.advance() {
+            Handshaking::Continues(next) => accepting = next,
+            Handshaking::Complete(stream) => return Ok(stream),
+            Handshaking::Failed(error, _) => return Err(error),
+        }
+    }
+}
+
+fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|offered| offered.suite() == suite);
+    let config = ClientConfig::builder_with_provider(provider.into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_nodelay(true).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let recorded = Recorded { socket, received: Arc::default() };
+    StreamOwned::new(ClientConnection::new(config.into(), name).unwrap(), recorded)
+}
+
+fn acceptor() -> Acceptor {
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key.into())
+        .unwrap();
+    Acceptor::new(&config)
+}
+
+/// Receives until `wanted` bytes have come.
+pub async fn receive(stream: &mut TlsStream, wanted: usize) -> Vec<u8> {
+    while stream.received().bytes().len() < wanted {
+        assert_eq!(fill(stream).await.unwrap(), Fill::Data);
+    }
+    let received = stream.received().bytes().to_vec();
+    stream.consume(received.len());
+    received
+}
+
+pub async fn fill(stream: &mut TlsStream) -> Result<Fill, StreamError> {
+    poll_fn(|context| stream.poll_fill(context)).await
+}
+
+pub async fn flush(stream: &mut TlsStream) {
+    poll_fn(|context| stream.poll_flush(context)).await.unwrap();
+}
+
+/// close_notify, and the end of our side.
+pub async fn close(mut stream: Box<TlsStream>) {
+    stream.queue_close_notify();
+    poll_fn(|context| stream.poll_close(context)).await.unwrap();
+}
+
+/// Bytes that differ from record to record.
+pub fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|position| (position * 31 + position / 256) as u8).collect()
+}
+
+/// Everything up to the close_notify; an error if the connection ends without one.
+pub fn read_to_close_notify(client: &mut Client) -> io::Result<Vec<u8>> {
+    let mut received = Vec::new();
+    client.read_to_end(&mut received)?;
+    Ok(received)
+}
+
+/// A socket whose received bytes are kept.
+pub struct Recorded {
+    socket: TcpStream,
+    pub received: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Recorded {
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// The records received so far: content type and body.
+    pub fn records(&self) -> Vec<(u8, Vec<u8>)> {
+        let received = self.received.lock().unwrap();
+        let mut rest = received.as_slice();
+        let mut records = Vec::new();
+        while let [content_type, 3, _, high, low, after @ ..] = rest {
+            let bytes = usize::from(*high) * 256 + usize::from(*low);
+            records.push((*content_type, after[..bytes].to_vec()));
+            rest = &after[bytes..];
+        }
+        assert!(rest.is_empty(), "what follows is no TLS record: {rest:02x?}");
+        records
+    }
+}
+
+impl Read for Recorded {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.socket.read(room)?;
+        self.received.lock().unwrap().extend_from_slice(&room[..bytes]);
+        Ok(bytes)
+    }
+}
+
+impl Write for Recorded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// Whether this kernel carries kTLS; without it the test is skipped, or fails where a runner is
+/// known to have it.
+pub fn has_ktls(test: &str) -> Option<Capabilities> {
+    let capabilities = Capabilities::run();
+    let Some(reason) = capabilities.tx_reason() else {
+        return Some(capabilities);
+    };
+    assert!(std::env::var_os("KETTLE_REQUIRE_KTLS").is_none(), "no kTLS here: {reason}");
+    eprintln!("skipped: no kTLS in this kernel");
+    if let Some(path) = std::env::var_os("KETTLE_SKIP_LOG") {
+        let mut log = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        writeln!(log, "KETTLE-SKIP {test}: no kTLS in this kernel").unwrap();
+    }
+    None
+}
+
+#[derive(Debug)]
+struct AnyCertificate;
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        aws_lc_rs::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);

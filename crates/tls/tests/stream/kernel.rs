@@ -1,0 +1,134 @@
+//! Records that the kernel encrypts. Skipped without kTLS, except where a runner must have it.
+
+use std::collections::HashSet;
+use std::future::poll_fn;
+use std::io::{IoSlice, Write};
+use std::os::fd::AsFd;
+
+use kettle_kernel::tls_stat;
+use kettle_tls::stream::TlsStream;
+use kettle_tls::{Cipher, Version};
+
+use crate::harness::{
+    SUITES, close, connect, flush, has_ktls, pattern, read_to_close_notify, receive,
+};
+
+async fn kernel_write(stream: &mut TlsStream, mut bytes: &[u8], more: bool) {
+    while !bytes.is_empty() {
+        let sent =
+            poll_fn(|context| stream.poll_kernel_write(context, &[IoSlice::new(bytes)], more))
+                .await
+                .unwrap();
+        bytes = &bytes[sent..];
+    }
+}
+
+async fn kernel_sendfile(stream: &mut TlsStream, file: &std::fs::File, bytes: u64) {
+    let mut offset = 0;
+    while offset < bytes {
+        let left = (bytes - offset) as usize;
+        let sent = poll_fn(|context| {
+            stream.poll_kernel_sendfile(context, file.as_fd(), &mut offset, left)
+        })
+        .await
+        .unwrap();
+        assert!(sent > 0, "the file is long enough");
+    }
+}
+
+#[tokio::test]
+async fn the_switch_loses_nothing_at_any_moment_of_a_connections_life() {
+    let Some(capabilities) = has_ktls("the_switch_loses_nothing") else { return };
+    let mut file = tempfile::tempfile().unwrap();
+    let content = pattern(100_003);
+    file.write_all(&content).unwrap();
+    for (version, cipher, suite) in SUITES {
+        assert!(capabilities.carries_tx(version, cipher), "{suite:?}");
+        for records_before in [0, 1, 2, 7] {
+            let offloaded_before = tls_stat::read().unwrap().count("TlsTxSw");
+            let (mut stream, client) = connect(suite, move |client| {
+                client.write_all(b"request").unwrap();
+                let received = read_to_close_notify(client).unwrap();
+                (received, client.sock.records())
+            })
+            .await;
+            receive(&mut stream, 7).await;
+            for _ in 0..records_before {
+                stream.seal(&[b"user "]).unwrap();
+                flush(&mut stream).await;
+            }
+            let can_rekey = capabilities.carries_rekey();
+            poll_fn(|context| stream.poll_offload(context, can_rekey)).await.unwrap();
+            assert!(stream.is_offloaded());
+            kernel_write(&mut stream, b"head", true).await;
+            kernel_sendfile(&mut stream, &file, content.len() as u64).await;
+            kernel_write(&mut stream, b"tail", false).await;
+            close(stream).await;
+            let (received, records) = client.join().unwrap();
+            let expected =
+                [&b"user ".repeat(records_before), &b"head"[..], &content, b"tail"].concat();
+            assert!(received == expected, "{suite:?} after {records_before} records");
+            let offloaded = tls_stat::read().unwrap().count("TlsTxSw");
+            assert!(offloaded > offloaded_before, "the kernel did not encrypt: {offloaded:?}");
+            if version == Version::Tls12 && cipher != Cipher::Chacha20Poly1305 {
+                assert_no_nonce_twice(&records);
+            }
+        }
+    }
+}
+
+/// In TLS 1.2 AES-GCM the nonce of a record is what it begins with.
+fn assert_no_nonce_twice(records: &[(u8, Vec<u8>)]) {
+    // The Finished is the first protected record: what follows ChangeCipherSpec.
+    let protected = records.iter().skip_while(|(content_type, _)| *content_type != 20).skip(1);
+    let nonces: Vec<&[u8]> = protected.map(|(_, body)| &body[..8]).collect();
+    assert!(nonces.len() > 2);
+    let distinct: HashSet<_> = nonces.iter().collect();
+    assert_eq!(distinct.len(), nonces.len(), "a nonce was used twice: {nonces:02x?}");
+}
+
+#[tokio::test]
+async fn requests_are_still_opened_after_the_switch() {
+    let Some(capabilities) = has_ktls("requests_are_still_opened") else { return };
+    for (_, _, suite) in SUITES {
+        let (mut stream, client) = connect(suite, |client| {
+            for _ in 0..3 {
+                client.write_all(b"again").unwrap();
+                let mut answer = [0; 2];
+                std::io::Read::read_exact(client, &mut answer).unwrap();
+            }
+            client.conn.send_close_notify();
+            client.flush().unwrap();
+            read_to_close_notify(client).unwrap()
+        })
+        .await;
+        for _ in 0..3 {
+            assert_eq!(receive(&mut stream, 5).await, b"again");
+            let can_rekey = capabilities.carries_rekey();
+            poll_fn(|context| stream.poll_offload(context, can_rekey)).await.unwrap();
+            kernel_write(&mut stream, b"ok", false).await;
+        }
+        close(stream).await;
+        assert_eq!(client.join().unwrap(), b"");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_switch_leaves_the_connection_in_user_space() {
+    // The first attach is ours, behind the stream's back: the second is refused (EEXIST), and
+    // no key was given up for it. Without kTLS the very first is.
+    let (mut stream, client) = connect(SUITES[0].2, |client| {
+        client.write_all(b"x").unwrap();
+        read_to_close_notify(client).unwrap()
+    })
+    .await;
+    receive(&mut stream, 1).await;
+    flush(&mut stream).await;
+    let _ = kettle_kernel::ktls::attach(stream.socket());
+    let refused = poll_fn(|context| stream.poll_offload(context, false)).await;
+    assert!(matches!(refused, Err(kettle_tls::stream::OffloadError::Refused(_))), "{refused:?}");
+    assert!(!stream.is_offloaded());
+    stream.seal(&[b"still here"]).unwrap();
+    close(stream).await;
+    assert_eq!(client.join().unwrap(), b"still here");
+}

@@ -1,0 +1,183 @@
+//! Records sealed in user space, and what is received on every path.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+
+use kettle_kernel::transfer::Wait;
+use kettle_tls::stream::{FileRecords, Fill, StreamError};
+
+use crate::harness::{SUITES, close, connect, fill, flush, pattern, read_to_close_notify, receive};
+
+#[tokio::test]
+async fn every_suite_carries_both_directions() {
+    for (version, cipher, suite) in SUITES {
+        let (mut stream, client) = connect(suite, move |client| {
+            client.write_all(b"ping").unwrap();
+            read_to_close_notify(client).unwrap()
+        })
+        .await;
+        assert_eq!((stream.session().version, stream.session().cipher), (version, cipher));
+        assert_eq!(receive(&mut stream, 4).await, b"ping");
+        stream.seal(&[b"po", b"", b"ng"]).unwrap();
+        close(stream).await;
+        assert_eq!(client.join().unwrap(), b"pong", "{suite:?}");
+    }
+}
+
+#[tokio::test]
+async fn head_and_body_share_records_of_full_size() {
+    for (_, _, suite) in SUITES {
+        for body_bytes in [0, 1, 16_283, 16_284, 16_285, 16_384, 40_000] {
+            let (mut stream, client) = connect(suite, move |client| {
+                let received = read_to_close_notify(client).unwrap();
+                (received, client.sock.records())
+            })
+            .await;
+            let (head, body) = (pattern(100), pattern(body_bytes));
+            stream.seal(&[&head, &body]).unwrap();
+            close(stream).await;
+            let (received, records) = client.join().unwrap();
+            assert_eq!(received, [head, body].concat());
+            let data: Vec<_> = records.iter().filter(|(kind, _)| *kind == 23).collect();
+            let fewest = (100 + body_bytes).div_ceil(16_384);
+            // TLS 1.3 hides its handshake, tickets and alert in records of the same type.
+            assert!(data.len() >= fewest && data.len() <= fewest + 6, "{}", data.len());
+        }
+    }
+}
+
+#[tokio::test]
+async fn files_are_read_straight_into_records() {
+    let mut file = tempfile::tempfile().unwrap();
+    let content = pattern(300_000);
+    file.write_all(&content).unwrap();
+    for (_, _, suite) in SUITES {
+        for (start, bytes) in [(0, 1), (0, 16_384), (1, 16_385), (5, 131_072), (0, 300_000)] {
+            let (mut stream, client) =
+                connect(suite, |client| read_to_close_notify(client).unwrap()).await;
+            let (mut head, mut sent) = (&b"head"[..], 0);
+            while sent < bytes {
+                let (offset, left) = (start + sent, bytes - sent);
+                let sealed = stream.seal_file(head, file.as_fd(), offset, left, Wait::Allowed);
+                let FileRecords::Sealed(read @ 1..) = sealed.unwrap() else {
+                    panic!("the file is long enough")
+                };
+                sent += read as u64;
+                head = &[];
+                flush(&mut stream).await;
+            }
+            close(stream).await;
+            let expected = &content[start as usize..(start + bytes) as usize];
+            assert_eq!(client.join().unwrap(), [b"head", expected].concat());
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_file_is_told() {
+    let file = tempfile::tempfile().unwrap();
+    let (mut stream, client) =
+        connect(SUITES[0].2, |client| client.read(&mut [0; 1]).is_err()).await;
+    let sealed = stream.seal_file(b"head", file.as_fd(), 0, 10, Wait::Allowed);
+    assert_eq!(sealed.unwrap(), FileRecords::Sealed(0));
+    stream.cut();
+    drop(stream);
+    assert!(client.join().unwrap());
+}
+
+#[tokio::test]
+async fn a_cut_connection_shows_no_close_notify() {
+    for (_, _, suite) in SUITES {
+        let (mut stream, client) =
+            connect(suite, |client| read_to_close_notify(client).map_err(|e| e.kind())).await;
+        stream.seal(&[b"half of it"]).unwrap();
+        flush(&mut stream).await;
+        stream.cut();
+        drop(stream);
+        assert_eq!(client.join().unwrap(), Err(std::io::ErrorKind::UnexpectedEof));
+    }
+}
+
+#[tokio::test]
+async fn data_sent_together_with_the_finished_is_not_lost() {
+    for (_, _, suite) in SUITES {
+        let (mut stream, client) = connect(suite, |client| {
+            // Queued before the handshake: rustls sends both in one flight.
+            client.conn.writer().write_all(b"early bird").unwrap();
+            while client.conn.is_handshaking() || client.conn.wants_write() {
+                client.conn.complete_io(&mut client.sock).unwrap();
+            }
+            read_to_close_notify(client).unwrap()
+        })
+        .await;
+        assert_eq!(receive(&mut stream, 10).await, b"early bird");
+        stream.seal(&[b"worm"]).unwrap();
+        close(stream).await;
+        assert_eq!(client.join().unwrap(), b"worm");
+    }
+}
+
+#[tokio::test]
+async fn the_peers_key_update_is_followed() {
+    for (_, _, suite) in &SUITES[..3] {
+        let (mut stream, client) = connect(*suite, |client| {
+            for word in [b"one", b"two"] {
+                client.write_all(word).unwrap();
+                client.conn.refresh_traffic_keys().unwrap();
+            }
+            client.write_all(b"end").unwrap();
+            read_to_close_notify(client).unwrap()
+        })
+        .await;
+        assert_eq!(receive(&mut stream, 9).await, b"onetwoend");
+        stream.seal(&[b"fine"]).unwrap();
+        close(stream).await;
+        assert_eq!(client.join().unwrap(), b"fine");
+    }
+}
+
+#[tokio::test]
+async fn garbage_gets_a_bad_record_mac_alert() {
+    for (_, _, suite) in SUITES {
+        let (mut stream, client) = connect(suite, |client| {
+            client.write_all(b"x").unwrap();
+            let record = [&[23, 3, 3, 0, 40][..], &[0; 40]].concat();
+            client.sock.write_all(&record).unwrap();
+            read_to_close_notify(client).unwrap_err().to_string()
+        })
+        .await;
+        let error = loop {
+            match fill(&mut stream).await {
+                Ok(Fill::Data) => {}
+                Ok(end) => panic!("{end:?}"),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, StreamError::Violation(_)), "{error}");
+        std::future::poll_fn(|context| stream.poll_close(context)).await.unwrap();
+        let told = client.join().unwrap();
+        assert!(told.contains("BadRecordMac"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn close_notify_of_the_peer_is_told_from_a_cut() {
+    for is_clean in [true, false] {
+        let (mut stream, client) = connect(SUITES[0].2, move |client| {
+            client.write_all(b"bye").unwrap();
+            if is_clean {
+                client.conn.send_close_notify();
+                client.flush().unwrap();
+            }
+            client.sock.socket().shutdown(std::net::Shutdown::Write).unwrap();
+            // Keeps the socket until the server has seen the end.
+            let _ = client.read(&mut [0; 1]);
+        })
+        .await;
+        receive(&mut stream, 3).await;
+        let expected = if is_clean { Fill::Closed } else { Fill::Truncated };
+        assert_eq!(fill(&mut stream).await.unwrap(), expected);
+        drop(stream);
+        client.join().unwrap();
+    }
+}
