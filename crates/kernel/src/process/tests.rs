@@ -22,7 +22,9 @@ fn a_thread_with_blocked_signals_blocks_all_that_can_be_blocked() {
 
 #[test]
 fn processor_time_grows_with_work() {
-    let (thread_before, process_before) = (thread_cpu_time(), process_cpu_time());
+    // In this order: what passes between the two readings must count for the process.
+    let process_before = process_cpu_time();
+    let thread_before = thread_cpu_time();
     let mut sum = 0_u64;
     while thread_cpu_time() < thread_before + Duration::from_millis(2) {
         sum = std::hint::black_box(sum.wrapping_add(1));
