@@ -42,13 +42,12 @@ const SHOWN_MAX: usize = 4;
 const USEFUL_SINCE: (u32, u32) = (5, 11);
 
 /// Vendors add features to older kernels too; what counts is the probe.
-const FEATURES: [Feature; 9] = [
+const FEATURES: [Feature; 8] = [
     Feature { since: (4, 13), name: "kTLS sending" },
     Feature { since: (4, 17), name: "kTLS receiving" },
     Feature { since: (5, 1), name: "TLS 1.3" },
     Feature { since: (5, 11), name: "ChaCha20-Poly1305" },
     Feature { since: (5, 19), name: "zero-copy sendfile on network cards" },
-    Feature { since: (6, 0), name: "a faster receive path" },
     Feature { since: (6, 5), name: "full records from sendfile" },
     Feature { since: (6, 14), name: "key updates" },
     Feature { since: (6, 19), name: "a limit on record sizes" },

@@ -17,7 +17,10 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     let able: Vec<_> = cards.iter().filter(is_able).collect();
     if able.is_empty() {
         let count = cards.iter().filter(|card| card.name != "lo").count();
-        let message = format!("none of {count} can encrypt TLS; kettle does not need it");
+        let message = match count {
+            0 => "none here".to_owned(),
+            _ => format!("none of {count} can encrypt TLS; kettle does not need it"),
+        };
         return Some(Finding::good(NAME, message));
     }
     let shown = able.iter().take(SHOWN_MAX).map(|card| {
