@@ -79,9 +79,10 @@ fn etag_condition(
     etag: &str,
     comparison: Comparison,
 ) -> Option<bool> {
-    let mut values = head.header_values(name).peekable();
-    values.peek()?;
-    Some(values.any(|value| value == b"*" || lists_etag(value, etag.as_bytes(), comparison)))
+    let mut values = head.header_values(name);
+    let first = values.next()?;
+    let is_match = |value: &[u8]| value == b"*" || lists_etag(value, etag.as_bytes(), comparison);
+    Some(is_match(first) || values.any(is_match))
 }
 
 /// Looks for a tag in a list of entity tags (RFC 9110 §8.8.3). Commas may stand inside of tags.

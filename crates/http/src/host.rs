@@ -5,6 +5,7 @@
 use std::net::Ipv6Addr;
 
 use crate::RequestError;
+use crate::field;
 
 /// A host with an optional port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,55 +23,54 @@ impl<'b> Authority<'b> {
     /// [`RequestError::HostInvalid`] for an empty host (RFC 9110 §4.2.2), user information
     /// (§4.2.4), and everything else that is not of these forms.
     pub fn parse(text: &'b [u8]) -> Result<Self, RequestError> {
-        let text = std::str::from_utf8(text).map_err(|_| RequestError::HostInvalid)?;
-        let (host, port) = match text.rfind(']') {
-            Some(bracket) => {
-                let (host, port) =
-                    text.split_at_checked(bracket + 1).ok_or(RequestError::HostInvalid)?;
-                match port.strip_prefix(':') {
-                    Some(port) => (host, port),
-                    None if port.is_empty() => (host, ""),
-                    None => return Err(RequestError::HostInvalid),
-                }
-            }
-            None => text.split_once(':').unwrap_or((text, "")),
+        let host_end = match text {
+            [b'[', ..] => text.iter().position(|byte| *byte == b']').map(|bracket| bracket + 1),
+            _ => text.iter().position(|byte| *byte == b':'),
         };
-        let host = if host.starts_with('[') { ipv6(host)? } else { name(host)? };
-        Ok(Authority { host, port: port_number(port)? })
+        let host_end = host_end.unwrap_or(text.len());
+        let (host, port) = text.split_at_checked(host_end).ok_or(RequestError::HostInvalid)?;
+        let is_host = if host.starts_with(b"[") { is_ipv6(host) } else { is_name(host) };
+        let host = host.strip_suffix(b".").unwrap_or(host);
+        match std::str::from_utf8(host) {
+            Ok(host) if is_host => Ok(Authority { host, port: port_number(port)? }),
+            _ => Err(RequestError::HostInvalid),
+        }
     }
 }
 
-fn ipv6(host: &str) -> Result<&str, RequestError> {
-    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    match address.map(str::parse::<Ipv6Addr>) {
-        Some(Ok(_)) => Ok(host),
-        _ => Err(RequestError::HostInvalid),
-    }
+fn is_ipv6(host: &[u8]) -> bool {
+    let address = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+    let address = address.and_then(|address| std::str::from_utf8(address).ok());
+    address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
-fn name(host: &str) -> Result<&str, RequestError> {
-    let host = host.strip_suffix('.').unwrap_or(host);
-    let is_name_byte =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    if host.is_empty() || host.len() > HOST_BYTES_MAX || !host.bytes().all(is_name_byte) {
-        return Err(RequestError::HostInvalid);
+/// Labels of letters, digits, hyphens and underscores, none of them empty; a dot at the end means
+/// the root and is allowed.
+fn is_name(host: &[u8]) -> bool {
+    let mut previous = b'.';
+    for byte in host {
+        let is_allowed = match byte {
+            b'.' => previous != b'.',
+            byte => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'),
+        };
+        if !is_allowed {
+            return false;
+        }
+        previous = *byte;
     }
-    if host.starts_with('.') || host.ends_with('.') || host.contains("..") {
-        return Err(RequestError::HostInvalid);
-    }
-    Ok(host)
+    (1..=HOST_BYTES_MAX).contains(&host.len())
 }
 
-/// An empty port is allowed and means the scheme's own (RFC 3986 §3.2.3).
-fn port_number(digits: &str) -> Result<Option<u16>, RequestError> {
-    if digits.is_empty() {
-        return Ok(None);
-    }
-    // `str::parse` would also accept a sign.
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(RequestError::HostInvalid);
-    }
-    digits.parse().map(Some).map_err(|_| RequestError::HostInvalid)
+/// What follows the host: nothing, or a colon and digits. No digits means the scheme's own port
+/// (RFC 3986 §3.2.3).
+fn port_number(text: &[u8]) -> Result<Option<u16>, RequestError> {
+    let digits = match text {
+        [] | [b':'] => return Ok(None),
+        [b':', digits @ ..] => digits,
+        _ => return Err(RequestError::HostInvalid),
+    };
+    let port = field::saturating_decimal(digits).and_then(|port| u16::try_from(port).ok());
+    port.map(Some).ok_or(RequestError::HostInvalid)
 }
 
 /// The longest DNS name (RFC 1035 §2.3.4).

@@ -11,6 +11,7 @@ pub mod conditional;
 pub mod date;
 pub mod error;
 mod field;
+mod fields;
 pub mod h1;
 pub mod host;
 pub mod html;

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use crate::field;
+use crate::fields::Fields;
 use crate::host::Authority;
 
 /// The most field lines a head can have, whatever [`Limits`] allow.
 pub const HEADERS_MAX: usize = 128;
 
-/// The longest head, whatever [`Limits`] allow: positions inside it are 16-bit numbers.
+/// The longest head, whatever [`Limits`] allow: positions in it are kept as 16-bit numbers.
 pub const HEAD_BYTES_MAX: usize = 65_535;
 
 /// How much of a head is read before the request is refused.
@@ -42,12 +43,13 @@ pub enum Method<'b> {
 }
 
 impl<'b> Method<'b> {
-    pub(crate) fn new(token: &'b str) -> Self {
+    /// `None` if the bytes are not ASCII, so no token.
+    pub(crate) fn new(token: &'b [u8]) -> Option<Self> {
         match token {
-            "GET" => Method::Get,
-            "HEAD" => Method::Head,
-            "OPTIONS" => Method::Options,
-            other => Method::Other(other),
+            b"GET" => Some(Method::Get),
+            b"HEAD" => Some(Method::Head),
+            b"OPTIONS" => Some(Method::Options),
+            other => std::str::from_utf8(other).ok().map(Method::Other),
         }
     }
 
@@ -105,8 +107,7 @@ impl<'b> RequestHead<'b> {
 
     /// The values of all field lines of this name, in any case, in the order they were sent.
     pub fn header_values<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'b [u8]> + 'h {
-        let wanted = name.as_bytes();
-        self.fields.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|f| f.1)
+        self.fields.values(name.as_bytes())
     }
 
     /// The value of the only field line of this name; `None` if there are several.
@@ -169,62 +170,9 @@ impl fmt::Debug for RequestHead<'_> {
             .field("method", &self.method)
             .field("raw_target", &self.raw_target)
             .field("version", &self.version)
-            .field("field_lines", &self.fields.count)
+            .field("field_lines", &self.fields.iter().count())
             .finish_non_exhaustive()
     }
-}
-
-/// The field lines: positions in the head's bytes, an eighth of the memory that slices would
-/// take, because a head is moved several times on its way to whoever answers it.
-#[derive(Clone)]
-pub(crate) struct Fields<'b> {
-    head: &'b [u8],
-    lines: [FieldLine; HEADERS_MAX],
-    count: usize,
-}
-
-#[derive(Clone, Copy)]
-struct FieldLine {
-    name_start: u16,
-    name_end: u16,
-    value_start: u16,
-    value_end: u16,
-}
-
-impl<'b> Fields<'b> {
-    pub(crate) fn new(head: &'b [u8]) -> Self {
-        Fields { head, lines: [FieldLine::EMPTY; HEADERS_MAX], count: 0 }
-    }
-
-    /// Adds a line whose name and value lie within the head. `None` if it does not fit.
-    pub(crate) fn push(&mut self, name: &'b [u8], value: &'b [u8]) -> Option<()> {
-        let (name_start, name_end) = self.position(name)?;
-        let (value_start, value_end) = self.position(value)?;
-        *self.lines.get_mut(self.count)? =
-            FieldLine { name_start, name_end, value_start, value_end };
-        self.count += 1;
-        Some(())
-    }
-
-    fn position(&self, part: &[u8]) -> Option<(u16, u16)> {
-        let start = part.as_ptr().addr().checked_sub(self.head.as_ptr().addr())?;
-        let end = start.checked_add(part.len())?;
-        Some((u16::try_from(start).ok()?, u16::try_from(end).ok()?))
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> + '_ {
-        let lines = self.lines.get(..self.count).unwrap_or_default();
-        lines.iter().filter_map(|line| {
-            let name = self.head.get(usize::from(line.name_start)..usize::from(line.name_end))?;
-            let value =
-                self.head.get(usize::from(line.value_start)..usize::from(line.value_end))?;
-            Some((name, value))
-        })
-    }
-}
-
-impl FieldLine {
-    const EMPTY: FieldLine = FieldLine { name_start: 0, name_end: 0, value_start: 0, value_end: 0 };
 }
 
 #[cfg(test)]

@@ -22,23 +22,16 @@ pub enum BodyFraming {
 /// Whenever another recipient might find another end (RFC 9112 §6.3 and §11.2).
 pub fn body_framing(head: &RequestHead<'_>) -> Result<BodyFraming, RequestError> {
     let mut lengths = head.header_values("content-length");
-    let length = lengths.next();
-    let mut codings = head.header_values("transfer-encoding").peekable();
-    match (length, codings.peek()) {
+    let mut codings = head.header_values("transfer-encoding");
+    match (lengths.next(), codings.next()) {
         (None, None) => Ok(BodyFraming::None),
         (Some(_), Some(_)) => Err(RequestError::TransferEncodingWithContentLength),
-        (Some(value), None) => {
-            if lengths.next().is_some() {
-                return Err(RequestError::ContentLengthRepeated);
-            }
-            content_length(value).map(BodyFraming::Length)
+        (Some(_), None) if lengths.next().is_some() => Err(RequestError::ContentLengthRepeated),
+        (Some(value), None) => content_length(value).map(BodyFraming::Length),
+        (None, Some(_)) if head.version == Version::Http10 => {
+            Err(RequestError::TransferEncodingInHttp10)
         }
-        (None, Some(_)) => {
-            if head.version == Version::Http10 {
-                return Err(RequestError::TransferEncodingInHttp10);
-            }
-            transfer_coding(codings)
-        }
+        (None, Some(first)) => transfer_coding(std::iter::once(first).chain(codings)),
     }
 }
 

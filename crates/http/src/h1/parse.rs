@@ -5,8 +5,9 @@
 
 use crate::error::RequestError;
 use crate::field;
+use crate::fields::Fields;
 use crate::host::Authority;
-use crate::message::{Fields, HEAD_BYTES_MAX, HEADERS_MAX, Limits, Method, RequestHead, Version};
+use crate::message::{HEAD_BYTES_MAX, HEADERS_MAX, Limits, Method, RequestHead, Version};
 use crate::target;
 
 /// What the bytes so far amount to.
@@ -137,19 +138,19 @@ fn request_line<'b>(
     bytes: &'b [u8],
     limits: &Limits,
 ) -> Result<Option<(RequestLine<'b>, &'b [u8])>, RequestError> {
-    let method = match word(bytes, METHOD_BYTES_MAX, field::is_token_byte) {
+    let (method, rest) = match word(bytes, METHOD_BYTES_MAX, field::is_token_byte) {
         Word::Partial => return Ok(None),
         Word::TooLong => return Err(RequestError::MethodTooLong),
         Word::Invalid => return Err(RequestError::Method),
         Word::Complete(method, rest) => (method, rest),
     };
-    let target = match word(method.1, limits.target_bytes_max, is_target_byte) {
+    let (target, rest) = match word(rest, limits.target_bytes_max, is_target_byte) {
         Word::Partial => return Ok(None),
         Word::TooLong => return Err(RequestError::TargetTooLong),
         Word::Invalid => return Err(RequestError::TargetCharacter),
         Word::Complete(target, rest) => (target, rest),
     };
-    let Some((version, rest)) = version(target.1)? else {
+    let Some((version, rest)) = version(rest)? else {
         return Ok(None);
     };
     let rest = match rest {
@@ -157,27 +158,27 @@ fn request_line<'b>(
         [] | [b'\r'] => return Ok(None),
         _ => return Err(RequestError::LineEnding),
     };
-    let line = RequestLine { method: Method::new(method.0), target: target.0, version };
-    Ok(Some((line, rest)))
+    let method = Method::new(method).ok_or(RequestError::Method)?;
+    let target = std::str::from_utf8(target).map_err(|_| RequestError::TargetCharacter)?;
+    Ok(Some((RequestLine { method, target, version }, rest)))
 }
 
 enum Word<'b> {
     Partial,
     TooLong,
     Invalid,
-    Complete(&'b str, &'b [u8]),
+    /// The word, and what follows the space after it.
+    Complete(&'b [u8], &'b [u8]),
 }
 
-/// The bytes up to a single space, all of them ASCII that `is_allowed` allows.
+/// The bytes up to a single space, all of them allowed.
 fn word(bytes: &[u8], bytes_max: usize, is_allowed: impl Fn(u8) -> bool) -> Word<'_> {
     let visible = bytes.get(..=bytes_max).unwrap_or(bytes);
     let Some(end) = visible.iter().position(|byte| !is_allowed(*byte)) else {
         return if visible.len() > bytes_max { Word::TooLong } else { Word::Partial };
     };
     match bytes.split_at_checked(end) {
-        Some((word, [b' ', rest @ ..])) if !word.is_empty() => {
-            std::str::from_utf8(word).map_or(Word::Invalid, |word| Word::Complete(word, rest))
-        }
+        Some((word, [b' ', rest @ ..])) if !word.is_empty() => Word::Complete(word, rest),
         _ => Word::Invalid,
     }
 }
@@ -225,15 +226,19 @@ fn checked_fields<'b>(
     head: &'b [u8],
     headers: &[httparse::Header<'b>],
 ) -> Result<Fields<'b>, RequestError> {
+    let position = |part: &[u8]| part.as_ptr().addr().checked_sub(head.as_ptr().addr());
     let mut fields = Fields::new(head);
     for header in headers {
         let name = header.name.as_bytes();
-        let start = name.as_ptr().addr().saturating_sub(head.as_ptr().addr());
-        let is_after_crlf = head.get(..start).is_some_and(|before| before.ends_with(b"\r\n"));
-        if !is_after_crlf {
+        let place = position(name).zip(position(header.value));
+        let (name_start, value_start) = place.ok_or(RequestError::FieldName)?;
+        let line_end_before = name_start.checked_sub(2).and_then(|end| head.get(end..name_start));
+        if line_end_before != Some(b"\r\n") {
             return Err(RequestError::LineEnding);
         }
-        fields.push(name, header.value).ok_or(RequestError::HeadTooLarge)?;
+        fields
+            .push((name_start, name), (value_start, header.value))
+            .ok_or(RequestError::HeadTooLarge)?;
     }
     if head.ends_with(b"\r\n\r\n") { Ok(fields) } else { Err(RequestError::LineEnding) }
 }
@@ -243,9 +248,9 @@ fn authority<'b>(
     line: &RequestLine<'b>,
     fields: &Fields<'b>,
 ) -> Result<Option<Authority<'b>>, RequestError> {
-    let mut hosts = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+    let mut hosts = fields.values(b"host");
     let host = match hosts.next() {
-        Some((_, value)) => Some(Authority::parse(value)?),
+        Some(value) => Some(Authority::parse(value)?),
         None if line.version == Version::Http11 => return Err(RequestError::HostMissing),
         None => None,
     };

@@ -1,0 +1,45 @@
+//! Lines within and beyond those whose positions are kept.
+
+use super::*;
+use crate::h1::parse::{Parse, parse_request};
+use crate::message::Limits;
+
+fn with_lines(count: usize) -> Vec<u8> {
+    let lines: String =
+        (0..count).map(|number| format!("Name-{number}:\t value-{number} \r\n")).collect();
+    format!("GET / HTTP/1.0\r\n{lines}\r\nbody: no\r\n\r\n").into_bytes()
+}
+
+#[test]
+fn every_line_is_found_wherever_it_is_kept() {
+    let limits = Limits { headers_max: 128, ..Limits::default() };
+    for count in [0, 1, LINES_KEPT - 1, LINES_KEPT, LINES_KEPT + 1, 128] {
+        let bytes = with_lines(count);
+        let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &limits) else {
+            panic!("{count} lines were not accepted");
+        };
+        assert_eq!(head.headers().count(), count);
+        for number in 0..count {
+            let value = head.header(&format!("nAME-{number}"));
+            assert_eq!(value, Some(format!("value-{number}").as_bytes()), "{number} of {count}");
+        }
+        assert_eq!(head.header(&format!("name-{count}")), None);
+        assert_eq!(head.header("body"), None);
+    }
+}
+
+#[test]
+fn lines_of_one_name_come_in_order_from_both_places() {
+    let bytes = String::from_utf8(with_lines(40)).unwrap();
+    let bytes = bytes.replace("Name-3:", "X:").replace("Name-35:", "x:");
+    let head = crate::sample::head(bytes.as_bytes());
+    let values: Vec<_> = head.header_values("X").collect();
+    assert_eq!(values, [b"value-3".as_slice(), b"value-35"]);
+}
+
+#[test]
+fn the_bit_of_a_name_does_not_depend_on_its_case() {
+    for name in ["Host", "If-None-Match", "x"] {
+        assert_eq!(name_bit(name.as_bytes()), name_bit(name.to_uppercase().as_bytes()));
+    }
+}
