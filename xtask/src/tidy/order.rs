@@ -88,15 +88,12 @@ struct Edge<'w> {
 }
 
 fn edges<'w>(workspace: &'w Workspace, package: &str, tops: &BTreeSet<&'w str>) -> Vec<Edge<'w>> {
-    let package = package.to_owned();
-    let modules = workspace.modules.iter().filter(|it| it.package == package && !it.is_test());
-    modules.flat_map(|module| edges_of(module, tops)).collect()
+    workspace.product_modules(package).flat_map(|module| edges_of(module, tops)).collect()
 }
 
 fn edges_of<'w>(module: &'w Module, tops: &BTreeSet<&'w str>) -> Vec<Edge<'w>> {
     let Some(from) = module.top() else { return Vec::new() };
-    let product = |inside: &[String]| !inside.iter().any(|name| name == "tests");
-    let references = module.facts.references.iter().filter(|it| product(&it.inside));
+    let references = module.facts.references.iter().filter(|it| !it.is_for_tests);
     references
         .filter_map(|reference| {
             let to = tops.get(reference.path.first()?.as_str()).copied()?;
@@ -114,15 +111,15 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["admin"],
     &["worker"],
     &["connection"],
-    &["exchange"],
     &["deliver"],
+    &["answerer", "setup"],
     &["route"],
     &["files"],
     &["error_page"],
+    &["head"],
     &["answer"],
-    &["access_log", "metrics"],
-    &["limits"],
-    &["path"],
+    &["access_log", "kill_switch", "metrics"],
+    &["clock", "limits", "open_file", "path"],
 ];
 
 #[cfg(test)]

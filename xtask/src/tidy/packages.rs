@@ -39,6 +39,12 @@ impl Package {
         format!("{}/Cargo.toml", self.directory)
     }
 
+    /// Whether one of its roots is a test, a bench or an example, by cargo's conventions.
+    pub fn is_test_target(&self, root: &str) -> bool {
+        let inside = root.strip_prefix(&self.directory).unwrap_or(root);
+        ["/tests/", "/benches/", "/examples/"].iter().any(|folder| inside.starts_with(folder))
+    }
+
     /// Every package below the root, and what is wrong with the manifests.
     pub fn all(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Self> {
         let manifests = tree.with_extension("toml").filter_map(|(path, text)| {

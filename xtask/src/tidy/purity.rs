@@ -11,8 +11,7 @@ pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
     for package in PURE {
         for module in workspace.product_modules(package) {
             for name in &module.facts.names {
-                let is_test = name.inside.iter().any(|inside| inside == "tests");
-                if !is_test && is_impure(&name.path) {
+                if !name.is_for_tests && is_impure(&name.path) {
                     let path = name.path.join("::");
                     let message =
                         format!("{package} takes bytes and times as arguments: no {path}");

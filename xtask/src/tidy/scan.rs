@@ -25,6 +25,8 @@ pub struct Module {
     pub file: String,
     /// Its path from the target's root; empty for the root itself.
     pub path: Vec<String>,
+    /// Whether only `cargo test` compiles it.
+    pub is_for_tests: bool,
     /// What is in it.
     pub facts: Facts,
 }
@@ -43,9 +45,9 @@ impl Workspace {
         (Self { packages, modules }, findings)
     }
 
-    /// The modules of one package that its product consists of: no tests.
+    /// The modules of one package that its product consists of: no tests, no examples.
     pub fn product_modules(&self, package: &str) -> impl Iterator<Item = &Module> {
-        self.modules.iter().filter(move |module| module.package == package && !module.is_test())
+        self.modules.iter().filter(move |module| module.package == package && !module.is_for_tests)
     }
 
     /// The names of a package's top-level modules, tests left out.
@@ -60,11 +62,6 @@ impl Module {
     pub fn top(&self) -> Option<&str> {
         self.path.first().map(String::as_str)
     }
-
-    /// Whether only `cargo test` compiles it: `tests` is the name all test modules bear.
-    pub fn is_test(&self) -> bool {
-        self.path.iter().any(|name| name == "tests")
-    }
 }
 
 fn follow(
@@ -74,8 +71,9 @@ fn follow(
     modules: &mut Vec<Module>,
     findings: &mut Vec<Finding>,
 ) {
-    let mut open = vec![(root.to_owned(), Vec::new())];
-    while let Some((file, path)) = open.pop() {
+    let is_for_tests = package.is_test_target(root);
+    let mut open = vec![(root.to_owned(), Vec::new(), is_for_tests)];
+    while let Some((file, path, is_for_tests)) = open.pop() {
         let Some(text) = tree.text(&file) else { continue };
         match Facts::read(text, &path) {
             Ok(facts) => {
@@ -84,10 +82,11 @@ fn follow(
                     let found = candidates(&file, is_root, declaration)
                         .into_iter()
                         .find(|candidate| tree.files.contains_key(candidate));
-                    open.extend(found.map(|found| (found, declaration.path.clone())));
+                    let is_for_tests = is_for_tests || declaration.is_for_tests;
+                    open.extend(found.map(|it| (it, declaration.path.clone(), is_for_tests)));
                 }
                 let package = package.directory.clone();
-                modules.push(Module { package, file, path, facts });
+                modules.push(Module { package, file, path, is_for_tests, facts });
             }
             Err(message) => findings.push(Finding::in_file(&file, "not_rust", message)),
         }

@@ -31,6 +31,8 @@ pub struct Declaration {
     pub inside: Vec<String>,
     /// Whether a `#[path]` attribute stands before it.
     pub has_path_attribute: bool,
+    /// Whether only `cargo test` compiles it.
+    pub is_for_tests: bool,
     /// The line.
     pub line: usize,
 }
@@ -40,8 +42,8 @@ pub struct Declaration {
 pub struct Reference {
     /// Its segments from the crate's root.
     pub path: Vec<String>,
-    /// The inline modules of this file it stands in, outermost first.
-    pub inside: Vec<String>,
+    /// Whether only `cargo test` compiles the inline module it stands in.
+    pub is_for_tests: bool,
     /// The line.
     pub line: usize,
 }
@@ -51,7 +53,8 @@ impl Facts {
     pub fn read(text: &str, module: &[String]) -> Result<Self, String> {
         let stream = TokenStream::from_str(text)
             .map_err(|error| format!("line {}: {error}", error.span().start().line))?;
-        let mut reader = Reader { module, inside: Vec::new(), facts: Self::default() };
+        let mut reader =
+            Reader { module, inside: Vec::new(), is_for_tests: false, facts: Self::default() };
         reader.stream(stream);
         Ok(reader.facts)
     }
@@ -60,6 +63,7 @@ impl Facts {
 struct Reader<'m> {
     module: &'m [String],
     inside: Vec<String>,
+    is_for_tests: bool,
     facts: Facts,
 }
 
@@ -108,18 +112,27 @@ impl Reader<'_> {
     fn module_word(&mut self, line: usize, tokens: &[TokenTree], index: usize) -> usize {
         let Some(TokenTree::Ident(name)) = tokens.get(index + 1) else { return 1 };
         let name = name.to_string();
+        let attributes = attributes(tokens, index);
+        let is_for_tests = self.is_for_tests || attributes.iter().any(|it| it == "cfg(test)");
         match tokens.get(index + 2) {
             Some(TokenTree::Punct(end)) if end.as_char() == ';' => {
                 let path = self.module.iter().chain(&self.inside).cloned().chain([name]).collect();
                 let inside = self.inside.clone();
-                let has_path_attribute = has_path_attribute(tokens, index);
-                let declaration = Declaration { path, inside, has_path_attribute, line };
-                self.facts.declarations.push(declaration);
+                let has_path_attribute = attributes.iter().any(|it| it.starts_with("path="));
+                self.facts.declarations.push(Declaration {
+                    path,
+                    inside,
+                    has_path_attribute,
+                    is_for_tests,
+                    line,
+                });
                 3
             }
             Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
                 self.inside.push(name);
+                let outer = std::mem::replace(&mut self.is_for_tests, is_for_tests);
                 self.stream(body.stream());
+                self.is_for_tests = outer;
                 self.inside.pop();
                 3
             }
@@ -129,8 +142,7 @@ impl Reader<'_> {
 
     fn group(&mut self, group: &Group, is_inner_attribute: bool) {
         if is_inner_attribute {
-            let text: String = group.stream().to_string().split_whitespace().collect();
-            self.facts.forbids_unsafe |= text == "forbid(unsafe_code)";
+            self.facts.forbids_unsafe |= squeezed(group) == "forbid(unsafe_code)";
         }
         self.stream(group.stream());
     }
@@ -167,7 +179,7 @@ impl Reader<'_> {
                 TokenTree::Punct(_) | TokenTree::Group(_) | TokenTree::Literal(_) => break,
             }
         }
-        let reference = Reference { path: base, inside: self.inside.clone(), line };
+        let reference = Reference { path: base, is_for_tests: self.is_for_tests, line };
         let kind = if is_own { &mut self.facts.references } else { &mut self.facts.names };
         kind.push(reference);
         Some(index)
@@ -211,21 +223,26 @@ fn is_inner_attribute(tokens: &[TokenTree], index: usize) -> bool {
     mark(1, '!') && mark(2, '#')
 }
 
-/// Whether one of the attributes before `mod` at `index` is `#[path = …]`.
-fn has_path_attribute(tokens: &[TokenTree], index: usize) -> bool {
+/// The outer attributes before the `mod` at `index`, without spaces: `cfg(test)`.
+fn attributes(tokens: &[TokenTree], index: usize) -> Vec<String> {
     let before = tokens.get(..index).unwrap_or_default();
     let since = before.iter().rposition(|token| {
         matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';')
             || matches!(token, TokenTree::Group(body) if body.delimiter() == Delimiter::Brace)
     });
-    let attributes = before.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
-    attributes.iter().any(|token| match token {
-        TokenTree::Group(body) if body.delimiter() == Delimiter::Bracket => {
-            let first = body.stream().into_iter().next();
-            matches!(first, Some(TokenTree::Ident(word)) if word == "path")
+    let item = before.get(since.map_or(0, |at| at + 1)..).unwrap_or_default();
+    let is_inner = |at: usize| is_inner_attribute(item, at);
+    let attributes = item.iter().enumerate().filter_map(|(at, token)| match token {
+        TokenTree::Group(body) if body.delimiter() == Delimiter::Bracket && !is_inner(at) => {
+            Some(squeezed(body))
         }
-        _ => false,
-    })
+        _ => None,
+    });
+    attributes.collect()
+}
+
+fn squeezed(group: &Group) -> String {
+    group.stream().to_string().split_whitespace().collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
                 format!("`unsafe` belongs in {HOME}, behind a call no argument can misuse");
             findings.push(Finding::at(&module.file, line, "unsafe_home", message));
         }
-        if module.path.is_empty() && !module.facts.forbids_unsafe && module.package != FUZZ {
+        let is_product_root = module.path.is_empty() && !module.is_for_tests;
+        if is_product_root && !module.facts.forbids_unsafe && module.package != FUZZ {
             let message = "a root outside the kernel crate says `#![forbid(unsafe_code)]`";
             findings.push(Finding::in_file(&module.file, "forbid_unsafe", message));
         }

@@ -43,7 +43,7 @@ fn an_import_within_a_layer_is_caught() {
 
 #[test]
 fn tests_may_import_upwards() {
-    assert_eq!(ordered("", "", "mod tests { use crate::connection::run; }"), []);
+    assert_eq!(ordered("", "", "#[cfg(test)] mod tests { use crate::connection::run; }"), []);
 }
 
 #[test]

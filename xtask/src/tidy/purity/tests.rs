@@ -35,5 +35,5 @@ fn types_without_effects_pass() {
 fn other_crates_and_tests_may() {
     let text = "fn f() { std::fs::read(path); }";
     assert_eq!(caught("crates/server", text), 0);
-    assert_eq!(caught("crates/http", &format!("mod tests {{ {text} }}")), 0);
+    assert_eq!(caught("crates/http", &format!("#[cfg(test)] mod tests {{ {text} }}")), 0);
 }

@@ -29,6 +29,16 @@ fn a_declaration_knows_its_place_and_attribute() {
 }
 
 #[test]
+fn what_only_tests_compile_is_marked() {
+    let text = "#![warn(x)]\n#[cfg(test)]\nmod a;\nmod b;\n#[cfg(test)] mod m { use crate::c; mod d; }\nuse crate::e;";
+    let facts = facts(&[], text);
+    let declared: Vec<_> = facts.declarations.iter().map(|it| it.is_for_tests).collect();
+    assert_eq!(declared, [true, false, true]);
+    let referred: Vec<_> = facts.references.iter().map(|it| it.is_for_tests).collect();
+    assert_eq!(referred, [true, false]);
+}
+
+#[test]
 fn grouped_imports_are_taken_apart() {
     let text = "use crate::{files::{OpenFile, locate::Found}, path::{self, Path as P}, route::*};";
     let expected = ["files::OpenFile", "files::locate::Found", "path", "path::Path", "route"];
