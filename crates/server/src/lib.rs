@@ -19,4 +19,5 @@ pub mod open_file;
 pub mod path;
 pub mod route;
 pub mod setup;
+pub mod supervisor;
 pub mod worker;

@@ -1,8 +1,8 @@
 //! What the workers count, and how it is added up when someone asks.
 //!
 //! Each worker writes its own relaxed atomics, so the hot path takes no lock and shares no cache
-//! line with another worker. `counter` has the shapes, `numbers` the sums, `render` the text for Prometheus,
-//! `endpoint` the place it is scraped from.
+//! line with another worker. `counter` has the shapes, `numbers` the sums, `render` the text for
+//! Prometheus, `endpoint` the place it is scraped from.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

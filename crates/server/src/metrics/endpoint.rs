@@ -1,0 +1,144 @@
+//! The plain HTTP endpoint that Prometheus scrapes: `GET /metrics`, one request a connection.
+//!
+//! It runs on the main thread. Every connection has a deadline, and only so many live at once.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::write::HeadWriter;
+use kettle_http::{Limits, Method};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{CONTENT_TYPE, Metrics, render};
+
+/// Answers scrapes for as long as it is polled. `started` is when the server was.
+///
+/// # Errors
+///
+/// Fails if the listener cannot be handed to the runtime.
+pub async fn serve(
+    listener: std::net::TcpListener,
+    metrics: Arc<Metrics>,
+    started: Instant,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.len() >= CONNECTIONS_MAX {
+            connections.join_next().await;
+        }
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let metrics = Arc::clone(&metrics);
+                connections.spawn(async move {
+                    // A scraper that goes away or dawdles has nobody to tell.
+                    let _ = timeout(CONNECTION_TIMEOUT, answer(stream, &metrics, started)).await;
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the metrics endpoint cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn answer(mut stream: TcpStream, metrics: &Metrics, started: Instant) -> io::Result<()> {
+    let mut request = Vec::with_capacity(HEAD_BYTES_MAX);
+    let response = loop {
+        match respond(&request, || render(metrics, started.elapsed()).unwrap_or_default()) {
+            Some(response) => break response,
+            None if request.len() >= HEAD_BYTES_MAX => break plain(431, "request too large\n"),
+            None => {}
+        }
+        let mut bounded = (&mut stream).take((HEAD_BYTES_MAX - request.len()) as u64);
+        if bounded.read_buf(&mut request).await? == 0 {
+            return Ok(());
+        }
+    };
+    stream.write_all(&response).await?;
+    stream.shutdown().await
+}
+
+/// The response, once the request's head is complete.
+fn respond(request: &[u8], render: impl FnOnce() -> String) -> Option<Vec<u8>> {
+    let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, ..Limits::default() };
+    let head = match parse_request(request, &limits) {
+        Ok(Parse::Partial) => return None,
+        Ok(Parse::Complete { head, .. }) => head,
+        Err(error) => return Some(plain(error.status(), "bad request\n")),
+    };
+    let path = head.raw_target.split('?').next();
+    Some(match (head.method, path) {
+        (Method::Get, Some("/metrics")) => message(200, CONTENT_TYPE, render().as_bytes()),
+        (Method::Get, _) => plain(404, "the metrics are at /metrics\n"),
+        _ => plain(405, "only GET is answered\n"),
+    })
+}
+
+fn plain(status: u16, text: &str) -> Vec<u8> {
+    message(status, "text/plain; charset=utf-8", text.as_bytes())
+}
+
+fn message(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + 256);
+    let mut head = HeadWriter::new(&mut out, status);
+    head.header("content-type", content_type.as_bytes());
+    head.header_u64("content-length", body.len() as u64);
+    head.header("connection", b"close");
+    head.finish();
+    out.extend_from_slice(body);
+    out
+}
+
+const HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// Scrapes at one time; further ones wait in the kernel.
+const CONNECTIONS_MAX: usize = 8;
+
+/// The longest a scrape may take, from connecting to the last byte.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Keeps a lack of descriptors from becoming a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::respond;
+
+    fn response_to(request: &str) -> Option<String> {
+        respond(request.as_bytes(), || "numbers\n".to_owned())
+            .map(|response| String::from_utf8(response).unwrap())
+    }
+
+    #[test]
+    fn a_scrape_gets_the_numbers() {
+        let response = response_to("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+        assert!(response.contains("application/openmetrics-text"), "{response}");
+        assert!(response.ends_with("\r\n\r\nnumbers\n"), "{response}");
+    }
+
+    #[test]
+    fn half_a_request_is_waited_for() {
+        assert_eq!(response_to("GET /metrics HTTP/1.1\r\nHost: loc"), None);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
+            ("nonsense\r\n\r\n", "400"),
+        ] {
+            let response = response_to(request).unwrap();
+            assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+        }
+    }
+}

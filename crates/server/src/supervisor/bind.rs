@@ -1,0 +1,109 @@
+//! Listening sockets: one per worker and address, so that the kernel spreads connections.
+//!
+//! A reload keeps the sockets of the addresses that stay: no connection waiting in one is lost.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use kettle_config::{Config, Finding, Listener};
+use kettle_kernel::socket;
+use socket2::{Domain, Socket, Type};
+
+use super::port_owner::port_owner;
+
+/// The sockets of one configured address.
+#[derive(Clone, Debug)]
+pub struct BoundAddress {
+    configured: SocketAddr,
+    /// What the kernel bound: it chooses the port if port 0 is configured.
+    pub actual: SocketAddr,
+    /// One for each worker.
+    pub sockets: Vec<Arc<TcpListener>>,
+}
+
+/// Binds every address of the configuration that is not held already. The result is in the order
+/// of `config.listeners`; what `held` has and it has not may be closed.
+///
+/// # Errors
+///
+/// Returns one finding for each address that cannot be bound.
+pub fn bind(
+    config: &Config,
+    workers: usize,
+    held: &[BoundAddress],
+) -> Result<Vec<BoundAddress>, Vec<Finding>> {
+    let mut bound = Vec::with_capacity(config.listeners.len());
+    let mut findings = Vec::new();
+    for listener in &config.listeners {
+        let address = listener.address.value;
+        if let Some(kept) = held.iter().find(|held| held.configured == address) {
+            bound.push(kept.clone());
+            continue;
+        }
+        match bind_address(address, listener.backlog, workers) {
+            Ok(sockets) => bound.push(sockets),
+            Err(error) => findings.push(finding(config, listener, &error)),
+        }
+    }
+    if findings.is_empty() { Ok(bound) } else { Err(findings) }
+}
+
+fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result<BoundAddress> {
+    refuse_used_port(address)?;
+    let first = socket::listen(address, backlog)?;
+    let actual = first.local_addr()?;
+    let mut sockets = vec![Arc::new(first)];
+    for _ in 1..workers {
+        sockets.push(Arc::new(socket::listen(actual, backlog)?));
+    }
+    Ok(BoundAddress { configured: address, actual, sockets })
+}
+
+/// With `SO_REUSEPORT` a second kettle of the same user would silently share the port, and each
+/// would get half of the connections. Without it the kernel says that the port is taken.
+fn refuse_used_port(address: SocketAddr) -> io::Result<()> {
+    let domain = Domain::for_address(address);
+    let trial = Socket::new(domain, Type::STREAM, None)?;
+    trial.set_reuse_address(true)?;
+    if domain == Domain::IPV6 {
+        trial.set_only_v6(true)?;
+    }
+    trial.bind(&address.into())
+}
+
+fn finding(config: &Config, listener: &Listener, error: &io::Error) -> Finding {
+    let address = listener.address.value;
+    let (message, instead) = explain(address, error);
+    config.finding(listener.address.at, &address.to_string(), message, Some(instead))
+}
+
+/// What went wrong and what to do next.
+pub(super) fn explain(address: SocketAddr, error: &io::Error) -> (String, String) {
+    let port = address.port();
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let owner = port_owner(port).map_or(String::new(), |owner| format!(" by {owner}"));
+            let message = format!("cannot listen on {address}: port {port} is in use{owner}");
+            (message, format!("stop that program, or listen on another port than {port}"))
+        }
+        io::ErrorKind::PermissionDenied if port < FIRST_UNPRIVILEGED_PORT => (
+            format!("cannot listen on {address}: ports below 1024 need a permission"),
+            "run `sudo setcap cap_net_bind_service=+ep \"$(command -v kettle)\"`, start kettle as \
+             root with `[server] user`, or listen on a port from 1024 up, such as 8443"
+                .to_owned(),
+        ),
+        io::ErrorKind::AddrNotAvailable => (
+            format!("cannot listen on {address}: no network card of this machine has this address"),
+            "choose one that `ip address` shows, or 0.0.0.0 for all of them".to_owned(),
+        ),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error()) => (
+            format!("cannot listen on {address}: IPv6 is turned off on this machine"),
+            "listen on an IPv4 address such as 0.0.0.0".to_owned(),
+        ),
+        _ => (format!("cannot listen on {address}: {error}"), "choose another address".to_owned()),
+    }
+}
+
+/// Below it, the kernel asks for `CAP_NET_BIND_SERVICE` (`net.ipv4.ip_unprivileged_port_start`).
+const FIRST_UNPRIVILEGED_PORT: u16 = 1024;

@@ -1,0 +1,315 @@
+//! From a configuration to everything it needs: certificates, keys, folders, TLS settings.
+//!
+//! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
+//! question and get the same answer: ready, or every mistake with its place.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kettle_config::{Certificate, Config, Finding, Located, Position, Site, check_files};
+use kettle_kernel::process;
+use kettle_tls::identity::{Identities, Identity, IdentityWarning};
+use kettle_tls::policy::{self, Policy};
+use kettle_tls::tickets::SharedResumption;
+use kettle_tls::{Acceptor, Cipher, Version, self_signed};
+
+use crate::route::Router;
+
+/// A configuration with all it needs, ready to be put in force.
+pub struct Prepared {
+    /// The settings.
+    pub config: Arc<Config>,
+    /// Which files answer.
+    pub router: Arc<Router>,
+    /// Certificates and TLS settings.
+    pub tls: Acceptor,
+    /// Every certificate in use, in the order of the sites.
+    pub identities: Vec<Arc<Identity>>,
+    /// What works and should be looked at all the same.
+    pub warnings: Vec<Finding>,
+}
+
+/// What `kettle check` reports.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What must be mended.
+    pub mistakes: Vec<Finding>,
+    /// What should be looked at.
+    pub warnings: Vec<Finding>,
+}
+
+/// Loads all that a configuration names.
+///
+/// # Errors
+///
+/// Returns every mistake, in the order of the file.
+pub fn prepare(config: Config, resumption: &SharedResumption) -> Result<Prepared, Vec<Finding>> {
+    let mut findings = Findings::of_files(&config);
+    let mut loaded = load_identities(&config, &mut findings);
+    load_generated(&config, &mut loaded, &mut findings);
+    let router = Router::build(&config).map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
+    let identities = Arc::new(loaded.by_site);
+    let acceptor = match policy::server_config(&tls_policy(&config), identities, resumption) {
+        Ok(tls) => Some(Acceptor::new(&tls)),
+        Err(error) => {
+            findings.mistake(&config, config.position_of("tls"), "", error.to_string());
+            None
+        }
+    };
+    match (router, acceptor) {
+        (Some(router), Some(tls)) if findings.mistakes.is_empty() => {
+            let mut warnings = findings.serious;
+            warnings.append(&mut findings.warnings);
+            Ok(Prepared {
+                config: Arc::new(config),
+                router: Arc::new(router),
+                tls,
+                identities: loaded.all,
+                warnings,
+            })
+        }
+        _ => Err(findings.into_mistakes()),
+    }
+}
+
+/// Looks for everything that would go wrong, and for what clients would refuse. Unlike
+/// [`prepare`] it generates no certificate.
+#[must_use]
+pub fn check(config: &Config) -> Report {
+    let mut findings = Findings::of_files(config);
+    let loaded = load_identities(config, &mut findings);
+    if let Err(mistakes) = Router::build(config) {
+        findings.add_mistakes(mistakes);
+    }
+    let identities = Arc::new(loaded.by_site);
+    let settings = SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
+        .map_err(|error| error.to_string())
+        .and_then(|resumption| {
+            policy::server_config(&tls_policy(config), identities, &resumption)
+                .map_err(|error| error.to_string())
+        });
+    if let Err(message) = settings {
+        findings.mistake(config, config.position_of("tls"), "", message);
+    }
+    let mut serious = std::mem::take(&mut findings.serious);
+    findings.mistakes.append(&mut serious);
+    let mut warnings = std::mem::take(&mut findings.warnings);
+    warnings.sort_by_key(Finding::position);
+    Report { mistakes: findings.into_mistakes(), warnings }
+}
+
+/// Where generated certificates are kept when no configuration says so.
+#[must_use]
+pub fn default_state_directory() -> PathBuf {
+    self_signed::default_directory()
+}
+
+/// What was found, by what it means for a start.
+#[derive(Default)]
+struct Findings {
+    /// The server cannot start or reload.
+    mistakes: Vec<Finding>,
+    /// It can, and clients will refuse it.
+    serious: Vec<Finding>,
+    /// It can, and works.
+    warnings: Vec<Finding>,
+}
+
+impl Findings {
+    fn of_files(config: &Config) -> Self {
+        Self { mistakes: check_files(config), ..Self::default() }
+    }
+
+    fn mistake(&mut self, config: &Config, at: Position, offending: &str, message: String) {
+        self.mistakes.push(config.finding(at, offending, message, None));
+    }
+
+    fn add_mistakes(&mut self, mistakes: Vec<Finding>) {
+        self.mistakes.extend(mistakes);
+    }
+
+    fn of_identity(&mut self, warning: &IdentityWarning) -> &mut Vec<Finding> {
+        if warning.is_serious() { &mut self.serious } else { &mut self.warnings }
+    }
+
+    /// Whether the file system has already said what is wrong with this file.
+    fn have_named(&self, path: &Located<PathBuf>) -> bool {
+        let offending = path.value.display().to_string();
+        self.mistakes.iter().any(|mistake| match path.at.is_written() {
+            true => mistake.position() == path.at,
+            false => mistake.offending == offending,
+        })
+    }
+
+    /// In the order of the file, and each only once: several stages may see the same.
+    fn into_mistakes(mut self) -> Vec<Finding> {
+        self.mistakes.sort_by_key(Finding::position);
+        let mut seen = Vec::new();
+        self.mistakes.retain(|mistake| {
+            let place = (mistake.position(), mistake.offending.clone());
+            let is_new = mistake.offending.is_empty() || !seen.contains(&place);
+            seen.push(place);
+            is_new
+        });
+        self.mistakes
+    }
+}
+
+#[derive(Default)]
+struct LoadedIdentities {
+    by_site: Identities,
+    all: Vec<Arc<Identity>>,
+}
+
+impl LoadedIdentities {
+    fn add(&mut self, site: &Site, identities: Vec<Arc<Identity>>) {
+        let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
+        self.all.extend(identities.iter().cloned());
+        self.by_site.add_site(&names, site.default, identities);
+    }
+}
+
+/// Loads the certificates of every site that names some.
+fn load_identities(config: &Config, findings: &mut Findings) -> LoadedIdentities {
+    let mut loaded = LoadedIdentities::default();
+    for site in &config.sites {
+        let mut identities = Vec::new();
+        for certificate in &site.certificates {
+            if let Some(identity) = load_identity(config, certificate, findings) {
+                identities.push(Arc::new(identity));
+            }
+        }
+        if identities.len() == site.certificates.len() && !identities.is_empty() {
+            check_names(config, site, &identities, findings);
+        }
+        loaded.add(site, identities);
+    }
+    loaded
+}
+
+fn load_identity(
+    config: &Config,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) -> Option<Identity> {
+    let Certificate { chain, key, ocsp, .. } = certificate;
+    let files = [Some(chain), Some(key), ocsp.as_ref()];
+    if files.into_iter().flatten().any(|file| findings.have_named(file)) {
+        return None;
+    }
+    let place = |path: &Path| {
+        let named = files.into_iter().flatten().find(|file| file.value == path);
+        let file = named.unwrap_or(chain);
+        (file.at, file.value.display().to_string())
+    };
+    let ocsp = ocsp.as_ref().map(|ocsp| ocsp.value.as_path());
+    match Identity::load(&chain.value, &key.value, ocsp) {
+        Ok((identity, warnings)) => {
+            for warning in warnings {
+                let (at, offending) = place(warning.path());
+                let finding = config.finding(at, &offending, warning.to_string(), None);
+                findings.of_identity(&warning).push(finding);
+            }
+            Some(identity)
+        }
+        Err(error) => {
+            let (at, offending) = place(error.path());
+            findings.mistake(config, at, &offending, error.to_string());
+            None
+        }
+    }
+}
+
+/// Clients refuse a certificate that does not have the name they asked for.
+fn check_names(
+    config: &Config,
+    site: &Site,
+    identities: &[Arc<Identity>],
+    findings: &mut Findings,
+) {
+    for name in site.names.iter().filter(|name| name.value != ANY_NAME) {
+        if identities.iter().any(|identity| identity.covers(&name.value)) {
+            continue;
+        }
+        let mut covered: Vec<&str> = Vec::new();
+        for identity in identities {
+            covered.extend(identity.names().iter().map(String::as_str));
+        }
+        let message = format!(
+            "no certificate of this site is for `{name}`, so clients will refuse it; they are for {}",
+            covered.join(", ")
+        );
+        findings.serious.push(config.finding(name.at, &name.value, message, None));
+    }
+}
+
+/// One generated certificate serves all sites that want one: they share the folder it is kept in.
+fn load_generated(config: &Config, loaded: &mut LoadedIdentities, findings: &mut Findings) {
+    let wanting =
+        || config.sites.iter().filter(|site| site.self_signed && site.certificates.is_empty());
+    let Some(first) = wanting().next() else { return };
+    let hostname = process::hostname();
+    let mut names = self_signed::default_names(Some(&hostname));
+    for name in wanting().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
+        if !names.contains(&name.value) {
+            names.push(name.value.clone());
+        }
+    }
+    let generated = self_signed::load_or_generate(&config.server.state_directory, &names)
+        .map_err(|error| error.to_string())
+        .and_then(|generated| {
+            Identity::load(&generated.chain, &generated.key, None)
+                .map_err(|error| error.to_string())
+        });
+    match generated {
+        Ok((identity, _)) => {
+            let identity = Arc::new(identity);
+            for site in wanting() {
+                loaded.add(site, vec![Arc::clone(&identity)]);
+            }
+            loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        }
+        Err(message) => {
+            let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
+            findings.mistake(config, at, "", message);
+        }
+    }
+}
+
+fn tls_policy(config: &Config) -> Policy {
+    use kettle_config::{Group as ConfigGroup, Suite, TlsVersion};
+    let tls = &config.tls;
+    Policy {
+        versions: tls
+            .versions
+            .iter()
+            .map(|version| match version {
+                TlsVersion::Tls12 => Version::Tls12,
+                TlsVersion::Tls13 => Version::Tls13,
+            })
+            .collect(),
+        suites: tls
+            .suites
+            .iter()
+            .map(|suite| match suite {
+                Suite::Aes128Gcm => Cipher::Aes128Gcm,
+                Suite::Aes256Gcm => Cipher::Aes256Gcm,
+                Suite::Chacha20Poly1305 => Cipher::Chacha20Poly1305,
+            })
+            .collect(),
+        groups: tls
+            .groups
+            .iter()
+            .map(|group| match group {
+                ConfigGroup::X25519MlKem768 => policy::Group::X25519MlKem768,
+                ConfigGroup::X25519 => policy::Group::X25519,
+                ConfigGroup::P256 => policy::Group::P256,
+                ConfigGroup::P384 => policy::Group::P384,
+            })
+            .collect(),
+        tickets_per_handshake: tls.tickets.into(),
+    }
+}
+
+/// The site name that stands for any other.
+const ANY_NAME: &str = "_";

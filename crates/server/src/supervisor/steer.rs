@@ -1,0 +1,312 @@
+//! The main thread while the workers serve: signals, `kettle ctl`, scrapes, and the orderly end.
+
+use std::future::{Future, pending};
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use kettle_config::Finding;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
+use tokio::time::{interval, sleep_until};
+
+use super::Supervisor;
+use super::notify::{State, notify};
+use crate::admin::protocol::{Reply, Request};
+use crate::admin::status::{Counts, ListenerStatus, Status};
+use crate::admin::{AdminSocket, Asked};
+use crate::kill_switch::Placement;
+use crate::metrics::{Numbers, endpoint};
+use crate::setup::Shutdown;
+
+/// Steers until the server has ended.
+pub(super) async fn steer(
+    mut supervisor: Supervisor,
+    ready: impl FnOnce(&Supervisor),
+) -> io::Result<ExitCode> {
+    let mut signals = Signals::catch()?;
+    let admin = supervisor.admin.take();
+    let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
+    let control = serve_control(admin.as_ref(), sender);
+    let scrapes = serve_scrapes(&mut supervisor);
+    tokio::pin!(control, scrapes);
+    let mut rotation = interval(TICKET_KEY_CHECK);
+    let mut steering = Steering { supervisor, draining: None, stop_replies: Vec::new() };
+
+    steering.log_warnings();
+    ready(&steering.supervisor);
+    notify(State::Ready);
+    loop {
+        let cut_off = steering.cut_off();
+        tokio::select! {
+            event = signals.next() => {
+                if let Some(code) = steering.on_signal(event) {
+                    return Ok(code);
+                }
+            }
+            Some(Asked { request, reply }) = asked.recv() => steering.on_request(request, reply),
+            ended = steering.supervisor.workers.next_end() => {
+                if let Some(code) = steering.on_worker_end(ended) {
+                    // Answers to `kettle ctl stop` are written by tasks of this runtime.
+                    for _ in 0..FAREWELL_TURNS {
+                        yield_now().await;
+                    }
+                    return Ok(code);
+                }
+            }
+            () = cut_off => {
+                let open = steering.supervisor.metrics.total().connections_open();
+                tracing::warn!("{open} connections did not finish in time and are cut off");
+                return Ok(ExitCode::SUCCESS);
+            }
+            _ = rotation.tick() => steering.supervisor.live.rotate_ticket_keys(),
+            outcome = &mut control => outcome?,
+            outcome = &mut scrapes => outcome?,
+        }
+    }
+}
+
+struct Steering {
+    supervisor: Supervisor,
+    draining: Option<Draining>,
+    /// Who asked for the stop learns of its end.
+    stop_replies: Vec<oneshot::Sender<Reply>>,
+}
+
+struct Draining {
+    deadline: Instant,
+    workers_left: usize,
+    is_well: bool,
+}
+
+impl Steering {
+    /// Returns how to exit, if the signal says at once.
+    fn on_signal(&mut self, event: Event) -> Option<ExitCode> {
+        match event {
+            Event::Stop if self.draining.is_some() => {
+                tracing::warn!("told to stop a second time: leaving without finishing requests");
+                return Some(ExitCode::FAILURE);
+            }
+            Event::Stop => self.drain(),
+            Event::Reload => drop(self.reload()),
+            Event::ReopenLog => drop(self.reopen_log()),
+        }
+        None
+    }
+
+    fn on_request(&mut self, request: Request, reply: oneshot::Sender<Reply>) {
+        let answer = match request {
+            Request::Status => Reply::Status(Box::new(self.status())),
+            Request::Reload => match self.reload() {
+                Ok(message) => Reply::Done { message },
+                Err(findings) => Reply::Refused {
+                    message: "the configuration has mistakes; the old one stays in force"
+                        .to_owned(),
+                    findings: findings.iter().map(Finding::to_string).collect(),
+                },
+            },
+            Request::Reopen => match self.reopen_log() {
+                Ok(()) => Reply::Done { message: "the access log is open again".to_owned() },
+                Err(error) => Reply::refused(format_args!(
+                    "the access log cannot be opened ({error}); the old file stays in use"
+                )),
+            },
+            Request::Path { placement } => self.set_placement(placement),
+            Request::Stop => {
+                self.stop_replies.push(reply);
+                self.drain();
+                return;
+            }
+        };
+        // Whoever asked may be gone.
+        let _ = reply.send(answer);
+    }
+
+    /// Returns how to exit, once the server has ended.
+    fn on_worker_end(&mut self, ended: Option<usize>) -> Option<ExitCode> {
+        let ended_well = ended.is_none_or(|index| self.supervisor.workers.join(index));
+        let Some(draining) = &mut self.draining else {
+            tracing::error!("a worker ended without being told to; leaving");
+            return Some(ExitCode::FAILURE);
+        };
+        draining.is_well &= ended_well;
+        draining.workers_left = draining.workers_left.saturating_sub(1);
+        if draining.workers_left > 0 && ended.is_some() {
+            return None;
+        }
+        let is_well = draining.is_well;
+        tracing::info!("stopped");
+        for reply in self.stop_replies.drain(..) {
+            let _ = reply.send(Reply::Done { message: "stopped".to_owned() });
+        }
+        Some(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn drain(&mut self) {
+        if self.draining.is_some() {
+            return;
+        }
+        notify(State::Stopping);
+        let timeout = self.supervisor.live.prepared().config.server.drain_timeout;
+        let deadline = Instant::now() + timeout;
+        tracing::info!("finishing requests in flight, for {} s at most", timeout.as_secs());
+        self.supervisor.workers.shut_down(Shutdown::Draining { deadline });
+        let workers_left = self.supervisor.metrics.workers().len();
+        self.draining = Some(Draining { deadline, workers_left, is_well: true });
+    }
+
+    /// Ends when the workers had their time and more, or never.
+    fn cut_off(&self) -> impl Future<Output = ()> + use<> {
+        let deadline = self.draining.as_ref().map(|draining| draining.deadline + DRAIN_GRACE);
+        async move {
+            match deadline {
+                Some(deadline) => sleep_until(deadline.into()).await,
+                None => pending().await,
+            }
+        }
+    }
+
+    fn reload(&mut self) -> Result<String, Vec<Finding>> {
+        match self.supervisor.live.reload() {
+            Ok(()) => {
+                let sites = self.supervisor.live.prepared().config.sites.len();
+                let addresses = self.supervisor.live.bound().len();
+                let message = format!("reloaded: {sites} sites on {addresses} addresses");
+                tracing::info!("{message}");
+                self.log_warnings();
+                Ok(message)
+            }
+            Err(findings) => {
+                tracing::error!("not reloaded, the old configuration stays in force");
+                for finding in &findings {
+                    tracing::error!("{finding}");
+                }
+                Err(findings)
+            }
+        }
+    }
+
+    fn log_warnings(&self) {
+        for warning in self.supervisor.warnings() {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    fn reopen_log(&self) -> io::Result<()> {
+        let outcome = self.supervisor.live.log().reopen();
+        if let Err(error) = &outcome {
+            tracing::error!(%error, "the access log cannot be opened again; the old file stays");
+        }
+        outcome
+    }
+
+    fn set_placement(&self, placement: Placement) -> Reply {
+        self.supervisor.kill_switch.set(placement);
+        tracing::info!("path switched to {placement}");
+        let message = match placement {
+            Placement::User => {
+                "no further connection moves into the kernel; those that are there stay"
+            }
+            Placement::Auto => "connections move into the kernel as the configuration says",
+        };
+        Reply::Done { message: message.to_owned() }
+    }
+
+    fn status(&self) -> Status {
+        let Supervisor { live, metrics, kill_switch, started, .. } = &self.supervisor;
+        let config = &live.prepared().config;
+        let listeners = live.bound().iter().zip(&config.listeners);
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            process: std::process::id(),
+            uptime_seconds: started.elapsed().as_secs(),
+            config: config.path.display().to_string(),
+            listeners: listeners
+                .map(|(bound, listener)| ListenerStatus {
+                    address: bound.actual.to_string(),
+                    kind: listener.kind.as_str().to_owned(),
+                    path: listener.path.as_str().to_owned(),
+                })
+                .collect(),
+            placement: kill_switch.placement(),
+            tls: self.supervisor.placement_line(),
+            reloads_done: metrics.reloads_done.load(Relaxed),
+            reloads_refused: metrics.reloads_refused.load(Relaxed),
+            log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
+            total: Counts::from(&metrics.total()),
+            workers: metrics
+                .workers()
+                .iter()
+                .map(|worker| Counts::from(&Numbers::of(worker)))
+                .collect(),
+        }
+    }
+}
+
+async fn serve_control(admin: Option<&AdminSocket>, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+    match admin {
+        Some(admin) => admin.serve(asked).await,
+        None => pending().await,
+    }
+}
+
+fn serve_scrapes(supervisor: &mut Supervisor) -> impl Future<Output = io::Result<()>> + use<> {
+    let listener = supervisor.metrics_listener.take();
+    let metrics = Arc::clone(&supervisor.metrics);
+    let started = supervisor.started;
+    async move {
+        match listener {
+            Some(listener) => endpoint::serve(listener, metrics, started).await,
+            None => pending().await,
+        }
+    }
+}
+
+/// The signals the server answers. Workers block them all.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    user_defined1: Signal,
+}
+
+enum Event {
+    Stop,
+    Reload,
+    ReopenLog,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            user_defined1: signal(SignalKind::user_defined1())?,
+        })
+    }
+
+    async fn next(&mut self) -> Event {
+        tokio::select! {
+            _ = self.terminate.recv() => Event::Stop,
+            _ = self.interrupt.recv() => Event::Stop,
+            _ = self.hangup.recv() => Event::Reload,
+            _ = self.user_defined1.recv() => Event::ReopenLog,
+        }
+    }
+}
+
+/// Requests of `kettle ctl` waiting for the main thread.
+const REQUESTS_MAX: usize = 16;
+
+/// How often an idle server looks whether its ticket key must change.
+const TICKET_KEY_CHECK: Duration = Duration::from_secs(60);
+
+/// What workers get beyond the deadline they know, to close what is left themselves.
+const DRAIN_GRACE: Duration = Duration::from_secs(2);
+
+/// How often other tasks of the main thread may run before it leaves: an answer takes two turns.
+const FAREWELL_TURNS: usize = 8;
