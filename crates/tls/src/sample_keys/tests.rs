@@ -1,0 +1,33 @@
+//! Sample keys work like those of a handshake.
+
+use super::*;
+use crate::records::{ContentType, RecordOpener, RecordSealer};
+
+#[test]
+fn sample_keys_seal_and_go_to_the_kernel_for_every_suite() {
+    for version in Version::ALL {
+        for cipher in Cipher::ALL {
+            let keys = sample_keys(version, cipher).expect("keys");
+            let mut opener = RecordOpener::new(&keys).expect("an opener");
+            let mut sealer = RecordSealer::new(keys).expect("a sealer");
+            let mut record = Vec::new();
+            sealer.append(ContentType::ApplicationData, b"hello", &mut record).expect("a record");
+
+            let opened = opener.open(&mut record).expect("a plaintext");
+            assert_eq!(&record[opened.plaintext], b"hello");
+            assert!(sealer.into_kernel_keys().is_some());
+        }
+    }
+}
+
+#[test]
+fn two_samples_differ() {
+    let seal = || {
+        let keys = sample_keys(Version::Tls13, Cipher::Aes128Gcm).expect("keys");
+        let mut record = Vec::new();
+        let mut sealer = RecordSealer::new(keys).expect("a sealer");
+        sealer.append(ContentType::ApplicationData, b"hello", &mut record).expect("a record");
+        record
+    };
+    assert_ne!(seal(), seal());
+}
