@@ -7,6 +7,8 @@
 mod open;
 mod protection;
 mod seal;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
