@@ -4,8 +4,6 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
-use crate::machine::Machine;
-
 /// A kernel configuration and where it was read.
 pub(crate) struct KernelConfig {
     text: String,
@@ -14,10 +12,9 @@ pub(crate) struct KernelConfig {
 }
 
 impl KernelConfig {
-    /// Reads the running kernel's own copy, else the file its package installed.
-    pub(crate) fn find(machine: &Machine) -> Option<Self> {
-        let release = machine.kernel_release();
-        let own = machine.bytes("proc/config.gz").and_then(|bytes| unpack(&bytes));
+    /// Finds the running kernel's own copy, else the file its package installed. `read` reads a file beneath the root.
+    pub(crate) fn find(release: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> Option<Self> {
+        let own = read("proc/config.gz").and_then(|bytes| unpack(&bytes));
         if let Some(text) = own {
             return Some(Self { text, path: "/proc/config.gz".to_owned() });
         }
@@ -26,9 +23,10 @@ impl KernelConfig {
             format!("lib/modules/{release}/config"),
             format!("usr/lib/modules/{release}/config"),
         ];
-        places
-            .into_iter()
-            .find_map(|path| Some(Self { text: machine.text(&path)?, path: format!("/{path}") }))
+        places.into_iter().find_map(|path| {
+            let text = String::from_utf8_lossy(&read(&path)?).into_owned();
+            Some(Self { text, path: format!("/{path}") })
+        })
     }
 
     /// The value of an option (`y`, `m`, a number or a string); `None` when it is not set.

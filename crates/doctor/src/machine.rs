@@ -59,7 +59,7 @@ impl Machine {
 
     /// The configuration its kernel was built with, if it can be read.
     pub(crate) fn kernel_config(&self) -> Option<KernelConfig> {
-        KernelConfig::find(self)
+        KernelConfig::find(self.kernel_release(), |path| self.bytes(path))
     }
 
     /// Whether its kernel has encrypted anything in the probe.
