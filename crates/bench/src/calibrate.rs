@@ -1,0 +1,186 @@
+//! `kettle calibrate`: from which body size the kernel sends a response for less processor time
+//! than this process, on this machine.
+//!
+//! One thread sends responses over loopback by each path in turn, as the server would; others
+//! discard them. What counts is the sending thread's processor time a response.
+
+mod body;
+mod connection;
+mod crossover;
+mod paths;
+mod processors;
+mod report;
+mod rounds;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use kettle_kernel::process;
+use kettle_tls::records::ProtectionError;
+use kettle_tls::{Cipher, Version};
+
+pub use crossover::{Row, Verdict};
+use processors::Processors;
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long the measurement takes.
+    pub time: Duration,
+    /// Where the file that is sent lies; it should be on the file system that will be served.
+    pub directory: PathBuf,
+    /// The TLS version of the records.
+    pub version: Version,
+    /// The cipher of the records.
+    pub cipher: Cipher,
+    /// Bodies up to this size come from memory, as the server keeps small hot files there.
+    pub hot_file_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(15),
+            directory: std::env::temp_dir(),
+            version: Version::Tls13,
+            cipher: Cipher::Aes128Gcm,
+            hot_file_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// How far a measurement has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Rounds over all sizes and paths that are complete.
+    pub rounds: usize,
+    /// The time that has passed.
+    pub elapsed: Duration,
+    /// The time it will take.
+    pub total: Duration,
+}
+
+/// The outcome of a measurement.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// The running kernel.
+    pub kernel_release: String,
+    /// The TLS version of the records.
+    pub version: Version,
+    /// The cipher of the records.
+    pub cipher: Cipher,
+    /// Bodies up to this size came from memory.
+    pub hot_file_bytes: u64,
+    /// The sending and the receiving thread had a processor each.
+    pub has_own_processors: bool,
+    /// Why the kernel paths could not be measured.
+    pub kernel_refusal: Option<String>,
+    /// The processor time of moving one connection into the kernel.
+    pub switch_cost: Option<Duration>,
+    /// How many rounds the figures rest on.
+    pub rounds: usize,
+    /// How long they took.
+    pub elapsed: Duration,
+    /// The figures, smallest body first.
+    pub rows: Vec<Row>,
+    /// What follows from them.
+    pub verdict: Verdict,
+}
+
+/// Measures; `progress` is called after each round, on the calling thread.
+pub fn run(
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Calibration, CalibrateError> {
+    let processors = Processors::choose();
+    let (sender, receiver) = mpsc::sync_channel(PROGRESS_QUEUED_MAX);
+    let measured = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let report = move |step| _ = sender.try_send(step);
+            rounds::measure(options, &processors, &report)
+        });
+        for step in receiver {
+            progress(step);
+        }
+        thread.join()
+    });
+    let measured = measured.map_err(|_| CalibrateError::Bug("the measuring thread panicked"))??;
+    let verdict = match measured.kernel_refusal {
+        Some(_) => Verdict::NoKernelTls,
+        None => crossover::find(&measured.rows, measured.rounds, options.hot_file_bytes),
+    };
+    Ok(Calibration {
+        kernel_release: process::kernel_release(),
+        version: options.version,
+        cipher: options.cipher,
+        hot_file_bytes: options.hot_file_bytes,
+        has_own_processors: processors.are_separate(),
+        kernel_refusal: measured.kernel_refusal,
+        switch_cost: measured.switch_cost,
+        rounds: measured.rounds,
+        elapsed: measured.elapsed,
+        rows: measured.rows,
+        verdict,
+    })
+}
+
+/// Why nothing could be measured.
+#[derive(Debug)]
+pub enum CalibrateError {
+    /// The file to send could not be made.
+    File {
+        /// Where it should have been.
+        directory: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Loopback connections do not work.
+    Loopback(io::Error),
+    /// No keys could be made.
+    Keys(ProtectionError),
+    /// The kernel took the keys and then sent no records with them.
+    NotEncrypted,
+    /// A mistake in this program.
+    Bug(&'static str),
+}
+
+impl fmt::Display for CalibrateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { directory, source } => write!(
+                f,
+                "cannot make the file to send in {}: {source}; name a directory with 32 MiB to \
+                 spare by --directory",
+                directory.display()
+            ),
+            Self::Loopback(source) => {
+                write!(f, "cannot send over loopback: {source}; check that `lo` is up")
+            }
+            Self::Keys(source) => write!(f, "cannot make keys: {source}"),
+            Self::NotEncrypted => {
+                f.write_str("the kernel took the keys but counts no records sent with them")
+            }
+            Self::Bug(what) => write!(f, "this is a bug in kettle: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for CalibrateError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } | Self::Loopback(source) => Some(source),
+            Self::Keys(source) => Some(source),
+            Self::NotEncrypted | Self::Bug(_) => None,
+        }
+    }
+}
+
+/// Steps that nobody has looked at yet; more are dropped.
+const PROGRESS_QUEUED_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests;

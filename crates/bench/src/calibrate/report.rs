@@ -1,0 +1,226 @@
+//! A calibration as a table for people, 80 columns wide at most, and as JSON for programs.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::Calibration;
+use super::crossover::{Row, Verdict};
+use crate::stats::Estimate;
+
+impl Calibration {
+    /// The table, what follows from it, and the line for the configuration if there is one.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        _ = self.write_table(&mut text);
+        text.push('\n');
+        for paragraph in self.conclusions() {
+            text.push_str(&wrap(&paragraph));
+        }
+        if let Some(line) = self.config_line() {
+            text.push_str("\n    ");
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The line for a listener of the configuration, if the figures allow one.
+    pub fn config_line(&self) -> Option<String> {
+        match &self.verdict {
+            Verdict::From(bytes) => Some(format!("crossover = \"{}\"", size(*bytes))),
+            Verdict::Never => Some("path = \"user\"".to_owned()),
+            Verdict::TooNoisy { .. } | Verdict::TooShort | Verdict::NoKernelTls => None,
+        }
+    }
+
+    /// Everything in the table, in seconds, with the intervals.
+    pub fn to_json(&self) -> Value {
+        let (verdict, crossover_bytes) = match &self.verdict {
+            Verdict::From(bytes) => ("from", Some(*bytes)),
+            Verdict::Never => ("never", None),
+            Verdict::TooNoisy { .. } => ("too_noisy", None),
+            Verdict::TooShort => ("too_short", None),
+            Verdict::NoKernelTls => ("no_kernel_tls", None),
+        };
+        json!({
+            "kernel": self.kernel_release,
+            "version": self.version.name(),
+            "cipher": self.cipher.name(),
+            "hot_file_bytes": self.hot_file_bytes,
+            "own_processors": self.has_own_processors,
+            "kernel_refusal": self.kernel_refusal,
+            "switch_seconds": self.switch_cost.map(|cost| cost.as_secs_f64()),
+            "rounds": self.rounds,
+            "elapsed_seconds": self.elapsed.as_secs_f64(),
+            "rows": self.rows.iter().map(row_json).collect::<Vec<_>>(),
+            "verdict": verdict,
+            "crossover_bytes": crossover_bytes,
+        })
+    }
+
+    fn write_table(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "Processor time a response, in microseconds (median and 95 % interval)")?;
+        writeln!(
+            text,
+            "Linux {}, {} {}, {} rounds in {:.0} s\n",
+            self.kernel_release,
+            self.version.name(),
+            self.cipher.name(),
+            self.rounds,
+            self.elapsed.as_secs_f64()
+        )?;
+        let has_kernel = self.kernel_refusal.is_none();
+        write!(text, "{:>8}  {:>16}", "body", "user")?;
+        if has_kernel {
+            write!(text, "  {:>16}  {:>16}  kernel", "kernel-write", "kernel-sendfile")?;
+        }
+        text.push('\n');
+        for row in &self.rows {
+            write!(text, "{:>8}  {}", size(row.body_bytes), cell(Some(&row.user)))?;
+            if has_kernel {
+                let (write, sendfile) = (row.kernel_write.as_ref(), row.kernel_sendfile.as_ref());
+                write!(text, "  {}  {}", cell(write), cell(sendfile))?;
+                write!(text, "  {}", self.comparison(row))?;
+            }
+            writeln!(text, "{}", if row.is_noisy() { " ?" } else { "" })?;
+        }
+        Ok(())
+    }
+
+    /// The kernel's cost relative to user space, by the kernel path the server would take.
+    fn comparison(&self, row: &Row) -> String {
+        match row.kernel(self.hot_file_bytes) {
+            Some(kernel) if row.user.median > 0.0 => {
+                format!("{:>6}", format!("{:.2}×", kernel.median / row.user.median))
+            }
+            _ => " ".repeat(6),
+        }
+    }
+
+    fn conclusions(&self) -> Vec<String> {
+        let mut paragraphs = Vec::new();
+        if let Some(refusal) = &self.kernel_refusal {
+            paragraphs.push(format!(
+                "The kernel paths were not measured (see `kettle doctor`), because the kernel \
+                 refused: {refusal}"
+            ));
+        }
+        let noisy = self.rows.iter().any(Row::is_noisy);
+        if noisy {
+            paragraphs.push(
+                "A ? marks figures that are uncertain or changed while measuring: something else \
+                 used the machine, or its clock speed moved."
+                    .to_owned(),
+            );
+        }
+        if !self.has_own_processors {
+            paragraphs.push(
+                "There is only one processor, which the receiver used as well: take the figures \
+                 as a hint."
+                    .to_owned(),
+            );
+        }
+        if let Some(cost) = self.switch_cost {
+            paragraphs.push(format!(
+                "Moving a connection into the kernel costs {:.0} µs once.",
+                cost.as_secs_f64() * 1e6
+            ));
+        }
+        paragraphs.push(self.verdict_text());
+        paragraphs
+    }
+
+    fn verdict_text(&self) -> String {
+        match &self.verdict {
+            Verdict::From(bytes) => format!(
+                "From {} on, the kernel is cheaper at every size measured. For the listener:",
+                size(*bytes)
+            ),
+            Verdict::Never => {
+                "The kernel is not cheaper at the largest size measured. For the listener:"
+                    .to_owned()
+            }
+            Verdict::TooNoisy { .. } => {
+                "This machine is too busy to say where the kernel wins. Stop what else runs, or \
+                 measure longer with --seconds, and try again."
+                    .to_owned()
+            }
+            Verdict::TooShort => {
+                "There was not enough time for a judgement; give more with --seconds.".to_owned()
+            }
+            Verdict::NoKernelTls => {
+                "Without kernel TLS every response is encrypted by kettle itself, so there is no \
+                 crossover to set."
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// A cost with its interval, 16 columns wide.
+fn cell(estimate: Option<&Estimate>) -> String {
+    match estimate {
+        Some(estimate) => {
+            let spread = format!("±{:.0} %", estimate.spread() * 100.0);
+            format!("{:>9.1} {spread:>6}", estimate.median * 1e6)
+        }
+        None => " ".repeat(16),
+    }
+}
+
+/// A size as the configuration takes it.
+fn size(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    match bytes {
+        _ if bytes >= MIB && bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
+        _ if bytes >= KIB && bytes.is_multiple_of(KIB) => format!("{} KiB", bytes / KIB),
+        _ => bytes.to_string(),
+    }
+}
+
+/// A paragraph in lines of at most `COLUMNS`.
+fn wrap(paragraph: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in paragraph.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > COLUMNS {
+            text.push('\n');
+            column = 0;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text.push('\n');
+    text
+}
+
+fn row_json(row: &Row) -> Value {
+    let estimate = |estimate: &Estimate| {
+        json!({
+            "median": estimate.median,
+            "low": estimate.low,
+            "high": estimate.high,
+            "drift": estimate.drift,
+            "samples": estimate.samples,
+        })
+    };
+    json!({
+        "body_bytes": row.body_bytes,
+        "user": estimate(&row.user),
+        "kernel_write": row.kernel_write.as_ref().map(estimate),
+        "kernel_sendfile": row.kernel_sendfile.as_ref().map(estimate),
+        "is_noisy": row.is_noisy(),
+    })
+}
+
+const COLUMNS: usize = 80;
+
+#[cfg(test)]
+mod tests;
