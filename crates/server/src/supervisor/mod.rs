@@ -43,6 +43,8 @@ pub struct Supervisor {
     metrics: Arc<Metrics>,
     kill_switch: Arc<KillSwitch>,
     capabilities: Arc<Capabilities>,
+    /// Why the kernel encrypts nothing, if so.
+    obstacle: Option<String>,
     admin: Option<AdminSocket>,
     metrics_listener: Option<std::net::TcpListener>,
     started: Instant,
@@ -75,12 +77,16 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Supervisor {
-    /// Loads and binds everything, gives up privileges and starts the workers.
+    /// Loads and binds everything, gives up privileges and starts the workers. `explain` is asked
+    /// for better words than the probe has when this kernel encrypts nothing.
     ///
     /// # Errors
     ///
     /// Returns every mistake found; nothing is left running.
-    pub fn start(config: Config) -> Result<Self, StartError> {
+    pub fn start(
+        config: Config,
+        explain: impl FnOnce() -> Option<String>,
+    ) -> Result<Self, StartError> {
         let refused =
             |what: &str, error: &dyn fmt::Display| StartError::Refused(format!("{what}: {error}"));
         let started = Instant::now();
@@ -89,6 +95,7 @@ impl Supervisor {
         }
         // Loading the kernel's module and ciphers needs the privileges that are dropped below.
         let capabilities = Arc::new(Capabilities::run());
+        let obstacle = capabilities.tx_reason().map(|reason| explain().unwrap_or(reason));
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
@@ -120,6 +127,7 @@ impl Supervisor {
             metrics,
             kill_switch,
             capabilities,
+            obstacle,
             admin,
             metrics_listener,
             started,
@@ -149,7 +157,8 @@ impl Supervisor {
     #[must_use]
     pub fn placement_line(&self) -> String {
         let config = &self.live.prepared().config;
-        placement::placement_line(config, &self.capabilities, self.kill_switch.placement())
+        let placement = self.kill_switch.placement();
+        placement::line(config, &self.capabilities, self.obstacle.as_deref(), placement)
     }
 
     /// Steers the server until it is told to stop and has finished. `ready` is called once

@@ -10,10 +10,10 @@ use kettle_tls::{Cipher, Version};
 use crate::kill_switch::Placement;
 
 /// The line, from what is configured and what the kernel carries.
-#[must_use]
-pub fn placement_line(
+pub(super) fn line(
     config: &Config,
     capabilities: &Capabilities,
+    obstacle: Option<&str>,
     placement: Placement,
 ) -> String {
     let https: Vec<_> =
@@ -25,8 +25,8 @@ pub fn placement_line(
     if placement == Placement::User {
         return "TLS: user space — switched off (kettle ctl path auto switches it on)".to_owned();
     }
-    if let Some(reason) = capabilities.tx_reason() {
-        return format!("TLS: user space — {reason}; see kettle doctor");
+    if let Some(obstacle) = obstacle {
+        return format!("TLS: user space — {obstacle}; see kettle doctor");
     }
     let how = match listener.path {
         PathChoice::Auto => format!("auto — kernel sendfile from {}", size(listener.crossover)),
@@ -72,3 +72,6 @@ const CIPHERS: [(Cipher, &str); 3] = [
     (Cipher::Aes256Gcm, "AES-256-GCM"),
     (Cipher::Chacha20Poly1305, "ChaCha20"),
 ];
+
+#[cfg(test)]
+mod tests;
