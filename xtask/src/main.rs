@@ -5,6 +5,7 @@ mod packages;
 mod process;
 mod test;
 mod tidy;
+mod uml;
 mod vm;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         "test" => test::run(rest),
+        "uml" => uml::run(rest),
         "vm" => vm::run(rest),
         "tidy" => Ok(tidy::run(&vm::workspace())),
         other => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
@@ -44,6 +46,7 @@ cargo xtask COMMAND
 
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
   tidy       check the rules of STYLE.md that no compiler holds
+  uml        the quick loop: uml run [-- COMMAND] under User Mode Linux
   vm         guests with real kernels: vm fetch, vm image, vm run, vm shell
   help       this list
 ";

@@ -60,8 +60,8 @@ pub fn run_into(command: &mut Command, path: &Path) -> Result<(), String> {
 pub enum Ending {
     /// By itself, with this status.
     Exited(ExitStatus),
-    /// We killed it at the deadline.
-    TimedOut,
+    /// We killed it at the deadline; this was its process id.
+    TimedOut(u32),
 }
 
 /// Runs `command`, copies its standard output to ours as it appears and hands each whole line to `on_line`.
@@ -111,7 +111,7 @@ fn relay(
                 let _ = child.kill();
                 let _ = child.wait();
                 lines.finish(on_line);
-                return Ok(Ending::TimedOut);
+                return Ok(Ending::TimedOut(child.id()));
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::vm::kernel::Kernel;
 use crate::{packages, process};
 pub use build::build;
 use build::{Programs, cargo};
+pub use programs::programs_for_kernels;
 use tally::Tally;
 
 /// Runs the stages the arguments ask for.

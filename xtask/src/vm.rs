@@ -2,14 +2,14 @@
 
 pub mod apt;
 mod arguments;
-mod busybox;
+pub mod busybox;
 pub mod cache;
 mod disk;
 pub mod guest;
 pub mod image;
 mod initramfs;
 pub mod kernel;
-mod modules;
+pub mod modules;
 pub mod qemu;
 
 use std::path::{Path, PathBuf};

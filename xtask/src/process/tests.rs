@@ -28,7 +28,7 @@ fn a_process_past_its_deadline_is_killed() {
         Duration::from_millis(50),
         &mut |_| {},
     );
-    assert!(matches!(ending, Ok(Ending::TimedOut)), "{ending:?}");
+    assert!(matches!(ending, Ok(Ending::TimedOut(_))), "{ending:?}");
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub fn programs_for_kernels(programs: &Programs) -> Vec<PathBuf> {
 fn follow(command: &mut Command, limit: Duration, tally: &mut Tally) -> Result<bool, String> {
     match process::follow(command, limit, &mut |line| tally.read_line(line))? {
         Ending::Exited(status) => Ok(status.success()),
-        Ending::TimedOut => {
+        Ending::TimedOut(_) => {
             tally.fail(format!("killed after {} s", limit.as_secs()));
             Ok(false)
         }

@@ -77,7 +77,7 @@ impl Guest {
             match process::follow(&mut command, self.limit, on_line)? {
                 Ending::Exited(status) if status.success() => None,
                 Ending::Exited(status) => Some(format!("QEMU failed ({status})")),
-                Ending::TimedOut => Some(format!("killed after {} s", self.limit.as_secs())),
+                Ending::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
             }
         };
         let status = self.collect(&work)?;
@@ -136,17 +136,19 @@ impl Guest {
 }
 
 /// A folder for one run's disks, removed with the run.
-struct WorkFolder(PathBuf);
+pub struct WorkFolder(PathBuf);
 
 impl WorkFolder {
-    fn new() -> Result<Self, String> {
+    /// Makes the folder, empty.
+    pub fn new() -> Result<Self, String> {
         let folder = super::target_folder().join(format!("vm/run-{}", std::process::id()));
         remove_folder(&folder)?;
         create_folder(&folder)?;
         Ok(Self(folder))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// The path of a file in it.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -184,7 +186,7 @@ fn describe_crash(reason: Option<String>, console: &Path) -> String {
 }
 
 /// Quotes a word for the shell.
-fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

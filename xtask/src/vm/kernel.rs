@@ -107,7 +107,7 @@ impl Kernel {
         }
         apt::unpack(&apt.download(&packages)?, &tree)?;
         settle_modules(&tree)?;
-        let release = only_entry(&tree.join("lib/modules"))?;
+        let release = modules::only_release(&tree)?;
         process::run_quietly(Command::new("depmod").arg("-b").arg(&tree).arg(&release))?;
 
         let candidates = [
@@ -120,7 +120,9 @@ impl Kernel {
         fs::rename(image, folder.join(IMAGE)).map_err(|error| at(image, &error))?;
         let boot_modules = folder.join(BOOT_MODULES);
         create_folder(&boot_modules)?;
-        for (position, module) in modules::boot_order(&tree, &release)?.iter().enumerate() {
+        let order =
+            modules::boot_order(&tree, &release, modules::NEEDED, modules::USED_IF_PRESENT)?;
+        for (position, module) in order.iter().enumerate() {
             modules::extract(module, &boot_modules, position)?;
         }
         disk::build(&tree.join("lib/modules"), &folder.join(MODULES_DISK))?;
@@ -157,14 +159,6 @@ fn settle_modules(tree: &Path) -> Result<(), String> {
         fs::rename(&below_usr, tree.join("lib/modules")).map_err(|error| at(&below_usr, &error))?;
     }
     Ok(())
-}
-
-fn only_entry(folder: &Path) -> Result<String, String> {
-    let mut entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?.flatten();
-    match (entries.next(), entries.next()) {
-        (Some(entry), None) => Ok(entry.file_name().to_string_lossy().into_owned()),
-        _ => Err(format!("{} should hold exactly one kernel release", folder.display())),
-    }
 }
 
 const META_PACKAGE: &str = "linux-image-cloud-amd64";

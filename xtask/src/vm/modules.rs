@@ -24,15 +24,30 @@ pub const USED_IF_PRESENT: &[&str] = &[
 ];
 
 /// The files to load, in order, each once, for the kernel `release` below `tree`.
-pub fn boot_order(tree: &Path, release: &str) -> Result<Vec<PathBuf>, String> {
+pub fn boot_order(
+    tree: &Path,
+    release: &str,
+    needed: &[&str],
+    used_if_present: &[&str],
+) -> Result<Vec<PathBuf>, String> {
     let mut answers = Vec::new();
-    for name in NEEDED {
+    for name in needed {
         answers.push(show_depends(tree, release, name)?);
     }
-    for name in USED_IF_PRESENT {
+    for name in used_if_present {
         answers.extend(show_depends(tree, release, name));
     }
     Ok(merge(&answers))
+}
+
+/// The one kernel release that has modules below `tree`.
+pub fn only_release(tree: &Path) -> Result<String, String> {
+    let folder = tree.join("lib/modules");
+    let mut entries = fs::read_dir(&folder).map_err(|error| at(&folder, &error))?.flatten();
+    match (entries.next(), entries.next()) {
+        (Some(entry), None) => Ok(entry.file_name().to_string_lossy().into_owned()),
+        _ => Err(format!("{} should hold exactly one kernel release", folder.display())),
+    }
 }
 
 /// Copies one module to `NN-name.ko` in `folder`, uncompressed: the loader of the initramfs reads nothing else.

@@ -1,0 +1,195 @@
+//! `cargo xtask uml`: User Mode Linux, the quick loop. A kernel with kTLS runs as an ordinary process on this machine's own root file
+//! system, read-only, at native speed: right for behaviour, useless for cost. QEMU with stock kernels stays the judge.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use crate::process::{self, Ending};
+use crate::test;
+use crate::vm::apt::{self, Apt};
+use crate::vm::busybox;
+use crate::vm::cache::{Cache, at, create_folder, remove_folder};
+use crate::vm::guest::{WorkFolder, quote};
+use crate::vm::modules;
+
+/// Runs `uml run`.
+pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let command = match words.as_slice() {
+        ["run"] => kernel_tests()?,
+        ["run", "--", command @ ..] if !command.is_empty() => {
+            command.iter().map(|&word| word.to_owned()).collect()
+        }
+        _ => return Err(USAGE.to_owned()),
+    };
+    start(&command)
+}
+
+/// The kernel crate's tests and the end-to-end suite, one after the other.
+fn kernel_tests() -> Result<Vec<String>, String> {
+    let programs = test::build()?;
+    let names: Vec<String> = test::programs_for_kernels(&programs)
+        .iter()
+        .map(|program| quote(&program.display().to_string()))
+        .collect();
+    let script = format!(
+        "export KETTLE_REQUIRE_KTLS=1 KETTLE_GUEST_KERNEL=uml KETTLE_BIN={}; status=0; \
+         for program in {}; do \"$program\" || status=1; done; exit $status",
+        quote(&programs.kettle.display().to_string()),
+        names.join(" ")
+    );
+    Ok(vec!["sh".into(), "-c".into(), script])
+}
+
+fn start(command: &[String]) -> Result<ExitCode, String> {
+    let started = Instant::now();
+    let cache = Cache::open()?;
+    let uml = obtain(&cache)?;
+    let work = WorkFolder::new()?;
+    let shared = work.path("shared");
+    create_folder(&shared)?;
+    let here = std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
+    let script = work.path("init");
+    let text = init_script(&busybox::obtain(&cache)?, &uml, &shared, &here, command);
+    fs::write(&script, text).map_err(|error| at(&script, &error))?;
+    process::run_quietly(Command::new("chmod").arg("+x").arg(&script))?;
+
+    let mut kernel = Command::new(uml.join(PROGRAM));
+    kernel.args(KERNEL_ARGUMENTS).arg(format!("init={}", script.display()));
+    let console = work.path("console.log");
+    kernel.stderr(File::create(&console).map_err(|error| at(&console, &error))?);
+    match process::follow(&mut kernel, LIMIT, &mut |_| {})? {
+        Ending::Exited(_) => {}
+        Ending::TimedOut(process) => {
+            // It leads a session of its own, in which its helper processes would live on.
+            let group = format!("-{process}");
+            let _ = process::run_quietly(Command::new("kill").args(["-KILL", "--", &group]));
+            return Err(format!("killed after {} s", LIMIT.as_secs()));
+        }
+    }
+    let Ok(status) = fs::read_to_string(shared.join("status")) else {
+        let said = String::from_utf8_lossy(&fs::read(&console).unwrap_or_default()).into_owned();
+        return Err(format!("User Mode Linux stopped without a status; it said\n{said}"));
+    };
+    eprintln!("uml: {:.1} s", started.elapsed().as_secs_f64());
+    Ok(ExitCode::from(status.trim().parse::<u8>().unwrap_or(u8::MAX)))
+}
+
+fn obtain(cache: &Cache) -> Result<PathBuf, String> {
+    let recipe = format!("{SUITE} {PACKAGE}\n{MODULES:?}\n");
+    cache.obtain("uml", &recipe, |folder| {
+        eprintln!("uml: downloading {PACKAGE} ({SUITE})");
+        let work = folder.join("work");
+        let tree = work.join("tree");
+        create_folder(&tree.join("lib"))?;
+        let apt = Apt::new(&work.join("apt"), &[SUITE])?;
+        apt::unpack(&apt.download(&[PACKAGE.to_owned()])?, &tree)?;
+        let program = tree.join("usr/bin/linux.uml");
+        fs::rename(&program, folder.join(PROGRAM)).map_err(|error| at(&program, &error))?;
+        let modules_folder = tree.join("lib/modules");
+        fs::rename(tree.join("usr/lib/uml/modules"), &modules_folder)
+            .map_err(|error| at(&modules_folder, &error))?;
+        let release = modules::only_release(&tree)?;
+        process::run_quietly(Command::new("depmod").arg("-b").arg(&tree).arg(&release))?;
+        let boot_modules = folder.join(BOOT_MODULES);
+        create_folder(&boot_modules)?;
+        let order = modules::boot_order(&tree, &release, MODULES, &[])?;
+        for (position, module) in order.iter().enumerate() {
+            modules::extract(module, &boot_modules, position)?;
+        }
+        remove_folder(&work)
+    })
+}
+
+/// The script that runs as the kernel's first process. The machine's files are there, read-only; `/tmp` is fresh, except for what
+/// the command needs of it.
+fn init_script(
+    busybox: &Path,
+    uml: &Path,
+    shared: &Path,
+    here: &Path,
+    command: &[String],
+) -> String {
+    let path = |path: &Path| quote(&path.display().to_string());
+    let variable = |name: &str| quote(&std::env::var(name).unwrap_or_default());
+    let words: Vec<String> = command.iter().map(|word| quote(word)).collect();
+    INIT.replace("@busybox@", &path(busybox))
+        .replace("@modules@", &path(&uml.join(BOOT_MODULES)))
+        .replace("@shared@", &path(shared))
+        .replace("@target@", &path(&crate::vm::target_folder()))
+        .replace("@here@", &path(here))
+        .replace("@path@", &variable("PATH"))
+        .replace("@home@", &variable("HOME"))
+        .replace("@command@", &words.join(" "))
+}
+
+const USAGE: &str = "\
+cargo xtask uml run [-- COMMAND...]    a command under User Mode Linux; without one, the tests that need kTLS";
+
+const SUITE: &str = "bookworm";
+const PACKAGE: &str = "user-mode-linux";
+const PROGRAM: &str = "linux.uml";
+const BOOT_MODULES: &str = "boot-modules";
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Without those after the first the kernel refuses AES-GCM or ChaCha20-Poly1305; it cannot load them by itself here.
+const MODULES: &[&str] = &[
+    "tls",
+    "gcm",
+    "ctr",
+    "ghash-generic",
+    "chacha20poly1305",
+    "chacha_generic",
+    "poly1305_generic",
+];
+
+const KERNEL_ARGUMENTS: &[&str] = &[
+    "mem=1G",
+    "root=/dev/root",
+    "rootfstype=hostfs",
+    "rootflags=/",
+    "ro",
+    "con=null",
+    "con0=null,fd:2",
+    "con1=fd:0,fd:1",
+    "quiet",
+    "panic=-1",
+];
+
+const INIT: &str = r#"#!/bin/sh
+export PATH=@path@ HOME=@home@ LANG=C.UTF-8 TERM=dumb
+busybox=@busybox@
+$busybox mount -t proc proc /proc
+$busybox mount -t sysfs sys /sys
+$busybox mountpoint -q /dev || $busybox mount -t devtmpfs dev /dev
+$busybox mkdir -p /dev/pts /dev/shm
+$busybox mount -t devpts devpts /dev/pts
+$busybox mount -t tmpfs tmpfs /dev/shm
+$busybox mount -t tmpfs tmpfs /run
+$busybox mkdir /run/shared /run/tmp
+$busybox mount -t hostfs -o @shared@ none /run/shared
+$busybox mount --bind /tmp /run/tmp
+$busybox mount -t tmpfs -o mode=1777 tmpfs /tmp
+for folder in @target@ @here@; do
+    case "$folder" in
+    /tmp/*)
+        $busybox mkdir -p "$folder"
+        $busybox mount --bind "/run$folder" "$folder"
+        ;;
+    esac
+done
+for module in @modules@/*.ko; do
+    $busybox insmod "$module"
+done
+$busybox ip link set lo up
+$busybox stty -F /dev/tty1 raw -echo
+cd @here@
+(exec @command@) </dev/null >/dev/tty1 2>&1
+echo $? >/run/shared/status
+$busybox poweroff -f
+"#;
+
+#[cfg(test)]
+mod tests;
