@@ -1,3 +1,33 @@
-//! Placeholder.
+//! The `kettle` program: reads the command line and runs one command.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod calibrate;
+mod check;
+mod cli;
+mod ctl;
+mod doctor;
+mod logging;
+mod manual;
+mod output;
+mod run;
+mod serve;
+mod size;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
+        Command::Ctl(arguments) => ctl::ctl(&arguments),
+        Command::Schema => manual::schema(),
+        Command::Reference => manual::reference(),
+    }
+}

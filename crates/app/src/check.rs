@@ -1,0 +1,45 @@
+//! `kettle check`: every mistake in a configuration and in what it names, without a start.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use kettle_server::supervisor::{prepare, read};
+
+use crate::cli::ConfigArgument;
+use crate::output::print_line;
+
+/// Prints findings to standard output. Exits with 0 if there is nothing to mend.
+pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
+    let path = argument.config.display();
+    let (mistakes, warnings, summary) = match read(&argument.config) {
+        Ok(config) => {
+            let report = prepare::check(&config);
+            let sites = counted(config.sites.len(), "site");
+            let listeners = counted(config.listeners.len(), "listener");
+            (report.mistakes, report.warnings, format!("{sites} on {listeners}"))
+        }
+        Err(mistakes) => (mistakes, Vec::new(), String::new()),
+    };
+    for mistake in &mistakes {
+        print_line(format_args!("error: {mistake}\n"));
+    }
+    for warning in &warnings {
+        print_line(format_args!("warning: {warning}\n"));
+    }
+    let warned = match warnings.len() {
+        0 => String::new(),
+        number => format!(", {}", counted(number, "warning")),
+    };
+    if mistakes.is_empty() {
+        print_line(format_args!("{path} is fine: {summary}{warned}"));
+        ExitCode::SUCCESS
+    } else {
+        print_line(format_args!("{path}: {}{warned}", counted(mistakes.len(), "mistake")));
+        ExitCode::FAILURE
+    }
+}
+
+/// `1 site`, `2 sites`.
+fn counted(number: usize, noun: &str) -> impl Display {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

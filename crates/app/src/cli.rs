@@ -1,0 +1,180 @@
+//! The command line: what it accepts, and the help that teaches it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use kettle_config::PathChoice;
+
+use crate::size::parse_size;
+
+/// An HTTPS server whose TLS records are encrypted where it costs least: here or in the kernel.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a folder over HTTPS, with no configuration
+    Serve(ServeArguments),
+    /// Run the server a configuration file describes
+    Run(ConfigArgument),
+    /// Find every mistake in a configuration and in the files it names
+    Check(ConfigArgument),
+    /// Say whether this machine can encrypt in the kernel, and what to do if not
+    Doctor(DoctorArguments),
+    /// Measure from which size of file on the kernel is the cheaper place
+    Calibrate(CalibrateArguments),
+    /// Steer a running server
+    Ctl(CtlArguments),
+    /// Print the JSON schema of the configuration, for editors
+    Schema,
+    /// Print the reference of all settings, in Markdown
+    Reference,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArguments {
+    /// The folder to serve
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Address and port; a port alone stays on this machine, `:PORT` is every address
+    #[arg(long, default_value = "8443", value_name = "ADDRESS", value_parser = parse_listen)]
+    pub(crate) listen: SocketAddr,
+    /// Certificate chain (PEM), in place of a generated certificate
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Where records are encrypted: auto, user, kernel-write or kernel-sendfile
+    #[arg(long, default_value = "auto", value_name = "PATH")]
+    pub(crate) path: PathChoice,
+    /// With `--path auto`: the size of file from which the kernel takes over
+    #[arg(long, default_value = "64KiB", value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) crossover: u64,
+    /// Worker threads [default: one for each CPU]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) workers: Option<u16>,
+    /// List folders that have no index.html
+    #[arg(long)]
+    pub(crate) browse: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgument {
+    /// The configuration file
+    #[arg(long, short, default_value = DEFAULT_CONFIG, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArguments {
+    /// How long to measure
+    #[arg(long, default_value_t = 15, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u16).range(1..=3600))]
+    pub(crate) seconds: u16,
+    /// Where the file to send is put; best on the file system that will be served
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CTL_EXAMPLES)]
+pub(crate) struct CtlArguments {
+    /// The server's control socket
+    #[arg(long, default_value = DEFAULT_SOCKET, value_name = "PATH", global = true)]
+    pub(crate) socket: PathBuf,
+    /// Take the socket from this configuration file
+    #[arg(long, short, value_name = "FILE", conflicts_with = "socket", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// Print the answer as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: CtlCommand,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum CtlCommand {
+    /// Show the live numbers
+    Status,
+    /// Read the configuration and the certificates again, or keep the old ones
+    Reload,
+    /// The kill switch: `user` keeps new connections out of the kernel, `auto` ends that
+    Path {
+        /// auto or user
+        #[arg(value_name = "auto|user")]
+        placement: kettle_server::kill_switch::Placement,
+    },
+    /// Open the access log again, after a rotation
+    Reopen,
+    /// Finish the requests in flight, then end
+    Stop,
+}
+
+/// `8443`, `:8443`, `192.0.2.1:8443` or `[::1]:8443`.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let (ip, port) = match text.strip_prefix(':') {
+        Some(port) => (Ipv4Addr::UNSPECIFIED, port),
+        None => (Ipv4Addr::LOCALHOST, text),
+    };
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::new(IpAddr::V4(ip), port));
+    }
+    text.parse().map_err(|_| {
+        "write a port (8443), every address (:8443), or one address and a port (192.0.2.1:8443, \
+         [::1]:8443)"
+            .to_owned()
+    })
+}
+
+/// Where a configuration is looked for.
+pub(crate) const DEFAULT_CONFIG: &str = "/etc/kettle/kettle.toml";
+
+/// Where the packaged configuration puts the control socket.
+pub(crate) const DEFAULT_SOCKET: &str = "/run/kettle/admin.sock";
+
+const EXAMPLES: &str = "\
+Examples:
+  kettle serve                        this folder at https://localhost:8443
+  kettle serve ~/site --listen :8443  for other machines too
+  kettle doctor                       can this machine encrypt in the kernel?
+  kettle check --config kettle.toml   every mistake, before a start or a reload
+  kettle run --config kettle.toml     sites, certificates and routes from a file
+  kettle ctl status                   what the running server does
+
+KETTLE_LOG=debug shows what happens to each connection.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  kettle serve                        this folder at https://localhost:8443
+  kettle serve site --browse          with lists of folders
+  kettle serve --cert c.pem --key k.pem --listen :443
+  kettle serve --path user            never the kernel, for comparison
+
+Stop it with Ctrl-C: requests in flight are finished first.";
+
+const CTL_EXAMPLES: &str = "\
+Examples:
+  kettle ctl status
+  kettle ctl reload --config kettle.toml
+  kettle ctl path user                no further connection moves into the kernel
+  kettle ctl status --json | jq .total.responses";
+
+#[cfg(test)]
+mod tests;

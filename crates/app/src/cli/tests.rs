@@ -1,0 +1,61 @@
+use clap::{CommandFactory, Parser};
+
+use super::*;
+
+fn serve(arguments: &[&str]) -> Result<ServeArguments, clap::Error> {
+    let all = ["kettle", "serve"].iter().chain(arguments);
+    match Cli::try_parse_from(all)?.command {
+        Command::Serve(arguments) => Ok(arguments),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn serve_needs_nothing() {
+    let arguments = serve(&[]).unwrap();
+    assert_eq!(arguments.directory, PathBuf::from("."));
+    assert_eq!(arguments.listen, SocketAddr::from(([127, 0, 0, 1], 8443)));
+    assert_eq!(arguments.crossover, 65_536);
+    assert_eq!(arguments.path, PathChoice::Auto);
+}
+
+#[test]
+fn listen_takes_a_port_or_an_address() {
+    for (text, expected) in [
+        ("9000", "127.0.0.1:9000"),
+        (":9000", "0.0.0.0:9000"),
+        ("192.0.2.1:443", "192.0.2.1:443"),
+        ("[::1]:443", "[::1]:443"),
+    ] {
+        assert_eq!(parse_listen(text), Ok(expected.parse().unwrap()), "{text}");
+    }
+    for text in ["", ":", "localhost:443", "65536", "1.2.3.4"] {
+        assert!(parse_listen(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_certificate_needs_its_key() {
+    assert!(serve(&["--cert", "c.pem"]).is_err());
+    assert!(serve(&["--key", "k.pem"]).is_err());
+    assert!(serve(&["--cert", "c.pem", "--key", "k.pem"]).is_ok());
+}
+
+#[test]
+fn an_unknown_path_is_answered_with_the_known_ones() {
+    let error = serve(&["--path", "kernel"]).unwrap_err().to_string();
+    assert!(error.contains("kernel-sendfile"), "{error}");
+}
+
+#[test]
+fn options_of_ctl_may_follow_its_command() {
+    let cli = Cli::try_parse_from(["kettle", "ctl", "path", "user", "--json"]).unwrap();
+    let Command::Ctl(arguments) = cli.command else { panic!() };
+    assert!(arguments.json);
+    assert_eq!(arguments.socket, PathBuf::from(DEFAULT_SOCKET));
+}

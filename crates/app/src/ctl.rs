@@ -1,0 +1,75 @@
+//! `kettle ctl`: asks something of a running server over its control socket.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use kettle_server::admin::client::ask;
+use kettle_server::admin::protocol::{Reply, Request};
+use kettle_server::supervisor::read;
+
+use crate::cli::{CtlArguments, CtlCommand};
+use crate::output::{fail, fail_with, print, print_line};
+
+/// Sends the request and prints the answer. Exits with 0 if it was done.
+pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
+    let socket = match socket(arguments) {
+        Ok(socket) => socket,
+        Err(code) => return code,
+    };
+    let reply = match ask(&socket, request(arguments.command)) {
+        Ok(reply) => reply,
+        Err(error) => return fail(error),
+    };
+    if arguments.json {
+        return print_json(&reply);
+    }
+    match reply {
+        Reply::Status(status) => print(status),
+        Reply::Done { message } => print_line(message),
+        Reply::Refused { message, findings } => {
+            for finding in findings {
+                print_line(format_args!("error: {finding}\n"));
+            }
+            return fail(message);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn request(command: CtlCommand) -> Request {
+    match command {
+        CtlCommand::Status => Request::Status,
+        CtlCommand::Reload => Request::Reload,
+        CtlCommand::Path { placement } => Request::Path { placement },
+        CtlCommand::Reopen => Request::Reopen,
+        CtlCommand::Stop => Request::Stop,
+    }
+}
+
+/// Scripts get the status itself, and any other answer as it came.
+fn print_json(reply: &Reply) -> ExitCode {
+    let text = match reply {
+        Reply::Status(status) => serde_json::to_string_pretty(status),
+        other => serde_json::to_string_pretty(other),
+    };
+    match text {
+        Ok(text) => print_line(text),
+        Err(error) => return fail(error),
+    }
+    match reply {
+        Reply::Refused { .. } => ExitCode::FAILURE,
+        Reply::Done { .. } | Reply::Status(_) => ExitCode::SUCCESS,
+    }
+}
+
+fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
+    let Some(path) = &arguments.config else { return Ok(arguments.socket.clone()) };
+    let config = read(path).map_err(|findings| fail_with(&findings))?;
+    config.admin.socket.ok_or_else(|| {
+        let path = path.display();
+        fail(format_args!(
+            "{path} sets no control socket; add `socket = \"/run/kettle/admin.sock\"` below \
+             `[admin]` and start the server again"
+        ))
+    })
+}

@@ -1,0 +1,91 @@
+//! `kettle serve`: a folder over HTTPS without a configuration file.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use kettle_config::{Certificate, Config, Located};
+use kettle_server::supervisor::{StartError, Supervisor, prepare};
+
+use crate::cli::ServeArguments;
+use crate::output::{fail, fail_with, print_line};
+use crate::{doctor, logging};
+
+/// Serves until told to stop.
+pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
+    logging::start("warn");
+    let directory = match arguments.directory.canonicalize() {
+        Ok(directory) => directory,
+        Err(error) => {
+            let directory = arguments.directory.display();
+            return fail(format_args!("cannot serve {directory}: {error}"));
+        }
+    };
+    let config = config(arguments, &directory);
+    let supervisor = match Supervisor::start(config, doctor::obstacle) {
+        Ok(supervisor) => supervisor,
+        Err(StartError::Findings(findings)) => return fail_with(&findings),
+        Err(error) => return fail(error),
+    };
+    let outcome = supervisor.run(|supervisor| greet(supervisor, arguments, &directory));
+    outcome.unwrap_or_else(|error| fail(format_args!("the server cannot go on: {error}")))
+}
+
+/// The configuration that the command line stands for.
+fn config(arguments: &ServeArguments, directory: &Path) -> Config {
+    let mut config = Config::for_folder(directory, arguments.listen);
+    config.server.workers = arguments.workers.map(usize::from);
+    config.server.state_directory = prepare::default_state_directory();
+    for listener in &mut config.listeners {
+        listener.path = arguments.path;
+        listener.crossover = arguments.crossover;
+    }
+    for site in &mut config.sites {
+        // Whatever name the machine is reached by, this is its only site.
+        site.names = vec![Located::not_written("_".to_owned())];
+        if let (Some(chain), Some(key)) = (&arguments.cert, &arguments.key) {
+            site.self_signed = false;
+            site.certificates = vec![Certificate {
+                chain: Located::not_written(chain.clone()),
+                key: Located::not_written(key.clone()),
+                ..Certificate::default()
+            }];
+        }
+        for route in &mut site.routes {
+            route.listing = arguments.browse;
+        }
+    }
+    config
+}
+
+fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) {
+    for address in supervisor.addresses() {
+        print_line(format_args!("{}  ({})", url(address), directory.display()));
+    }
+    let made = if arguments.cert.is_none() {
+        " (made on this machine: clients warn until they are told to trust it)"
+    } else {
+        ""
+    };
+    for fingerprint in supervisor.fingerprints() {
+        print_line(format_args!("Certificate: SHA-256 {fingerprint}{made}"));
+    }
+    print_line(supervisor.placement_line());
+}
+
+/// What to type into a browser on this machine.
+fn url(address: SocketAddr) -> String {
+    let port = address.port();
+    let host = match address.ip() {
+        ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
+        ip if ip.is_ipv6() => format!("[{ip}]"),
+        ip => ip.to_string(),
+    };
+    match port {
+        443 => format!("https://{host}/"),
+        _ => format!("https://{host}:{port}/"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use clap::Parser;
+use kettle_config::PathChoice;
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+fn config_of(arguments: &[&str]) -> Config {
+    let all = ["kettle", "serve"].iter().chain(arguments);
+    match Cli::try_parse_from(all).unwrap().command {
+        Command::Serve(arguments) => config(&arguments, Path::new("/srv/www")),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn flags_become_settings() {
+    let config = config_of(&[
+        "--listen",
+        ":9000",
+        "--path",
+        "kernel-write",
+        "--crossover",
+        "1MiB",
+        "--workers",
+        "3",
+        "--browse",
+    ]);
+    assert_eq!(config.listeners[0].address.value, SocketAddr::from(([0, 0, 0, 0], 9000)));
+    assert_eq!(config.listeners[0].path, PathChoice::KernelWrite);
+    assert_eq!(config.listeners[0].crossover, 1 << 20);
+    assert_eq!(config.server.workers, Some(3));
+    assert!(config.sites[0].routes[0].listing);
+    assert_eq!(config.sites[0].routes[0].root.value, Path::new("/srv/www"));
+    assert!(config.sites[0].self_signed);
+}
+
+#[test]
+fn a_certificate_takes_the_place_of_the_generated_one() {
+    let config = config_of(&["--cert", "c.pem", "--key", "k.pem"]);
+    assert!(!config.sites[0].self_signed);
+    assert_eq!(config.sites[0].certificates[0].chain.value, Path::new("c.pem"));
+    assert_eq!(config.sites[0].certificates[0].key.value, Path::new("k.pem"));
+}
+
+#[test]
+fn urls_can_be_typed_into_a_browser() {
+    for (address, expected) in [
+        ("127.0.0.1:8443", "https://localhost:8443/"),
+        ("0.0.0.0:443", "https://localhost/"),
+        ("192.0.2.1:8443", "https://192.0.2.1:8443/"),
+        ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/"),
+    ] {
+        assert_eq!(url(address.parse().unwrap()), expected);
+    }
+}
