@@ -1,31 +1,37 @@
-//! Documents: every page is linked from somewhere, and every relative link leads to something.
+//! Documents: a reader gets from the README to every page, and every relative link leads somewhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Finding;
 use super::scan::Workspace;
 use super::tree::Tree;
 
-/// Finds pages nobody links to and links to nothing.
+/// Finds pages the README does not lead to, and links to nothing.
 pub fn check(tree: &Tree, _: &Workspace, findings: &mut Vec<Finding>) {
-    let mut linked = BTreeSet::new();
+    let mut pages: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (page, text) in tree.with_extension("md") {
+        let targets = pages.entry(page).or_default();
         for (line, link) in links(text) {
             let Some(target) = resolve(page, link) else { continue };
             if !exists(tree, &target) {
                 let message = format!("nothing is at `{link}`");
                 findings.push(Finding::at(page, line, "broken_link", message));
             }
-            if target != page {
-                linked.insert(target);
+            targets.push(target);
+        }
+    }
+    let mut reached = BTreeSet::from([START]);
+    let mut open = vec![START];
+    while let Some(page) = open.pop() {
+        for target in pages.get(page).into_iter().flatten() {
+            if reached.insert(target) {
+                open.push(target);
             }
         }
     }
-    for (page, _) in tree.with_extension("md").filter(|(page, _)| page.starts_with("docs/")) {
-        if !linked.contains(page) {
-            let message = "no page links here; add the link where a reader would look";
-            findings.push(Finding::in_file(page, "orphan_page", message));
-        }
+    for page in pages.keys().filter(|page| page.starts_with("docs/") && !reached.contains(*page)) {
+        let message = "no way leads here from the README; add a link where a reader would look";
+        findings.push(Finding::in_file(page, "orphan_page", message));
     }
 }
 
@@ -69,6 +75,8 @@ fn exists(tree: &Tree, target: &str) -> bool {
     let folder = format!("{target}/");
     tree.files.contains_key(target) || tree.files.keys().any(|path| path.starts_with(&folder))
 }
+
+const START: &str = "README.md";
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ fn check_order(
             findings.push(Finding::at(edge.file, edge.line, "module_order", message));
         }
     }
-    let root = format!("{package}/src/lib.rs");
+    let root = root_of(package);
     for name in tops.iter().filter(|name| layer(name).is_none()) {
         let message = format!("`{name}` has no place in SERVER_ORDER in tidy/order.rs");
         findings.push(Finding::in_file(&root, "module_order", message));
@@ -45,20 +45,20 @@ fn check_order(
     }
 }
 
-/// Finds the imports between modules from which a chain of imports leads back to themselves.
+/// Finds modules from which a chain of imports leads back to themselves: one finding a crate.
 fn check_cycles(workspace: &Workspace, package: &str, findings: &mut Vec<Finding>) {
     let tops = workspace.top_modules(package);
-    let mut imports: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut imports: BTreeMap<&str, BTreeMap<&str, &Edge<'_>>> = BTreeMap::new();
     let all = edges(workspace, package, &tops);
     for edge in &all {
-        imports.entry(edge.from).or_default().insert(edge.to);
+        imports.entry(edge.from).or_default().entry(edge.to).or_insert(edge);
     }
-    let reaches_itself = |start: &str| {
+    let leads_to = |start: &str, end: &str| {
         let mut seen = BTreeSet::new();
         let mut open = vec![start];
         while let Some(name) = open.pop() {
-            for &next in imports.get(name).into_iter().flatten() {
-                if next == start {
+            for &next in imports.get(name).into_iter().flat_map(BTreeMap::keys) {
+                if next == end {
                     return true;
                 }
                 if seen.insert(next) {
@@ -68,15 +68,21 @@ fn check_cycles(workspace: &Workspace, package: &str, findings: &mut Vec<Finding
         }
         false
     };
-    let cyclic: BTreeSet<&str> = tops.iter().copied().filter(|name| reaches_itself(name)).collect();
-    let mut told = BTreeSet::new();
-    for edge in all.iter().filter(|edge| cyclic.contains(edge.from) && cyclic.contains(edge.to)) {
-        if !told.insert((edge.from, edge.to)) {
-            continue;
-        }
-        let message = format!("`{}` → `{}` is part of a cycle of imports", edge.from, edge.to);
-        findings.push(Finding::at(edge.file, edge.line, "module_cycle", message));
+    let in_cycle: Vec<String> = imports
+        .values()
+        .flat_map(BTreeMap::values)
+        .filter(|edge| leads_to(edge.to, edge.from))
+        .map(|edge| format!("{} → {} ({}:{})", edge.from, edge.to, edge.file, edge.line))
+        .collect();
+    if !in_cycle.is_empty() {
+        let message = format!("modules import each other in a cycle: {}", in_cycle.join(", "));
+        findings.push(Finding::in_file(&root_of(package), "module_cycle", message));
     }
+}
+
+/// Where findings about a crate's modules as a whole are shown.
+fn root_of(package: &str) -> String {
+    format!("{package}/src/lib.rs")
 }
 
 /// One module of a crate mentions another.

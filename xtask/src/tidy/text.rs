@@ -64,14 +64,22 @@ fn is_unfinished_without_issue(line: &str) -> bool {
     has_word && !line.split('#').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The machine folder a line names as the start of an absolute path.
+/// The machine folder a line names as the start of an absolute path. A name in capitals or in
+/// brackets stands for any folder, as in a message to the operator.
 fn machine_path(line: &str) -> Option<&'static str> {
     let starts_path = |at: usize| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());
         before
             .is_none_or(|character| !character.is_alphanumeric() && !"._-/~}*".contains(character))
     };
-    let is_named = |prefix: &str| line.match_indices(prefix).any(|(at, _)| starts_path(at));
+    let is_placeholder = |after: usize| {
+        let next = line.get(after..).and_then(|rest| rest.chars().next());
+        next.is_some_and(|character| character.is_ascii_uppercase() || "<{$".contains(character))
+    };
+    let is_named = |prefix: &str| {
+        let mut places = line.match_indices(prefix);
+        places.any(|(at, _)| starts_path(at) && !is_placeholder(at + prefix.len()))
+    };
     MACHINE_FOLDERS.iter().copied().find(|prefix| is_named(prefix))
 }
 

@@ -16,6 +16,16 @@ fn a_page_nobody_links_to_is_caught() {
 }
 
 #[test]
+fn pages_that_link_only_to_each_other_are_caught() {
+    let tree = [
+        ("README.md", ""),
+        ("docs/doctor.md", "[kernels](kernels.md)"),
+        ("docs/kernels.md", "[doctor](doctor.md)"),
+    ];
+    assert_eq!(rules(&tree).len(), 2);
+}
+
+#[test]
 fn a_page_linked_from_another_page_passes() {
     let tree = [
         ("README.md", "see [kernel TLS](docs/ktls.md#homes)"),

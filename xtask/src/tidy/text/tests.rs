@@ -60,9 +60,14 @@ fn a_path_of_one_machine_is_caught() {
 
 #[test]
 fn a_relative_or_public_path_passes() {
-    for line in
-        ["target/work/image", "/srv/www/home/x", "root=/dev/root ro", "~/work/x", "$x/home/y"]
-    {
+    for line in [
+        "target/work/image",
+        "/srv/www/home/x",
+        "root=/dev/root ro",
+        "~/work/x",
+        "$x/home/y",
+        "/home/NAME",
+    ] {
         let expected: &[&str] = &[];
         assert_eq!(rules("a.md", line), expected, "{line}");
     }
