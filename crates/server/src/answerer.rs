@@ -165,8 +165,8 @@ impl Answerer {
         if !matches!(exchange.request.method, Method::Get | Method::Head) {
             return None;
         }
-        let (rules, relative) = exchange.route()?;
-        let entry = self.cache.borrow().find(exchange.key(rules, relative))?;
+        let (rules, below) = exchange.route()?;
+        let entry = self.cache.borrow().find(exchange.key(rules, below))?;
         let age = self.clock.monotonic().saturating_sub(entry.checked.get());
         if age >= self.revalidate {
             return None;
@@ -195,11 +195,11 @@ impl Answerer {
                 return Err(Refusal { status: 405, line: Some(("allow", METHODS.to_owned())) });
             }
         }
-        let (rules, relative) = exchange.route().ok_or(404)?;
-        if exchange.target.path.len() == rules.prefix.len() {
+        let (rules, below) = exchange.route().ok_or(404)?;
+        let Some(relative) = below.strip_prefix('/') else {
             return Ok(exchange.add_slash(rules, buffer));
-        }
-        let key = exchange.key(rules, relative);
+        };
+        let key = exchange.key(rules, below);
         match self.finder.find(rules, relative, key.preference).await {
             Located::File(found) => {
                 let entry = self.entry(rules, key, found).await;
@@ -212,7 +212,10 @@ impl Answerer {
             }
             Located::Directory => Err(403.into()),
             Located::Refused(status) => {
-                self.cache.borrow_mut().forget(key);
+                // Out of descriptors or a failing disk: the file may well be there again.
+                if status < 500 {
+                    self.cache.borrow_mut().forget(key);
+                }
                 Err(status.into())
             }
             Located::WouldBlock => Err(503.into()),
@@ -292,19 +295,19 @@ struct Exchange<'e> {
 }
 
 impl Exchange<'_> {
-    /// The rules for the path, and what of it lies below them, without a slash before it.
+    /// The rules for the path, and what of it lies below their prefix: nothing, or a slash and
+    /// more.
     fn route(&self) -> Option<(&Arc<Rules>, &str)> {
-        let (rules, below) = self.site.route(&self.target.path)?;
-        Some((rules, below.strip_prefix('/').unwrap_or(below)))
+        self.site.route(&self.target.path)
     }
 
-    fn key<'k>(&self, rules: &Rules, relative: &'k str) -> KeyRef<'k> {
+    fn key<'k>(&self, rules: &Rules, below: &'k str) -> KeyRef<'k> {
         let preference = if rules.codings.is_empty() {
             Preference::NONE
         } else {
             Preference::negotiate(&rules.codings, self.request.header("accept-encoding"))
         };
-        KeyRef { rules: rules.number, preference, path: relative }
+        KeyRef { rules: rules.number, preference, path: below }
     }
 
     /// The answer to OPTIONS, for a path or for the server as a whole.

@@ -1,1 +1,8 @@
-use super::*;
+mod stage;
+
+mod conditions;
+mod errors;
+mod folders;
+mod memory;
+mod ranges;
+mod sites;

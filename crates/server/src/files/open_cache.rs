@@ -26,7 +26,7 @@ pub struct KeyRef<'k> {
     pub rules: u64,
     /// The codings the client takes.
     pub preference: Preference,
-    /// The path below the route.
+    /// The path below the rules' prefix, with its slash.
     pub path: &'k str,
 }
 

@@ -134,6 +134,3 @@ fn unpredictable_seed() -> u128 {
 
 /// A part's head, about.
 const PART_HEAD_BYTES: usize = 160;
-
-#[cfg(test)]
-mod tests;

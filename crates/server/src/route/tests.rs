@@ -1,1 +1,160 @@
+use std::path::Path;
+
+use kettle_config::{Certificate, Located, Route, Site as SiteConfig};
+
 use super::*;
+
+fn site(names: &[&str], prefixes: &[&str], folder: &Path) -> SiteConfig {
+    let root = || Located::not_written(folder.to_owned());
+    let route =
+        |prefix: &&str| Route { prefix: (*prefix).to_owned(), root: root(), ..Route::default() };
+    SiteConfig {
+        names: names.iter().map(|name| Located::not_written((*name).to_owned())).collect(),
+        routes: prefixes.iter().map(route).collect(),
+        ..SiteConfig::default()
+    }
+}
+
+fn with_certificate(mut site: SiteConfig, chain: &str) -> SiteConfig {
+    let path = || Located::not_written(PathBuf::from(chain));
+    site.certificates = vec![Certificate { chain: path(), key: path(), ocsp: None }];
+    site
+}
+
+fn config(sites: Vec<SiteConfig>) -> Config {
+    let mut config = Config::default();
+    config.sites = sites;
+    config
+}
+
+fn build(sites: Vec<SiteConfig>) -> Router {
+    Router::build(&config(sites)).unwrap()
+}
+
+/// The number of the site that answers.
+fn number(router: &Router, host: Option<&str>, server_name: Option<&str>) -> Option<usize> {
+    let site = router.site(host, server_name)?;
+    router.sites.iter().position(|other| std::ptr::eq(other, site))
+}
+
+#[test]
+fn exact_names_come_before_stars_and_stars_before_the_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let router = build(vec![
+        site(&["_"], &["/"], folder.path()),
+        site(&["*.example.org"], &["/"], folder.path()),
+        site(&["www.example.org"], &["/"], folder.path()),
+    ]);
+    for (host, expected) in [
+        ("www.example.org", 2),
+        ("WWW.Example.ORG", 2),
+        ("www.example.org.", 2),
+        ("other.example.org", 1),
+        ("a.b.example.org", 0),
+        ("example.org", 0),
+        ("192.0.2.1", 0),
+        ("[2001:db8::1]", 0),
+    ] {
+        assert_eq!(number(&router, Some(host), None), Some(expected), "{host}");
+    }
+    let long = format!("{}.example.org", "x".repeat(300));
+    assert_eq!(number(&router, Some(&long), None), Some(0));
+    assert_eq!(number(&router, None, None), Some(0));
+}
+
+#[test]
+fn without_a_default_other_names_have_no_site() {
+    let folder = tempfile::tempdir().unwrap();
+    let router = build(vec![site(&["www.example.org"], &["/"], folder.path())]);
+    assert_eq!(number(&router, Some("example.net"), None), None);
+    assert_eq!(number(&router, None, None), None);
+    assert_eq!(number(&router, None, Some("www.example.org")), Some(0));
+}
+
+#[test]
+fn the_default_can_have_names_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut second = site(&["b.example"], &["/"], folder.path());
+    second.default = true;
+    let router = build(vec![site(&["a.example"], &["/"], folder.path()), second]);
+    assert_eq!(number(&router, Some("a.example"), None), Some(0));
+    assert_eq!(number(&router, Some("c.example"), None), Some(1));
+}
+
+#[test]
+fn a_connection_made_for_one_site_cannot_ask_for_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let router = build(vec![
+        with_certificate(site(&["a.example", "alias.example"], &["/"], folder.path()), "a.pem"),
+        with_certificate(site(&["b.example"], &["/"], folder.path()), "b.pem"),
+        with_certificate(site(&["c.example"], &["/"], folder.path()), "a.pem"),
+    ]);
+    assert_eq!(number(&router, Some("b.example"), Some("a.example")), None);
+    assert_eq!(number(&router, Some("a.example"), Some("A.EXAMPLE")), Some(0));
+    assert_eq!(number(&router, Some("alias.example"), Some("a.example")), Some(0));
+    let same_certificate = number(&router, Some("c.example"), Some("a.example"));
+    assert_eq!(same_certificate, Some(2), "the certificate stands for both");
+    assert_eq!(number(&router, Some("b.example"), None), Some(1), "nothing was shown for a name");
+    assert_eq!(number(&router, None, Some("b.example")), Some(1));
+}
+
+#[test]
+fn generated_certificates_stand_for_their_own_site_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let router = build(vec![
+        site(&["a.example"], &["/"], folder.path()),
+        site(&["b.example"], &["/"], folder.path()),
+    ]);
+    assert_eq!(number(&router, Some("b.example"), Some("a.example")), None);
+}
+
+#[test]
+fn the_longest_prefix_of_whole_segments_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefixes = ["/", "/img", "/img/large/", "/api/"];
+    let router = build(vec![site(&["_"], &prefixes, folder.path())]);
+    let site = router.site(None, None).unwrap();
+    for (path, prefix, below) in [
+        ("/", "", "/"),
+        ("/a/b", "", "/a/b"),
+        ("/img", "/img", ""),
+        ("/img/", "/img", "/"),
+        ("/img/a.png", "/img", "/a.png"),
+        ("/images/a.png", "", "/images/a.png"),
+        ("/img/large/a.png", "/img/large", "/a.png"),
+        ("/img/largest", "/img", "/largest"),
+        ("/api", "/api", ""),
+    ] {
+        let (rules, rest) = site.route(path).unwrap();
+        assert_eq!((rules.prefix.as_str(), rest), (prefix, below), "{path}");
+    }
+}
+
+#[test]
+fn a_path_below_no_prefix_has_no_route() {
+    let folder = tempfile::tempdir().unwrap();
+    let router = build(vec![site(&["_"], &["/only"], folder.path())]);
+    assert!(router.site(None, None).unwrap().route("/other").is_none());
+}
+
+#[test]
+fn every_root_that_cannot_be_opened_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let sites =
+        vec![site(&["a.example"], &["/"], &missing), site(&["b.example"], &["/", "/x"], &missing)];
+    let findings = Router::build(&config(sites)).unwrap_err();
+    assert_eq!(findings.len(), 3);
+    assert!(findings[0].message.contains("cannot open"), "{}", findings[0].message);
+    assert!(findings[0].offending.ends_with("missing"), "{}", findings[0].offending);
+}
+
+#[test]
+fn routes_built_again_have_other_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let number_of = || {
+        let router = build(vec![site(&["_"], &["/"], folder.path())]);
+        router.site(None, None).unwrap().route("/").unwrap().0.number
+    };
+    assert_ne!(number_of(), number_of());
+}

@@ -1,1 +1,145 @@
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use kettle_config::{CacheRule, Coding, Located, Route, Site};
+use kettle_kernel::transfer::Wait;
+
+use super::super::locate::{self, Sought, locate};
+use super::super::precompressed::Preference;
 use super::*;
+
+fn rules(folder: &Path, change: impl FnOnce(&mut Route)) -> Rules {
+    let root = Located::not_written(folder.to_owned());
+    let mut route = Route { root, ..Route::default() };
+    change(&mut route);
+    Rules::open(&Site::default(), &route).unwrap()
+}
+
+/// A folder with one file, last modified so many seconds after 1970.
+fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, "hello").unwrap();
+    let modified = UNIX_EPOCH + Duration::from_secs(modified_seconds);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    folder
+}
+
+fn facts(rules: &Rules, name: &str, preference: Preference) -> Facts {
+    let sought = Sought { relative: name, index: &[], preference };
+    match locate(&rules.root, sought, Wait::Allowed) {
+        locate::Located::File(found) => found.facts,
+        other => panic!("no file: {other:?}"),
+    }
+}
+
+fn entry_at(rules: &Rules, facts: &Facts, wall_seconds: u64) -> Entry {
+    let content = Content::Memory(Bytes::from_static(b"hello"));
+    let wall = UNIX_EPOCH + Duration::from_secs(wall_seconds);
+    Entry::new(rules, facts, content, wall, Duration::ZERO)
+}
+
+fn lines(entry: &Entry) -> String {
+    String::from_utf8(entry.lines.whole().to_vec()).unwrap()
+}
+
+#[test]
+fn the_lines_say_what_the_file_is() {
+    let folder = folder("a.html", 784_111_777);
+    let rules = rules(folder.path(), |_| {});
+    let entry = entry_at(&rules, &facts(&rules, "a.html", Preference::NONE), 1_000_000_000);
+    let expected = "server: kettle\r\netag: ETAG\r\n\
+        last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\naccept-ranges: bytes\r\n\
+        content-type: text/html; charset=utf-8\r\ncontent-length: 5\r\n";
+    assert_eq!(entry.etag, format!("\"{:x}-5\"", 784_111_777_000_000_000_u64));
+    assert_eq!(lines(&entry), expected.replace("ETAG", &entry.etag));
+}
+
+#[test]
+fn two_hosts_with_the_same_file_agree_on_its_tag() {
+    let (one, other) = (folder("a", 784_111_777), folder("a", 784_111_777));
+    let etag = |folder: &tempfile::TempDir| {
+        let rules = rules(folder.path(), |_| {});
+        entry_at(&rules, &facts(&rules, "a", Preference::NONE), 1_000_000_000).etag
+    };
+    assert_eq!(etag(&one), etag(&other));
+}
+
+#[test]
+fn a_coded_sibling_has_its_own_tag_and_the_type_of_its_file() {
+    let folder = folder("a.css", 784_111_777);
+    fs::copy(folder.path().join("a.css"), folder.path().join("a.css.br")).unwrap();
+    let sibling = fs::File::options().write(true).open(folder.path().join("a.css.br")).unwrap();
+    sibling.set_modified(UNIX_EPOCH + Duration::from_secs(784_111_777)).unwrap();
+    let rules = rules(folder.path(), |route| route.precompressed = vec![Coding::Br]);
+    let brotli = Preference::negotiate(&[Coding::Br], Some(b"br"));
+    let plain = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
+    let coded = entry_at(&rules, &facts(&rules, "a.css", brotli), 1_000_000_000);
+    assert_ne!(plain.etag, coded.etag);
+    assert!(lines(&coded).contains("content-encoding: br\r\ncontent-type: text/css"));
+    assert!(!lines(&plain).contains("content-encoding"));
+    for entry in [&plain, &coded] {
+        assert!(lines(entry).contains("vary: accept-encoding\r\n"), "{}", lines(entry));
+    }
+}
+
+#[test]
+fn a_pattern_decides_about_caching_before_the_headers() {
+    let folder = folder("a.css", 0);
+    let rules = rules(folder.path(), |route| {
+        route.prefix = "/assets".to_owned();
+        route.headers = vec![("cache-control".to_owned(), "no-store".to_owned())];
+        let rule = |pattern: &str, value: &str| CacheRule {
+            pattern: pattern.to_owned(),
+            value: value.to_owned(),
+        };
+        route.cache_control = vec![
+            rule("/other/**", "max-age=1"),
+            rule("/assets/*.css", "max-age=2"),
+            rule("*.css", "max-age=3"),
+        ];
+    });
+    let entry = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
+    assert!(lines(&entry).contains("cache-control: max-age=2\r\n"), "{}", lines(&entry));
+    assert!(!lines(&entry).contains("no-store"), "{}", lines(&entry));
+}
+
+#[test]
+fn headers_decide_about_caching_where_no_pattern_fits() {
+    let folder = folder("a.css", 0);
+    let rules = rules(folder.path(), |route| {
+        route.headers = vec![("cache-control".to_owned(), "no-store".to_owned())];
+    });
+    let entry = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
+    assert!(lines(&entry).contains("cache-control: no-store\r\n"), "{}", lines(&entry));
+}
+
+#[test]
+fn a_date_to_come_is_not_passed_on() {
+    let folder = folder("a", 2_000_000_000);
+    let rules = rules(folder.path(), |_| {});
+    let entry = entry_at(&rules, &facts(&rules, "a", Preference::NONE), 784_111_777);
+    let line = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+    assert!(lines(&entry).contains(line), "{}", lines(&entry));
+}
+
+#[test]
+fn a_file_changed_just_now_is_not_trusted_to_be_the_same() {
+    let folder = folder("a", 1_000_000_000);
+    let rules = rules(folder.path(), |_| {});
+    let facts = facts(&rules, "a", Preference::NONE);
+    assert!(!entry_at(&rules, &facts, 1_000_000_001).is_still(&facts));
+    assert!(entry_at(&rules, &facts, 1_000_000_003).is_still(&facts));
+}
+
+#[test]
+fn a_part_beyond_the_end_of_memory_is_cut() {
+    let content = Content::Memory(Bytes::from_static(b"hello"));
+    for (start, bytes, expected) in [(1, 3, &b"ell"[..]), (3, 99, b"lo"), (u64::MAX, 1, b"")] {
+        match content.part(Span { start, bytes }) {
+            Part::Memory(part) => assert_eq!(part, expected),
+            Part::File { .. } => panic!("not in memory"),
+        }
+    }
+}

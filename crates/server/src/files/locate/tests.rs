@@ -1,1 +1,153 @@
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use kettle_config::Symlinks;
+use rustix::fs::{CWD, Mode, mkfifoat};
+
 use super::*;
+
+fn find(folder: &Path, path: &str, index: &[&str], preference: Preference) -> Located {
+    let root = Root::open(folder, Symlinks::Beneath, false).unwrap();
+    let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
+    locate(&root, Sought { relative: path, index: &index, preference }, Wait::Allowed)
+}
+
+fn found(located: Located) -> Found {
+    match located {
+        Located::File(found) => found,
+        other => panic!("no file: {other:?}"),
+    }
+}
+
+fn status(located: Located) -> u16 {
+    match located {
+        Located::Refused(status) => status,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+fn all_codings() -> Preference {
+    Preference::negotiate(&[Coding::Br, Coding::Zstd, Coding::Gzip], Some(b"br, zstd, gzip"))
+}
+
+#[test]
+fn a_regular_file_is_found_with_its_state() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "12345").unwrap();
+    let found = found(find(folder.path(), "a.txt", &[], Preference::NONE));
+    assert_eq!(found.facts.identity.bytes, 5);
+    assert_eq!(&*found.facts.path, "a.txt");
+    let metadata = fs::metadata(folder.path().join("a.txt")).unwrap();
+    assert_eq!(found.facts.identity.modified(), metadata.modified().unwrap());
+}
+
+#[test]
+fn a_fifo_is_not_served_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    mkfifoat(CWD, folder.path().join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
+    assert_eq!(status(find(folder.path(), "fifo", &[], Preference::NONE)), 404);
+}
+
+#[test]
+fn a_socket_is_not_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let _listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+    assert_eq!(status(find(folder.path(), "socket", &[], Preference::NONE)), 404);
+}
+
+#[test]
+fn names_that_cannot_exist_get_404() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "x").unwrap();
+    let long = "x".repeat(256);
+    let deep = "x/".repeat(4096);
+    for path in ["none", "none/none", "file/", "file/below", &long, &deep] {
+        assert_eq!(status(find(folder.path(), path, &["index.html"], Preference::NONE)), 404);
+    }
+}
+
+#[test]
+fn the_first_index_file_that_exists_stands_for_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("a/first.html")).unwrap();
+    fs::write(folder.path().join("a/second.html"), "2").unwrap();
+    fs::write(folder.path().join("a/third.html"), "3").unwrap();
+    let index = ["none.html", "first.html", "second.html", "third.html"];
+    let found = found(find(folder.path(), "a/", &index, Preference::NONE));
+    assert_eq!(&*found.facts.path, "a/second.html");
+}
+
+#[test]
+fn a_folder_is_told_apart_from_a_missing_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("a")).unwrap();
+    let index = ["index.html"];
+    let at = |path| find(folder.path(), path, &index, Preference::NONE);
+    assert!(matches!(at("a/"), Located::Directory));
+    assert!(matches!(at(""), Located::Directory));
+    assert!(matches!(at("a"), Located::SlashMissing));
+    assert_eq!(status(at("b/")), 404);
+}
+
+#[test]
+fn the_best_sibling_that_exists_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("a.css", "plain"), ("a.css.zst", "zst"), ("a.css.gz", "gz")] {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let found = found(find(folder.path(), "a.css", &[], all_codings()));
+    assert_eq!(found.facts.coding, Some(Coding::Zstd));
+    assert_eq!(found.facts.identity.bytes, 3);
+    assert_eq!(&*found.facts.path, "a.css");
+}
+
+#[test]
+fn a_sibling_without_its_file_is_not_served() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.css.br"), "br").unwrap();
+    assert_eq!(status(find(folder.path(), "a.css", &[], all_codings())), 404);
+}
+
+#[test]
+fn a_sibling_that_is_no_file_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.css"), "plain").unwrap();
+    fs::create_dir(folder.path().join("a.css.br")).unwrap();
+    mkfifoat(CWD, folder.path().join("a.css.zst"), Mode::RUSR).unwrap();
+    let found = found(find(folder.path(), "a.css", &[], all_codings()));
+    assert_eq!(found.facts.coding, None);
+}
+
+#[test]
+fn each_failure_of_the_kernel_has_its_status() {
+    for (error, expected) in [
+        (Errno::NOENT, 404),
+        (Errno::NOTDIR, 404),
+        (Errno::LOOP, 404),
+        (Errno::XDEV, 404),
+        (Errno::NAMETOOLONG, 404),
+        (Errno::NXIO, 404),
+        (Errno::ACCESS, 403),
+        (Errno::PERM, 403),
+        (Errno::MFILE, 503),
+        (Errno::NFILE, 503),
+        (Errno::NOMEM, 503),
+        (Errno::AGAIN, 503),
+        (Errno::IO, 500),
+    ] {
+        assert_eq!(status_of(error), expected, "{error}");
+    }
+}
+
+#[test]
+fn a_replaced_file_has_another_identity() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    fs::write(&path, "old").unwrap();
+    let old = found(find(folder.path(), "a", &[], Preference::NONE));
+    fs::write(folder.path().join("b"), "new").unwrap();
+    fs::rename(folder.path().join("b"), &path).unwrap();
+    let new = found(find(folder.path(), "a", &[], Preference::NONE));
+    assert_ne!(old.facts.identity, new.facts.identity);
+}

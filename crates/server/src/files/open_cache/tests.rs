@@ -1,1 +1,137 @@
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kettle_config::{Located, Route, Site, Symlinks};
+use kettle_kernel::transfer::Wait;
+
+use super::super::OpenFile;
+use super::super::locate::{self, Sought, locate};
+use super::super::root::Root;
+use super::super::rules::Rules;
 use super::*;
+
+/// Makes entries from one real file, as large as a test needs them.
+struct Maker {
+    _folder: tempfile::TempDir,
+    rules: Rules,
+    root: Root,
+}
+
+impl Maker {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "x").unwrap();
+        let root = Located::not_written(folder.path().to_owned());
+        let route = Route { root, ..Route::default() };
+        let rules = Rules::open(&Site::default(), &route).unwrap();
+        let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+        Self { _folder: folder, rules, root }
+    }
+
+    fn found(&self) -> locate::Found {
+        let sought = Sought { relative: "file", index: &[], preference: Preference::NONE };
+        match locate(&self.root, sought, Wait::Allowed) {
+            locate::Located::File(found) => found,
+            other => panic!("no file: {other:?}"),
+        }
+    }
+
+    fn entry(&self, content: Content, facts: &locate::Facts) -> Rc<Entry> {
+        let (wall, monotonic) = (SystemTime::now(), Duration::ZERO);
+        Rc::new(Entry::new(&self.rules, facts, content, wall, monotonic))
+    }
+
+    fn in_memory(&self, bytes: usize) -> Rc<Entry> {
+        self.entry(Content::Memory(vec![0; bytes].into()), &self.found().facts)
+    }
+
+    fn on_disk(&self) -> Rc<Entry> {
+        let locate::Found { fd, facts } = self.found();
+        self.entry(Content::File(Arc::new(OpenFile::new(fd, 1))), &facts)
+    }
+}
+
+fn key(path: &str) -> KeyRef<'_> {
+    KeyRef { rules: 1, preference: Preference::NONE, path }
+}
+
+#[test]
+fn an_entry_is_found_by_its_whole_key_only() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(8, 1 << 20);
+    let gzip = Preference::negotiate(&[kettle_config::Coding::Gzip], Some(b"gzip"));
+    cache.remember(key("a"), maker.in_memory(10));
+    assert!(cache.find(key("a")).is_some());
+    assert!(cache.find(key("b")).is_none());
+    assert!(cache.find(KeyRef { rules: 2, ..key("a") }).is_none());
+    assert!(cache.find(KeyRef { preference: gzip, ..key("a") }).is_none());
+}
+
+#[test]
+fn descriptors_are_bounded() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(8, 1 << 20);
+    for number in 0..100 {
+        cache.remember(key(&number.to_string()), maker.on_disk());
+        assert!(cache.open_files() <= 8, "{}", cache.open_files());
+    }
+    assert!(cache.open_files() > 0);
+}
+
+#[test]
+fn memory_is_bounded_by_bytes() {
+    let maker = Maker::new();
+    let bytes_max = 64 * 1024;
+    let mut cache = OpenCache::new(8, bytes_max);
+    for number in 0..100 {
+        cache.remember(key(&number.to_string()), maker.in_memory(10_000));
+        assert!(cache.hot_bytes() <= bytes_max as u64, "{}", cache.hot_bytes());
+    }
+    assert!(cache.hot_bytes() > 30_000, "{}", cache.hot_bytes());
+}
+
+#[test]
+fn a_file_larger_than_the_memory_is_not_remembered() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(8, 10_000);
+    cache.remember(key("a"), maker.in_memory(20_000));
+    assert!(cache.find(key("a")).is_none());
+    assert_eq!(cache.hot_bytes(), 0);
+}
+
+#[test]
+fn a_file_that_outgrew_memory_is_not_found_in_its_old_state() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(8, 1 << 20);
+    cache.remember(key("a"), maker.in_memory(10));
+    cache.remember(key("a"), maker.on_disk());
+    let entry = cache.find(key("a")).unwrap();
+    assert!(matches!(entry.content, Content::File(_)));
+    assert_eq!(cache.hot_bytes(), 0);
+    cache.remember(key("a"), maker.in_memory(10));
+    assert_eq!(cache.open_files(), 0);
+}
+
+#[test]
+fn nothing_is_kept_without_room() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(0, 0);
+    cache.remember(key("a"), maker.in_memory(10));
+    cache.remember(key("b"), maker.on_disk());
+    assert!(cache.find(key("a")).is_none());
+    assert!(cache.find(key("b")).is_none());
+}
+
+#[test]
+fn what_is_forgotten_is_gone() {
+    let maker = Maker::new();
+    let mut cache = OpenCache::new(8, 1 << 20);
+    cache.remember(key("a"), maker.in_memory(10));
+    cache.remember(key("b"), maker.on_disk());
+    cache.forget(key("a"));
+    assert!(cache.find(key("a")).is_none());
+    cache.clear();
+    assert!(cache.find(key("b")).is_none());
+    assert_eq!(cache.open_files(), 0);
+}

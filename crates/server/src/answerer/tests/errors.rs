@@ -1,0 +1,97 @@
+//! Refusals: their pages, their headers, and the methods they name.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use kettle_config::Located;
+
+use super::stage::{Reply, Stage};
+
+#[tokio::test]
+async fn other_methods_get_405_with_those_there_are() {
+    let server = Stage::new().file("a", "x").open();
+    for method in ["POST", "PUT", "DELETE", "TRACE", "get", "PROPFIND"] {
+        let reply = server.ask(method, "/a", &[]).await;
+        assert_eq!(reply.status, 405, "{method}");
+        assert_eq!(reply.header("allow"), Some("GET, HEAD, OPTIONS"));
+    }
+}
+
+#[tokio::test]
+async fn options_says_what_there_is() {
+    let server = Stage::new().file("a", "x").open();
+    for target in ["/a", "*", "/none"] {
+        let reply = server.ask("OPTIONS", target, &[]).await;
+        assert_eq!(reply.status, 204, "{target}");
+        assert_eq!(reply.header("allow"), Some("GET, HEAD, OPTIONS"));
+        assert_eq!(reply.header("content-length"), None, "RFC 9110 §8.6 forbids it");
+        assert!(reply.body.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_missing_file_gets_a_short_page() {
+    let server = Stage::new().open();
+    let reply = server.get("/none", &[]).await;
+    assert_eq!(reply.status, 404);
+    assert!(reply.text().contains("Not Found"), "{}", reply.text());
+    assert_eq!(reply.header("content-length"), Some(&*reply.body.len().to_string()));
+    let head = server.ask("HEAD", "/none", &[]).await;
+    assert_eq!(head.head, reply.head);
+    assert!(head.body.is_empty());
+}
+
+#[tokio::test]
+async fn a_sites_own_page_is_read_at_each_error() {
+    let stage = Stage::new();
+    let path = stage.folder.path().join("404.html");
+    fs::write(&path, "first").unwrap();
+    let pages = BTreeMap::from([(404, Located::not_written(path.clone()))]);
+    let server = stage.site(|site| site.error_pages = pages).open();
+    assert_eq!(server.get("/none", &[]).await.text(), "first");
+    fs::write(&path, "second").unwrap();
+    let reply = server.get("/none", &[]).await;
+    assert_eq!((reply.status, reply.text()), (404, "second"));
+    assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
+    fs::remove_file(&path).unwrap();
+    let reply = server.get("/none", &[]).await;
+    assert!(reply.text().contains("Not Found"), "{}", reply.text());
+    assert_eq!(server.ask("POST", "/none", &[]).await.status, 405, "has no page of its own");
+}
+
+#[tokio::test]
+async fn errors_carry_the_operators_headers_but_not_the_ones_about_caching() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let server = Stage::new()
+        .file("a", "x")
+        .site(|site| site.headers = vec![pair("X-Frame-Options", "DENY"), pair("x-site", "1")])
+        .route(|route| {
+            route.headers = vec![pair("Cache-Control", "max-age=60"), pair("x-site", "2")];
+        })
+        .open();
+    let found = server.get("/a", &[]).await;
+    assert_eq!(found.header("cache-control"), Some("max-age=60"));
+    let missing = server.get("/none", &[]).await;
+    assert_eq!(missing.header("cache-control"), None);
+    for reply in [&found, &missing] {
+        assert_eq!(reply.header("x-frame-options"), Some("DENY"));
+        assert_eq!(reply.header("x-site"), Some("2"));
+        assert_eq!(reply.header("server"), Some("kettle"));
+    }
+}
+
+#[tokio::test]
+async fn targets_that_mean_nothing_good_get_400() {
+    let server = Stage::new().file("a", "x").open();
+    for target in ["/a%00", "/%zz", "/a%2", "/a%5cb", "/a%2fb", "/%2e%2e"] {
+        assert_eq!(server.get(target, &[]).await.status, 400, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn the_buffer_of_an_earlier_response_leaves_no_trace() {
+    let server = Stage::new().file("a", "x").open();
+    let text = "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let reply: Reply = server.send(text, None, false).await;
+    assert!(!reply.head.contains("left over"), "{}", reply.head);
+}

@@ -1,0 +1,112 @@
+//! Folders: their slash, their index files, their listing.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::stage::Stage;
+
+#[tokio::test]
+async fn a_folder_without_its_slash_gets_a_redirect_that_stays_on_the_host() {
+    let server = Stage::new()
+        .file("a b/index.html", "x")
+        .file("%2e/index.html", "x")
+        .file("c:d/index.html", "x")
+        .open();
+    for (target, location) in [
+        ("/a%20b", "/a%20b/"),
+        ("/a%20b?x=1&y=%0d%0a", "/a%20b/?x=1&y=%0d%0a"),
+        ("//a%20b", "/a%20b/"),
+        ("/./x/../a%20b", "/a%20b/"),
+        ("/c:d", "/c%3Ad/"),
+        ("/%252e", "/%252e/"),
+    ] {
+        let reply = server.get(target, &[]).await;
+        assert_eq!((reply.status, reply.header("location")), (301, Some(location)), "{target}");
+        assert_eq!(reply.header("content-length"), Some("0"));
+    }
+}
+
+#[tokio::test]
+async fn no_path_redirects_to_another_host() {
+    let server = Stage::new().file("evil.example/index.html", "x").open();
+    for target in ["//evil.example", "///evil.example", "/%2fevil.example", "/\\evil.example"] {
+        let reply = server.get(target, &[]).await;
+        let location = reply.header("location").unwrap_or("/refused");
+        assert!(location.starts_with('/') && !location.starts_with("//"), "{target}: {location}");
+    }
+}
+
+#[tokio::test]
+async fn an_index_file_answers_for_its_folder() {
+    let server = Stage::new().file("a/index.html", "index").open();
+    let reply = server.get("/a/", &[]).await;
+    assert_eq!((reply.status, reply.text()), (200, "index"));
+    assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
+}
+
+#[tokio::test]
+async fn a_folder_without_index_or_listing_is_forbidden() {
+    let server = Stage::new().file("a/file", "x").open();
+    assert_eq!(server.get("/a/", &[]).await.status, 403);
+    assert_eq!(server.get("/b/", &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_listing_is_html_or_json_as_the_client_prefers() {
+    let server = Stage::new().file("a/<b>.txt", "12345").route(|route| route.listing = true).open();
+    let page = server.get("/a/?sort=size&order=desc", &["Accept: text/html"]).await;
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(page.header("vary"), Some("accept"));
+    assert!(page.text().contains("&lt;b&gt;.txt"), "{}", page.text());
+    assert!(page.text().contains("aria-sort=\"descending\""), "{}", page.text());
+
+    let json = server.get("/a/", &["Accept: application/json"]).await;
+    assert_eq!(json.header("content-type"), Some("application/json"));
+    assert!(json.text().contains("\"name\":\"<b>.txt\""), "{}", json.text());
+
+    let head = server.ask("HEAD", "/a/", &["Accept: application/json"]).await;
+    assert_eq!(head.header("content-length"), Some(&*json.body.len().to_string()));
+    assert!(head.body.is_empty());
+    assert_eq!(server.get("/none/", &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn an_index_file_comes_before_the_listing() {
+    let server =
+        Stage::new().file("index.html", "index").route(|route| route.listing = true).open();
+    assert_eq!(server.get("/", &[]).await.text(), "index");
+}
+
+#[tokio::test]
+async fn a_prefix_is_replaced_by_its_root() {
+    let server = Stage::new()
+        .file("a.txt", "a")
+        .file("index.html", "index")
+        .route(|route| route.prefix = "/img".to_owned())
+        .open();
+    assert_eq!(server.get("/img/a.txt", &[]).await.text(), "a");
+    assert_eq!(server.get("/img/", &[]).await.text(), "index");
+    assert_eq!(server.get("/img?q", &[]).await.header("location"), Some("/img/?q"));
+    assert_eq!(server.get("/a.txt", &[]).await.status, 404);
+    assert_eq!(server.get("/", &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn nothing_outside_the_root_and_nothing_hidden_is_served() {
+    let server = Stage::new()
+        .file(".git/config", "secret")
+        .file("a/.env", "secret")
+        .file(".well-known/acme-challenge/token", "public")
+        .open();
+    fs::write(server.folder.path().join("secret"), "secret").unwrap();
+    symlink("../secret", server.path("link")).unwrap();
+    for target in ["/link", "/.git/config", "/a/.env", "/.git/", "/.git", "/a/%2eenv"] {
+        assert_eq!(server.get(target, &[]).await.status, 404, "{target}");
+    }
+    for target in ["/../secret", "/%2e%2e/secret", "/a/../../secret", "/..%2fsecret"] {
+        assert_eq!(server.get(target, &[]).await.status, 400, "{target}");
+    }
+    let public = server.get("/.well-known/acme-challenge/token", &[]).await;
+    assert_eq!(public.text(), "public");
+}
