@@ -10,7 +10,7 @@ use crate::host::Authority;
 pub const HEADERS_MAX: usize = 128;
 
 /// The longest head, whatever [`Limits`] allow: positions in it are kept as 16-bit numbers.
-pub const HEAD_BYTES_MAX: usize = 65_535;
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// How much of a head is read before the request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
