@@ -117,3 +117,6 @@ fn similar_file(path: &Path) -> Option<String> {
 
 /// A folder is searched for a similar name no further than this.
 const SIMILAR_ENTRIES_MAX: usize = 1000;
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 //!
 //! The text is plain: no colours, so it reads the same in a terminal, a log and an editor.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 use crate::located::Position;
@@ -38,6 +38,32 @@ impl Finding {
     }
 }
 
+/// What an operator is told to do about a mistake.
+pub(crate) enum Instead {
+    /// Write this text in place of the offending one.
+    Write(String),
+    /// Something else than replacing the offending text.
+    Do(String),
+}
+
+impl Instead {
+    pub(crate) fn write(text: impl Into<String>) -> Self {
+        Self::Write(text.into())
+    }
+
+    pub(crate) fn act(advice: impl Into<String>) -> Self {
+        Self::Do(advice.into())
+    }
+
+    /// The advice as a [`Finding`] shows it.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Write(text) => format!("write {text}"),
+            Self::Do(advice) => advice,
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.as_os_str().is_empty() {
@@ -47,12 +73,13 @@ impl fmt::Display for Finding {
             }
             formatter.write_str(": ")?;
         }
-        formatter.write_str(&self.message)?;
+        write_visible(formatter, &self.message)?;
         if let Some(source) = &self.source_line {
             write_source(formatter, self, source)?;
         }
         if let Some(instead) = &self.instead {
-            write!(formatter, "\nhelp: {instead}")?;
+            formatter.write_str("\nhelp: ")?;
+            write_visible(formatter, instead)?;
         }
         Ok(())
     }
@@ -92,6 +119,10 @@ fn write_source(
 /// Keeps tabs, so that the caret line is indented exactly like the source line.
 fn visible_space(character: char) -> char {
     if character == '\t' { '\t' } else { ' ' }
+}
+
+fn write_visible(formatter: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    text.chars().map(visible).try_for_each(|character| formatter.write_char(character))
 }
 
 /// Control characters of the file must not reach the operator's terminal.

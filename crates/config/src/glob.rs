@@ -6,29 +6,51 @@
 /// Longest pattern; matching takes at most pattern times path steps.
 const PATTERN_BYTES_MAX: usize = 256;
 
+/// What is wrong with a pattern, and the patterns that were probably meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unfit {
+    pub(crate) why: &'static str,
+    pub(crate) meant: Vec<String>,
+}
+
 /// Says what is wrong with a pattern.
-pub(crate) fn check(pattern: &str) -> Result<(), &'static str> {
+pub(crate) fn check(pattern: &str) -> Result<(), Unfit> {
+    let unfit = |why, meant: Vec<String>| Err(Unfit { why, meant });
     if pattern.is_empty() {
-        return Err("an empty pattern fits no file");
+        return unfit("an empty pattern fits no file", vec!["*".to_owned()]);
     }
     if pattern.len() > PATTERN_BYTES_MAX {
-        return Err("a pattern has at most 256 bytes");
+        return unfit("it has more than 256 bytes", Vec::new());
     }
     if pattern.contains(['[', ']', '{', '}', '\\']) {
-        return Err("sets in [ ] or { } and \\ are not known; write one line for each case");
+        return unfit("sets in [ ] or { } and \\ are not known", alternatives(pattern));
     }
     if pattern.contains("***") {
-        return Err("more than two stars in a row mean nothing");
+        let meant = pattern.split("***").collect::<Vec<_>>().join("**");
+        return unfit("more than two stars in a row mean nothing", vec![meant]);
     }
     if pattern.contains("//") || pattern.chars().any(char::is_control) {
-        return Err("no path of a request holds this");
+        return unfit("no path of a request holds this", Vec::new());
     }
     if pattern.contains('/') && !pattern.starts_with(['/', '*', '?']) {
-        return Err(
-            "a pattern with a slash is held against the whole path: begin it with / or **/",
-        );
+        let why = "one with a slash is held against the whole path, which begins with a slash";
+        return unfit(why, vec![format!("/{pattern}")]);
     }
     Ok(())
+}
+
+/// The patterns a set in braces stands for: `*.{css,js}` is `*.css` and `*.js`.
+fn alternatives(pattern: &str) -> Vec<String> {
+    let set = pattern.split_once('{').and_then(|(before, rest)| {
+        let (set, after) = rest.split_once('}')?;
+        Some((before, set, after))
+    });
+    let Some((before, set, after)) = set else {
+        return Vec::new();
+    };
+    // What is left of a second set is not looked into.
+    let meant = set.split(',').map(|one| format!("{before}{}{after}", one.trim()));
+    meant.filter(|pattern| !pattern.contains(['[', ']', '{', '}', '\\'])).collect()
 }
 
 /// Whether `path`, which begins with a slash, fits `pattern`. A pattern without a slash is held

@@ -1,7 +1,7 @@
 //! Guesses which known word a mistyped one was meant to be.
 
-/// Words from other servers' configurations and their kettle names.
-const SYNONYMS: [(&str, &str); 24] = [
+/// Words from other configurations, lower case and with `_` for `-`, and their kettle names.
+const SYNONYMS: &[(&str, &str)] = &[
     ("autoindex", "listing"),
     ("browse", "listing"),
     ("bind", "address"),
@@ -26,6 +26,23 @@ const SYNONYMS: [(&str, &str); 24] = [
     ("worker_processes", "workers"),
     ("threads", "workers"),
     ("keepalive_timeout", "idle_timeout"),
+    ("http", "redirect"),
+    ("apache", "combined"),
+    ("nginx", "combined"),
+    ("kernel", "kernel-sendfile"),
+    ("ktls", "kernel-sendfile"),
+    ("sendfile", "kernel-sendfile"),
+    ("userspace", "user"),
+    ("prime256v1", "p-256"),
+    ("secp256r1", "p-256"),
+    ("secp384r1", "p-384"),
+    ("curve25519", "x25519"),
+    ("tls_aes_128_gcm_sha256", "aes-128-gcm"),
+    ("tls_aes_256_gcm_sha384", "aes-256-gcm"),
+    ("tls_chacha20_poly1305_sha256", "chacha20-poly1305"),
+    ("brotli", "br"),
+    ("zstandard", "zstd"),
+    ("gz", "gzip"),
 ];
 
 /// The longest word worth comparing; longer ones resemble no setting.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Instead};
 use crate::located::Located;
 use crate::nearest;
 use crate::setting::{Fallback, Kind};
@@ -125,18 +125,13 @@ impl<'s> Reader<'s> {
     }
 
     /// Records a mistake in a value.
-    pub(crate) fn find(&mut self, item: &Item<'_>, message: String, instead: Option<String>) {
+    pub(crate) fn find(&mut self, item: &Item<'_>, message: String, instead: Instead) {
         self.find_at(item.span(), message, instead);
     }
 
     /// Records a mistake at any place.
-    pub(crate) fn find_at(
-        &mut self,
-        span: &Range<usize>,
-        message: String,
-        instead: Option<String>,
-    ) {
-        self.findings.push(self.source.finding(span, message, instead.map(write)));
+    pub(crate) fn find_at(&mut self, span: &Range<usize>, message: String, instead: Instead) {
+        self.findings.push(self.source.finding(span, message, instead));
     }
 
     /// Records a mistake in a value that was read before.
@@ -144,21 +139,25 @@ impl<'s> Reader<'s> {
         &mut self,
         located: &Located<T>,
         message: String,
-        instead: Option<String>,
+        instead: Instead,
     ) {
-        let instead = instead.map(write);
-        self.findings.push(self.source.finding_at(located.at, "", message, instead));
+        self.findings.push(self.source.finding_at(
+            located.at,
+            "",
+            message,
+            Some(instead.into_text()),
+        ));
     }
 
     /// Records that something the whole file needs is missing.
-    pub(crate) fn find_missing(&mut self, message: String, instead: Option<String>) {
-        let mut finding = self.source.finding(&(0..0), message, instead.map(write));
+    pub(crate) fn find_missing(&mut self, message: String, instead: Instead) {
+        let mut finding = self.source.finding(&(0..0), message, instead);
         finding.source_line = None;
         self.findings.push(finding);
     }
 
     /// Records a value of the wrong type; `takes` says which one is right.
-    pub(crate) fn wrong_type(&mut self, item: &Item<'_>, takes: &str, instead: Option<String>) {
+    pub(crate) fn wrong_type(&mut self, item: &Item<'_>, takes: &str, instead: Instead) {
         let found = type_name(item.value());
         self.find(item, format!("`{}` takes {takes}, not {found}", item.name()), instead);
     }
@@ -205,11 +204,6 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// What an operator is told to do with the text to write instead.
-fn write(instead: String) -> String {
-    format!("write {instead}")
-}
-
 fn type_name(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
@@ -238,7 +232,7 @@ impl<'i> Table<'i> {
         reader: &mut Reader<'_>,
     ) -> Option<Self> {
         let Some(found) = item.entries() else {
-            reader.wrong_type(item, "a table", None);
+            reader.wrong_type(item, "a table", Instead::write(item.header()));
             return None;
         };
         let mut entries: Vec<(&'static str, Item<'i>)> = Vec::new();
@@ -253,7 +247,8 @@ impl<'i> Table<'i> {
             if meant.is_none() {
                 message.push_str(&format!(", which has: {}", names.join(", ")));
             }
-            reader.find_at(&key.span, message, meant.map(str::to_owned));
+            let instead = meant.map_or_else(|| Instead::act("remove it"), Instead::write);
+            reader.find_at(&key.span, message, instead);
             if let (Some(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
                 misspelt.push((name, item.below(name, value)));
             }
@@ -276,7 +271,7 @@ impl<'i> Table<'i> {
             {
                 let message = format!("{} needs the setting `{name}`", self.header);
                 let instead = format!("{name} = {}", kind.form().example());
-                reader.find_at(&self.span, message, Some(instead));
+                reader.find_at(&self.span, message, Instead::write(instead));
             }
             return kind.fallback();
         };

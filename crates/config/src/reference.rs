@@ -151,4 +151,4 @@ fn plain(doc: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

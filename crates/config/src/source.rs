@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Instead};
 use crate::located::Position;
 
 /// Where each setting is written, by keys and indexes from the top: `site.0.route.2.prefix`.
@@ -49,12 +49,12 @@ impl Source {
         &self,
         range: &Range<usize>,
         message: String,
-        instead: Option<String>,
+        instead: Instead,
     ) -> Finding {
         let start = floor_char_boundary(&self.text, range.start);
         let end = floor_char_boundary(&self.text, range.end).max(start);
         let offending = self.text.get(start..end).unwrap_or_default();
-        self.new_finding(self.position(start), offending, message, instead)
+        self.new_finding(self.position(start), offending, message, Some(instead.into_text()))
     }
 
     /// A finding about the value at a position kept in a [`Located`](crate::Located). The text

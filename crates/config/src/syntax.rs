@@ -7,10 +7,14 @@ use std::ops::Range;
 
 use toml::de::{DeTable, Error};
 
+use crate::finding::Instead;
 use crate::setting::{is_repeatable, quoted};
 
 /// Statements blanked out before the rest of a file is given up.
 const BROKEN_STATEMENTS_MAX: usize = 50;
+
+/// Lines that look like statements and may yet belong to one value.
+const JOINED_PIECES_MAX: usize = 64;
 
 /// A document without its broken statements.
 pub(crate) struct Document {
@@ -26,7 +30,7 @@ pub(crate) struct Document {
 pub(crate) struct Mistake {
     pub(crate) span: Range<usize>,
     pub(crate) message: String,
-    pub(crate) instead: Option<String>,
+    pub(crate) instead: Instead,
 }
 
 /// Parses a document; byte offsets in the result are those of `text`.
@@ -42,13 +46,13 @@ pub(crate) fn read(text: &str) -> Document {
         };
         let broken = broken_statement(&left, &error);
         let statement = left.get(broken.clone()).unwrap_or_default();
-        if statement.trim().is_empty() {
-            break;
-        }
         let is_consequence = is_duplicate(&error)
             && homeless.iter().any(|part: &Range<usize>| part.contains(&broken.start));
         if !is_consequence {
             mistakes.push(explain(statement, &broken, &error));
+        }
+        if statement.bytes().all(|byte| byte == b' ' || byte == b'\n') {
+            break;
         }
         if is_header(statement) {
             homeless.push(broken.start..end_of_table(&left, broken.end));
@@ -71,36 +75,62 @@ fn is_duplicate(error: &Error) -> bool {
 }
 
 /// The statement to blame: usually the one the error is in, but a value that is not closed is
-/// only noticed where the next statement begins.
+/// only noticed in the statements after it.
 fn broken_statement(text: &str, error: &Error) -> Range<usize> {
     let error_at = error.span().map_or(0, |span| span.start);
-    let mut before: Option<Range<usize>> = None;
-    let mut current = 0..text.len();
-    for statement in statements(text) {
-        if statement.start > error_at {
-            break;
-        }
-        before = Some(std::mem::replace(&mut current, statement));
+    let until_error = statements(text).into_iter().filter(|statement| statement.start <= error_at);
+    let mut until_error: Vec<Range<usize>> = until_error.collect();
+    let own = until_error.pop().unwrap_or(0..text.len());
+    if is_duplicate(error) {
+        return own;
     }
-    let indent = text.get(current.clone()).map_or(0, |line| line.len() - line.trim_start().len());
-    let begins_here = error_at <= current.start + indent;
-    match before.filter(|_| begins_here && !is_duplicate(error)) {
-        Some(before) if unclosed(text.get(before.clone()).unwrap_or_default()).is_some() => before,
-        _ => current,
-    }
+    let is_open = |statement: &Range<usize>| {
+        let statement = text.get(statement.clone()).unwrap_or_default();
+        !is_header(statement)
+            && (unclosed(statement).is_some() || unclosed_text(statement).is_some())
+    };
+    until_error.into_iter().find(is_open).unwrap_or(own)
 }
 
-/// The document cut before each line that looks like a header or `key = value`.
+/// The document cut before each line that looks like a header or `key = value`, except in a
+/// value that is closed further down.
 fn statements(text: &str) -> Vec<Range<usize>> {
-    let mut statements: Vec<Range<usize>> = Vec::new();
+    let mut pieces: Vec<Range<usize>> = Vec::new();
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
         let end = offset + line.len();
-        match statements.last_mut() {
-            Some(last) if !begins_statement(line) => last.end = end,
-            _ => statements.push(offset..end),
+        let follows_header =
+            pieces.last().and_then(|piece| text.get(piece.clone())).is_some_and(is_header);
+        match pieces.last_mut() {
+            Some(last) if !begins_statement(line) && !follows_header => last.end = end,
+            _ => pieces.push(offset..end),
         }
         offset = end;
+    }
+    join_open_values(text, pieces)
+}
+
+fn join_open_values(text: &str, pieces: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut statements: Vec<Range<usize>> = Vec::new();
+    let mut pieces = pieces.into_iter().peekable();
+    while let Some(piece) = pieces.next() {
+        let within = |end: usize| text.get(piece.start..end).unwrap_or_default();
+        let is_open =
+            |end: usize| unclosed(within(end)).is_some() || unclosed_text(within(end)).is_some();
+        let mut end = piece.end;
+        if !is_header(within(end)) && is_open(end) {
+            let closed_at = pieces
+                .clone()
+                .take(JOINED_PIECES_MAX)
+                .take_while(|next| !text.get(next.clone()).is_some_and(is_header))
+                .map(|next| next.end)
+                .find(|end| !is_open(*end));
+            end = closed_at.unwrap_or(end);
+        }
+        while pieces.peek().is_some_and(|next| next.start < end) {
+            pieces.next();
+        }
+        statements.push(piece.start..end);
     }
     statements
 }
@@ -168,17 +198,17 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
         let instead = if is_repeatable(name) { format!("[[{name}]]") } else { format!("[{name}]") };
         let message = "this is no header of a table".to_owned();
         let span = within(key_offset, first_line.len());
-        return Mistake { span, message, instead: Some(instead) };
+        return Mistake { span, message, instead: Instead::write(instead) };
     }
     if let Some((offset, bracket)) = unclosed(statement) {
         let closing = if bracket == '[' { ']' } else { '}' };
         let message = format!("this `{bracket}` is not closed");
-        let instead = Some(format!("{closing} at the end of the value"));
+        let instead = Instead::write(format!("{closing} at the end of the value"));
         return Mistake { span: within(offset, 1), message, instead };
     }
     if let Some((offset, quotes)) = unclosed_text(statement) {
         let message = "this text is not closed".to_owned();
-        let instead = Some(format!("{quotes} at its end"));
+        let instead = Instead::write(format!("{quotes} at its end"));
         return Mistake { span: within(offset, quotes.len()), message, instead };
     }
     let error_span = error.span().unwrap_or_default();
@@ -186,26 +216,35 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
     let is_in_value = error_span.start > broken.start + equals;
     if is_in_value && first_line.ends_with('=') {
         let message = "no value follows this key".to_owned();
-        return Mistake { span: within(key_offset, first_line.len()), message, instead: None };
+        return Mistake {
+            span: within(key_offset, first_line.len()),
+            message,
+            instead: Instead::act("write a value, or remove the line"),
+        };
     }
     if let Some((offset, value)) = bare_text(statement).filter(|_| is_in_value) {
-        let message = "a value that is neither a number nor true or false stands in quotes";
+        let message = "a text must stand in quotes";
         let span = within(offset, value.len());
         return Mistake {
             span,
             message: message.to_owned(),
-            instead: Some(quoted(value.trim_matches(['"', '\'']))),
+            instead: Instead::write(meant_value(value)),
         };
     }
     let message = format!("this is not valid TOML: {}", error.message());
-    Mistake { span: error_span, message, instead: None }
+    let advice = match error.message().contains("escape") {
+        true => "write \\\\ for a backslash, or put the text in single quotes",
+        false => "write one `key = value` a line",
+    };
+    Mistake { span: error_span, message, instead: Instead::act(advice) }
 }
 
 fn explain_duplicate(first_line: &str, span: Range<usize>) -> Mistake {
     if !is_header(first_line) {
         let key = first_line.split('=').next().unwrap_or_default().trim();
-        let message = format!("`{key}` is set above already; keep one of both");
-        return Mistake { span: span.start..span.start + key.len(), message, instead: None };
+        let message = format!("`{key}` is set above already");
+        let span = span.start..span.start + key.len();
+        return Mistake { span, message, instead: Instead::act("remove one of both") };
     }
     let header = first_line.split('#').next().unwrap_or_default().trim();
     let name = header.trim_matches(['[', ']']);
@@ -213,12 +252,21 @@ fn explain_duplicate(first_line: &str, span: Range<usize>) -> Mistake {
     match is_repeatable(name) && !header.starts_with("[[") {
         true => {
             let message = format!("there may be several {header}, each with two brackets");
-            Mistake { span, message, instead: Some(format!("[{header}]")) }
+            Mistake { span, message, instead: Instead::write(format!("[{header}]")) }
         }
         false => {
-            let message = format!("{header} stands above already; write its settings there");
-            Mistake { span, message, instead: None }
+            let message = format!("{header} stands above already");
+            Mistake { span, message, instead: Instead::act("write its settings there") }
         }
+    }
+}
+
+/// A bare value as it should be written.
+fn meant_value(value: &str) -> String {
+    match value.to_ascii_lowercase().as_str() {
+        "yes" | "on" | "true" => "true".to_owned(),
+        "no" | "off" | "false" => "false".to_owned(),
+        _ => quoted(value.trim_matches(['"', '\''])),
     }
 }
 

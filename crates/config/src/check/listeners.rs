@@ -1,14 +1,18 @@
 //! Addresses that collide, and listener settings without effect.
 
+use crate::finding::Instead;
 use crate::model::{Config, Listener, ListenerKind};
 use crate::read::Reader;
+
+/// The advice about an address that is taken.
+const REMOVE_OR_MOVE: &str = "remove one of both, or write another port";
 
 /// Records missing and repeated listeners, and settings the kind of a listener does not use.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     if config.listeners.is_empty() && !reader.is_written("listener") {
         let message = "no listener is declared, so nothing could connect".to_owned();
-        let instead = "[[listener]] with address = \"0.0.0.0:443\"".to_owned();
-        reader.find_missing(message, Some(instead));
+        let instead = "[[listener]] with address = \"0.0.0.0:443\"";
+        reader.find_missing(message, Instead::write(instead));
     }
     let written = config.listeners.iter().filter(|listener| listener.address.at.is_written());
     let mut earlier: Vec<&Listener> = Vec::new();
@@ -18,7 +22,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             Some(other) => {
                 let line = other.address.at.line;
                 let message = format!("line {line} listens on {address} already");
-                reader.find_located(address, message, None);
+                reader.find_located(address, message, Instead::act(REMOVE_OR_MOVE));
             }
             None => earlier.push(listener),
         }
@@ -38,7 +42,7 @@ fn find_unused(index: usize, kind: ListenerKind, reader: &mut Reader<'_>) {
     };
     for name in unused {
         if let Some(place) = reader.place(&format!("listener.{index}.{name}")) {
-            reader.find_at(&place, format!("{why} uses `{name}`; remove it here"), None);
+            reader.find_at(&place, format!("{why} uses `{name}`"), Instead::act("remove it here"));
         }
     }
 }
@@ -54,11 +58,12 @@ fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
              set allow_remote = true if they should"
         );
         let instead = format!("\"127.0.0.1:{}\"", listen.port());
-        reader.find_at(&place, message, Some(instead));
+        reader.find_at(&place, message, Instead::write(instead));
     }
     let mut listeners = config.listeners.iter();
     if let Some(other) = listeners.find(|other| other.address.value == listen) {
         let line = other.address.at.line;
-        reader.find_at(&place, format!("line {line} listens on {listen} already"), None);
+        let message = format!("line {line} listens on {listen} already");
+        reader.find_at(&place, message, Instead::act(REMOVE_OR_MOVE));
     }
 }

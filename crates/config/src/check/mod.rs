@@ -7,8 +7,12 @@ mod listeners;
 mod sites;
 mod tls;
 
+use std::ops::Range;
+
+use crate::finding::Instead;
 use crate::model::Config;
 use crate::read::Reader;
+use crate::setting::quoted_size;
 
 /// Records every contradiction in a configuration.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
@@ -21,19 +25,30 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 fn check_limits(config: &Config, reader: &mut Reader<'_>) {
     let limits = &config.limits;
     let memory = u64::try_from(limits.hot_memory_bytes).unwrap_or(u64::MAX);
-    let place = reader.place("limits.hot_file").or(reader.place("limits.hot_memory"));
-    if let Some(place) = place
-        && memory > 0
-        && limits.hot_file_bytes > memory
-    {
-        let message = "`hot_file` is larger than all of `hot_memory`".to_owned();
-        reader.find_at(&place, message, None);
+    if memory > 0 && limits.hot_file_bytes > memory {
+        let message = "`hot_file` must not be larger than all of `hot_memory`";
+        let file = (reader.place("limits.hot_file"), memory);
+        let memory = (reader.place("limits.hot_memory"), limits.hot_file_bytes);
+        find_in_one(reader, message, [file, memory]);
     }
-    let place = reader.place("limits.target").or(reader.place("limits.head"));
-    if let Some(place) = place
-        && limits.target_bytes >= limits.head_bytes
-    {
-        let message = "`target` must be smaller than `head`, of which it is a part".to_owned();
-        reader.find_at(&place, message, None);
+    if limits.target_bytes >= limits.head_bytes {
+        let bytes = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+        let message = "`target` must be smaller than `head`, of which it is a part";
+        let target = (reader.place("limits.target"), bytes(limits.head_bytes / 2));
+        let head = (reader.place("limits.head"), bytes(limits.target_bytes.saturating_mul(2)));
+        find_in_one(reader, message, [target, head]);
+    }
+}
+
+/// Records a mistake between two sizes at the first of them that is written, with a size that
+/// would fit there.
+fn find_in_one(
+    reader: &mut Reader<'_>,
+    message: &str,
+    candidates: [(Option<Range<usize>>, u64); 2],
+) {
+    let written = candidates.into_iter().find_map(|(place, fits)| Some((place?, fits)));
+    if let Some((place, fits)) = written {
+        reader.find_at(&place, message.to_owned(), Instead::write(quoted_size(fits)));
     }
 }

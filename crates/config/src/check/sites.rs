@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::finding::Instead;
 use crate::located::Position;
 use crate::model::{Config, ListenerKind, Site};
 use crate::read::Reader;
@@ -15,8 +16,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let serves = config.listeners.iter().any(|listener| listener.kind == ListenerKind::Https);
     if serves && config.sites.is_empty() && !reader.is_written("site") {
         let message = "no site is declared, so no request could be answered".to_owned();
-        let instead = "[[site]] with names = [\"example.org\"]".to_owned();
-        reader.find_missing(message, Some(instead));
+        let instead = "[[site]] with names = [\"example.org\"]";
+        reader.find_missing(message, Instead::write(instead));
     }
     find_repeated_names(&config.sites, reader);
     find_second_default(&config.sites, reader);
@@ -33,7 +34,7 @@ fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
         match first.get(name.value.as_str()) {
             Some(at) => {
                 let message = format!("the site on line {} is named \"{name}\" already", at.line);
-                reader.find_located(name, message, None);
+                reader.find_located(name, message, Instead::act("remove one of both"));
             }
             None => {
                 first.insert(&name.value, name.at);
@@ -55,8 +56,10 @@ fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
         };
         let message = format!("line {earlier} makes another site the default; only one can be");
         match (by_name, setting) {
-            (Some(name), _) => reader.find_located(name, message, None),
-            (None, Some(place)) => reader.find_at(&place, message, Some("false".to_owned())),
+            (Some(name), _) => {
+                reader.find_located(name, message, Instead::act("write the names of this site"));
+            }
+            (None, Some(place)) => reader.find_at(&place, message, Instead::write("false")),
             (None, None) => {}
         }
     }
@@ -69,7 +72,7 @@ fn check_certificates(index: usize, site: &Site, serves: bool, reader: &mut Read
         && let Some(place) = reader.place(&format!("site.{index}.self_signed"))
     {
         let message = "the site has a certificate, so none is generated".to_owned();
-        reader.find_at(&place, message, Some("false".to_owned()));
+        reader.find_at(&place, message, Instead::write("false"));
     }
     if serves && !site.self_signed && !has_certificates {
         let message = "the site has no certificate and there is an https listener".to_owned();
@@ -81,7 +84,9 @@ fn check_certificates(index: usize, site: &Site, serves: bool, reader: &mut Read
     for certificate in site.certificates.iter().filter(|one| one.chain.at.is_written()) {
         let chain = &certificate.chain;
         if let Some(line) = chains.insert(&chain.value, chain.at.line) {
-            reader.find_located(chain, format!("line {line} names this chain already"), None);
+            let message = format!("line {line} names this chain already");
+            let instead = Instead::act("remove one of both certificates");
+            reader.find_located(chain, message, instead);
         }
     }
 }
@@ -103,10 +108,9 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
         let plain = route.prefix.trim_end_matches('/');
         match prefixes.get(plain) {
             Some(earlier) => {
-                let prefix = &route.prefix;
-                let message =
-                    format!("the route on line {earlier} has the prefix \"{prefix}\" already");
-                reader.find_at(&place, message, None);
+                let message = format!("the route on line {earlier} has the same prefix");
+                let instead = Instead::act("write another `prefix` for one of both");
+                reader.find_at(&place, message, instead);
             }
             None => {
                 prefixes.insert(plain, line);
@@ -124,12 +128,14 @@ fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
         && let Some(place) = reader.place(&format!("{trail}.preload"))
     {
         if !hsts.include_subdomains {
-            let message = "preload needs include_subdomains = true as well".to_owned();
-            reader.find_at(&place, message, Some("false".to_owned()));
+            let message = "preload needs include_subdomains as well".to_owned();
+            let instead = "write include_subdomains = true in this table, or preload = false";
+            reader.find_at(&place, message, Instead::act(instead));
         }
         if hsts.max_age < PRELOAD_AGE_MIN {
-            let message = "preload needs a max_age of at least a year, \"365d\"".to_owned();
-            reader.find_at(&place, message, Some("false".to_owned()));
+            let message = "preload needs a max_age of at least a year".to_owned();
+            let instead = "write max_age = \"365d\" in this table, or preload = false";
+            reader.find_at(&place, message, Instead::act(instead));
         }
     }
     let by_hand = |name: &str| name.eq_ignore_ascii_case("strict-transport-security");
@@ -137,8 +143,8 @@ fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
     if headers.into_iter().any(|(name, _)| by_hand(name))
         && let Some(place) = reader.place(&trail)
     {
-        let message = "Strict-Transport-Security is among the headers as well; keep one of both";
-        reader.find_at(&place, message.to_owned(), None);
+        let message = "Strict-Transport-Security is among the headers as well".to_owned();
+        reader.find_at(&place, message, Instead::act("remove it from the headers"));
     }
 }
 
@@ -150,7 +156,7 @@ fn find_in_site(
     message: String,
     instead: &str,
 ) {
-    let instead = Some(instead.to_owned());
+    let instead = Instead::write(instead);
     match (site.names.first(), reader.place(&format!("site.{index}"))) {
         (Some(name), _) => reader.find_located(name, message, instead),
         (None, Some(place)) => reader.find_at(&place, message, instead),

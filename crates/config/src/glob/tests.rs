@@ -1,1 +1,51 @@
+use super::*;
 
+#[test]
+fn patterns_fit_what_they_say() {
+    let cases = [
+        ("*.css", "/a/b.css", true),
+        ("*.css", "/a/b.css.map", false),
+        ("*.css", "/a.css/b", false),
+        ("*", "/", true),
+        ("index.html", "/deep/index.html", true),
+        ("index.html", "/deep/xindex.html", false),
+        ("a?.js", "/ab.js", true),
+        ("a?.js", "/a.js", false),
+        ("/assets/*", "/assets/a.png", true),
+        ("/assets/*", "/assets/b/a.png", false),
+        ("/assets/**", "/assets/b/a.png", true),
+        ("/assets/**", "/assets/", true),
+        ("/assets/**", "/other/assets/a", false),
+        ("**/img/*.png", "/x/y/img/a.png", true),
+        ("**/img/*.png", "/img/b/a.png", false),
+        ("/a*b*c", "/a-b-b-c", true),
+        ("/?", "//", false),
+        ("é*", "/café", false),
+        ("é*", "/école", true),
+    ];
+    for (pattern, path, expected) in cases {
+        assert_eq!(fits(pattern, path), expected, "{pattern} {path}");
+    }
+}
+
+#[test]
+fn a_pattern_full_of_stars_takes_no_exponential_time() {
+    let pattern = "*a".repeat(100) + "b";
+    let path = format!("/{}", "a".repeat(5000));
+    assert!(!fits(&pattern, &path));
+}
+
+#[test]
+fn sets_in_braces_are_spelled_out() {
+    let unfit = check("*.{css, js}").unwrap_err();
+    assert_eq!(unfit.meant, ["*.css", "*.js"]);
+    assert_eq!(check("*.{a,b}{c,d}").unwrap_err().meant, [""; 0]);
+    assert_eq!(check("[ab]").unwrap_err().meant, [""; 0]);
+}
+
+#[test]
+fn good_patterns_pass() {
+    for pattern in ["*", "**", "*.css", "/a/**", "**/a", "?", "a.b"] {
+        assert_eq!(check(pattern), Ok(()), "{pattern}");
+    }
+}

@@ -1,1 +1,43 @@
+use super::*;
 
+#[test]
+fn slips_of_the_finger_are_recognised() {
+    let known = ["listener", "limits", "names", "key", "idle_timeout"];
+    let cases = [
+        ("listner", Some("listener")),
+        ("lsitener", Some("listener")),
+        ("Limits", Some("limits")),
+        ("limit", Some("limits")),
+        ("idle-timeout", Some("idle_timeout")),
+        ("idletimeout", Some("idle_timeout")),
+        ("name", Some("names")),
+        ("kye", Some("key")),
+        ("x", None),
+        ("colour", None),
+        ("", None),
+    ];
+    for (written, expected) in cases {
+        assert_eq!(meant(written, &known), expected, "{written}");
+    }
+}
+
+#[test]
+fn words_of_other_servers_mean_a_setting_only_where_it_exists() {
+    assert_eq!(meant("server_name", &["names", "default"]), Some("names"));
+    assert_eq!(meant("server_name", &["workers"]), None);
+}
+
+#[test]
+fn distance_counts_single_edits() {
+    let cases = [("", "", 0), ("a", "", 1), ("ab", "ba", 1), ("abc", "abd", 1), ("abc", "xyz", 3)];
+    for (left, right, expected) in cases {
+        assert_eq!(distance(left, right), expected, "{left} {right}");
+        assert_eq!(distance(right, left), expected, "{right} {left}");
+    }
+}
+
+#[test]
+fn very_long_words_are_not_compared() {
+    let long = "a".repeat(COMPARED_CHARACTERS_MAX + 1);
+    assert_eq!(meant(&long, &[long.as_str()]), None);
+}

@@ -4,7 +4,7 @@ use super::*;
 
 /// Compares a generated file of the repository with what it should be now. With `KETTLE_BLESS`
 /// set it is written anew instead.
-pub(crate) fn assert_kept(file: &str, expected: &str) {
+fn assert_kept(file: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     if std::env::var_os("KETTLE_BLESS").is_some() {
         std::fs::write(&path, expected).unwrap();
@@ -12,13 +12,18 @@ pub(crate) fn assert_kept(file: &str, expected: &str) {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == expected,
-        "{file} is out of date; run KETTLE_BLESS=1 cargo test -p kettle-config reference schema"
+        "{file} is out of date; run KETTLE_BLESS=1 cargo test -p kettle-config reference"
     );
 }
 
 #[test]
 fn reference_page_matches_the_model() {
     assert_kept("docs/config.md", &reference_markdown());
+}
+
+#[test]
+fn schema_file_matches_the_model() {
+    assert_kept("packaging/kettle.schema.json", &crate::json_schema_text());
 }
 
 #[test]

@@ -1,10 +1,4 @@
 use super::*;
-use crate::reference::tests::assert_kept;
-
-#[test]
-fn schema_file_matches_the_model() {
-    assert_kept("packaging/kettle.schema.json", &json_schema_text());
-}
 
 #[test]
 fn every_default_that_is_a_value_is_in_the_schema() {

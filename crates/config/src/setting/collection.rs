@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::rules::{self, TextRule};
-use super::text::read_text;
+use super::text::{bare_key, read_text};
 use super::{Fallback, Form, Kind, LocatedPath, located_path};
+use crate::finding::Instead;
 use crate::located::Located;
 use crate::model::CacheRule;
 use crate::read::{Item, Key, Reader};
@@ -17,7 +18,8 @@ fn read_entries<'i>(
     reader: &mut Reader<'_>,
 ) -> Option<Vec<(String, Key<'i>, Item<'i>)>> {
     let Some(entries) = item.entries() else {
-        reader.wrong_type(item, &format!("a table, each key {}", rule.what), None);
+        let takes = format!("a table, each key {}", rule.what);
+        reader.wrong_type(item, &takes, Instead::write(item.header()));
         return None;
     };
     let mut read = Vec::new();
@@ -27,7 +29,7 @@ fn read_entries<'i>(
             Err(wrong) => {
                 let message =
                     format!("each key of `{}` is {}: {}", item.name(), rule.what, wrong.why);
-                reader.find_at(&key.span, message, wrong.meant);
+                reader.find_at(&key.span, message, wrong.instead.advice(rule, bare_key));
             }
         }
     }
@@ -69,7 +71,7 @@ impl Kind for Headers {
             if let Some((earlier, _)) = same {
                 let message = format!("`{name}` and `{earlier}` are the same header");
                 let instead = format!("{earlier} = [\"…\", \"…\"]");
-                reader.find_at(&key.span, message, Some(instead));
+                reader.find_at(&key.span, message, Instead::write(instead));
                 continue;
             }
             for element in value.elements().unwrap_or_else(|| vec![value]) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::number::size_text;
 use super::rules::TextRule;
 use super::span::duration_text;
-use super::text::quoted;
+use super::text::{bare_key, quoted};
 
 /// A table of settings.
 pub(crate) struct Section {
@@ -103,11 +103,6 @@ impl Form {
         let Self::Map { keys, values } = self else {
             return None;
         };
-        let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        let key = match keys.example.bytes().all(is_bare) {
-            true => keys.example.to_owned(),
-            false => quoted(keys.example),
-        };
-        Some(format!("{key} = {}", values.example()))
+        Some(format!("{} = {}", bare_key(keys.example), values.example()))
     }
 }

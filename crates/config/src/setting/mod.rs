@@ -17,7 +17,9 @@ mod word;
 pub(crate) use collection::{cache_rules, error_pages, headers, mime_types};
 pub(crate) use describe::{Fallback, Form, Section, Setting};
 pub(crate) use network::{address, located_address};
-pub(crate) use number::{KIB, MIB, bounds_text, number, one_number, size, size_pattern, size_text};
+pub(crate) use number::{
+    KIB, MIB, bounds_text, number, one_number, quoted_size, size, size_pattern, size_text,
+};
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub(crate) use section::{Settings, is_repeatable, optional, required, section, sections};
 pub(crate) use span::{duration, duration_pattern, duration_text};

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::text::quoted;
 use super::{Fallback, Form, Kind};
+use crate::finding::Instead;
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
@@ -37,7 +38,7 @@ impl Kind for Address {
             let port = item.value().as_integer().and_then(|port| port.as_str().parse().ok());
             let instead = port.map(|port| on_all(port).to_string());
             let instead = instead.unwrap_or_else(|| self.example.to_owned());
-            reader.wrong_type(item, takes, Some(quoted(&instead)));
+            reader.wrong_type(item, takes, Instead::write(quoted(&instead)));
             return None;
         };
         match text.parse::<SocketAddr>() {
@@ -45,14 +46,14 @@ impl Kind for Address {
             Ok(mut address) => {
                 let message = format!("`{}` takes {takes} from 1 to 65535", item.name());
                 address.set_port(443);
-                reader.find(item, message, Some(quoted(&address.to_string())));
+                reader.find(item, message, Instead::write(quoted(&address.to_string())));
                 None
             }
             Err(_) => {
                 let instead = meant(text).map(|address| address.to_string());
                 let instead = instead.unwrap_or_else(|| self.example.to_owned());
                 let message = format!("`{}` takes {takes}", item.name());
-                reader.find(item, message, Some(quoted(&instead)));
+                reader.find(item, message, Instead::write(quoted(&instead)));
                 None
             }
         }

@@ -3,6 +3,7 @@
 use toml::de::DeValue;
 
 use super::{Fallback, Form, Kind};
+use crate::finding::Instead;
 use crate::read::{Item, Reader};
 
 /// 1,024 bytes.
@@ -50,9 +51,8 @@ impl<T: Whole> Kind for Number<T> {
         let (min, max) = (self.min.wide(), self.max.wide());
         let takes = bounds_text(min, max, self.unit);
         let DeValue::Integer(integer) = item.value() else {
-            let unquoted = item.as_str().and_then(|text| text.trim().parse::<u64>().ok());
-            let instead = unquoted.filter(|number| (min..=max).contains(number));
-            reader.wrong_type(item, &takes, instead.map(|number| number.to_string()));
+            let instead = meant_number(item).unwrap_or(self.default.wide()).clamp(min, max);
+            reader.wrong_type(item, &takes, Instead::write(instead.to_string()));
             return None;
         };
         let written = i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(i128::MAX);
@@ -63,11 +63,21 @@ impl<T: Whole> Kind for Number<T> {
             None => {
                 let nearest = if below { min } else { max };
                 let message = format!("`{}` takes {takes}", item.name());
-                reader.find(item, message, Some(nearest.to_string()));
+                reader.find(item, message, Instead::write(nearest.to_string()));
                 None
             }
         }
     }
+}
+
+/// The whole number in a text or a decimal number.
+fn meant_number(item: &Item<'_>) -> Option<u64> {
+    let text = match item.value() {
+        DeValue::String(text) => text.trim(),
+        DeValue::Float(float) => float.as_str().split('.').next()?,
+        _ => return None,
+    };
+    text.parse().ok()
 }
 
 /// The integer types settings use; all of them fit into 64 bits.
@@ -115,14 +125,14 @@ impl Kind for OneNumber {
         let known: Vec<String> = self.known.iter().map(u16::to_string).collect();
         let takes = format!("one of {}", known.join(", "));
         let DeValue::Integer(integer) = item.value() else {
-            reader.wrong_type(item, &takes, Some(self.default.to_string()));
+            reader.wrong_type(item, &takes, Instead::write(self.default.to_string()));
             return None;
         };
         let written = u16::from_str_radix(integer.as_str(), integer.radix());
         let number = written.ok().filter(|number| self.known.contains(number));
         if number.is_none() {
             let message = format!("`{}` takes {takes}", item.name());
-            reader.find(item, message, Some(self.default.to_string()));
+            reader.find(item, message, Instead::write(self.default.to_string()));
         }
         number
     }
@@ -167,12 +177,12 @@ impl<T: TryFrom<u64> + Default> Kind for Size<T> {
                 Err(instead) => {
                     let instead = instead.unwrap_or_else(|| quoted_size(self.default));
                     let message = format!("`{}` takes {takes}", item.name());
-                    reader.find(item, message, Some(instead));
+                    reader.find(item, message, Instead::write(instead));
                     return None;
                 }
             },
             _ => {
-                reader.wrong_type(item, &takes, Some(quoted_size(self.default)));
+                reader.wrong_type(item, &takes, Instead::write(quoted_size(self.default)));
                 return None;
             }
         };
@@ -181,7 +191,7 @@ impl<T: TryFrom<u64> + Default> Kind for Size<T> {
         let bytes = bytes.filter(|bytes| (self.min..=self.max).contains(bytes));
         if bytes.is_none() {
             let message = format!("`{}` takes {takes}", item.name());
-            reader.find(item, message, Some(quoted_size(nearest)));
+            reader.find(item, message, Instead::write(quoted_size(nearest)));
         }
         T::try_from(bytes?).ok()
     }
@@ -192,14 +202,18 @@ fn parse_size(text: &str) -> Result<u64, Option<String>> {
     let text = text.trim();
     let digits_end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
-    let amount: u64 = digits.parse().map_err(|_| None)?;
+    if digits.is_empty() {
+        return Err(None);
+    }
+    // A number too large to hold is too large for every setting as well.
+    let amount: u64 = digits.parse().unwrap_or(u64::MAX);
     let unit = unit.trim();
     if unit.is_empty() {
         return Ok(amount);
     }
     let exact = SIZE_UNITS.iter().find(|(name, ..)| *name == unit);
     if let Some((_, factor, _)) = exact {
-        return amount.checked_mul(*factor).ok_or(None);
+        return Ok(amount.saturating_mul(*factor));
     }
     let lower = unit.to_ascii_lowercase();
     let meant = SIZE_UNITS.iter().find(|(.., slips)| slips.contains(&lower.as_str()));
@@ -221,7 +235,7 @@ pub(crate) fn size_text(bytes: u64) -> String {
     }
 }
 
-fn quoted_size(bytes: u64) -> String {
+pub(crate) fn quoted_size(bytes: u64) -> String {
     if bytes < KIB { bytes.to_string() } else { format!("\"{}\"", size_text(bytes)) }
 }
 

@@ -2,25 +2,39 @@
 
 use std::path::PathBuf;
 
+use toml::de::DeValue;
+
 use super::text::quoted;
 use super::{Fallback, Form, Kind};
+use crate::finding::Instead;
 use crate::located::Located;
 use crate::model::LogTarget;
 use crate::read::{Item, Reader};
 
-fn read_path(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<PathBuf> {
+fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<PathBuf> {
     let Some(text) = item.as_str() else {
-        reader.wrong_type(item, "a path", None);
+        let instead = match item.value() {
+            DeValue::Boolean(false) => quoted("off"),
+            DeValue::Boolean(true) => quoted("stdout"),
+            _ => Form::Path.example(),
+        };
+        let instead = if is_log { instead } else { Form::Path.example() };
+        reader.wrong_type(item, "a path", Instead::write(instead));
         return None;
     };
-    let why = match text {
-        "" => Some("it is empty"),
-        _ if text.contains('\0') => Some("no path holds a NUL character"),
-        _ if text.starts_with("~/") => Some("`~` is not expanded"),
+    let mistake = match text {
+        "" => Some(("it is empty", Form::Path.example())),
+        _ if text.contains('\0') => {
+            Some(("no path holds a NUL character", quoted(&text.replace('\0', ""))))
+        }
+        _ if text.starts_with("~/") => {
+            Some(("`~` is not expanded", quoted(&text.replacen('~', "/home/NAME", 1))))
+        }
         _ => None,
     };
-    if let Some(why) = why {
-        reader.find(item, format!("`{}` takes a path: {why}", item.name()), None);
+    if let Some((why, instead)) = mistake {
+        let message = format!("`{}` takes a path: {why}", item.name());
+        reader.find(item, message, Instead::write(instead));
         return None;
     }
     Some(reader.resolve(text))
@@ -56,7 +70,7 @@ impl Kind for Path {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<PathBuf> {
-        read_path(item, reader)
+        read_path(item, reader, false)
     }
 }
 
@@ -83,7 +97,7 @@ impl Kind for LocatedPath {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<PathBuf>> {
-        let path = read_path(item, reader)?;
+        let path = read_path(item, reader, false)?;
         Some(Located::new(path, reader.source().position(item.span().start)))
     }
 }
@@ -120,7 +134,7 @@ impl Kind for LogTargetKind {
             Some("off") => Some(None),
             Some("stdout") => Some(Some(LogTarget::Stdout)),
             Some("stderr") => Some(Some(LogTarget::Stderr)),
-            _ => read_path(item, reader).map(|path| Some(LogTarget::Path(path))),
+            _ => read_path(item, reader, true).map(|path| Some(LogTarget::Path(path))),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
+use super::text::quoted;
+use crate::finding::Instead;
 use crate::glob;
 
 /// What one kind of text must look like.
@@ -14,19 +16,46 @@ pub(crate) struct TextRule {
     pub(crate) read: fn(&str) -> Result<String, Wrong>,
 }
 
-/// What is wrong with a text and, if it can be guessed, what was meant.
+/// What is wrong with a text, and what to do about it.
 pub(crate) struct Wrong {
     pub(crate) why: String,
-    pub(crate) meant: Option<String>,
+    pub(crate) instead: Guess,
+}
+
+/// What was meant by a text that breaks its rule.
+pub(crate) enum Guess {
+    /// No idea: the rule's example is shown.
+    None,
+    /// Most likely this text.
+    Text(String),
+    /// Something else than another text.
+    Advice(String),
+}
+
+impl Guess {
+    /// The advice to show; `written` turns a text into what stands in the file.
+    pub(crate) fn advice(self, rule: &TextRule, written: fn(&str) -> String) -> Instead {
+        match self {
+            Self::None => {
+                Instead::write(format!("{}, such as {}", rule.what, written(rule.example)))
+            }
+            Self::Text(text) => Instead::write(written(&text)),
+            Self::Advice(advice) => Instead::act(advice),
+        }
+    }
 }
 
 impl Wrong {
     fn new(why: &str) -> Self {
-        Self { why: why.to_owned(), meant: None }
+        Self { why: why.to_owned(), instead: Guess::None }
     }
 
     fn meant(why: &str, meant: impl Into<String>) -> Self {
-        Self { why: why.to_owned(), meant: Some(meant.into()) }
+        Self { why: why.to_owned(), instead: Guess::Text(meant.into()) }
+    }
+
+    fn advice(why: &str, advice: impl Into<String>) -> Self {
+        Self { why: why.to_owned(), instead: Guess::Advice(advice.into()) }
     }
 }
 
@@ -107,7 +136,11 @@ fn site_name(text: &str) -> Result<String, Wrong> {
         return Err(Wrong::new("a host name has 1 to 253 characters"));
     }
     if let Some(label) = host.split('.').find(|label| !is_label(label)) {
-        return Err(Wrong::new(&format!("`{label}` is not a label of a host name")));
+        let why = match label {
+            "" => "a dot stands between two labels".to_owned(),
+            _ => format!("`{label}` is not a label of a host name"),
+        };
+        return Err(Wrong::new(&why));
     }
     Ok(name)
 }
@@ -133,21 +166,21 @@ fn token(text: &str) -> Result<String, Wrong> {
 
 fn header_name(text: &str) -> Result<String, Wrong> {
     if !is_token(text) {
-        let without_colon = text.trim().trim_end_matches(':');
-        let why = "a header name has only letters, digits and !#$%&'*+-.^_`|~";
-        return match is_token(without_colon) {
-            true => Err(Wrong::meant(why, without_colon)),
+        let meant = text.trim().trim_end_matches(':').replace(' ', "-");
+        let why = "it has only letters, digits and !#$%&'*+-.^_`|~";
+        return match is_token(&meant) {
+            true => Err(Wrong::meant(why, meant)),
             false => Err(Wrong::new(why)),
         };
     }
     let lower = text.to_ascii_lowercase();
     if OWN_HEADERS.contains(&lower.as_str()) {
-        return Err(Wrong::new(
-            "kettle writes this header itself, to fit each response; remove it",
-        ));
+        let why = "kettle writes this header itself, to fit each response";
+        return Err(Wrong::advice(why, "remove it"));
     }
     if lower == "content-type" {
-        return Err(Wrong::new("the type follows from the file's extension; use the table `mime`"));
+        let why = "the type follows from the extension of the file";
+        return Err(Wrong::advice(why, "write it in the table `mime` of the route"));
     }
     Ok(text.to_owned())
 }
@@ -183,20 +216,37 @@ fn prefix(text: &str) -> Result<String, Wrong> {
         return Err(Wrong::meant("a prefix needs no `*` at its end", before));
     }
     if text.contains(['?', '#']) || text.chars().any(char::is_control) {
-        return Err(Wrong::new("a prefix holds neither query, fragment nor control characters"));
+        let why = "a prefix holds neither query, fragment nor control characters";
+        let is_beyond = |character: char| "?#".contains(character) || character.is_control();
+        return Err(Wrong::meant(why, text.split(is_beyond).next().unwrap_or("/")));
     }
     if text.contains("//") || text.split('/').any(|segment| segment == "." || segment == "..") {
-        return Err(Wrong::new("requests are compared after `//`, `.` and `..` are removed"));
+        let why = "requests are compared after `//`, `.` and `..` are removed";
+        return Err(Wrong::meant(why, without_dots(text)));
     }
     if text.contains('%') {
-        return Err(Wrong::new("requests are compared after decoding; write the character itself"));
+        let why = "requests are compared after decoding";
+        return Err(Wrong::advice(why, "write the character itself in place of each %XX"));
     }
     Ok(text.to_owned())
 }
 
+fn without_dots(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            other => segments.push(other),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
 fn file_name(text: &str) -> Result<String, Wrong> {
     if let Some((_, name)) = text.rsplit_once('/') {
-        return Err(Wrong::meant("only files of the folder itself can answer for it", name));
+        let why = "only files of the folder itself can answer for it";
+        return Err(if name.is_empty() { Wrong::new(why) } else { Wrong::meant(why, name) });
     }
     if text.is_empty() || text == "." || text == ".." || text.contains('\0') {
         return Err(Wrong::new("it cannot be the name of a file"));
@@ -207,7 +257,15 @@ fn file_name(text: &str) -> Result<String, Wrong> {
 fn pattern(text: &str) -> Result<String, Wrong> {
     match glob::check(text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(why) => Err(Wrong::new(why)),
+        Err(unfit) => Err(match unfit.meant.as_slice() {
+            [] => Wrong::new(unfit.why),
+            [one] => Wrong::meant(unfit.why, one),
+            several => {
+                let lines: Vec<String> =
+                    several.iter().map(|pattern| format!("{} = …", quoted(pattern))).collect();
+                Wrong::advice(unfit.why, format!("write {}", lines.join(" and ")))
+            }
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Fallback, Form, Kind, Section};
+use crate::finding::Instead;
 use crate::model::Config;
 use crate::read::{Item, Reader};
 
@@ -92,10 +93,10 @@ impl<S: Settings> Kind for Sections<S> {
         let header = item.header();
         if item.value().is_table() {
             let message = format!("there may be several {header}, so its header has two brackets");
-            reader.find(item, message, Some(format!("[{header}]")));
+            reader.find(item, message, Instead::write(format!("[{header}]")));
             return S::read(item, reader).map(|section| vec![section]);
         }
-        reader.wrong_type(item, "tables", Some(format!("[{header}]")));
+        reader.wrong_type(item, "tables", Instead::write(format!("[{header}]")));
         None
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::{Fallback, Form, Kind};
+use crate::finding::Instead;
 use crate::read::{Item, Reader};
 
 /// The units of durations in milliseconds, the longest first, with the other spellings read.
@@ -15,6 +16,9 @@ const UNITS: [(&str, u64, &[&str]); 5] = [
     ("s", 1000, &["sec", "second", "seconds"]),
     ("ms", 1, &["millisecond", "milliseconds"]),
 ];
+
+/// Fewer units than this read better than several units mixed.
+const ONE_UNIT_MAX: u64 = 100;
 
 /// A duration with a unit.
 pub(crate) fn duration(default: Duration, min: Duration, max: Duration) -> Span {
@@ -47,29 +51,36 @@ impl Kind for Span {
             format!("a duration from {} to {}", duration_text(self.min), duration_text(self.max));
         let message = format!("`{}` takes {takes}", item.name());
         let (parsed, meant) = match item.value() {
-            DeValue::String(text) => (parse_duration(text), quoted(self.default)),
+            DeValue::String(text) => (parse_duration(text), quoted(self.meant(text))),
             DeValue::Integer(number) => {
-                let seconds = number.as_str().parse().ok().map(Duration::from_secs);
-                let meant = seconds.unwrap_or(self.default).clamp(self.min, self.max);
-                reader.find(item, format!("{message}, with its unit"), Some(quoted(meant)));
+                let meant = quoted(self.meant(number.as_str()));
+                reader.find(item, format!("{message}, with its unit"), Instead::write(meant));
                 return None;
             }
             _ => {
-                reader.wrong_type(item, &takes, Some(quoted(self.default)));
+                reader.wrong_type(item, &takes, Instead::write(quoted(self.default)));
                 return None;
             }
         };
         match parsed {
             Some(span) if (self.min..=self.max).contains(&span) => Some(span),
             Some(span) => {
-                reader.find(item, message, Some(quoted(span.clamp(self.min, self.max))));
+                reader.find(item, message, Instead::write(quoted(span.clamp(self.min, self.max))));
                 None
             }
             None => {
-                reader.find(item, message, Some(meant));
+                reader.find(item, message, Instead::write(meant));
                 None
             }
         }
+    }
+}
+
+impl Span {
+    /// What a text that is no duration was meant to be: a bare number is taken for seconds.
+    fn meant(&self, text: &str) -> Duration {
+        let seconds = text.trim().parse().ok().map(Duration::from_secs);
+        seconds.unwrap_or(self.default).clamp(self.min, self.max)
     }
 }
 
@@ -105,9 +116,18 @@ pub(crate) fn duration_pattern() -> String {
     format!("^ *([0-9]+ *({}) *)+$", units.join("|"))
 }
 
-/// A duration in the largest units that show it exactly: `1h30m`.
+/// A duration as an operator would write it: `75s`, `6h`, `1h30m`.
 pub(crate) fn duration_text(span: Duration) -> String {
     let mut left = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    if left == 0 {
+        return "0s".to_owned();
+    }
+    let whole = UNITS.iter().find(|(_, factor, _)| left.is_multiple_of(*factor));
+    if let Some((unit, factor, _)) = whole
+        && (left / factor < ONE_UNIT_MAX || *unit == "d")
+    {
+        return format!("{}{unit}", left / factor);
+    }
     let mut text = String::new();
     for (unit, factor, _) in UNITS {
         let amount = left / factor;
@@ -116,7 +136,7 @@ pub(crate) fn duration_text(span: Duration) -> String {
             text.push_str(&format!("{amount}{unit}"));
         }
     }
-    if text.is_empty() { "0s".to_owned() } else { text }
+    text
 }
 
 fn quoted(span: Duration) -> String {

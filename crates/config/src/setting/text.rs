@@ -2,6 +2,7 @@
 
 use super::rules::TextRule;
 use super::{Fallback, Form, Kind};
+use crate::finding::Instead;
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
@@ -12,14 +13,17 @@ pub(crate) fn read_text(
     reader: &mut Reader<'_>,
 ) -> Option<String> {
     let Some(text) = item.as_str() else {
-        reader.wrong_type(item, rule.what, Some(quoted(rule.example)));
+        let number = item.value().as_integer().map(|number| number.as_str().to_owned());
+        let meant = number.filter(|number| (rule.read)(number).is_ok());
+        let instead = quoted(meant.as_deref().unwrap_or(rule.example));
+        reader.wrong_type(item, rule.what, Instead::write(instead));
         return None;
     };
     match (rule.read)(text) {
         Ok(text) => Some(text),
         Err(wrong) => {
             let message = format!("`{}` takes {}: {}", item.name(), rule.what, wrong.why);
-            reader.find(item, message, wrong.meant.as_deref().map(quoted));
+            reader.find(item, message, wrong.instead.advice(rule, quoted));
             None
         }
     }
@@ -39,6 +43,15 @@ pub(crate) fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// A text as it is written for a key: without quotes where it can be.
+pub(crate) fn bare_key(text: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_bare) {
+        true => text.to_owned(),
+        false => quoted(text),
+    }
 }
 
 /// One text. An empty default serves settings that are optional or required.
@@ -163,7 +176,7 @@ impl Kind for LocatedTexts {
         let texts = read_list(self.rule, item, reader)?;
         if item.elements().is_some_and(|elements| elements.is_empty()) {
             let message = format!("`{}` needs at least one entry", item.name());
-            reader.find(item, message, Some(format!("[{}]", quoted(self.rule.example))));
+            reader.find(item, message, Instead::write(format!("[{}]", quoted(self.rule.example))));
         }
         Some(texts)
     }
@@ -178,7 +191,11 @@ fn read_list(
     let Some(elements) = item.elements() else {
         let text = item.as_str().unwrap_or(rule.example);
         let instead = format!("[{}]", quoted(text));
-        reader.wrong_type(item, &format!("a list, each entry {}", rule.what), Some(instead));
+        reader.wrong_type(
+            item,
+            &format!("a list, each entry {}", rule.what),
+            Instead::write(instead),
+        );
         return None;
     };
     let mut texts: Vec<Located<String>> = Vec::new();
@@ -187,9 +204,8 @@ fn read_list(
             continue;
         };
         if texts.iter().any(|earlier| earlier.value == text) {
-            let message =
-                format!("{} stands twice in `{}`; remove one", quoted(&text), item.name());
-            reader.find(element, message, None);
+            let message = format!("{} stands twice in `{}`", quoted(&text), item.name());
+            reader.find(element, message, Instead::act("remove one of both"));
             continue;
         }
         let at = reader.source().position(element.span().start);

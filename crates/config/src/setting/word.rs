@@ -4,6 +4,7 @@ use toml::de::DeValue;
 
 use super::text::quoted;
 use super::{Fallback, Form, Kind};
+use crate::finding::Instead;
 use crate::nearest;
 use crate::read::{Item, Reader};
 use crate::word::Word;
@@ -39,15 +40,10 @@ impl Kind for Flag {
         let meant = match item.as_str().map(str::to_ascii_lowercase).as_deref() {
             Some("on" | "yes" | "true" | "1") => "true",
             Some("off" | "no" | "false" | "0") => "false",
-            _ => {
-                if self.default {
-                    "false"
-                } else {
-                    "true"
-                }
-            }
+            _ if self.default => "false",
+            _ => "true",
         };
-        reader.wrong_type(item, "true or false", Some(meant.to_owned()));
+        reader.wrong_type(item, "true or false", Instead::write(meant));
         None
     }
 }
@@ -77,7 +73,7 @@ impl<W: Word> Kind for OneWord<W> {
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<W> {
-        read_word(item, reader)
+        read_word(item, self.default.word(), reader)
     }
 }
 
@@ -85,23 +81,29 @@ fn word_form<W: Word>() -> Form {
     Form::Word(W::ALL.iter().map(|value| (value.word(), value.meaning())).collect())
 }
 
-fn read_word<W: Word>(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<W> {
+fn read_word<W: Word>(item: &Item<'_>, default: &str, reader: &mut Reader<'_>) -> Option<W> {
     let known: Vec<&'static str> = W::ALL.iter().map(|value| value.word()).collect();
-    let index = read_known(&known, item, reader)?;
+    let index = read_known(&known, default, item, reader)?;
     W::ALL.get(index).copied()
 }
 
-/// Reads one of `known` and gives its index.
-fn read_known(known: &[&'static str], item: &Item<'_>, reader: &mut Reader<'_>) -> Option<usize> {
+/// Reads one of `known` and gives its index. `default` is the advice where nothing is similar.
+fn read_known(
+    known: &[&'static str],
+    default: &str,
+    item: &Item<'_>,
+    reader: &mut Reader<'_>,
+) -> Option<usize> {
     let takes = format!("one of {}", one_of(known));
     let Some(text) = item.as_str() else {
-        reader.wrong_type(item, &takes, None);
+        reader.wrong_type(item, &takes, Instead::write(quoted(default)));
         return None;
     };
     let index = known.iter().position(|word| *word == text);
     if index.is_none() {
-        let meant = nearest::meant(text, known).map(quoted);
-        reader.find(item, format!("`{}` takes {takes}", item.name()), meant);
+        let meant = nearest::meant(text, known).unwrap_or(default);
+        let message = format!("`{}` takes {takes}", item.name());
+        reader.find(item, message, Instead::write(quoted(meant)));
     }
     index
 }
@@ -147,23 +149,24 @@ impl<W: Word> Kind for WordList<W> {
                 Some(text) => format!("[{}]", quoted(text)),
                 None => self.default_text(),
             };
-            reader.wrong_type(item, "a list", Some(instead));
+            reader.wrong_type(item, "a list", Instead::write(instead));
             return None;
         };
         if elements.is_empty() && !self.default.is_empty() {
             let message = format!("`{}` needs at least one entry", item.name());
-            reader.find(item, message, Some(self.default_text()));
+            reader.find(item, message, Instead::write(self.default_text()));
         }
+        let first = W::ALL.first().map_or("", |word| word.word());
         let mut words = Vec::new();
         for element in &elements {
             reader.remember(element);
-            let Some(word) = read_word::<W>(element, reader) else {
+            let Some(word) = read_word::<W>(element, first, reader) else {
                 continue;
             };
             if words.contains(&word) {
                 let word = quoted(word.word());
-                let message = format!("{word} stands twice in `{}`; remove one", item.name());
-                reader.find(element, message, None);
+                let message = format!("{word} stands twice in `{}`", item.name());
+                reader.find(element, message, Instead::act("remove one of both"));
             }
             words.push(word);
         }
@@ -206,7 +209,7 @@ impl Kind for Level {
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
         let known = LEVELS.map(|(word, _)| word);
-        let index = read_known(&known, item, reader)?;
+        let index = read_known(&known, self.default, item, reader)?;
         known.get(index).map(|word| (*word).to_owned())
     }
 }

@@ -1,0 +1,82 @@
+use std::net::SocketAddr;
+
+use super::*;
+use crate::parse;
+
+const SITE: &str = r#"[[listener]]
+address = "0.0.0.0:443"
+[[site]]
+names = ["a"]
+error_pages = { 404 = "404.html" }
+[[site.certificate]]
+chain = "chain.pem"
+key = "key.pem"
+[[site.route]]
+root = "www"
+"#;
+
+/// Checks `text` as a file of a folder that holds the named files.
+fn found(files: &[(&str, &str)], folders: &[&str], text: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for name in folders {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    let config = parse(text, &folder.path().join("kettle.toml")).unwrap();
+    let prefix = format!("{}/", folder.path().display());
+    check_files(&config).iter().map(|finding| finding.to_string().replace(&prefix, "")).collect()
+}
+
+const FILES: [(&str, &str); 3] = [("chain.pem", "x"), ("key.pem", "x"), ("404.html", "x")];
+
+#[test]
+fn a_complete_folder_has_no_findings() {
+    assert_eq!(found(&FILES, &["www"], SITE), [""; 0]);
+}
+
+#[test]
+fn missing_files_are_found_in_the_order_of_the_file() {
+    let expected = [
+        "kettle.toml:5:23: cannot read 404.html: No such file or directory (os error 2)\n \
+         5 | error_pages = { 404 = \"404.html\" }\n   |                       ^^^^^^^^^^",
+        "kettle.toml:7:9: cannot read chain.pem: No such file or directory (os error 2)\n \
+         7 | chain = \"chain.pem\"\n   |         ^^^^^^^^^^^\nhelp: write \"chains.pem\"",
+        "kettle.toml:8:7: cannot read key.pem: No such file or directory (os error 2)\n \
+         8 | key = \"key.pem\"\n   |       ^^^^^^^^^",
+        "kettle.toml:10:8: cannot open the folder www: No such file or directory (os error 2)\n \
+         10 | root = \"www\"\n    |        ^^^^^",
+    ];
+    assert_eq!(found(&[("chains.pem", "x")], &[], SITE), expected);
+}
+
+#[test]
+fn things_of_the_wrong_sort_are_found() {
+    let files = [("key.pem", ""), ("404.html", "x"), ("www", "x")];
+    let messages: Vec<String> = found(&files, &["chain.pem"], SITE)
+        .iter()
+        .map(|shown| shown.lines().next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    assert_eq!(messages[0], "kettle.toml:7:9: chain.pem is not a regular file");
+    assert_eq!(messages[1], "kettle.toml:8:7: key.pem is empty");
+    assert_eq!(messages[2], "kettle.toml:10:8: www is a file, not a folder");
+}
+
+#[test]
+fn files_kettle_makes_need_their_folder() {
+    let text = format!("admin.socket = \"run/k.sock\"\nlog.access = \"logs/a.log\"\n{SITE}");
+    let shown = found(&FILES, &["www", "logs"], &text);
+    assert_eq!(shown.len(), 1);
+    assert!(shown[0].starts_with("kettle.toml:1:16: there is no folder run"), "{}", shown[0]);
+}
+
+#[test]
+fn a_folder_given_on_the_command_line_is_checked_as_well() {
+    let address = SocketAddr::from(([127, 0, 0, 1], 8443));
+    let config = Config::for_folder(Path::new("/does/not/exist"), address);
+    let shown: Vec<String> = check_files(&config).iter().map(ToString::to_string).collect();
+    assert_eq!(shown.len(), 1);
+    assert!(shown[0].starts_with("cannot open the folder /does/not/exist"), "{}", shown[0]);
+}

@@ -1,0 +1,347 @@
+//! Settings that contradict, repeat or need each other.
+
+use crate::assert_found;
+
+#[test]
+fn something_must_listen_and_answer() {
+    assert_found(
+        "#alone
+",
+        r#"kettle.toml:1:1: no listener is declared, so nothing could connect
+help: write [[listener]] with address = "0.0.0.0:443""#,
+    );
+    assert_found(
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443""#,
+        r#"kettle.toml:1:1: no site is declared, so no request could be answered
+help: write [[site]] with names = ["example.org"]"#,
+    );
+    assert_found(
+        r#"#alone
+[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+"#,
+        r#"kettle.toml:1:1: no listener is declared, so nothing could connect
+help: write [[listener]] with address = "0.0.0.0:443""#,
+    );
+}
+
+#[test]
+fn listeners_do_not_collide() {
+    assert_found(
+        r#"[[listener]]
+address = "0.0.0.0:443"
+[[listener]]
+address = "[::]:443"
+[[listener]]
+address = "0.0.0.0:443""#,
+        r#"kettle.toml:6:11: line 2 listens on 0.0.0.0:443 already
+ 6 | address = "0.0.0.0:443"
+   |           ^^^^^^^^^^^^^
+help: remove one of both, or write another port"#,
+    );
+    assert_found(
+        r#"[metrics]
+listen = "127.0.0.1:443"
+[[listener]]
+address = "127.0.0.1:443""#,
+        r#"kettle.toml:2:10: line 4 listens on 127.0.0.1:443 already
+ 2 | listen = "127.0.0.1:443"
+   |          ^^^^^^^^^^^^^^^
+help: remove one of both, or write another port"#,
+    );
+}
+
+#[test]
+fn listener_settings_have_an_effect() {
+    assert_found(
+        r#"[[listener]]
+address = "0.0.0.0:443"
+redirect_port = 8443
+redirect_status = 301"#,
+        r#"kettle.toml:3:17: only a listener with kind = "redirect" uses `redirect_port`
+ 3 | redirect_port = 8443
+   |                 ^^^^
+help: remove it here
+kettle.toml:4:19: only a listener with kind = "redirect" uses `redirect_status`
+ 4 | redirect_status = 301
+   |                   ^^^
+help: remove it here"#,
+    );
+    assert_found(
+        r#"[[listener]]
+address = "0.0.0.0:80"
+kind = "redirect"
+path = "user"
+crossover = 0"#,
+        r#"kettle.toml:4:8: only an https listener uses `path`
+ 4 | path = "user"
+   |        ^^^^^^
+help: remove it here
+kettle.toml:5:13: only an https listener uses `crossover`
+ 5 | crossover = 0
+   |             ^
+help: remove it here"#,
+    );
+    assert_found(
+        r#"[[listener]]
+address = "0.0.0.0:80"
+kind = "redirect"
+redirect_status = 200"#,
+        "kettle.toml:4:19: `redirect_status` takes one of 301, 302, 307, 308
+ 4 | redirect_status = 200
+   |                   ^^^
+help: write 308",
+    );
+}
+
+#[test]
+fn metrics_are_private() {
+    assert_found(
+        r#"[metrics]
+listen = "0.0.0.0:9443""#,
+        r#"kettle.toml:2:10: other machines could read the metrics on 0.0.0.0:9443; set allow_remote = true if they should
+ 2 | listen = "0.0.0.0:9443"
+   |          ^^^^^^^^^^^^^^
+help: write "127.0.0.1:9443""#,
+    );
+}
+
+#[test]
+fn site_names_and_defaults_do_not_repeat() {
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+[[site]]
+names = ["A"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+"#,
+        r#"kettle.toml:7:10: the site on line 2 is named "a" already
+ 7 | names = ["A"]
+   |          ^^^
+help: remove one of both"#,
+    );
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+default = true
+self_signed = true
+[[site.route]]
+root = "/srv"
+[[site]]
+names = ["b"]
+default = true
+self_signed = true
+[[site.route]]
+root = "/srv"
+"#,
+        "kettle.toml:9:11: line 3 makes another site the default; only one can be
+ 9 | default = true
+   |           ^^^^
+help: write false",
+    );
+    assert_found(
+        r#"[[site]]
+names = ["_"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+[[site]]
+names = ["_"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+"#,
+        r#"kettle.toml:7:10: line 2 makes another site the default; only one can be
+ 7 | names = ["_"]
+   |          ^^^
+help: write the names of this site"#,
+    );
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+default = true
+self_signed = true
+[[site.route]]
+root = "/srv"
+[[site]]
+names = ["_"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+"#,
+        r#"kettle.toml:8:10: line 3 makes another site the default; only one can be
+ 8 | names = ["_"]
+   |          ^^^
+help: write the names of this site"#,
+    );
+}
+
+#[test]
+fn sites_have_certificates_and_routes() {
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+
+[[site.route]]
+root = "/srv"
+"#,
+        r#"kettle.toml:2:10: the site has no certificate and there is an https listener
+ 2 | names = ["a"]
+   |          ^^^
+help: write [[site.certificate]] with chain = "…" and key = "…", or self_signed = true for tests"#,
+    );
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+self_signed = true"#,
+        r#"kettle.toml:2:10: the site has no route, so every request would be not found
+ 2 | names = ["a"]
+   |          ^^^
+help: write [[site.route]] with root = "…""#,
+    );
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+certificate = [{ chain = "a", key = "b" }]
+[[site.route]]
+root = "/srv"
+"#,
+        "kettle.toml:3:15: the site has a certificate, so none is generated
+ 3 | self_signed = true
+   |               ^^^^
+help: write false",
+    );
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+certificate = [{ chain = "a", key = "b" }, { chain = "a", key = "c" }]
+[[site.route]]
+root = "/srv"
+"#,
+        r#"kettle.toml:3:54: line 3 names this chain already
+ 3 | certificate = [{ chain = "a", key = "b" }, { chain = "a", key = "c" }]
+   |                                                      ^^^
+help: remove one of both certificates"#,
+    );
+}
+
+#[test]
+fn route_prefixes_do_not_repeat() {
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+[[site.route]]
+root = "/b"
+prefix = "/x"
+[[site.route]]
+root = "/b"
+prefix = "/x/"
+[[site.route]]
+root = "/c""#,
+        r#"kettle.toml:11:10: the route on line 8 has the same prefix
+ 11 | prefix = "/x/"
+    |          ^^^^^
+help: write another `prefix` for one of both
+kettle.toml:12:1: the route on line 4 has the same prefix
+ 12 | [[site.route]]
+    | ^^^^^^^^^^^^^^
+help: write another `prefix` for one of both"#,
+    );
+}
+
+#[test]
+fn hsts_keeps_to_its_rules() {
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+hsts = { preload = true, max_age = "1d" }
+[[site.route]]
+root = "/srv""#,
+        r#"kettle.toml:4:20: preload needs include_subdomains as well
+ 4 | hsts = { preload = true, max_age = "1d" }
+   |                    ^^^^
+help: write include_subdomains = true in this table, or preload = false
+kettle.toml:4:20: preload needs a max_age of at least a year
+ 4 | hsts = { preload = true, max_age = "1d" }
+   |                    ^^^^
+help: write max_age = "365d" in this table, or preload = false"#,
+    );
+    assert_found(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+hsts = { }
+headers = { strict-transport-security = "max-age=1" }
+[[site.route]]
+root = "/srv""#,
+        "kettle.toml:4:8: Strict-Transport-Security is among the headers as well
+ 4 | hsts = { }
+   |        ^^^
+help: remove it from the headers",
+    );
+}
+
+#[test]
+fn key_exchanges_fit_the_versions() {
+    assert_found(
+        r#"[tls]
+versions = ["tls1.2"]
+groups = ["x25519mlkem768", "x25519"]"#,
+        r#"kettle.toml:3:11: "x25519mlkem768" exists in TLS 1.3 only, which `versions` leaves out
+ 3 | groups = ["x25519mlkem768", "x25519"]
+   |           ^^^^^^^^^^^^^^^^
+help: write "x25519""#,
+    );
+    assert_found(
+        r#"[tls]
+groups = ["x25519mlkem768"]"#,
+        r#"kettle.toml:2:10: TLS 1.2 is offered but has none of these key exchanges
+ 2 | groups = ["x25519mlkem768"]
+   |          ^^^^^^^^^^^^^^^^^^
+help: write ["x25519mlkem768", "x25519"]"#,
+    );
+}
+
+#[test]
+fn limits_fit_each_other() {
+    assert_found(
+        r#"[limits]
+hot_file = "2 MiB"
+hot_memory = "1 MiB""#,
+        r#"kettle.toml:2:12: `hot_file` must not be larger than all of `hot_memory`
+ 2 | hot_file = "2 MiB"
+   |            ^^^^^^^
+help: write "1 MiB""#,
+    );
+    assert_found(
+        r#"[limits]
+head = "4 KiB""#,
+        r#"kettle.toml:2:8: `target` must be smaller than `head`, of which it is a part
+ 2 | head = "4 KiB"
+   |        ^^^^^^^
+help: write "16 KiB""#,
+    );
+    assert_found(
+        r#"[limits]
+target = "16 KiB""#,
+        r#"kettle.toml:2:10: `target` must be smaller than `head`, of which it is a part
+ 2 | target = "16 KiB"
+   |          ^^^^^^^^
+help: write "8 KiB""#,
+    );
+}

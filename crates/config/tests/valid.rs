@@ -1,0 +1,220 @@
+//! Configurations without mistakes, and what becomes of them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot parse its file has failed")]
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kettle_config::{
+    CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, PathChoice, Suite,
+    Symlinks, TlsVersion, parse,
+};
+
+fn parsed(text: &str) -> Config {
+    parse(text, Path::new("/etc/kettle/kettle.toml")).unwrap()
+}
+
+const SMALLEST: &str = r#"
+[[listener]]
+address = "0.0.0.0:443"
+
+[[site]]
+names = ["Example.org"]
+
+[[site.certificate]]
+chain = "example.pem"
+key = "/keys/example.key"
+
+[[site.route]]
+root = "www"
+"#;
+
+#[test]
+fn the_example_is_valid() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kettle.example.toml");
+    let config = parsed(&std::fs::read_to_string(path).unwrap());
+    assert_eq!(config.listeners.len(), 4);
+    assert_eq!(config.sites.len(), 2);
+}
+
+#[test]
+fn the_example_names_only_defaults_in_its_comments() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kettle.example.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let uncommented: Vec<&str> = text
+        .lines()
+        .map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line))
+        .collect();
+    let with_defaults = parsed(&uncommented.join("\n"));
+    let mut expected = parsed(&text);
+    // The two examples that are no defaults.
+    expected.server.workers = Some(4);
+    expected.sites[0].certificates[0].ocsp = with_defaults.sites[0].certificates[0].ocsp.clone();
+    expected.sites[0].hsts = with_defaults.sites[0].hsts.clone();
+    assert_eq!(expected.server, with_defaults.server);
+    assert_eq!(expected.tls, with_defaults.tls);
+    assert_eq!(expected.log, with_defaults.log);
+    assert_eq!(expected.limits, with_defaults.limits);
+    assert_eq!(expected.listeners, with_defaults.listeners);
+    assert_eq!(expected.sites, with_defaults.sites);
+}
+
+fn is_setting(line: &str) -> bool {
+    line.split_once(" = ")
+        .is_some_and(|(key, _)| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+}
+
+#[test]
+fn the_reference_page_shows_a_valid_file() {
+    let page = kettle_config::reference_markdown();
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    assert_eq!(parsed(example).sites.len(), 1);
+}
+
+#[test]
+fn relative_paths_start_from_the_folder_of_the_file() {
+    let config = parsed(SMALLEST);
+    let site = &config.sites[0];
+    assert_eq!(site.certificates[0].chain.value, PathBuf::from("/etc/kettle/example.pem"));
+    assert_eq!(site.certificates[0].key.value, PathBuf::from("/keys/example.key"));
+    assert_eq!(site.routes[0].root.value, PathBuf::from("/etc/kettle/www"));
+    assert_eq!(config.path, PathBuf::from("/etc/kettle/kettle.toml"));
+}
+
+#[test]
+fn located_values_know_their_place() {
+    let config = parsed(SMALLEST);
+    let root = &config.sites[0].routes[0].root;
+    assert_eq!((root.at.line, root.at.column), (13, 8));
+    let finding = config.finding(root.at, "", "no such folder", None);
+    let expected =
+        "/etc/kettle/kettle.toml:13:8: no such folder\n 13 | root = \"www\"\n    |        ^^^^^";
+    assert_eq!(finding.to_string(), expected);
+    assert_eq!(config.position_of("site.0.route").line, 12);
+    assert!(!config.position_of("server.user").is_written());
+}
+
+#[test]
+fn defaults_are_those_of_the_documentation() {
+    let config = parsed(SMALLEST);
+    assert_eq!(config.limits.head_bytes, 16 * 1024);
+    assert_eq!(config.limits.idle_timeout, Duration::from_secs(75));
+    assert_eq!(config.limits.hot_memory_bytes, 64 * 1024 * 1024);
+    assert_eq!(config.server.drain_timeout, Duration::from_secs(30));
+    assert_eq!(config.server.workers, None);
+    assert_eq!(config.tls.versions, [TlsVersion::Tls12, TlsVersion::Tls13]);
+    assert_eq!(config.tls.suites[0], Suite::Aes128Gcm);
+    assert_eq!(config.tls.groups[0], Group::X25519MlKem768);
+    assert_eq!(config.tls.ticket_rotation, Duration::from_hours(6));
+    assert_eq!(config.log.access, None);
+    let listener = &config.listeners[0];
+    assert_eq!(listener.kind, ListenerKind::Https);
+    assert_eq!((listener.path, listener.crossover), (PathChoice::Auto, 65_536));
+    let route = &config.sites[0].routes[0];
+    assert_eq!(route.prefix, "/");
+    assert_eq!(route.index, ["index.html"]);
+    assert_eq!(route.symlinks, Symlinks::Beneath);
+    assert_eq!(route.charset.as_deref(), Some("utf-8"));
+    assert_eq!(config.sites[0].path, None);
+}
+
+#[test]
+fn every_setting_can_be_written() {
+    let config = parsed(
+        r#"
+        server = { workers = 2, pin_workers = true, user = "www", group = "33", drain_timeout = "1m30s", sandbox = false, state_directory = "state" }
+        tls = { versions = ["tls1.3"], suites = ["chacha20-poly1305"], preference = "client", groups = ["p-384"], tickets = 0, ticket_rotation = "90 minutes", session_cache = 0, handshake_timeout = "500ms" }
+        log = { access = "stdout", format = "combined", buffer = 0, level = "debug" }
+        admin.socket = "/run/k.sock"
+        metrics = { listen = "[::]:9000", allow_remote = true }
+        limits = { connections_per_worker = 1, handshakes_per_turn = 1, idle_timeout = "1s", request_timeout = "1s", write_timeout = "1s", body_discard = "1 MiB", head = 4096, target = "1KiB", headers = 8, requests_per_connection = 1, open_files = 0, hot_file = 0, hot_memory = 0, revalidate = "0s" }
+
+        [[listener]]
+        address = "[::1]:8443"
+        path = "kernel-write"
+        crossover = "1 GiB"
+        backlog = 1
+
+        [[listener]]
+        address = "127.0.0.1:80"
+        kind = "redirect"
+        redirect_port = 8443
+        redirect_status = 301
+
+        [[site]]
+        names = ["*.a.example", "_", "127.0.0.1", "::1"]
+        path = "user"
+        headers = { Link = ["</a>", "</b>"], X-One = "1" }
+        error_pages = { 404 = "404.html", 503 = "/503.html" }
+        certificate = [{ chain = "a", key = "b", ocsp = "c" }]
+        hsts = { max_age = "730d", include_subdomains = true, preload = true }
+
+        [[site.route]]
+        prefix = "/img/"
+        root = "/srv"
+        index = []
+        listing = true
+        symlinks = "follow"
+        dotfiles = true
+        precompressed = ["zstd", "br"]
+        cache_control = { "*.css" = "max-age=60", "/a/**" = "no-store", "*" = "" }
+        headers = { X-Two = "2" }
+        charset = "off"
+        mime = { WASM = "application/wasm", txt = "text/plain; charset=ascii" }
+        "#,
+    );
+    assert_eq!(config.server.drain_timeout, Duration::from_secs(90));
+    assert_eq!(config.server.state_directory, PathBuf::from("/etc/kettle/state"));
+    assert_eq!(config.tls.ticket_rotation, Duration::from_secs(5400));
+    assert_eq!(config.log.access, Some(LogTarget::Stdout));
+    assert_eq!(config.log.format, LogFormat::Combined);
+    assert_eq!(config.limits.target_bytes, 1024);
+    assert_eq!(config.listeners[0].crossover, 1 << 30);
+    assert_eq!(config.listeners[1].kind, ListenerKind::RedirectToHttps);
+    assert_eq!(config.listeners[1].redirect_status, 301);
+    let site = &config.sites[0];
+    assert!(site.default, "the name `_` makes a site the default");
+    assert_eq!(site.path, Some(PathChoice::User));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(site.headers, [pair("Link", "</a>"), pair("Link", "</b>"), pair("X-One", "1")]);
+    assert_eq!(site.error_pages[&404].value, PathBuf::from("/etc/kettle/404.html"));
+    let hsts = site.hsts.as_ref().map(|hsts| hsts.header_value());
+    assert_eq!(hsts.as_deref(), Some("max-age=63072000; includeSubDomains; preload"));
+    let route = &site.routes[0];
+    assert_eq!(route.precompressed, [Coding::Zstd, Coding::Br]);
+    let patterns: Vec<&str> =
+        route.cache_control.iter().map(|rule| rule.pattern.as_str()).collect();
+    assert_eq!(patterns, ["*.css", "/a/**", "*"], "rules keep the order of the file");
+    assert_eq!(route.charset, None);
+    assert_eq!(route.mime["wasm"], "application/wasm");
+}
+
+#[test]
+fn cache_rules_fit_names_and_paths() {
+    let rule = |pattern: &str| CacheRule { pattern: pattern.to_owned(), value: String::new() };
+    assert!(rule("*.css").fits("/a/b.css"));
+    assert!(rule("/a/**").fits("/a/b/c"));
+    assert!(!rule("/a/*").fits("/a/b/c"));
+}
+
+#[test]
+fn a_folder_is_served_with_a_generated_certificate() {
+    let address: SocketAddr = "127.0.0.1:8443".parse().unwrap();
+    let config = Config::for_folder(Path::new("/srv"), address);
+    assert_eq!(config.listeners[0].address.value, address);
+    let site = &config.sites[0];
+    assert!(site.self_signed && site.default);
+    assert_eq!(site.routes[0].root.value, PathBuf::from("/srv"));
+    let finding = config.finding(site.routes[0].root.at, "/srv", "no such folder", None);
+    assert_eq!(finding.to_string(), "no such folder");
+}
+
+#[test]
+fn words_can_be_read_and_shown() {
+    assert_eq!("kernel-write".parse(), Ok(PathChoice::KernelWrite));
+    assert_eq!(PathChoice::KernelSendfile.to_string(), "kernel-sendfile");
+    let error = "nic".parse::<PathChoice>().unwrap_err();
+    assert_eq!(error.to_string(), "\"nic\" is none of: auto, user, kernel-write, kernel-sendfile");
+}
