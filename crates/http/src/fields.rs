@@ -4,7 +4,6 @@
 //! positions of the first lines, and the bytes of the rest.
 
 use crate::field;
-use crate::message::HEAD_BYTES_MAX;
 
 /// The field lines of one head. They have been checked: each is `name ":" OWS value OWS CRLF`.
 #[derive(Clone)]
@@ -30,7 +29,6 @@ struct Line {
 impl<'b> Fields<'b> {
     /// None yet. `head` ends with its empty line.
     pub(crate) fn new(head: &'b [u8]) -> Self {
-        debug_assert!(head.len() <= HEAD_BYTES_MAX);
         let none = Line { name_start: 0, name_bytes: 0, value_start: 0, value_bytes: 0 };
         Fields { head, names: 0, lines: [none; LINES_KEPT], count: 0, rest: &[] }
     }
