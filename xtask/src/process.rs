@@ -64,11 +64,12 @@ pub enum Ending {
     TimedOut(u32),
 }
 
-/// Runs `command`, copies its standard output to ours as it appears and hands each whole line to `on_line`.
+/// Runs `command`, copies its standard output to `shown` as it appears and hands each whole line to `on_line`.
 /// The process is killed when `limit` has passed.
 pub fn follow(
     command: &mut Command,
     limit: Duration,
+    shown: &mut dyn Write,
     on_line: &mut dyn FnMut(&str),
 ) -> Result<Ending, String> {
     let deadline = Instant::now() + limit;
@@ -82,7 +83,7 @@ pub fn follow(
     };
     let (sender, receiver) = sync_channel(CHUNKS_MAX);
     let reader = thread::spawn(move || read_chunks(&mut stdout, &sender));
-    let ending = relay(&mut child, &receiver, deadline, on_line);
+    let ending = relay(&mut child, &receiver, deadline, shown, on_line);
     // The reader ends with the pipe. After a kill a grandchild may still hold it open, so it is not waited for then.
     if matches!(ending, Ok(Ending::Exited(_))) {
         let _ = reader.join();
@@ -94,6 +95,7 @@ fn relay(
     child: &mut Child,
     chunks: &Receiver<Vec<u8>>,
     deadline: Instant,
+    shown: &mut dyn Write,
     on_line: &mut dyn FnMut(&str),
 ) -> Result<Ending, String> {
     let mut lines = Lines::default();
@@ -101,9 +103,8 @@ fn relay(
         let remaining = deadline.saturating_duration_since(Instant::now());
         match chunks.recv_timeout(remaining) {
             Ok(chunk) => {
-                let mut stdout = std::io::stdout().lock();
                 // A closed terminal must not stop the run: its result still counts.
-                let _ = stdout.write_all(&chunk).and_then(|()| stdout.flush());
+                let _ = shown.write_all(&chunk).and_then(|()| shown.flush());
                 lines.push(&chunk, on_line);
             }
             Err(RecvTimeoutError::Disconnected) => break,

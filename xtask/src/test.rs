@@ -11,7 +11,6 @@ use crate::vm::kernel::Kernel;
 use crate::{packages, process};
 pub use build::build;
 use build::{Programs, cargo};
-pub use programs::programs_for_kernels;
 use tally::Tally;
 
 /// Runs the stages the arguments ask for.
@@ -25,21 +24,24 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
             plain(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         });
     }
-    // Built before the unit tests run: their programs are part of it.
     let programs = session.build();
     if choice.includes(Part::Unit) {
-        session.stage("unit and property tests", || {
-            let mut command = cargo();
-            command.args(["test", "--workspace", "--exclude", "kettle-tests", "--no-fail-fast"]);
-            command.arg("--").args(&choice.filter);
-            programs::run_command(&mut command, "unit")
-        });
         session.stage("tidy", tidy);
+        session.stage("examples in the documentation", || {
+            programs::run_command(cargo().args(["test", "--workspace", "--doc"]), "documentation")
+        });
     }
     if let Some(programs) = &programs {
-        if choice.includes(Part::EndToEnd) {
-            session
-                .stage("end to end, this machine", || programs::run_here(programs, &choice.filter));
+        for (part, name, list) in [
+            (Part::Unit, "unit and property tests", &programs.units),
+            (Part::EndToEnd, "end to end, this machine", &programs.suite),
+        ] {
+            if choice.includes(part) {
+                session.stage(name, || {
+                    let shown = &mut std::io::stdout();
+                    programs::run_here(list, &programs.kettle, name, &choice.filter, shown)
+                });
+            }
         }
         for &kernel in choice.kernels.iter().filter(|_| choice.includes(Part::Guests)) {
             session.stage(&format!("end to end, Linux {} in QEMU", kernel.name()), || {

@@ -18,7 +18,7 @@ use crate::vm::modules;
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let command = match words.as_slice() {
-        ["run"] => kernel_tests()?,
+        ["run"] => tests_for_kernels()?,
         ["run", "--", command @ ..] if !command.is_empty() => {
             command.iter().map(|&word| word.to_owned()).collect()
         }
@@ -27,12 +27,13 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     start(&command)
 }
 
-/// The kernel crate's tests and the end-to-end suite, one after the other.
-fn kernel_tests() -> Result<Vec<String>, String> {
+/// The tests that run on every kernel, one after the other.
+fn tests_for_kernels() -> Result<Vec<String>, String> {
     let programs = test::build()?;
-    let names: Vec<String> = test::programs_for_kernels(&programs)
+    let names: Vec<String> = programs
+        .for_kernels()
         .iter()
-        .map(|program| quote(&program.display().to_string()))
+        .map(|program| quote(&program.path.display().to_string()))
         .collect();
     let script = format!(
         "export KETTLE_REQUIRE_KTLS=1 KETTLE_GUEST_KERNEL=uml KETTLE_BIN={}; status=0; \
@@ -60,7 +61,7 @@ fn start(command: &[String]) -> Result<ExitCode, String> {
     kernel.args(KERNEL_ARGUMENTS).arg(format!("init={}", script.display()));
     let console = work.path("console.log");
     kernel.stderr(File::create(&console).map_err(|error| at(&console, &error))?);
-    match process::follow(&mut kernel, LIMIT, &mut |_| {})? {
+    match process::follow(&mut kernel, LIMIT, &mut std::io::stdout(), &mut |_| {})? {
         Ending::Exited(_) => {}
         Ending::TimedOut(process) => {
             // It leads a session of its own, in which its helper processes would live on.

@@ -26,6 +26,7 @@ fn a_process_past_its_deadline_is_killed() {
     let ending = follow(
         Command::new("tail").args(["-f", "/dev/null"]),
         Duration::from_millis(50),
+        &mut std::io::sink(),
         &mut |_| {},
     );
     assert!(matches!(ending, Ok(Ending::TimedOut(_))), "{ending:?}");
@@ -37,6 +38,7 @@ fn the_exit_status_and_the_output_are_reported() {
     let ending = follow(
         Command::new("sh").args(["-c", "echo hello; exit 3"]),
         Duration::from_secs(60),
+        &mut std::io::sink(),
         &mut |line| seen.push(line.to_owned()),
     );
     assert!(matches!(ending, Ok(Ending::Exited(status)) if status.code() == Some(3)));

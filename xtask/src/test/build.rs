@@ -7,17 +7,33 @@ use serde_json::Value;
 
 use crate::{process, vm};
 
-/// The programs the end-to-end stages run.
+/// What the stages run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Programs {
     /// The server.
     pub kettle: PathBuf,
-    /// The kernel crate's unit tests, which hold the kTLS tests below the server.
-    pub kernel_tests: PathBuf,
+    /// The tests of the crates, the harness of the end-to-end suite among them.
+    pub units: Vec<TestProgram>,
     /// The end-to-end suite.
-    pub suite: Vec<PathBuf>,
-    /// The unit tests of the suite's own harness.
-    pub harness_tests: Option<PathBuf>,
+    pub suite: Vec<TestProgram>,
+}
+
+/// One test program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestProgram {
+    /// Its file.
+    pub path: PathBuf,
+    /// The folder of its package, in which cargo would run it.
+    pub folder: PathBuf,
+    /// Whether it is run on every kernel too.
+    pub needs_kernels: bool,
+}
+
+impl Programs {
+    /// What runs on every kernel: the tests of the crates next to it, which say what is wrong below the server, then the suite.
+    pub fn for_kernels(&self) -> Vec<&TestProgram> {
+        self.units.iter().filter(|program| program.needs_kernels).chain(&self.suite).collect()
+    }
 }
 
 /// Builds all targets in one go: one choice of features for all, so that no dependency is built twice.
@@ -49,23 +65,37 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
         let Ok(manifest) = Path::new(manifest).strip_prefix(workspace) else { continue };
         let is_test = message["profile"]["test"].as_bool().unwrap_or(false);
         let kind = message["target"]["kind"][0].as_str().unwrap_or_default();
-        let executable = PathBuf::from(executable);
-        match (manifest.to_str().unwrap_or_default(), kind, is_test) {
-            ("crates/app/Cargo.toml", "bin", false) => programs.kettle = executable,
-            ("crates/kernel/Cargo.toml", "lib", true) => programs.kernel_tests = executable,
-            ("tests/Cargo.toml", "test", true) => programs.suite.push(executable),
-            ("tests/Cargo.toml", "lib", true) => programs.harness_tests = Some(executable),
-            _ => {}
+        let package = manifest.parent().unwrap_or(manifest);
+        let path = PathBuf::from(executable);
+        if !is_test {
+            if package == Path::new("crates/app") && kind == "bin" {
+                programs.kettle = path;
+            }
+            continue;
+        }
+        let needs_kernels = RUN_ON_KERNELS.contains(&(package.to_str().unwrap_or_default(), kind));
+        let program = TestProgram { path, folder: workspace.join(package), needs_kernels };
+        if package == Path::new("tests") && kind == "test" {
+            programs.suite.push(program);
+        } else {
+            programs.units.push(program);
         }
     }
-    programs.suite.sort();
-    for (path, what) in [(&programs.kettle, "kettle"), (&programs.kernel_tests, "kernel tests")] {
-        if path.as_os_str().is_empty() {
-            return Err(format!("cargo built no {what}"));
-        }
+    if programs.kettle.as_os_str().is_empty() {
+        return Err("cargo built no kettle".into());
     }
+    programs.units.sort_by(|one, other| one.path.cmp(&other.path));
+    programs.suite.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(programs)
 }
+
+/// Package and kind of the crates' tests that meet the kernel.
+const RUN_ON_KERNELS: &[(&str, &str)] = &[
+    ("crates/kernel", "lib"),
+    ("crates/kernel", "test"),
+    ("crates/tls", "test"),
+    ("crates/server", "test"),
+];
 
 #[cfg(test)]
 mod tests;

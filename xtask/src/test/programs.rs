@@ -1,11 +1,12 @@
 //! Running test programs: on this machine, in a guest, and under User Mode Linux, each with its count.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::build::Programs;
+use super::build::{Programs, TestProgram};
 use super::tally::Tally;
 use crate::process::{self, Ending};
 use crate::vm;
@@ -15,36 +16,42 @@ use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
 use crate::vm::qemu::Machine;
 
-/// Runs the suite on this machine.
-pub fn run_here(programs: &Programs, filter: &[String]) -> Result<Tally, String> {
+/// Runs test programs on this machine, one after the other, as cargo would.
+pub fn run_here(
+    programs: &[TestProgram],
+    kettle: &Path,
+    stage: &str,
+    filter: &[String],
+    shown: &mut dyn Write,
+) -> Result<Tally, String> {
     let mut tally = Tally::default();
     let mut succeeded = true;
-    let log = SkipLog::new("here")?;
-    for program in programs.suite.iter().chain(&programs.harness_tests) {
-        let mut command = Command::new(program);
+    let log = SkipLog::new()?;
+    for program in programs {
+        let _ = writeln!(shown, "--- {}", short_name(&program.path));
+        let mut command = Command::new(&program.path);
         command
             .args(filter)
-            .current_dir(vm::workspace().join("tests"))
-            .env("KETTLE_BIN", &programs.kettle)
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder)
+            .env("KETTLE_BIN", kettle)
             .env(SKIP_LOG, &log.path);
-        succeeded &= follow(&mut command, HERE_LIMIT, &mut tally)?;
+        succeeded &= follow(&mut command, shown, &mut tally)?;
     }
     tally.read_skip_log(&log.read());
-    tally.close("end to end", succeeded);
+    tally.close(stage, succeeded);
     Ok(tally)
 }
 
 /// Runs one command of this machine whose output holds test results.
 pub fn run_command(command: &mut Command, stage: &str) -> Result<Tally, String> {
     let mut tally = Tally::default();
-    let log = SkipLog::new("unit")?;
-    let succeeded = follow(command.env(SKIP_LOG, &log.path), HERE_LIMIT, &mut tally)?;
-    tally.read_skip_log(&log.read());
+    let succeeded = follow(command, &mut std::io::stdout(), &mut tally)?;
     tally.close(stage, succeeded);
     Ok(tally)
 }
 
-/// Runs the kernel crate's tests and the suite in a guest, where a test that finds no kTLS fails.
+/// Runs the tests that meet the kernel in a guest, where a test that finds no kTLS fails.
 pub fn run_in_guest(
     programs: &Programs,
     kernel: Kernel,
@@ -53,9 +60,9 @@ pub fn run_in_guest(
     let out = vm::target_folder().join(format!("vm/out-{}", kernel.name()));
     let mut files = vec![(programs.kettle.clone(), "kettle".to_owned())];
     let mut names = Vec::new();
-    for (position, program) in programs_for_kernels(programs).iter().enumerate() {
-        let name = format!("tests-{position}-{}", short_name(program));
-        files.push((program.clone(), name.clone()));
+    for (position, program) in programs.for_kernels().iter().enumerate() {
+        let name = format!("tests-{position}-{}", short_name(&program.path));
+        files.push((program.path.clone(), name.clone()));
         names.push(name);
     }
     let mut command = vec!["sh".to_owned(), "-c".to_owned(), RUN_EACH.to_owned()];
@@ -91,16 +98,11 @@ pub fn run_in_guest(
     Ok(tally)
 }
 
-/// What runs on every kernel: the tests of the kernel crate, which say what is wrong below the server, then the suite.
-pub fn programs_for_kernels(programs: &Programs) -> Vec<PathBuf> {
-    std::iter::once(&programs.kernel_tests).chain(&programs.suite).cloned().collect()
-}
-
-fn follow(command: &mut Command, limit: Duration, tally: &mut Tally) -> Result<bool, String> {
-    match process::follow(command, limit, &mut |line| tally.read_line(line))? {
+fn follow(command: &mut Command, shown: &mut dyn Write, tally: &mut Tally) -> Result<bool, String> {
+    match process::follow(command, HERE_LIMIT, shown, &mut |line| tally.read_line(line))? {
         Ending::Exited(status) => Ok(status.success()),
         Ending::TimedOut(_) => {
-            tally.fail(format!("killed after {} s", limit.as_secs()));
+            tally.fail(format!("killed after {} s", HERE_LIMIT.as_secs()));
             Ok(false)
         }
     }
@@ -118,8 +120,8 @@ struct SkipLog {
 }
 
 impl SkipLog {
-    fn new(name: &str) -> Result<Self, String> {
-        let folder = vm::target_folder().join(format!("skips-{name}-{}", std::process::id()));
+    fn new() -> Result<Self, String> {
+        let folder = vm::target_folder().join(format!("skips-{}", std::process::id()));
         remove_folder(&folder)?;
         create_folder(&folder)?;
         let path = folder.join("log");

@@ -74,7 +74,7 @@ impl Guest {
             interact(&mut command)?
         } else {
             let mut command = qemu::command(&self.machine, &files, Terminal::Output);
-            match process::follow(&mut command, self.limit, on_line)? {
+            match process::follow(&mut command, self.limit, &mut std::io::stdout(), on_line)? {
                 Ending::Exited(status) if status.success() => None,
                 Ending::Exited(status) => Some(format!("QEMU failed ({status})")),
                 Ending::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),

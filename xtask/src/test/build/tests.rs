@@ -23,22 +23,36 @@ fn whole() -> Vec<String> {
     ]
 }
 
+fn program(path: &str, folder: &str, needs_kernels: bool) -> TestProgram {
+    TestProgram { path: path.into(), folder: folder.into(), needs_kernels }
+}
+
 #[test]
 fn each_program_is_found_by_its_manifest_and_kind() {
     assert_eq!(
         messages(&whole()),
         Ok(Programs {
             kettle: "/t/kettle".into(),
-            kernel_tests: "/t/deps/kernel-2".into(),
-            suite: vec!["/t/deps/suite-4".into()],
-            harness_tests: Some("/t/deps/tests-3".into()),
+            units: vec![
+                program("/t/deps/kernel-2", "/src/crates/kernel", true),
+                program("/t/deps/kettle-1", "/src/crates/app", false),
+                program("/t/deps/tests-3", "/src/tests", false),
+            ],
+            suite: vec![program("/t/deps/suite-4", "/src/tests", false)],
         })
     );
 }
 
 #[test]
+fn the_kernel_crates_tests_run_before_the_suite() {
+    let programs = messages(&whole()).unwrap();
+    let paths: Vec<_> = programs.for_kernels().iter().map(|program| program.path.clone()).collect();
+    assert_eq!(paths, [PathBuf::from("/t/deps/kernel-2"), PathBuf::from("/t/deps/suite-4")]);
+}
+
+#[test]
 fn a_missing_server_is_an_error() {
     let lines: Vec<String> =
-        whole().into_iter().filter(|line| !line.contains("/t/kettle")).collect();
+        whole().into_iter().filter(|line| !line.contains(r#""/t/kettle""#)).collect();
     assert!(messages(&lines).is_err_and(|error| error.contains("kettle")));
 }

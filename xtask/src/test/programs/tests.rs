@@ -7,16 +7,6 @@ fn the_guests_program_names_have_no_hash() {
 }
 
 #[test]
-fn the_kernel_crates_tests_run_before_the_suite() {
-    let programs = Programs {
-        kernel_tests: "kernel".into(),
-        suite: vec!["suite".into()],
-        ..Programs::default()
-    };
-    assert_eq!(programs_for_kernels(&programs), [PathBuf::from("kernel"), PathBuf::from("suite")]);
-}
-
-#[test]
 fn every_program_runs_even_after_a_failure() {
     let script = RUN_EACH.replace("/kettle/", "");
     let output = Command::new("sh").args(["-c", &script, "false echo", "said"]).output().unwrap();
@@ -24,10 +14,30 @@ fn every_program_runs_even_after_a_failure() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// A stand-in for a test program.
+fn program(folder: &Path, script: &str) -> TestProgram {
+    let path = folder.join("program-0123");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    process::run_quietly(Command::new("chmod").arg("+x").arg(&path)).unwrap();
+    TestProgram { path, folder: folder.to_owned(), needs_kernels: false }
+}
+
 #[test]
-fn results_and_skips_of_a_command_are_counted() {
+fn results_and_skips_of_a_program_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
     let script = "echo 'running 2 tests'; echo 'KETTLE-SKIP a: no kTLS' >>\"$KETTLE_SKIP_LOG\"; \
                   echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'";
-    let tally = run_command(Command::new("sh").args(["-c", script]), "unit").unwrap();
+    let program = program(folder.path(), script);
+    let tally =
+        run_here(&[program], Path::new("kettle"), "unit", &[], &mut std::io::sink()).unwrap();
     assert_eq!(tally.to_string(), "1 passed, 0 failed, 1 skipped");
+}
+
+#[test]
+fn a_program_that_says_nothing_and_fails_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), "exit 101");
+    let tally =
+        run_here(&[program], Path::new("kettle"), "unit", &[], &mut std::io::sink()).unwrap();
+    assert_eq!(tally.failures, ["unit: failed"]);
 }
