@@ -124,8 +124,8 @@ fn defaults_are_those_of_the_documentation() {
 fn every_setting_can_be_written() {
     let config = parsed(
         r#"
-        server = { workers = 2, pin_workers = true, user = "www", group = "33", drain_timeout = "1m30s", sandbox = false, state_directory = "state" }
-        tls = { versions = ["tls1.3"], suites = ["chacha20-poly1305"], preference = "client", groups = ["p-384"], tickets = 0, ticket_rotation = "90 minutes", session_cache = 0, handshake_timeout = "500ms" }
+        server = { workers = 2, pin_workers = true, user = "www", group = "33", drain_timeout = "1m30s", state_directory = "state" }
+        tls = { versions = ["tls1.3"], suites = ["chacha20-poly1305"], groups = ["p-384"], tickets = 0, ticket_rotation = "90 minutes", session_cache = 0, handshake_timeout = "500ms" }
         log = { access = "stdout", format = "combined", buffer = 0, level = "debug" }
         admin.socket = "/run/k.sock"
         metrics = { listen = "[::]:9000", allow_remote = true }

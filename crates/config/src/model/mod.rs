@@ -11,7 +11,7 @@ mod tls;
 pub use listener::{Listener, ListenerKind, PathChoice};
 pub use process::{Admin, Limits, Log, LogFormat, LogTarget, Metrics, Server};
 pub use site::{CacheRule, Certificate, Coding, Hsts, Route, Site, Symlinks};
-pub use tls::{Group, Preference, Suite, Tls, TlsVersion};
+pub use tls::{Group, Suite, Tls, TlsVersion};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -24,8 +24,6 @@ settings! {
         /// How long a stopping server lets requests in flight finish.
         pub drain_timeout: Duration = duration(
             Duration::from_secs(30), Duration::ZERO, Duration::from_hours(1)),
-        /// Gives up what a running server does not need (Landlock, seccomp) where the kernel can.
-        pub sandbox: bool = flag(true),
         /// Where generated certificates are kept.
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
     }

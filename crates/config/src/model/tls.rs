@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::setting::{duration, number, settings, word, word_list};
+use crate::setting::{duration, number, settings, word_list};
 use crate::word::words;
 
 words! {
@@ -41,31 +41,20 @@ words! {
     }
 }
 
-words! {
-    /// Whose order decides between several suites both sides know.
-    pub enum Preference {
-        /// The order of `suites`.
-        Server = "server",
-        /// The order the client sent: phones without AES instructions get ChaCha20-Poly1305.
-        Client = "client",
-    }
-}
-
 settings! {
     /// Protocol versions, ciphers and session resumption, for all sites.
     pub struct Tls {
         /// The versions offered.
         pub versions: Vec<TlsVersion> = word_list(&[TlsVersion::Tls12, TlsVersion::Tls13]),
-        /// The ciphers offered, the preferred one first. Names are the same for both versions.
+        /// The ciphers offered, the preferred one first: this order decides, not the client's.
+        /// The names are the same for both versions.
         pub suites: Vec<Suite> =
             word_list(&[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305]),
-        /// Whose order of suites decides.
-        pub preference: Preference = word(Preference::Server),
         /// The key exchanges offered, the preferred one first.
         pub groups: Vec<Group> =
             word_list(&[Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384]),
-        /// Session tickets sent after each full TLS 1.3 handshake; 0 turns tickets off in both
-        /// versions.
+        /// Session tickets sent after each full TLS 1.3 handshake; 0 sends none. TLS 1.2 clients
+        /// get one if they ask for it.
         pub tickets: u8 = number(2, 0, 8, "tickets"),
         /// How long a ticket key seals new tickets. It opens old ones for the same time again.
         pub ticket_rotation: Duration = duration(

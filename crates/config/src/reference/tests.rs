@@ -29,9 +29,8 @@ fn schema_file_matches_the_model() {
 #[test]
 fn reference_page_shows_bounds_default_and_meaning() {
     let page = reference_markdown();
-    let expected = "### `tickets`\n\nSession tickets sent after each full TLS 1.3 handshake; 0 turns \
-                    tickets off in both\nversions.\n\n- Takes: a whole number of tickets from 0 to \
-                    8.\n- Default: `2`.\n";
+    let expected = "### `headers`\n\nThe most header lines in a request.\n\n\
+                    - Takes: a whole number of headers from 8 to 128.\n- Default: `64`.\n";
     assert!(page.contains(expected), "{page}");
 }
 

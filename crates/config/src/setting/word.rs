@@ -37,7 +37,9 @@ impl Kind for Flag {
         if let DeValue::Boolean(value) = item.value() {
             return Some(*value);
         }
-        let meant = match item.as_str().map(str::to_ascii_lowercase).as_deref() {
+        let number = item.value().as_integer().map(|number| number.as_str().to_owned());
+        let written = item.as_str().map(str::to_ascii_lowercase).or(number);
+        let meant = match written.as_deref() {
             Some("on" | "yes" | "true" | "1") => "true",
             Some("off" | "no" | "false" | "0") => "false",
             _ if self.default => "false",

@@ -1,58 +1,62 @@
 //! Unknown, misplaced and missing settings.
 
-use crate::assert_found;
+use crate::{Row, assert_found};
 
 #[test]
 fn unknown_settings_are_guessed() {
-    assert_found(
+    assert_found(UNKNOWN_SETTINGS_ARE_GUESSED);
+}
+
+const UNKNOWN_SETTINGS_ARE_GUESSED: &[Row] = &[
+    (
         "[server]
 worker = 2",
         "kettle.toml:2:1: `worker` is not a setting of [server]
  2 | worker = 2
    | ^^^^^^
 help: write workers",
-    );
-    assert_found(
+    ),
+    (
         "[server]
 Workers = 2",
         "kettle.toml:2:1: `Workers` is not a setting of [server]
  2 | Workers = 2
    | ^^^^^^^
 help: write workers",
-    );
-    assert_found(
+    ),
+    (
         "[server]
 worker-processes = 2",
         "kettle.toml:2:1: `worker-processes` is not a setting of [server]
  2 | worker-processes = 2
    | ^^^^^^^^^^^^^^^^
 help: write workers",
-    );
-    assert_found(
+    ),
+    (
         r#"[limits]
 keepalive_timeout = "1m""#,
         r#"kettle.toml:2:1: `keepalive_timeout` is not a setting of [limits]
  2 | keepalive_timeout = "1m"
    | ^^^^^^^^^^^^^^^^^
 help: write idle_timeout"#,
-    );
-    assert_found(
+    ),
+    (
         "[limit]
 headers = 20",
         "kettle.toml:1:2: `limit` is not a setting of the top level
  1 | [limit]
    |  ^^^^^
 help: write limits",
-    );
-    assert_found(
+    ),
+    (
         r#"[admin]
 colour = "red""#,
         r#"kettle.toml:2:1: `colour` is not a setting of [admin], which has: socket
  2 | colour = "red"
    | ^^^^^^
 help: remove it"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 server_name = ["a"]
 self_signed = true
@@ -62,15 +66,15 @@ root = "/srv""#,
  2 | server_name = ["a"]
    | ^^^^^^^^^^^
 help: write names"#,
-    );
-    assert_found(
+    ),
+    (
         r#"colour = "red""#,
         r#"kettle.toml:1:1: `colour` is not a setting of the top level, which has: server, tls, log, admin, metrics, limits, listener, site
  1 | colour = "red"
    | ^^^^^^
 help: remove it"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -80,12 +84,16 @@ root = "/srv""#,
  4 | [[site.location]]
    |        ^^^^^^^^
 help: write route",
-    );
-}
+    ),
+];
 
 #[test]
 fn values_of_misspelt_settings_are_read_as_well() {
-    assert_found(
+    assert_found(VALUES_OF_MISSPELT_SETTINGS_ARE_READ_AS_WELL);
+}
+
+const VALUES_OF_MISSPELT_SETTINGS_ARE_READ_AS_WELL: &[Row] = &[
+    (
         "[server]
 workres = 0",
         "kettle.toml:2:1: `workres` is not a setting of [server]
@@ -96,8 +104,8 @@ kettle.toml:2:11: `workers` takes a whole number of workers from 1 to 1024
  2 | workres = 0
    |           ^
 help: write 1",
-    );
-    assert_found(
+    ),
+    (
         r#"[[listner]]
 address = ":443"
 [[listener]]
@@ -110,19 +118,23 @@ kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = ":443"
    |           ^^^^^^
 help: write "0.0.0.0:443""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn required_settings_are_missed() {
-    assert_found(
+    assert_found(REQUIRED_SETTINGS_ARE_MISSED);
+}
+
+const REQUIRED_SETTINGS_ARE_MISSED: &[Row] = &[
+    (
         "[[listener]]",
         r#"kettle.toml:1:1: [[listener]] needs the setting `address`
  1 | [[listener]]
    | ^^^^^^^^^^^^
 help: write address = "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 self_signed = true
 [[site.route]]
@@ -131,8 +143,8 @@ root = "/srv""#,
  1 | [[site]]
    | ^^^^^^^^
 help: write names = ["example.org"]"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -142,8 +154,8 @@ listing = true"#,
  4 | [[site.route]]
    | ^^^^^^^^^^^^^^
 help: write root = "/path/to/it""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 certificate = [{ chain = "a.pem" }]
@@ -153,19 +165,23 @@ root = "/srv""#,
  3 | certificate = [{ chain = "a.pem" }]
    |                ^^^^^^^^^^^^^^^^^^^
 help: write key = "/path/to/it""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn tables_are_tables() {
-    assert_found(
+    assert_found(TABLES_ARE_TABLES);
+}
+
+const TABLES_ARE_TABLES: &[Row] = &[
+    (
         "server = 4",
         "kettle.toml:1:10: `server` takes a table, not a whole number
  1 | server = 4
    |          ^
 help: write [server]",
-    );
-    assert_found(
+    ),
+    (
         r#"listener = "0.0.0.0:443"
 "#,
         r#"kettle.toml:1:12: `listener` takes tables, not a string
@@ -176,22 +192,22 @@ kettle.toml:3:1: [[listener]] stands above already
  3 | [[listener]]
    | ^^^^^^^^^^^^
 help: write its settings there"#,
-    );
-    assert_found(
+    ),
+    (
         "tls = []",
         "kettle.toml:1:7: `tls` takes a table, not a list
  1 | tls = []
    |       ^^
 help: write [tls]",
-    );
-    assert_found(
+    ),
+    (
         "[[server]]",
         "kettle.toml:1:1: `server` takes a table, not a list
  1 | [[server]]
    | ^^^^^^^^^^
 help: write [server]",
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -200,8 +216,8 @@ route = [1]"#,
  4 | route = [1]
    |          ^
 help: write [[site.route]]",
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -211,8 +227,8 @@ root = "/srv""#,
  4 | [site.route]
    | ^^^^^^^^^^^^
 help: write [[site.route]]",
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -223,5 +239,5 @@ root = "/srv""#,
  4 | hsts = true
    |        ^^^^
 help: write [site.hsts]",
-    );
-}
+    ),
+];

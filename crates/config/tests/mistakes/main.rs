@@ -36,8 +36,13 @@ fn shown(snippet: &str) -> String {
     }
 }
 
+/// A snippet and what is shown about it.
+type Row = (&'static str, &'static str);
+
 #[track_caller]
-fn assert_found(snippet: &str, expected: &str) {
-    let shown = shown(snippet);
-    assert!(shown == expected, "in\n{snippet}\nexpected\n{expected}\nbut found\n{shown}");
+fn assert_found(rows: &[Row]) {
+    for (snippet, expected) in rows {
+        let shown = shown(snippet);
+        assert!(shown == *expected, "in\n{snippet}\nexpected\n{expected}\nbut found\n{shown}");
+    }
 }

@@ -1,10 +1,14 @@
 //! Headers, error pages, and the settings of routes.
 
-use crate::assert_found;
+use crate::{Row, assert_found};
 
 #[test]
 fn headers_cannot_be_split() {
-    assert_found(
+    assert_found(HEADERS_CANNOT_BE_SPLIT);
+}
+
+const HEADERS_CANNOT_BE_SPLIT: &[Row] = &[
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -15,8 +19,8 @@ root = "/srv""#,
  4 | headers = { "X-A:" = "1" }
    |             ^^^^^^
 help: write X-A"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -27,8 +31,8 @@ root = "/srv""#,
  4 | headers = { "X A" = "1" }
    |             ^^^^^
 help: write X-A"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -39,8 +43,8 @@ root = "/srv""#,
  4 | headers = { X-A = "1\r\nSet-Cookie: a=b" }
    |                   ^^^^^^^^^^^^^^^^^^^^^^
 help: write "1 Set-Cookie: a=b""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -51,8 +55,8 @@ root = "/srv""#,
  4 | headers = { X-A = "a\u0000" }
    |                   ^^^^^^^^^
 help: write "a""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -63,8 +67,8 @@ root = "/srv""#,
  4 | headers = { X-A = " a" }
    |                   ^^^^
 help: write "a""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -75,8 +79,8 @@ root = "/srv""#,
  4 | headers = { X-A = 1 }
    |                   ^
 help: write "1""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -87,8 +91,8 @@ root = "/srv""#,
  4 | headers = { X-A = ["1", 2] }
    |                         ^
 help: write "2""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -99,8 +103,8 @@ root = "/srv""#,
  4 | headers = { Content-Length = "1" }
    |             ^^^^^^^^^^^^^^
 help: remove it"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -111,8 +115,8 @@ root = "/srv""#,
  4 | headers = { Content-Type = "text/html" }
    |             ^^^^^^^^^^^^
 help: write it in the table `mime` of the route"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -123,12 +127,16 @@ root = "/srv""#,
  4 | headers = { X-A = "1", x-a = "2" }
    |                        ^^^
 help: write X-A = ["…", "…"]"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn error_pages_are_for_errors() {
-    assert_found(
+    assert_found(ERROR_PAGES_ARE_FOR_ERRORS);
+}
+
+const ERROR_PAGES_ARE_FOR_ERRORS: &[Row] = &[
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -139,8 +147,8 @@ root = "/srv""#,
  4 | error_pages = { 200 = "a" }
    |                 ^^^
 help: write an error status from 400 to 599, such as 404"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -151,8 +159,8 @@ root = "/srv""#,
  4 | error_pages = { "4xx" = "a" }
    |                 ^^^^^
 help: write an error status from 400 to 599, such as 404"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -163,12 +171,16 @@ root = "/srv""#,
  4 | error_pages = { 404 = 1 }
    |                       ^
 help: write "/path/to/it""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn routes_have_rules() {
-    assert_found(
+    assert_found(ROUTES_HAVE_RULES);
+}
+
+const ROUTES_HAVE_RULES: &[Row] = &[
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -179,8 +191,8 @@ prefix = "img""#,
  6 | prefix = "img"
    |          ^^^^^
 help: write "/img""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -191,8 +203,8 @@ prefix = "/img/*""#,
  6 | prefix = "/img/*"
    |          ^^^^^^^^
 help: write "/img/""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -203,8 +215,8 @@ prefix = "/a%20b""#,
  6 | prefix = "/a%20b"
    |          ^^^^^^^^
 help: write the character itself in place of each %XX"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -215,8 +227,8 @@ prefix = "/a/../b""#,
  6 | prefix = "/a/../b"
    |          ^^^^^^^^^
 help: write "/b""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -227,8 +239,8 @@ prefix = "/a?b""#,
  6 | prefix = "/a?b"
    |          ^^^^^^
 help: write "/a""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -239,8 +251,8 @@ index = ["/index.html"]"#,
  6 | index = ["/index.html"]
    |          ^^^^^^^^^^^^^
 help: write "index.html""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -251,8 +263,8 @@ index = [""]"#,
  6 | index = [""]
    |          ^^
 help: write a file name, such as "index.html""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -263,8 +275,8 @@ charset = "a b""#,
  6 | charset = "a b"
    |           ^^^^^
 help: write the name of a charset, such as "utf-8""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -275,8 +287,8 @@ charset = false"#,
  6 | charset = false
    |           ^^^^^
 help: write "utf-8""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -287,8 +299,8 @@ symlinks = true"#,
  6 | symlinks = true
    |            ^^^^
 help: write "beneath""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -299,8 +311,8 @@ cache_control = { "*.{css,js}" = "no-cache" }"#,
  6 | cache_control = { "*.{css,js}" = "no-cache" }
    |                   ^^^^^^^^^^^^
 help: write "*.css" = … and "*.js" = …"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -311,8 +323,8 @@ cache_control = { "img/*" = "no-cache" }"#,
  6 | cache_control = { "img/*" = "no-cache" }
    |                   ^^^^^^^
 help: write "/img/*""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -323,8 +335,8 @@ cache_control = { "" = "no-cache" }"#,
  6 | cache_control = { "" = "no-cache" }
    |                   ^^
 help: write "*""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -335,8 +347,8 @@ cache_control = { "***" = "no-cache" }"#,
  6 | cache_control = { "***" = "no-cache" }
    |                   ^^^^^
 help: write "**""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -347,8 +359,8 @@ cache_control = { "*" = "no\ncache" }"#,
  6 | cache_control = { "*" = "no\ncache" }
    |                         ^^^^^^^^^^^
 help: write "no cache""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -359,8 +371,8 @@ cache_control = ["*"]"#,
  6 | cache_control = ["*"]
    |                 ^^^^^
 help: write [site.route.cache_control]"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -371,8 +383,8 @@ mime = { ".wasm" = "application/wasm" }"#,
  6 | mime = { ".wasm" = "application/wasm" }
    |          ^^^^^^^
 help: write wasm"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -383,8 +395,8 @@ mime = { wasm = "wasm" }"#,
  6 | mime = { wasm = "wasm" }
    |                 ^^^^^^
 help: write a MIME type, such as "application/wasm""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -395,8 +407,8 @@ mime = { txt = "text/plain; charset" }"#,
  6 | mime = { txt = "text/plain; charset" }
    |                ^^^^^^^^^^^^^^^^^^^^^
 help: write a MIME type, such as "application/wasm""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -407,5 +419,5 @@ precompressed = ["brotli"]"#,
  6 | precompressed = ["brotli"]
    |                  ^^^^^^^^
 help: write "br""#,
-    );
-}
+    ),
+];

@@ -1,10 +1,14 @@
 //! Broken TOML, and what is still found around it.
 
-use crate::assert_found;
+use crate::{Row, assert_found};
 
 #[test]
 fn headers_are_closed() {
-    assert_found(
+    assert_found(HEADERS_ARE_CLOSED);
+}
+
+const HEADERS_ARE_CLOSED: &[Row] = &[
+    (
         "[server
 workers = 4
 [tls]
@@ -17,68 +21,72 @@ kettle.toml:4:11: `tickets` takes a whole number of tickets from 0 to 8
  4 | tickets = 9
    |           ^
 help: write 8",
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]
 names = ["a"]"#,
         "kettle.toml:1:1: this is no header of a table
  1 | [[site]
    | ^^^^^^^
 help: write [[site]]",
-    );
-    assert_found(
+    ),
+    (
         r#"[site.route
 root = "/srv""#,
         "kettle.toml:1:1: this is no header of a table
  1 | [site.route
    | ^^^^^^^^^^^
 help: write [[site.route]]",
-    );
-}
+    ),
+];
 
 #[test]
 fn texts_are_quoted() {
-    assert_found(
+    assert_found(TEXTS_ARE_QUOTED);
+}
+
+const TEXTS_ARE_QUOTED: &[Row] = &[
+    (
         "[server]
 user = nobody",
         r#"kettle.toml:2:8: a text must stand in quotes
  2 | user = nobody
    |        ^^^^^^
 help: write "nobody""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[server]
 user = "nobody"#,
         r#"kettle.toml:2:8: a text must stand in quotes
  2 | user = "nobody
    |        ^^^^^^^
 help: write "nobody""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[server]
 user = nobody""#,
         r#"kettle.toml:2:8: a text must stand in quotes
  2 | user = nobody"
    |        ^^^^^^^
 help: write "nobody""#,
-    );
-    assert_found(
+    ),
+    (
         "[log]
 access = /var/log/a.log # here",
         r#"kettle.toml:2:10: a text must stand in quotes
  2 | access = /var/log/a.log # here
    |          ^^^^^^^^^^^^^^
 help: write "/var/log/a.log""#,
-    );
-    assert_found(
+    ),
+    (
         "[limits]
 idle_timeout = 10s",
         r#"kettle.toml:2:16: a text must stand in quotes
  2 | idle_timeout = 10s
    |                ^^^
 help: write "10s""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[log]
 access = """
 foo"#,
@@ -86,20 +94,24 @@ foo"#,
  2 | access = """
    |          ^^^
 help: write """ at its end"#,
-    );
-    assert_found(
+    ),
+    (
         "[server]
 pin_workers = yes",
         "kettle.toml:2:15: a text must stand in quotes
  2 | pin_workers = yes
    |               ^^^
 help: write true",
-    );
-}
+    ),
+];
 
 #[test]
 fn lists_are_closed() {
-    assert_found(
+    assert_found(LISTS_ARE_CLOSED);
+}
+
+const LISTS_ARE_CLOSED: &[Row] = &[
+    (
         r#"[tls]
 groups = ["x25519"
 tickets = 9
@@ -122,20 +134,24 @@ kettle.toml:6:11: `headers` takes a whole number of headers from 8 to 128
  6 | headers = 1
    |           ^
 help: write 8"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[tls]
 groups = ["x25519", "p-256""#,
         r#"kettle.toml:2:10: this `[` is not closed
  2 | groups = ["x25519", "p-256"
    |          ^
 help: write ] at the end of the value"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn nothing_stands_twice() {
-    assert_found(
+    assert_found(NOTHING_STANDS_TWICE);
+}
+
+const NOTHING_STANDS_TWICE: &[Row] = &[
+    (
         "[server]
 workers = 2
 workers = 3",
@@ -143,8 +159,8 @@ workers = 3",
  3 | workers = 3
    | ^^^^^^^
 help: remove one of both",
-    );
-    assert_found(
+    ),
+    (
         "[server]
 [server]
 workers = 3",
@@ -152,8 +168,8 @@ workers = 3",
  2 | [server]
    | ^^^^^^^^
 help: write its settings there",
-    );
-    assert_found(
+    ),
+    (
         r#"#alone
 [listener]
 address = "0.0.0.0:1"
@@ -167,70 +183,74 @@ kettle.toml:4:1: there may be several [listener], each with two brackets
  4 | [listener]
    | ^^^^^^^^^^
 help: write [[listener]]",
-    );
-}
+    ),
+];
 
 #[test]
 fn other_errors_have_a_place() {
-    assert_found(
+    assert_found(OTHER_ERRORS_HAVE_A_PLACE);
+}
+
+const OTHER_ERRORS_HAVE_A_PLACE: &[Row] = &[
+    (
         "[server]
 workers =",
         "kettle.toml:2:1: no value follows this key
  2 | workers =
    | ^^^^^^^^^
 help: write a value, or remove the line",
-    );
-    assert_found(
+    ),
+    (
         "[server]
 wor kers = 2",
         "kettle.toml:2:5: this is not valid TOML: key with no value, expected `=`
  2 | wor kers = 2
    |     ^
 help: write one `key = value` a line",
-    );
-    assert_found(
+    ),
+    (
         "[server]
 workers 2",
         "kettle.toml:2:9: this is not valid TOML: key with no value, expected `=`
  2 | workers 2
    |         ^
 help: write one `key = value` a line",
-    );
-    assert_found(
+    ),
+    (
         "workers = 2 3",
         r#"kettle.toml:1:11: a text must stand in quotes
  1 | workers = 2 3
    |           ^^^
 help: write "2 3""#,
-    );
-    assert_found(
+    ),
+    (
         "= 2",
         "kettle.toml:1:1: this is not valid TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`
  1 | = 2
    | ^
 help: write one `key = value` a line",
-    );
-    assert_found(
+    ),
+    (
         "\u{1}",
         "kettle.toml:1:1: this is not valid TOML: invalid unquoted key, expected letters, numbers, `-`, `_`
  1 | �
    | ^
 help: write one `key = value` a line",
-    );
-    assert_found(
+    ),
+    (
         r#"[server]
 user = "\q""#,
         r#"kettle.toml:2:10: this is not valid TOML: missing escaped value, expected `b`, `e`, `f`, `n`, `r`, `\`, `"`, `x`, `u`, `U`
  2 | user = "\q"
    |          ^
 help: write \\ for a backslash, or put the text in single quotes"#,
-    );
-    assert_found(
+    ),
+    (
         "[limits]
 head = 1__6",
         r#"kettle.toml:2:8: a text must stand in quotes
  2 | head = 1__6
    |        ^^^^
 help: write "1__6""#,
-    );
-}
+    ),
+];

@@ -1,174 +1,190 @@
 //! Addresses, paths, accounts and host names.
 
-use crate::assert_found;
+use crate::{Row, assert_found};
 
 #[test]
 fn addresses_have_a_port() {
-    assert_found(
+    assert_found(ADDRESSES_HAVE_A_PORT);
+}
+
+const ADDRESSES_HAVE_A_PORT: &[Row] = &[
+    (
         r#"[[listener]]
 address = "443""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "443"
    |           ^^^^^
 help: write "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = ":443""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = ":443"
    |           ^^^^^^
 help: write "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "*:443""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "*:443"
    |           ^^^^^^^
 help: write "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "localhost:8443""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "localhost:8443"
    |           ^^^^^^^^^^^^^^^^
 help: write "127.0.0.1:8443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "::1""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "::1"
    |           ^^^^^
 help: write "[::1]:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "[::1]""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "[::1]"
    |           ^^^^^^^
 help: write "[::1]:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "10.0.0.1""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "10.0.0.1"
    |           ^^^^^^^^^^
 help: write "10.0.0.1:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "10.0.0.1:0""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port from 1 to 65535
  2 | address = "10.0.0.1:0"
    |           ^^^^^^^^^^^^
 help: write "10.0.0.1:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "example.org:443""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "example.org:443"
    |           ^^^^^^^^^^^^^^^^^
 help: write "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         "[[listener]]
 address = 443",
         r#"kettle.toml:2:11: `address` takes an IP address and a port, not a whole number
  2 | address = 443
    |           ^^^
 help: write "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "10.0.0.256:443""#,
         r#"kettle.toml:2:11: `address` takes an IP address and a port
  2 | address = "10.0.0.256:443"
    |           ^^^^^^^^^^^^^^^^
 help: write "0.0.0.0:443""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn paths_are_not_empty() {
-    assert_found(
+    assert_found(PATHS_ARE_NOT_EMPTY);
+}
+
+const PATHS_ARE_NOT_EMPTY: &[Row] = &[
+    (
         r#"[admin]
 socket = """#,
         r#"kettle.toml:2:10: `socket` takes a path: it is empty
  2 | socket = ""
    |          ^^
 help: write "/path/to/it""#,
-    );
-    assert_found(
+    ),
+    (
         "[admin]
 socket = 3",
         r#"kettle.toml:2:10: `socket` takes a path, not a whole number
  2 | socket = 3
    |          ^
 help: write "/path/to/it""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[admin]
 socket = "~/kettle.sock""#,
         r#"kettle.toml:2:10: `socket` takes a path: `~` is not expanded
  2 | socket = "~/kettle.sock"
    |          ^^^^^^^^^^^^^^^
 help: write "/home/NAME/kettle.sock""#,
-    );
-    assert_found(
+    ),
+    (
         "[log]
 access = false",
         r#"kettle.toml:2:10: `access` takes a path, not true or false
  2 | access = false
    |          ^^^^^
 help: write "off""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[server]
 state_directory = "a\u0000b""#,
         r#"kettle.toml:2:19: `state_directory` takes a path: no path holds a NUL character
  2 | state_directory = "a\u0000b"
    |                   ^^^^^^^^^^
 help: write "ab""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn accounts_are_names() {
-    assert_found(
+    assert_found(ACCOUNTS_ARE_NAMES);
+}
+
+const ACCOUNTS_ARE_NAMES: &[Row] = &[
+    (
         r#"[server]
 user = "www data""#,
         r#"kettle.toml:2:8: `user` takes the name or number of an account: it cannot be the name of an account
  2 | user = "www data"
    |        ^^^^^^^^^^
 help: write the name or number of an account, such as "kettle""#,
-    );
-    assert_found(
+    ),
+    (
         "[server]
 group = 33",
         r#"kettle.toml:2:9: `group` takes the name or number of an account, not a whole number
  2 | group = 33
    |         ^^
 help: write "33""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[server]
 user = """#,
         r#"kettle.toml:2:8: `user` takes the name or number of an account: it cannot be the name of an account
  2 | user = ""
    |        ^^
 help: write the name or number of an account, such as "kettle""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn site_names_are_host_names() {
-    assert_found(
+    assert_found(SITE_NAMES_ARE_HOST_NAMES);
+}
+
+const SITE_NAMES_ARE_HOST_NAMES: &[Row] = &[
+    (
         r#"[[site]]
 names = ["https://example.org/"]
 self_signed = true
@@ -178,8 +194,8 @@ root = "/srv""#,
  2 | names = ["https://example.org/"]
    |          ^^^^^^^^^^^^^^^^^^^^^^
 help: write "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["example.org:443"]
 self_signed = true
@@ -189,8 +205,8 @@ root = "/srv""#,
  2 | names = ["example.org:443"]
    |          ^^^^^^^^^^^^^^^^^
 help: write "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["www.*.org"]
 self_signed = true
@@ -200,8 +216,8 @@ root = "/srv""#,
  2 | names = ["www.*.org"]
    |          ^^^^^^^^^^^
 help: write "*.example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["*"]
 self_signed = true
@@ -211,8 +227,8 @@ root = "/srv""#,
  2 | names = ["*"]
    |          ^^^
 help: write "*.example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["example.org."]
 self_signed = true
@@ -222,8 +238,8 @@ root = "/srv""#,
  2 | names = ["example.org."]
    |          ^^^^^^^^^^^^^^
 help: write "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["bücher.example"]
 self_signed = true
@@ -233,8 +249,8 @@ root = "/srv""#,
  2 | names = ["bücher.example"]
    |          ^^^^^^^^^^^^^^^^
 help: write a host name, such as "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a..b"]
 self_signed = true
@@ -244,8 +260,8 @@ root = "/srv""#,
  2 | names = ["a..b"]
    |          ^^^^^^
 help: write a host name, such as "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["-a.example"]
 self_signed = true
@@ -255,8 +271,8 @@ root = "/srv""#,
  2 | names = ["-a.example"]
    |          ^^^^^^^^^^^^
 help: write a host name, such as "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = [""]
 self_signed = true
@@ -266,8 +282,8 @@ root = "/srv""#,
  2 | names = [""]
    |          ^^
 help: write a host name, such as "example.org""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = [7]
 self_signed = true
@@ -277,8 +293,8 @@ root = "/srv""#,
  2 | names = [7]
    |          ^
 help: write "7""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a", "A"]
 self_signed = true
@@ -288,12 +304,16 @@ root = "/srv""#,
  2 | names = ["a", "A"]
    |               ^^^
 help: remove one of both"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn site_names_are_a_list() {
-    assert_found(
+    assert_found(SITE_NAMES_ARE_A_LIST);
+}
+
+const SITE_NAMES_ARE_A_LIST: &[Row] = &[
+    (
         r#"[[site]]
 names = "example.org"
 self_signed = true
@@ -303,8 +323,8 @@ root = "/srv""#,
  2 | names = "example.org"
    |         ^^^^^^^^^^^^^
 help: write ["example.org"]"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = []
 self_signed = true
@@ -314,5 +334,5 @@ root = "/srv""#,
  2 | names = []
    |         ^^
 help: write ["example.org"]"#,
-    );
-}
+    ),
+];

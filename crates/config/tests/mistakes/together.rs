@@ -1,23 +1,27 @@
 //! Settings that contradict, repeat or need each other.
 
-use crate::assert_found;
+use crate::{Row, assert_found};
 
 #[test]
 fn something_must_listen_and_answer() {
-    assert_found(
+    assert_found(SOMETHING_MUST_LISTEN_AND_ANSWER);
+}
+
+const SOMETHING_MUST_LISTEN_AND_ANSWER: &[Row] = &[
+    (
         "#alone
 ",
         r#"kettle.toml:1:1: no listener is declared, so nothing could connect
 help: write [[listener]] with address = "0.0.0.0:443""#,
-    );
-    assert_found(
+    ),
+    (
         r#"#alone
 [[listener]]
 address = "0.0.0.0:443""#,
         r#"kettle.toml:1:1: no site is declared, so no request could be answered
 help: write [[site]] with names = ["example.org"]"#,
-    );
-    assert_found(
+    ),
+    (
         r#"#alone
 [[site]]
 names = ["a"]
@@ -27,12 +31,16 @@ root = "/srv"
 "#,
         r#"kettle.toml:1:1: no listener is declared, so nothing could connect
 help: write [[listener]] with address = "0.0.0.0:443""#,
-    );
-}
+    ),
+];
 
 #[test]
 fn listeners_do_not_collide() {
-    assert_found(
+    assert_found(LISTENERS_DO_NOT_COLLIDE);
+}
+
+const LISTENERS_DO_NOT_COLLIDE: &[Row] = &[
+    (
         r#"[[listener]]
 address = "0.0.0.0:443"
 [[listener]]
@@ -43,8 +51,8 @@ address = "0.0.0.0:443""#,
  6 | address = "0.0.0.0:443"
    |           ^^^^^^^^^^^^^
 help: remove one of both, or write another port"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[metrics]
 listen = "127.0.0.1:443"
 [[listener]]
@@ -53,12 +61,16 @@ address = "127.0.0.1:443""#,
  2 | listen = "127.0.0.1:443"
    |          ^^^^^^^^^^^^^^^
 help: remove one of both, or write another port"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn listener_settings_have_an_effect() {
-    assert_found(
+    assert_found(LISTENER_SETTINGS_HAVE_AN_EFFECT);
+}
+
+const LISTENER_SETTINGS_HAVE_AN_EFFECT: &[Row] = &[
+    (
         r#"[[listener]]
 address = "0.0.0.0:443"
 redirect_port = 8443
@@ -71,8 +83,8 @@ kettle.toml:4:19: only a listener with kind = "redirect" uses `redirect_status`
  4 | redirect_status = 301
    |                   ^^^
 help: remove it here"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "0.0.0.0:80"
 kind = "redirect"
@@ -86,8 +98,8 @@ kettle.toml:5:13: only an https listener uses `crossover`
  5 | crossover = 0
    |             ^
 help: remove it here"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[listener]]
 address = "0.0.0.0:80"
 kind = "redirect"
@@ -96,24 +108,30 @@ redirect_status = 200"#,
  4 | redirect_status = 200
    |                   ^^^
 help: write 308",
-    );
-}
+    ),
+];
 
 #[test]
 fn metrics_are_private() {
-    assert_found(
-        r#"[metrics]
+    assert_found(METRICS_ARE_PRIVATE);
+}
+
+const METRICS_ARE_PRIVATE: &[Row] = &[(
+    r#"[metrics]
 listen = "0.0.0.0:9443""#,
-        r#"kettle.toml:2:10: other machines could read the metrics on 0.0.0.0:9443; set allow_remote = true if they should
+    r#"kettle.toml:2:10: other machines could read the metrics on 0.0.0.0:9443; set allow_remote = true if they should
  2 | listen = "0.0.0.0:9443"
    |          ^^^^^^^^^^^^^^
 help: write "127.0.0.1:9443""#,
-    );
-}
+)];
 
 #[test]
 fn site_names_and_defaults_do_not_repeat() {
-    assert_found(
+    assert_found(SITE_NAMES_AND_DEFAULTS_DO_NOT_REPEAT);
+}
+
+const SITE_NAMES_AND_DEFAULTS_DO_NOT_REPEAT: &[Row] = &[
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -129,8 +147,8 @@ root = "/srv"
  7 | names = ["A"]
    |          ^^^
 help: remove one of both"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 default = true
@@ -148,8 +166,8 @@ root = "/srv"
  9 | default = true
    |           ^^^^
 help: write false",
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["_"]
 self_signed = true
@@ -165,8 +183,8 @@ root = "/srv"
  7 | names = ["_"]
    |          ^^^
 help: write the names of this site"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 default = true
@@ -183,12 +201,16 @@ root = "/srv"
  8 | names = ["_"]
    |          ^^^
 help: write the names of this site"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn sites_have_certificates_and_routes() {
-    assert_found(
+    assert_found(SITES_HAVE_CERTIFICATES_AND_ROUTES);
+}
+
+const SITES_HAVE_CERTIFICATES_AND_ROUTES: &[Row] = &[
+    (
         r#"[[site]]
 names = ["a"]
 
@@ -199,8 +221,8 @@ root = "/srv"
  2 | names = ["a"]
    |          ^^^
 help: write [[site.certificate]] with chain = "…" and key = "…", or self_signed = true for tests"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true"#,
@@ -208,8 +230,8 @@ self_signed = true"#,
  2 | names = ["a"]
    |          ^^^
 help: write [[site.route]] with root = "…""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -221,8 +243,8 @@ root = "/srv"
  3 | self_signed = true
    |               ^^^^
 help: write false",
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 certificate = [{ chain = "a", key = "b" }, { chain = "a", key = "c" }]
@@ -233,13 +255,16 @@ root = "/srv"
  3 | certificate = [{ chain = "a", key = "b" }, { chain = "a", key = "c" }]
    |                                                      ^^^
 help: remove one of both certificates"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn route_prefixes_do_not_repeat() {
-    assert_found(
-        r#"[[site]]
+    assert_found(ROUTE_PREFIXES_DO_NOT_REPEAT);
+}
+
+const ROUTE_PREFIXES_DO_NOT_REPEAT: &[Row] = &[(
+    r#"[[site]]
 names = ["a"]
 self_signed = true
 [[site.route]]
@@ -252,7 +277,7 @@ root = "/b"
 prefix = "/x/"
 [[site.route]]
 root = "/c""#,
-        r#"kettle.toml:11:10: the route on line 8 has the same prefix
+    r#"kettle.toml:11:10: the route on line 8 has the same prefix
  11 | prefix = "/x/"
     |          ^^^^^
 help: write another `prefix` for one of both
@@ -260,12 +285,15 @@ kettle.toml:12:1: the route on line 4 has the same prefix
  12 | [[site.route]]
     | ^^^^^^^^^^^^^^
 help: write another `prefix` for one of both"#,
-    );
-}
+)];
 
 #[test]
 fn hsts_keeps_to_its_rules() {
-    assert_found(
+    assert_found(HSTS_KEEPS_TO_ITS_RULES);
+}
+
+const HSTS_KEEPS_TO_ITS_RULES: &[Row] = &[
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -280,8 +308,8 @@ kettle.toml:4:20: preload needs a max_age of at least a year
  4 | hsts = { preload = true, max_age = "1d" }
    |                    ^^^^
 help: write max_age = "365d" in this table, or preload = false"#,
-    );
-    assert_found(
+    ),
+    (
         r#"[[site]]
 names = ["a"]
 self_signed = true
@@ -293,12 +321,16 @@ root = "/srv""#,
  4 | hsts = { }
    |        ^^^
 help: remove it from the headers",
-    );
-}
+    ),
+];
 
 #[test]
 fn key_exchanges_fit_the_versions() {
-    assert_found(
+    assert_found(KEY_EXCHANGES_FIT_THE_VERSIONS);
+}
+
+const KEY_EXCHANGES_FIT_THE_VERSIONS: &[Row] = &[
+    (
         r#"[tls]
 versions = ["tls1.2"]
 groups = ["x25519mlkem768", "x25519"]"#,
@@ -306,20 +338,24 @@ groups = ["x25519mlkem768", "x25519"]"#,
  3 | groups = ["x25519mlkem768", "x25519"]
    |           ^^^^^^^^^^^^^^^^
 help: write "x25519""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[tls]
 groups = ["x25519mlkem768"]"#,
         r#"kettle.toml:2:10: TLS 1.2 is offered but has none of these key exchanges
  2 | groups = ["x25519mlkem768"]
    |          ^^^^^^^^^^^^^^^^^^
 help: write ["x25519mlkem768", "x25519"]"#,
-    );
-}
+    ),
+];
 
 #[test]
 fn limits_fit_each_other() {
-    assert_found(
+    assert_found(LIMITS_FIT_EACH_OTHER);
+}
+
+const LIMITS_FIT_EACH_OTHER: &[Row] = &[
+    (
         r#"[limits]
 hot_file = "2 MiB"
 hot_memory = "1 MiB""#,
@@ -327,21 +363,21 @@ hot_memory = "1 MiB""#,
  2 | hot_file = "2 MiB"
    |            ^^^^^^^
 help: write "1 MiB""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[limits]
 head = "4 KiB""#,
         r#"kettle.toml:2:8: `target` must be smaller than `head`, of which it is a part
  2 | head = "4 KiB"
    |        ^^^^^^^
 help: write "16 KiB""#,
-    );
-    assert_found(
+    ),
+    (
         r#"[limits]
 target = "16 KiB""#,
         r#"kettle.toml:2:10: `target` must be smaller than `head`, of which it is a part
  2 | target = "16 KiB"
    |          ^^^^^^^^
 help: write "8 KiB""#,
-    );
-}
+    ),
+];
