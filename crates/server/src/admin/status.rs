@@ -45,8 +45,19 @@ pub struct ListenerStatus {
     pub address: String,
     /// `https` or `redirect`.
     pub kind: String,
-    /// The path configured.
-    pub path: String,
+    /// The path configured; none without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl fmt::Display for ListenerStatus {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, kind, path } = self;
+        match path {
+            Some(path) => write!(out, "{address} {kind}, path {path}"),
+            None => write!(out, "{address} {kind}"),
+        }
+    }
 }
 
 /// What was counted, in words that JSON can carry.
@@ -141,8 +152,7 @@ impl fmt::Display for Status {
         }
         for (index, listener) in self.listeners.iter().enumerate() {
             let title = if index == 0 { "listening" } else { "" };
-            let ListenerStatus { address, kind, path } = listener;
-            writeln!(out, "{title:<12} {address} {kind}, path {path}")?;
+            writeln!(out, "{title:<12} {listener}")?;
         }
         writeln!(out, "{}", self.tls)?;
         if self.placement == Placement::User {

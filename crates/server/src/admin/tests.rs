@@ -26,7 +26,7 @@ fn status() -> Status {
         listeners: vec![ListenerStatus {
             address: "0.0.0.0:443".to_owned(),
             kind: "https".to_owned(),
-            path: "auto".to_owned(),
+            path: Some("auto".to_owned()),
         }],
         placement: Placement::User,
         tls: "TLS: user space".to_owned(),

@@ -99,7 +99,7 @@ impl Supervisor {
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
-        let prepared = prepare::prepare(config, &resumption).map_err(StartError::Findings)?;
+        let prepared = prepare::prepare(config, &resumption, None).map_err(StartError::Findings)?;
         let config = Arc::clone(&prepared.config);
 
         let worker_count = config.server.workers.unwrap_or_else(|| process::cpus_allowed().len());
@@ -107,13 +107,11 @@ impl Supervisor {
         let bound = bind::bind(&config, worker_count, &[]).map_err(StartError::Findings)?;
         let admin = bind_admin(&config)?;
         let metrics_listener = bind_metrics(&config)?;
+        drop_privileges(&config)?;
+        // As the user the server goes on as, because that user must open it again after a rotation.
         let log =
             AccessLog::start(&config.log, worker_count, Arc::clone(&metrics.log_lines_dropped))
                 .map_err(|error| one_finding(reload::log_finding(&config, &error)))?;
-        if let Some(user) = &config.server.user {
-            process::drop_privileges(user, config.server.group.as_deref(), &[])
-                .map_err(|error| refused("privileges cannot be dropped", &error))?;
-        }
 
         let live = Live::new(prepared, bound, resumption, log, Arc::clone(&metrics));
         let kill_switch = Arc::new(KillSwitch::default());
@@ -203,6 +201,27 @@ fn setups(
 
 fn one_finding(finding: Finding) -> StartError {
     StartError::Findings(vec![finding])
+}
+
+/// Becomes the user the configuration names. What is bound and read stays.
+fn drop_privileges(config: &Config) -> Result<(), StartError> {
+    let Some(user) = &config.server.user else {
+        if process::is_root() && !config.path.as_os_str().is_empty() {
+            tracing::warn!("serving as root; name a user of its own in `[server] user`");
+        }
+        return Ok(());
+    };
+    let at = config.position_of("server.user");
+    let failed = |message: String, instead: Option<String>| {
+        one_finding(config.finding(at, user, message, instead))
+    };
+    if !process::is_root() {
+        let message = format!("only root can become the user `{user}`");
+        let instead = "start kettle as root, or leave `user` out".to_owned();
+        return Err(failed(message, Some(instead)));
+    }
+    process::drop_privileges(user, config.server.group.as_deref(), &[])
+        .map_err(|error| failed(error.to_string(), None))
 }
 
 fn bind_admin(config: &Config) -> Result<Option<AdminSocket>, StartError> {

@@ -26,7 +26,9 @@ pub(super) fn line(
         return "TLS: user space — switched off (kettle ctl path auto switches it on)".to_owned();
     }
     if let Some(obstacle) = obstacle {
-        return format!("TLS: user space — {obstacle}; see kettle doctor");
+        return format!(
+            "TLS: user space — this kernel has no kTLS ({obstacle}); see kettle doctor"
+        );
     }
     let how = match listener.path {
         PathChoice::Auto => format!("auto — kernel sendfile from {}", size(listener.crossover)),

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use kettle_config::{Certificate, Config, Finding, Located, Position, Site, check_files};
 use kettle_kernel::process;
@@ -25,8 +26,16 @@ pub struct Prepared {
     pub tls: Acceptor,
     /// Every certificate in use, in the order of the sites.
     pub identities: Vec<Arc<Identity>>,
+    generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Finding>,
+}
+
+/// A generated certificate and the names it was asked for.
+#[derive(Clone)]
+struct Generated {
+    names: Vec<String>,
+    identity: Arc<Identity>,
 }
 
 /// What `kettle check` reports.
@@ -38,15 +47,21 @@ pub struct Report {
     pub warnings: Vec<Finding>,
 }
 
-/// Loads all that a configuration names.
+/// Loads all that a configuration names. A generated certificate `in_force` is taken over: without
+/// privileges its key may no longer be readable, and a new one would worry everybody.
 ///
 /// # Errors
 ///
 /// Returns every mistake, in the order of the file.
-pub fn prepare(config: Config, resumption: &SharedResumption) -> Result<Prepared, Vec<Finding>> {
+pub fn prepare(
+    config: Config,
+    resumption: &SharedResumption,
+    in_force: Option<&Prepared>,
+) -> Result<Prepared, Vec<Finding>> {
     let mut findings = Findings::of_files(&config);
     let mut loaded = load_identities(&config, &mut findings);
-    load_generated(&config, &mut loaded, &mut findings);
+    let kept = in_force.and_then(|prepared| prepared.generated.clone());
+    let generated = load_generated(&config, kept, &mut loaded, &mut findings);
     let router = Router::build(&config).map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
     let identities = Arc::new(loaded.by_site);
     let acceptor = match policy::server_config(&tls_policy(&config), identities, resumption) {
@@ -65,6 +80,7 @@ pub fn prepare(config: Config, resumption: &SharedResumption) -> Result<Prepared
                 router: Arc::new(router),
                 tls,
                 identities: loaded.all,
+                generated,
                 warnings,
             })
         }
@@ -244,36 +260,46 @@ fn check_names(
 }
 
 /// One generated certificate serves all sites that want one: they share the folder it is kept in.
-fn load_generated(config: &Config, loaded: &mut LoadedIdentities, findings: &mut Findings) {
+fn load_generated(
+    config: &Config,
+    kept: Option<Generated>,
+    loaded: &mut LoadedIdentities,
+    findings: &mut Findings,
+) -> Option<Generated> {
     let wanting =
         || config.sites.iter().filter(|site| site.self_signed && site.certificates.is_empty());
-    let Some(first) = wanting().next() else { return };
-    let hostname = process::hostname();
-    let mut names = self_signed::default_names(Some(&hostname));
+    let first = wanting().next()?;
+    let mut names = self_signed::default_names(Some(&process::hostname()));
     for name in wanting().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
         if !names.contains(&name.value) {
             names.push(name.value.clone());
         }
     }
-    let generated = self_signed::load_or_generate(&config.server.state_directory, &names)
-        .map_err(|error| error.to_string())
-        .and_then(|generated| {
-            Identity::load(&generated.chain, &generated.key, None)
-                .map_err(|error| error.to_string())
-        });
-    match generated {
-        Ok((identity, _)) => {
-            let identity = Arc::new(identity);
-            for site in wanting() {
-                loaded.add(site, vec![Arc::clone(&identity)]);
+    let lasts = |kept: &Generated| kept.identity.not_after() > SystemTime::now() + RENEW_BEFORE_END;
+    let generated = match kept.filter(|kept| kept.names == names && lasts(kept)) {
+        Some(kept) => kept,
+        None => match generate(&config.server.state_directory, names) {
+            Ok(generated) => generated,
+            Err(message) => {
+                let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
+                findings.mistake(config, at, "", message);
+                return None;
             }
-            loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        }
-        Err(message) => {
-            let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
-            findings.mistake(config, at, "", message);
-        }
+        },
+    };
+    for site in wanting() {
+        loaded.add(site, vec![Arc::clone(&generated.identity)]);
     }
+    loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    Some(generated)
+}
+
+fn generate(directory: &Path, names: Vec<String>) -> Result<Generated, String> {
+    let files =
+        self_signed::load_or_generate(directory, &names).map_err(|error| error.to_string())?;
+    let (identity, _) =
+        Identity::load(&files.chain, &files.key, None).map_err(|error| error.to_string())?;
+    Ok(Generated { names, identity: Arc::new(identity) })
 }
 
 fn tls_policy(config: &Config) -> Policy {
@@ -313,3 +339,6 @@ fn tls_policy(config: &Config) -> Policy {
 
 /// The site name that stands for any other.
 const ANY_NAME: &str = "_";
+
+/// A generated certificate is not taken over by a reload in its last days.
+const RENEW_BEFORE_END: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -90,7 +90,7 @@ impl Live {
         } else {
             read(&in_force.path)?
         };
-        let prepared = prepare(config, &self.resumption)?;
+        let prepared = prepare(config, &self.resumption, Some(&self.prepared))?;
         let bound = bind(&prepared.config, self.snapshots.len(), &self.bound)?;
         Ok((prepared, bound))
     }
@@ -164,7 +164,6 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
         ("server.pin_workers", old.server.pin_workers != new.server.pin_workers),
         ("server.user", old.server.user != new.server.user),
         ("server.group", old.server.group != new.server.group),
-        ("server.sandbox", old.server.sandbox != new.server.sandbox),
         ("log.level", old.log.level != new.log.level),
         ("admin.socket", old.admin.socket != new.admin.socket),
         ("metrics.listen", old.metrics.listen != new.metrics.listen),

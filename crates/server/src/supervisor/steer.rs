@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use kettle_config::Finding;
+use kettle_config::{Finding, ListenerKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
@@ -228,7 +228,8 @@ impl Steering {
                 .map(|(bound, listener)| ListenerStatus {
                     address: bound.actual.to_string(),
                     kind: listener.kind.as_str().to_owned(),
-                    path: listener.path.as_str().to_owned(),
+                    path: (listener.kind == ListenerKind::Https)
+                        .then(|| listener.path.as_str().to_owned()),
                 })
                 .collect(),
             placement: kill_switch.placement(),

@@ -54,7 +54,7 @@ fn a_kernel_without_rekey_or_chacha20_says_so() {
 #[test]
 fn user_space_has_its_reason() {
     let auto = config(PathChoice::Auto);
-    let obstacle = Some("this kernel has no kTLS (CONFIG_TLS is not set)");
+    let obstacle = Some("CONFIG_TLS is not set");
     assert_eq!(
         line(&auto, &kernel(true, true), obstacle, Placement::Auto),
         "TLS: user space — this kernel has no kTLS (CONFIG_TLS is not set); see kettle doctor"

@@ -22,7 +22,7 @@ impl Fixture {
         write_config(&directory, address, "");
         let config = read(&path_of(&directory)).unwrap();
         let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-        let prepared = prepare(config, &resumption).unwrap_or_else(|findings| {
+        let prepared = prepare(config, &resumption, None).unwrap_or_else(|findings| {
             panic!("{}", findings.iter().map(Finding::to_string).collect::<String>())
         });
         let metrics = Arc::new(Metrics::new(2));
@@ -149,4 +149,17 @@ fn settings_of_the_process_are_reported_not_applied() {
             .any(|warning| warning.message.contains("`admin.socket` changes at the next")),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn a_reload_keeps_the_generated_certificate() {
+    let mut fixture = Fixture::new();
+    let before = Arc::clone(&fixture.live.prepared().identities[0]);
+    // As after a drop of privileges: the file cannot be read again.
+    std::fs::remove_dir_all(fixture.directory.path().join("state")).unwrap();
+    fixture.write("[limits]\nidle_timeout = \"10s\"\n");
+    fixture.live.reload().unwrap();
+    let prepared = fixture.live.prepared();
+    assert!(Arc::ptr_eq(&before, &prepared.identities[0]));
+    assert_eq!(prepared.config.limits.idle_timeout, Duration::from_secs(10));
 }
