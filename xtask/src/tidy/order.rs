@@ -1,7 +1,7 @@
 //! The order of modules inside a crate: imports go one way.
 //!
-//! A crate wall keeps crates apart; inside a crate only this rule does. No crate may have a cycle
-//! between its top-level modules, and `server` follows the list below.
+//! A crate wall keeps crates apart; inside a crate only this rule does. No crate below `crates/` may
+//! have a cycle between its top-level modules, and `server` follows the list below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::tree::Tree;
 /// Checks `server` against its list and every crate for cycles.
 pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
     check_order(workspace, SERVER, SERVER_ORDER, findings);
-    for package in &workspace.packages {
+    for package in workspace.packages.iter().filter(|it| it.directory.starts_with("crates/")) {
         check_cycles(workspace, &package.directory, findings);
     }
 }
