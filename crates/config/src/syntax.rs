@@ -59,6 +59,12 @@ pub(crate) fn read(text: &str) -> Document {
         }
         left = blank_out(&left, &broken);
     }
+    let given_up_at = mistakes.last().map_or(0, |mistake: &Mistake| mistake.span.end);
+    mistakes.push(Mistake {
+        span: given_up_at..given_up_at,
+        message: "the rest of the file was not read, because too much is broken".to_owned(),
+        instead: Instead::act("mend what is above and check again"),
+    });
     Document { readable: String::new(), mistakes, homeless }
 }
 
