@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use kettle_tls::Session;
+use kettle_tls::stream::KeyChanges;
 
 use crate::path::{Path, Reason};
 
@@ -134,19 +135,15 @@ impl WorkerMetrics {
         self.refused.add_one([reason]);
     }
 
-    /// A KeyUpdate changed the key of one direction.
-    pub fn key_updated(&self, direction: KeyDirection) {
-        let [rx, tx] = &self.keys_updated;
-        match direction {
-            KeyDirection::Rx => rx,
-            KeyDirection::Tx => tx,
+    /// A connection ended; its keys had changed so often.
+    pub fn keys_changed(&self, changes: KeyChanges) {
+        if changes == KeyChanges::default() {
+            return;
         }
-        .fetch_add(1, Relaxed);
-    }
-
-    /// The kernel took a new key on a connection it already encrypts for.
-    pub fn record_rekey(&self) {
-        self.kernel_rekeys.fetch_add(1, Relaxed);
+        let [rx, tx] = &self.keys_updated;
+        rx.fetch_add(changes.received.into(), Relaxed);
+        tx.fetch_add(changes.sent.into(), Relaxed);
+        self.kernel_rekeys.fetch_add(changes.kernel.into(), Relaxed);
     }
 
     /// How many files this worker holds open now.

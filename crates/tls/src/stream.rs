@@ -47,6 +47,7 @@ pub struct TlsStream {
     has_peer_closed: bool,
     /// The kernel still has to send these control records, in this order.
     control_due: ControlDue,
+    key_changes: KeyChanges,
     /// The current key can no longer be used for long and the kernel cannot change it.
     must_close: bool,
 }
@@ -74,6 +75,17 @@ struct ControlDue {
     no_renegotiation: bool,
     key_update: bool,
     alert: Option<Alert>,
+}
+
+/// How often a connection's keys changed after the handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyChanges {
+    /// The peer changed its key.
+    pub received: u32,
+    /// We changed ours, whoever encrypts.
+    pub sent: u32,
+    /// Of those, how many the kernel was given.
+    pub kernel: u32,
 }
 
 /// Why a connection cannot go on.
@@ -159,6 +171,12 @@ impl TlsStream {
     #[must_use]
     pub fn is_offloaded(&self) -> bool {
         matches!(self.transmit, Transmit::Kernel(_))
+    }
+
+    /// How often its keys changed.
+    #[must_use]
+    pub fn key_changes(&self) -> KeyChanges {
+        self.key_changes
     }
 
     /// Whether the connection must close after the current response, because its key must change

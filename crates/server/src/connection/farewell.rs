@@ -7,6 +7,7 @@ use super::{Connection, End, LINGER};
 impl Connection {
     /// Ends the connection as its reason demands.
     pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
+        self.worker.metrics.keys_changed(stream.key_changes());
         match end {
             End::Announced | End::Quiet => stream.queue_close_notify(),
             End::Violation => {}

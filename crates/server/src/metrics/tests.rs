@@ -1,9 +1,10 @@
 use std::time::Duration;
 
+use kettle_tls::stream::KeyChanges;
 use kettle_tls::{Cipher, Resumption, Session, Version};
 
 use super::counter::{LabelledCounter, OTHER};
-use super::{KeyDirection, Metrics, Numbers, WorkerMetrics, render};
+use super::{Metrics, Numbers, WorkerMetrics, render};
 use crate::path::{Path, Reason};
 
 fn session() -> Session {
@@ -52,8 +53,7 @@ fn every_counter_appears_in_the_text() {
     worker.not_preferred(Reason::KillSwitch);
     worker.switched();
     worker.refused("cipher_missing");
-    worker.key_updated(KeyDirection::Rx);
-    worker.record_rekey();
+    worker.keys_changed(KeyChanges { received: 1, sent: 2, kernel: 1 });
     worker.open_files(7);
     worker.cache_hit();
     worker.cache_miss();
@@ -76,7 +76,7 @@ fn every_counter_appears_in_the_text() {
         "kettle_switches_total 1",
         "kettle_refusals_total{reason=\"cipher_missing\"} 1",
         "kettle_key_updates_total{direction=\"rx\"} 1",
-        "kettle_key_updates_total{direction=\"tx\"} 0",
+        "kettle_key_updates_total{direction=\"tx\"} 2",
         "kettle_kernel_rekeys_total 1",
         "kettle_open_files 7",
         "kettle_file_lookups_total{outcome=\"hit\"} 1",

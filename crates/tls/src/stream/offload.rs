@@ -11,7 +11,9 @@ use kettle_kernel::ktls::{self, Direction, Refusal};
 use kettle_kernel::record;
 use tokio::net::TcpStream;
 
-use super::{ControlDue, KernelTransmit, Received, StreamError, TlsStream, Transmit, send};
+use super::{
+    ControlDue, KernelTransmit, KeyChanges, Received, StreamError, TlsStream, Transmit, send,
+};
 use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION};
 use crate::handshake::Established;
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordSealer};
@@ -41,6 +43,7 @@ impl TlsStream {
             outgoing,
             has_peer_closed: false,
             control_due: ControlDue::default(),
+            key_changes: KeyChanges::default(),
             must_close: false,
         }
     }
@@ -105,6 +108,7 @@ impl TlsStream {
         if let Transmit::User(sealer) = &mut self.transmit {
             send::append(sealer, ContentType::Handshake, &KEY_UPDATE, &mut self.outgoing)?;
             **sealer = next;
+            self.key_changes.sent += 1;
         }
         Ok(())
     }
@@ -175,9 +179,15 @@ impl TlsStream {
             ready!(self.poll_control_record(context, record::HANDSHAKE, &KEY_UPDATE))?;
             self.control_due.key_update = false;
             // What follows must be under the next key, or the connection ends.
+            let may_send = !matches!(self.transmit, Transmit::Ended);
             self.transmit = Transmit::Ended;
             let next = self.next_sealer()?;
             self.install(next, true)?;
+            if !may_send {
+                self.transmit = Transmit::Ended;
+            }
+            self.key_changes.sent += 1;
+            self.key_changes.kernel += 1;
         }
         if let Some(alert) = self.control_due.alert {
             ready!(self.poll_control_record(context, record::ALERT, &alert.message()))?;

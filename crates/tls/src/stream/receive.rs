@@ -191,6 +191,7 @@ impl TlsStream {
             .and_then(|keys| RecordOpener::new(&keys))
             .map_err(|_| StreamError::Bug("the next key has another suite"))?;
         *self.opener = opener;
+        self.key_changes.received += 1;
         Ok(())
     }
 
