@@ -6,3 +6,4 @@ mod folders;
 mod memory;
 mod ranges;
 mod sites;
+mod traversal;

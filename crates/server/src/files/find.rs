@@ -137,3 +137,6 @@ fn read_whole(file: &OpenFile, identity: Identity, wait: Wait) -> io::Result<Byt
 const WAITING_CALLS_MAX: usize = 16;
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
+
+#[cfg(test)]
+mod tests;
