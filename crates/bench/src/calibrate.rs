@@ -1,14 +1,13 @@
 //! `kettle calibrate`: from which body size the kernel sends a response for less processor time
 //! than this process, on this machine.
 //!
-//! One thread sends responses over loopback by each path in turn, as the server would; others
-//! discard them. What counts is the sending thread's processor time a response.
+//! One thread sends responses over loopback by each path in turn, as the server would, and throws
+//! them away at the other end. What counts is the processor time of sending.
 
 mod body;
 mod connection;
 mod crossover;
 mod paths;
-mod processors;
 mod report;
 mod rounds;
 
@@ -24,7 +23,6 @@ use kettle_tls::records::ProtectionError;
 use kettle_tls::{Cipher, Version};
 
 pub use crossover::{Row, Verdict};
-use processors::Processors;
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
@@ -75,8 +73,6 @@ pub struct Calibration {
     pub cipher: Cipher,
     /// Bodies up to this size came from memory.
     pub hot_file_bytes: u64,
-    /// The sending and the receiving thread had a processor each.
-    pub has_own_processors: bool,
     /// Why the kernel paths could not be measured.
     pub kernel_refusal: Option<String>,
     /// The processor time of moving one connection into the kernel.
@@ -96,12 +92,11 @@ pub fn run(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Calibration, CalibrateError> {
-    let processors = Processors::choose();
     let (sender, receiver) = mpsc::sync_channel(PROGRESS_QUEUED_MAX);
     let measured = thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let report = move |step| _ = sender.try_send(step);
-            rounds::measure(options, &processors, &report)
+            rounds::measure(options, &report)
         });
         for step in receiver {
             progress(step);
@@ -118,7 +113,6 @@ pub fn run(
         version: options.version,
         cipher: options.cipher,
         hot_file_bytes: options.hot_file_bytes,
-        has_own_processors: processors.are_separate(),
         kernel_refusal: measured.kernel_refusal,
         switch_cost: measured.switch_cost,
         rounds: measured.rounds,
@@ -144,6 +138,11 @@ pub enum CalibrateError {
     Keys(ProtectionError),
     /// The kernel took the keys and then sent no records with them.
     NotEncrypted,
+    /// This machine counts processor time in steps longer than what is measured.
+    CoarseClock {
+        /// The length of a step.
+        step: Duration,
+    },
     /// A mistake in this program.
     Bug(&'static str),
 }
@@ -164,6 +163,13 @@ impl fmt::Display for CalibrateError {
             Self::NotEncrypted => {
                 f.write_str("the kernel took the keys but counts no records sent with them")
             }
+            Self::CoarseClock { step } => write!(
+                f,
+                "this kernel counts processor time in steps of {} µs, which are too coarse to \
+                 measure single responses with; calibrate on the machine itself, not under \
+                 emulation",
+                step.as_micros()
+            ),
             Self::Bug(what) => write!(f, "this is a bug in kettle: {what}"),
         }
     }
@@ -174,7 +180,7 @@ impl std::error::Error for CalibrateError {
         match self {
             Self::File { source, .. } | Self::Loopback(source) => Some(source),
             Self::Keys(source) => Some(source),
-            Self::NotEncrypted | Self::Bug(_) => None,
+            Self::NotEncrypted | Self::CoarseClock { .. } | Self::Bug(_) => None,
         }
     }
 }

@@ -2,8 +2,7 @@
 //! delivery, over one connection each.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 
 use kettle_kernel::ktls::{self, Cipher, Direction, Refusal, Version};
 use kettle_kernel::transfer;
@@ -12,30 +11,33 @@ use kettle_tls::records::{ContentType, PLAINTEXT_BYTES_MAX, ProtectionError, Rec
 use kettle_tls::sample_keys::sample_keys;
 
 use super::body::{Body, BodySource};
-use super::connection::when_writable;
+use super::connection::Loopback;
 
 /// A way to send a response.
 pub(super) trait ResponsePath {
+    /// Where it sends to.
+    fn connection(&mut self) -> &mut Loopback;
+
     /// Sends a head and a body.
     fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()>;
 }
 
 /// Records sealed here: the file is read into the record buffer and sealed in place.
-pub(super) struct UserPath<'s> {
-    socket: &'s TcpStream,
+pub(super) struct UserPath {
+    connection: Loopback,
     sealer: RecordSealer,
     buffer: Vec<u8>,
 }
 
-impl<'s> UserPath<'s> {
+impl UserPath {
     pub(super) fn new(
-        socket: &'s TcpStream,
+        connection: Loopback,
         version: Version,
         cipher: Cipher,
     ) -> Result<Self, ProtectionError> {
         let sealer = RecordSealer::new(sample_keys(version, cipher)?)?;
         let record_bytes_max = sealer.prefix_bytes() + PLAINTEXT_BYTES_MAX + sealer.suffix_bytes();
-        Ok(Self { socket, sealer, buffer: vec![0; RECORDS_PER_WRITE * record_bytes_max] })
+        Ok(Self { connection, sealer, buffer: vec![0; RECORDS_PER_WRITE * record_bytes_max] })
     }
 
     /// Seals one write: as much of head and body as fits; returns how many bytes of the body.
@@ -68,7 +70,11 @@ impl<'s> UserPath<'s> {
     }
 }
 
-impl ResponsePath for UserPath<'_> {
+impl ResponsePath for UserPath {
+    fn connection(&mut self) -> &mut Loopback {
+        &mut self.connection
+    }
+
     fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()> {
         let mut head = HEAD.as_slice();
         let mut body = body;
@@ -76,9 +82,8 @@ impl ResponsePath for UserPath<'_> {
             let (sealed_bytes, body_bytes) = self.seal(head, source, body)?;
             let mut unsent = self.buffer.get(..sealed_bytes).unwrap_or_default();
             while !unsent.is_empty() {
-                let sent_bytes = when_writable(self.socket, || {
-                    transfer::send_one(self.socket.as_fd(), unsent, false)
-                })?;
+                let sent_bytes =
+                    self.connection.send(|fd| transfer::send_one(fd, unsent, false))?;
                 unsent = unsent.get(sent_bytes..).unwrap_or_default();
             }
             head = &[];
@@ -89,18 +94,22 @@ impl ResponsePath for UserPath<'_> {
 }
 
 /// Records encrypted by the kernel from a buffer of ours.
-pub(super) struct KernelWritePath<'s> {
-    socket: &'s TcpStream,
+pub(super) struct KernelWritePath {
+    connection: Loopback,
     buffer: Vec<u8>,
 }
 
-impl<'s> KernelWritePath<'s> {
-    pub(super) fn new(socket: &'s TcpStream) -> Self {
-        Self { socket, buffer: vec![0; WRITE_BYTES] }
+impl KernelWritePath {
+    pub(super) fn new(connection: Loopback) -> Self {
+        Self { connection, buffer: vec![0; WRITE_BYTES] }
     }
 }
 
-impl ResponsePath for KernelWritePath<'_> {
+impl ResponsePath for KernelWritePath {
+    fn connection(&mut self) -> &mut Loopback {
+        &mut self.connection
+    }
+
     fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()> {
         let mut head = HEAD.as_slice();
         let mut body = body;
@@ -114,7 +123,7 @@ impl ResponsePath for KernelWritePath<'_> {
                 source.fill(&mut [IoSliceMut::new(room)], body.offset, false)?;
                 self.buffer.get(..bytes).unwrap_or_default()
             };
-            write_kernel(self.socket, head, content, false)?;
+            write_kernel(&mut self.connection, head, content, false)?;
             head = &[];
             body = body.after(bytes);
         }
@@ -123,27 +132,31 @@ impl ResponsePath for KernelWritePath<'_> {
 }
 
 /// Records encrypted by the kernel from the page cache.
-pub(super) struct KernelSendfilePath<'s> {
-    socket: &'s TcpStream,
+pub(super) struct KernelSendfilePath {
+    connection: Loopback,
 }
 
-impl<'s> KernelSendfilePath<'s> {
-    pub(super) fn new(socket: &'s TcpStream) -> Self {
-        Self { socket }
+impl KernelSendfilePath {
+    pub(super) fn new(connection: Loopback) -> Self {
+        Self { connection }
     }
 }
 
-impl ResponsePath for KernelSendfilePath<'_> {
+impl ResponsePath for KernelSendfilePath {
+    fn connection(&mut self) -> &mut Loopback {
+        &mut self.connection
+    }
+
     fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()> {
-        write_kernel(self.socket, HEAD, &[], true)?;
+        write_kernel(&mut self.connection, HEAD, &[], true)?;
         let mut chunk_bytes = CHUNK_BYTES - HEAD.len();
         let mut offset = body.offset as u64;
         let end = offset + body.bytes as u64;
         while offset < end {
             let bytes = usize::try_from(end - offset).unwrap_or(usize::MAX).min(chunk_bytes);
-            let sent_bytes = when_writable(self.socket, || {
-                transfer::sendfile(self.socket.as_fd(), source.file(), &mut offset, bytes)
-            })?;
+            let sent_bytes = self
+                .connection
+                .send(|fd| transfer::sendfile(fd, source.file(), &mut offset, bytes))?;
             if sent_bytes == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -165,30 +178,29 @@ impl Body {
 
 /// Hands the sending side of a fresh connection to the kernel.
 pub(super) fn move_into_kernel(
-    socket: &TcpStream,
+    socket: BorrowedFd<'_>,
     version: Version,
     cipher: Cipher,
 ) -> Result<Result<(), Refusal>, ProtectionError> {
     let sealer = RecordSealer::new(sample_keys(version, cipher)?)?;
     let keys = sealer.into_kernel_keys().ok_or(ProtectionError)?;
-    Ok(ktls::attach(socket.as_fd())
-        .and_then(|()| ktls::install(socket.as_fd(), Direction::Tx, &keys)))
+    Ok(ktls::attach(socket).and_then(|()| ktls::install(socket, Direction::Tx, &keys)))
 }
 
 /// How many records the kernel has sent on this connection.
 pub(super) fn kernel_records(
-    socket: &TcpStream,
+    socket: BorrowedFd<'_>,
     version: Version,
     cipher: Cipher,
 ) -> io::Result<u64> {
-    ktls::sequence(socket.as_fd(), Direction::Tx, version, cipher)
+    ktls::sequence(socket, Direction::Tx, version, cipher)
 }
 
-fn write_kernel(socket: &TcpStream, head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
+fn write_kernel(connection: &mut Loopback, head: &[u8], body: &[u8], more: bool) -> io::Result<()> {
     let (mut head, mut body) = (head, body);
     while !head.is_empty() || !body.is_empty() {
         let pieces = [IoSlice::new(head), IoSlice::new(body)];
-        let sent_bytes = when_writable(socket, || transfer::send(socket.as_fd(), &pieces, more))?;
+        let sent_bytes = connection.send(|fd| transfer::send(fd, &pieces, more))?;
         let of_head = sent_bytes.min(head.len());
         head = head.get(of_head..).unwrap_or_default();
         body = body.get(sent_bytes - of_head..).unwrap_or_default();

@@ -49,7 +49,6 @@ impl Calibration {
             "version": self.version.name(),
             "cipher": self.cipher.name(),
             "hot_file_bytes": self.hot_file_bytes,
-            "own_processors": self.has_own_processors,
             "kernel_refusal": self.kernel_refusal,
             "switch_seconds": self.switch_cost.map(|cost| cost.as_secs_f64()),
             "rounds": self.rounds,
@@ -112,13 +111,6 @@ impl Calibration {
             paragraphs.push(
                 "A ? marks figures that are uncertain or changed while measuring: something else \
                  used the machine, or its clock speed moved."
-                    .to_owned(),
-            );
-        }
-        if !self.has_own_processors {
-            paragraphs.push(
-                "There is only one processor, which the receiver used as well: take the figures \
-                 as a hint."
                     .to_owned(),
             );
         }

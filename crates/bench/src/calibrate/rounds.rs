@@ -2,20 +2,17 @@
 //! whatever slows the machine for a while touches all of them alike.
 
 use std::io;
-use std::net::TcpStream;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
 use kettle_tls::{Cipher, Version};
 
 use super::body::BodySource;
-use super::connection;
+use super::connection::Loopback;
 use super::crossover::Row;
 use super::paths::{
     KernelSendfilePath, KernelWritePath, ResponsePath, UserPath, kernel_records, move_into_kernel,
 };
-use super::processors::Processors;
 use super::{CalibrateError, Options, Progress};
 use crate::stats::Estimate;
 
@@ -28,91 +25,77 @@ pub(super) struct Measured {
     pub(super) rows: Vec<Row>,
 }
 
-/// Measures on the calling thread, which is pinned to a processor.
+/// Measures on the calling thread, which stays on one processor from then on.
 pub(super) fn measure(
     options: &Options,
-    processors: &Processors,
     progress: &dyn Fn(Progress),
 ) -> Result<Measured, CalibrateError> {
-    processors.pin_sender();
+    // A refusal only makes for more noise, which shows in the figures.
+    _ = process::pin_to_cpu(process::cpus_allowed().last().copied().unwrap_or(0));
     let start = Instant::now();
+    check_clock()?;
     let source = BodySource::new(&options.directory)
         .map_err(|source| CalibrateError::File { directory: options.directory.clone(), source })?;
-    let pairs = [connection::pair(), connection::pair(), connection::pair()];
-    let [user, write, sendfile] = pairs.map(|pair| pair.map_err(CalibrateError::Loopback));
-    let ((user, a), (write, b), (sendfile, c)) = (user?, write?, sendfile?);
-
-    thread::scope(|scope| {
-        for receiver in [a, b, c] {
-            scope.spawn(move || {
-                processors.pin_receiver();
-                // Its end shows on the sending side, where it is reported.
-                _ = connection::discard(&receiver);
-            });
-        }
-        let sockets = Sockets { user: &user, write: &write, sendfile: &sendfile };
-        let outcome = measure_over(options, &sockets, source, start, progress);
-        for socket in [&user, &write, &sendfile] {
-            connection::end(socket);
-        }
-        outcome
-    })
-}
-
-struct Sockets<'s> {
-    user: &'s TcpStream,
-    write: &'s TcpStream,
-    sendfile: &'s TcpStream,
-}
-
-fn measure_over(
-    options: &Options,
-    sockets: &Sockets<'_>,
-    source: BodySource,
-    start: Instant,
-    progress: &dyn Fn(Progress),
-) -> Result<Measured, CalibrateError> {
     let (version, cipher) = (options.version, options.cipher);
-    let mut refusal = None;
-    for socket in [sockets.write, sockets.sendfile] {
-        if let Err(refused) =
-            move_into_kernel(socket, version, cipher).map_err(CalibrateError::Keys)?
-        {
-            refusal = Some(refused.to_string());
+    let connection = || Loopback::new().map_err(CalibrateError::Loopback);
+    let user = UserPath::new(connection()?, version, cipher).map_err(CalibrateError::Keys)?;
+    let mut paths: Vec<Box<dyn ResponsePath>> = vec![Box::new(user)];
+
+    let (write, sendfile) = (connection()?, connection()?);
+    let mut kernel_refusal = None;
+    for connection in [&write, &sendfile] {
+        let moved = move_into_kernel(connection.sender(), version, cipher);
+        if let Err(refusal) = moved.map_err(CalibrateError::Keys)? {
+            kernel_refusal = Some(refusal.to_string());
         }
     }
-    let mut paths: Vec<Box<dyn ResponsePath + '_>> =
-        vec![Box::new(UserPath::new(sockets.user, version, cipher).map_err(CalibrateError::Keys)?)];
     let mut switch_cost = None;
-    if refusal.is_none() {
-        paths.push(Box::new(KernelWritePath::new(sockets.write)));
-        paths.push(Box::new(KernelSendfilePath::new(sockets.sendfile)));
+    if kernel_refusal.is_none() {
+        paths.push(Box::new(KernelWritePath::new(write)));
+        paths.push(Box::new(KernelSendfilePath::new(sendfile)));
         switch_cost = measure_switch(version, cipher)?;
     }
 
     let mut sampler = Sampler::new(paths, source, options.hot_file_bytes);
     let rounds = sampler.run(start, options.time, progress).map_err(CalibrateError::Loopback)?;
-    if refusal.is_none() {
-        for socket in [sockets.write, sockets.sendfile] {
-            let records =
-                kernel_records(socket, version, cipher).map_err(CalibrateError::Loopback)?;
-            if records < rounds as u64 {
-                return Err(CalibrateError::NotEncrypted);
-            }
+    for path in sampler.paths.iter_mut().skip(1) {
+        let records = kernel_records(path.connection().sender(), version, cipher)
+            .map_err(CalibrateError::Loopback)?;
+        if records < rounds as u64 {
+            return Err(CalibrateError::NotEncrypted);
         }
     }
     let rows = sampler.rows();
-    Ok(Measured { kernel_refusal: refusal, switch_cost, rounds, elapsed: start.elapsed(), rows })
+    Ok(Measured { kernel_refusal, switch_cost, rounds, elapsed: start.elapsed(), rows })
+}
+
+/// Refuses a clock whose steps would decide what is measured. Kernels without a fine scheduler
+/// clock (User Mode Linux among them) count whole timer ticks.
+fn check_clock() -> Result<(), CalibrateError> {
+    let start = Instant::now();
+    let mut step = CLOCK_WAIT_MAX;
+    let mut last = process::thread_cpu_time();
+    let mut steps = 0;
+    while steps < CLOCK_STEPS && start.elapsed() < CLOCK_WAIT_MAX {
+        let now = process::thread_cpu_time();
+        if now > last {
+            step = step.min(now - last);
+            last = now;
+            steps += 1;
+        }
+    }
+    if step > CLOCK_STEP_MAX { Err(CalibrateError::CoarseClock { step }) } else { Ok(()) }
 }
 
 /// The median processor time of attaching kernel TLS and handing over a key.
 fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, CalibrateError> {
     let mut samples = Vec::with_capacity(SWITCHES);
     for _ in 0..SWITCHES {
-        let (sender, _receiver) = connection::pair().map_err(CalibrateError::Loopback)?;
-        let before = process::thread_cpu_time();
-        let moved = move_into_kernel(&sender, version, cipher).map_err(CalibrateError::Keys)?;
-        let cost = process::thread_cpu_time().saturating_sub(before);
+        let mut connection = Loopback::new().map_err(CalibrateError::Loopback)?;
+        connection.start_clock();
+        let moved = move_into_kernel(connection.sender(), version, cipher);
+        let cost = connection.stop_clock();
+        let moved = moved.map_err(CalibrateError::Keys)?;
         if moved.is_ok() {
             samples.push(cost.as_secs_f64());
         }
@@ -121,20 +104,16 @@ fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, 
 }
 
 /// The paths with the samples taken of them.
-struct Sampler<'s> {
-    paths: Vec<Box<dyn ResponsePath + 's>>,
+struct Sampler {
+    paths: Vec<Box<dyn ResponsePath>>,
     source: BodySource,
     hot_file_bytes: u64,
     /// For each size, for each path: seconds of processor time a response.
     samples: Vec<Vec<Vec<f64>>>,
 }
 
-impl<'s> Sampler<'s> {
-    fn new(
-        paths: Vec<Box<dyn ResponsePath + 's>>,
-        source: BodySource,
-        hot_file_bytes: u64,
-    ) -> Self {
+impl Sampler {
+    fn new(paths: Vec<Box<dyn ResponsePath>>, source: BodySource, hot_file_bytes: u64) -> Self {
         let samples = vec![vec![Vec::new(); paths.len()]; BODY_BYTES.len()];
         Self { paths, source, hot_file_bytes, samples }
     }
@@ -178,12 +157,18 @@ impl<'s> Sampler<'s> {
                 else {
                     continue;
                 };
-                let before = process::thread_cpu_time();
+                path.connection().start_clock();
+                let mut unread_bytes = 0;
                 for _ in 0..responses {
                     let body = self.source.next(bytes, is_hot);
                     path.respond(&self.source, body)?;
+                    unread_bytes += bytes;
+                    if unread_bytes >= UNREAD_BYTES_MAX {
+                        path.connection().discard()?;
+                        unread_bytes = 0;
+                    }
                 }
-                let cost = process::thread_cpu_time().saturating_sub(before);
+                let cost = path.connection().stop_clock();
                 samples.push(cost.as_secs_f64() / responses as f64);
             }
         }
@@ -225,6 +210,13 @@ pub(super) const BODY_BYTES: [usize; 11] = [
 /// One sample sends about this much: long beside the clock's grain, short beside a disturbance.
 const BATCH_BYTES: usize = 1 << 20;
 const BATCH_RESPONSES_MAX: usize = 128;
+/// Little enough that even a small window takes it at once: what waits for the window would be
+/// sent while the clock is stopped.
+const UNREAD_BYTES_MAX: usize = 32 << 10;
 /// Beyond this, more samples say nothing new.
 const ROUNDS_MAX: usize = 2000;
 const SWITCHES: usize = 32;
+/// A hundredth of the shortest batch.
+const CLOCK_STEP_MAX: Duration = Duration::from_micros(5);
+const CLOCK_STEPS: usize = 100;
+const CLOCK_WAIT_MAX: Duration = Duration::from_millis(200);

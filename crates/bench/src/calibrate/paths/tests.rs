@@ -6,26 +6,30 @@ use std::thread;
 use kettle_tls::records::{RecordOpener, whole_record_bytes};
 
 use super::*;
-use crate::calibrate::connection;
 
 const SIZES: [usize; 8] = [1, 1024, 16_103, 16_104, 16_105, 65_536, 200_000, 1_100_000];
+
+fn loopback() -> Loopback {
+    Loopback::new().expect("a connection")
+}
 
 fn source() -> BodySource {
     let directory = tempfile::tempdir().expect("a directory");
     BodySource::new(directory.path()).expect("a source")
 }
 
-/// What arrives while `send` runs.
-fn received(send: impl FnOnce(&TcpStream)) -> Vec<u8> {
-    let (sender, mut receiver) = connection::pair().expect("a connection");
+/// What arrives of one response.
+fn received<P: ResponsePath>(mut path: P, source: &BodySource, body: Body) -> Vec<u8> {
+    let mut receiver = path.connection().receiver().expect("the far end");
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut bytes = Vec::new();
             receiver.read_to_end(&mut bytes).expect("bytes");
             bytes
         });
-        send(&sender);
-        kettle_kernel::socket::shutdown_write(sender.as_fd()).expect("an end");
+        path.respond(source, body).expect("a response");
+        let sender = path.connection().sender();
+        kettle_kernel::socket::shutdown_write(sender).expect("an end");
         reader.join().expect("a reader")
     })
 }
@@ -42,12 +46,10 @@ fn user_path_sends_head_and_body_in_as_few_records_as_possible() {
             let body = source.next(bytes, is_hot);
             let keys = sample_keys(Version::Tls13, Cipher::Aes128Gcm).expect("keys");
             let mut opener = RecordOpener::new(&keys).expect("an opener");
-            let mut wire = received(|socket| {
-                let mut path =
-                    UserPath::new(socket, Version::Tls13, Cipher::Aes128Gcm).expect("a path");
-                path.sealer = RecordSealer::new(keys).expect("a sealer");
-                path.respond(&source, body).expect("a response");
-            });
+            let (version, cipher) = (Version::Tls13, Cipher::Aes128Gcm);
+            let mut path = UserPath::new(loopback(), version, cipher).expect("a path");
+            path.sealer = RecordSealer::new(keys).expect("a sealer");
+            let mut wire = received(path, &source, body);
 
             let (mut plaintext, mut records) = (Vec::new(), 0);
             let mut rest = wire.as_mut_slice();
@@ -71,14 +73,37 @@ fn kernel_paths_send_head_and_body() {
     for is_hot in [true, false] {
         for bytes in SIZES {
             let body = source.next(bytes, is_hot);
-            let written = received(|socket| {
-                KernelWritePath::new(socket).respond(&source, body).expect("a response");
-            });
+            let written = received(KernelWritePath::new(loopback()), &source, body);
             assert!(written == expected(&source, body), "write, {bytes} bytes, hot: {is_hot}");
-            let sent = received(|socket| {
-                KernelSendfilePath::new(socket).respond(&source, body).expect("a response");
-            });
+            let sent = received(KernelSendfilePath::new(loopback()), &source, body);
             assert!(sent == expected(&source, body), "sendfile, {bytes} bytes");
         }
+    }
+}
+
+#[test]
+fn kernel_paths_are_encrypted_in_as_few_records_as_the_kernel_makes() {
+    let mut source = source();
+    let (version, cipher) = (Version::Tls13, Cipher::Aes128Gcm);
+    let body = source.next(200_000, false);
+    let least_records = (HEAD.len() + body.bytes).div_ceil(PLAINTEXT_BYTES_MAX) as u64;
+    for by_sendfile in [false, true] {
+        let connection = loopback();
+        let moved = move_into_kernel(connection.sender(), version, cipher).expect("keys");
+        if let Err(refusal) = moved {
+            eprintln!("skipped: {refusal}");
+            return;
+        }
+        let mut path: Box<dyn ResponsePath> = if by_sendfile {
+            Box::new(KernelSendfilePath::new(connection))
+        } else {
+            Box::new(KernelWritePath::new(connection))
+        };
+        path.respond(&source, body).expect("a response");
+
+        let records =
+            kernel_records(path.connection().sender(), version, cipher).expect("a number");
+        // Before Linux 6.5, sendfile ends a record every 64 KiB.
+        assert!((least_records..=least_records + 5).contains(&records), "{records} records");
     }
 }

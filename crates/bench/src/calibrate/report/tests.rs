@@ -28,7 +28,6 @@ fn calibration(verdict: Verdict) -> Calibration {
         version: Version::Tls13,
         cipher: Cipher::Chacha20Poly1305,
         hot_file_bytes: 65_536,
-        has_own_processors: true,
         kernel_refusal: None,
         switch_cost: Some(Duration::from_micros(21)),
         rounds: 118,
@@ -110,7 +109,6 @@ fn without_kernel_tls_the_reason_and_the_user_figures_stay() {
 fn every_line_fits_80_columns() {
     let mut noisy = calibration(Verdict::TooNoisy { body_bytes: vec![1024] });
     noisy.rows[2].user.low = 0.0;
-    noisy.has_own_processors = false;
     for calibration in [calibration(Verdict::Never), noisy, without_kernel()] {
         for line in calibration.render().lines() {
             assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
