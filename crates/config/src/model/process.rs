@@ -103,7 +103,7 @@ settings! {
         /// closed after the response.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),
         /// The largest request head.
-        pub head_bytes: usize as "head" = size(16 * KIB, KIB, MIB),
+        pub head_bytes: usize as "head" = size(16 * KIB, KIB, 64 * KIB),
         /// The longest request target (path and query).
         pub target_bytes: usize as "target" = size(8 * KIB, 64, 64 * KIB),
         /// The most header lines in a request.
