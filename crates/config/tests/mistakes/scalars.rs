@@ -92,7 +92,7 @@ const SIZES_HAVE_A_KNOWN_UNIT_AND_BOUNDS: &[Row] = &[
     (
         r#"[limits]
 head = "16k""#,
-        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 1 MiB
+        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 64 KiB
  2 | head = "16k"
    |        ^^^^^
 help: write "16 KiB""#,
@@ -100,7 +100,7 @@ help: write "16 KiB""#,
     (
         r#"[limits]
 head = "16 KB""#,
-        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 1 MiB
+        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 64 KiB
  2 | head = "16 KB"
    |        ^^^^^^^
 help: write "16 KiB""#,
@@ -108,7 +108,7 @@ help: write "16 KiB""#,
     (
         "[limits]
 head = 100",
-        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 1 MiB
+        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 64 KiB
  2 | head = 100
    |        ^^^
 help: write "1 KiB""#,
@@ -116,15 +116,15 @@ help: write "1 KiB""#,
     (
         r#"[limits]
 head = "2 MiB""#,
-        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 1 MiB
+        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 64 KiB
  2 | head = "2 MiB"
    |        ^^^^^^^
-help: write "1 MiB""#,
+help: write "64 KiB""#,
     ),
     (
         r#"[limits]
 head = "large""#,
-        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 1 MiB
+        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 64 KiB
  2 | head = "large"
    |        ^^^^^^^
 help: write "16 KiB""#,
@@ -132,7 +132,7 @@ help: write "16 KiB""#,
     (
         "[limits]
 head = true",
-        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 1 MiB, not true or false
+        r#"kettle.toml:2:8: `head` takes a size from 1 KiB to 64 KiB, not true or false
  2 | head = true
    |        ^^^^
 help: write "16 KiB""#,
