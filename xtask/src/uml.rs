@@ -185,6 +185,7 @@ for module in @modules@/*.ko; do
     $busybox insmod "$module"
 done
 $busybox ip link set lo up
+$busybox hostname kettle-guest
 $busybox stty -F /dev/tty1 raw -echo
 cd @here@
 (exec @command@) </dev/null >/dev/tty1 2>&1

@@ -198,7 +198,7 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 ln -sf /proc/self/fd /dev/fd
 ip link set lo up
-hostname kettle-guest
+cat /etc/hostname >/proc/sys/kernel/hostname
 ulimit -n 65536
 cd /kettle
 read -r uptime rest </proc/uptime
