@@ -118,6 +118,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["worker"],
     &["connection"],
     &["deliver"],
+    &["worker_state"],
     &["answerer", "setup"],
     &["route"],
     &["files"],
