@@ -17,12 +17,12 @@ use tokio::net::TcpStream;
 
 use crate::limits::{Interrupt, Watch};
 use crate::setup::Snapshot;
-use crate::worker::Worker;
+use crate::worker_state::WorkerState;
 use exchange::Turn;
 
 /// One accepted connection.
 pub(crate) struct Connection {
-    worker: Rc<Worker>,
+    worker: Rc<WorkerState>,
     watch: Rc<Watch>,
     snapshot: Arc<Snapshot>,
     /// Index into the snapshot's listeners.
@@ -49,7 +49,7 @@ enum End {
 
 impl Connection {
     pub(crate) fn new(
-        worker: Rc<Worker>,
+        worker: Rc<WorkerState>,
         snapshot: Arc<Snapshot>,
         listener: usize,
         remote: SocketAddr,

@@ -15,7 +15,7 @@ use kettle_tls::stream::{StreamError, TlsStream};
 use crate::answer::{Body, Part, Response};
 use crate::limits::{Interrupt, Watch};
 use crate::path::{Path, Reason};
-use crate::worker::Worker;
+use crate::worker_state::WorkerState;
 
 pub use placement::Preference;
 
@@ -58,7 +58,7 @@ impl From<Interrupt> for DeliveryError {
 /// What delivering needs besides the stream and the response.
 pub struct Sender<'w> {
     /// The worker whose probe, counters and pools are used.
-    pub worker: &'w Worker,
+    pub worker: &'w WorkerState,
     /// The connection's deadline.
     pub watch: &'w Watch,
     /// How long the peer may take nothing.

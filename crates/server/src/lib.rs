@@ -21,3 +21,4 @@ pub mod route;
 pub mod setup;
 pub mod supervisor;
 pub mod worker;
+mod worker_state;

@@ -73,10 +73,10 @@ impl Watches {
             let Some(watch) = watch.upgrade() else {
                 return false;
             };
-            if watch.interrupt().is_some() {
-                if let Some(waker) = watch.waker.take() {
-                    waker.wake();
-                }
+            if watch.interrupt().is_some()
+                && let Some(waker) = watch.waker.take()
+            {
+                waker.wake();
             }
             true
         });

@@ -1,4 +1,6 @@
 //! The stream against rustls as its peer: every suite, here and in the kernel, byte by byte.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod harness;
 mod kernel;

@@ -1,0 +1,146 @@
+//! What all connections of a worker share.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use kettle_config::Limits;
+use kettle_kernel::probe::Capabilities;
+use tokio::sync::Notify;
+use tokio::time::timeout_at;
+
+use crate::access_log::WorkerLog;
+use crate::answerer::Answerer;
+use crate::clock::CoarseClock;
+use crate::kill_switch::KillSwitch;
+use crate::limits::{HandshakeTurns, Watches};
+use crate::metrics::WorkerMetrics;
+use crate::setup::Snapshot;
+
+/// What all connections of a worker share.
+pub(crate) struct WorkerState {
+    pub(crate) answerer: Answerer,
+    pub(crate) capabilities: Arc<Capabilities>,
+    pub(crate) clock: CoarseClock,
+    pub(crate) handshake_turns: HandshakeTurns,
+    pub(crate) kill_switch: Arc<KillSwitch>,
+    pub(crate) log: WorkerLog,
+    pub(crate) metrics: Arc<WorkerMetrics>,
+    pub(crate) watches: Watches,
+    snapshot: RefCell<Arc<Snapshot>>,
+    connections: Cell<usize>,
+    /// Told when a connection ends and when a tick passes: whoever waits for room looks again.
+    room: Notify,
+    /// Told when the last connection ends.
+    emptied: Notify,
+    heads: RefCell<Vec<Vec<u8>>>,
+}
+
+impl WorkerState {
+    pub(crate) fn new(
+        snapshot: Arc<Snapshot>,
+        metrics: Arc<WorkerMetrics>,
+        log: WorkerLog,
+        kill_switch: Arc<KillSwitch>,
+        capabilities: Arc<Capabilities>,
+    ) -> Self {
+        let limits: &Limits = &snapshot.config.limits;
+        Self {
+            answerer: Answerer::new(limits, Arc::clone(&metrics)),
+            capabilities,
+            clock: CoarseClock,
+            handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
+            kill_switch,
+            log,
+            metrics,
+            watches: Watches::default(),
+            snapshot: RefCell::new(snapshot),
+            connections: Cell::new(0),
+            room: Notify::new(),
+            emptied: Notify::new(),
+            heads: RefCell::default(),
+        }
+    }
+
+    /// The configuration in force.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.borrow())
+    }
+
+    /// Whether this is the configuration in force.
+    pub(crate) fn is_current(&self, snapshot: &Arc<Snapshot>) -> bool {
+        Arc::ptr_eq(&self.snapshot.borrow(), snapshot)
+    }
+
+    pub(crate) fn next_connection_number(&self) -> u64 {
+        self.connections.set(self.connections.get() + 1);
+        NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.metrics.connection_closed();
+        self.connections.set(self.connections.get().saturating_sub(1));
+        self.room.notify_one();
+        if self.connections.get() == 0 {
+            self.emptied.notify_one();
+        }
+    }
+
+    /// Puts a new configuration in force.
+    pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
+        self.snapshot.replace(snapshot);
+        self.answerer.forget_files();
+    }
+
+    /// Waits until there is room for another connection.
+    pub(crate) async fn room_for(&self, connections_max: usize) {
+        while self.connections.get() >= connections_max {
+            self.room.notified().await;
+        }
+    }
+
+    /// Waits until something is freed: a connection ends, or a tick passes.
+    pub(crate) async fn something_freed(&self) {
+        self.room.notified().await;
+    }
+
+    /// Lets a tick pass.
+    pub(crate) fn tick(&self) {
+        self.watches.tick();
+        self.room.notify_one();
+    }
+
+    /// Lets requests in flight finish, until the deadline; says how many connections are left.
+    pub(crate) async fn drain(&self, deadline: Instant) -> usize {
+        self.watches.drain();
+        let emptied = async {
+            while self.connections.get() > 0 {
+                self.emptied.notified().await;
+            }
+        };
+        // Whether it was in time shows in the number.
+        let _ = timeout_at(deadline.into(), emptied).await;
+        self.connections.get()
+    }
+
+    /// An empty buffer for a response's head.
+    pub(crate) fn head_buffer(&self) -> Vec<u8> {
+        self.heads.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Gives a head's buffer back for the next response.
+    pub(crate) fn recycle(&self, mut head: Vec<u8>) {
+        let mut heads = self.heads.borrow_mut();
+        if heads.len() < HEADS_KEPT_MAX && head.capacity() <= HEAD_BYTES_KEPT_MAX {
+            head.clear();
+            heads.push(head);
+        }
+    }
+}
+
+static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(1);
+
+/// Buffers for heads that a worker keeps, and how large one may have grown.
+const HEADS_KEPT_MAX: usize = 64;
+const HEAD_BYTES_KEPT_MAX: usize = 16 * 1_024;
