@@ -1,1 +1,20 @@
-//! Placeholder.
+//! What the end-to-end tests are made of: a kettle process in its own folder, clients, and what they saw on the wire.
+//!
+//! The tests themselves are in `tests/e2e`; docs/testing.md says how they are run.
+#![forbid(unsafe_code)]
+// A harness that cannot go on has nobody to hand an error to: it fails the test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod certificate;
+pub mod client;
+pub mod content;
+pub mod environment;
+pub mod http;
+pub mod kernel_counts;
+pub mod kettle;
+pub mod raw_session;
+pub mod record;
+pub mod setup;
+pub mod suite;
+pub mod tool;
+pub mod transcript;

@@ -1,0 +1,297 @@
+//! A TLS client that keeps what it received, as it stood on the wire. It offers exactly what a test tells it to.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::Resumption;
+use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
+use rustls::{
+    AlertDescription, ClientConfig, ClientConnection, KeyLog, SignatureScheme,
+    SupportedProtocolVersion, version,
+};
+use rustls_pki_types::ServerName;
+
+use crate::certificate::roots;
+use crate::environment::patience;
+use crate::http::Connection;
+use crate::record::{Record, records};
+use crate::suite::Suite;
+
+/// What a client offers, and the sessions it remembers.
+#[derive(Clone)]
+pub struct Dialer {
+    versions: Vec<&'static SupportedProtocolVersion>,
+    suite: Option<Suite>,
+    group: Option<&'static dyn SupportedKxGroup>,
+    signature_scheme: Option<SignatureScheme>,
+    alpn: Vec<Vec<u8>>,
+    server_name: String,
+    key_log: Option<Arc<dyn KeyLog>>,
+    resumption: Resumption,
+    config: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Default for Dialer {
+    fn default() -> Self {
+        Self {
+            versions: vec![&version::TLS13, &version::TLS12],
+            suite: None,
+            group: None,
+            signature_scheme: None,
+            alpn: Vec::new(),
+            server_name: "localhost".to_owned(),
+            key_log: None,
+            resumption: Resumption::disabled(),
+            config: OnceLock::new(),
+        }
+    }
+}
+
+impl Dialer {
+    /// Offers only this suite.
+    #[must_use]
+    pub fn suite(suite: Suite) -> Self {
+        Self { versions: vec![suite.version], suite: Some(suite), ..Self::default() }
+    }
+
+    /// Offers only this group.
+    #[must_use]
+    pub fn group(self, group: &'static dyn SupportedKxGroup) -> Self {
+        Self { group: Some(group), ..self }
+    }
+
+    /// Verifies only this kind of signature.
+    #[must_use]
+    pub fn signature_scheme(self, scheme: SignatureScheme) -> Self {
+        Self { signature_scheme: Some(scheme), ..self }
+    }
+
+    /// Offers these protocols.
+    #[must_use]
+    pub fn alpn(self, protocols: &[&str]) -> Self {
+        Self { alpn: protocols.iter().map(|name| name.as_bytes().to_vec()).collect(), ..self }
+    }
+
+    /// Asks for this name.
+    #[must_use]
+    pub fn server_name(self, name: &str) -> Self {
+        Self { server_name: name.to_owned(), ..self }
+    }
+
+    /// Tells `log` the secrets.
+    #[must_use]
+    pub fn key_log(self, log: Arc<dyn KeyLog>) -> Self {
+        Self { key_log: Some(log), ..self }
+    }
+
+    /// Remembers sessions as `resumption` says.
+    #[must_use]
+    pub fn resuming(self, resumption: Resumption) -> Self {
+        Self { resumption, ..self }
+    }
+
+    /// Connects and finishes the handshake.
+    #[must_use]
+    pub fn connect(&self, address: SocketAddr) -> Client {
+        self.try_connect(address).unwrap_or_else(|error| panic!("the handshake failed: {error}"))
+    }
+
+    /// Connects; the handshake may fail.
+    pub fn try_connect(&self, address: SocketAddr) -> io::Result<Client> {
+        let mut client = self.begin(address);
+        while client.tls.is_handshaking() {
+            client.tls.complete_io(&mut client.wire)?;
+        }
+        client.flush()?;
+        Ok(client)
+    }
+
+    /// Connects, without a word of TLS so far.
+    #[must_use]
+    pub fn begin(&self, address: SocketAddr) -> Client {
+        let config = self.config.get_or_init(|| self.make_config());
+        let name = ServerName::try_from(self.server_name.clone()).unwrap();
+        let tls = ClientConnection::new(Arc::clone(config), name).unwrap();
+        Client { tls, wire: Wire::connect(address), beyond: Vec::new() }
+    }
+
+    fn make_config(&self) -> Arc<ClientConfig> {
+        let mut provider = aws_lc_rs::default_provider();
+        if let Some(suite) = self.suite {
+            provider.cipher_suites = vec![suite.supported];
+        }
+        if let Some(group) = self.group {
+            provider.kx_groups = vec![group];
+        }
+        if let Some(wanted) = self.signature_scheme {
+            let known = provider.signature_verification_algorithms.mapping.iter();
+            let chosen: Vec<_> = known.filter(|(scheme, _)| *scheme == wanted).copied().collect();
+            provider.signature_verification_algorithms.mapping = chosen.leak();
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&self.versions)
+            .unwrap();
+        let mut config = builder.with_root_certificates(roots()).with_no_client_auth();
+        config.alpn_protocols.clone_from(&self.alpn);
+        config.resumption = self.resumption.clone();
+        if let Some(log) = &self.key_log {
+            config.key_log = Arc::clone(log);
+        }
+        Arc::new(config)
+    }
+}
+
+/// A TLS connection to the server.
+pub struct Client {
+    /// The client's TLS.
+    pub tls: ClientConnection,
+    /// The socket, and what came from it.
+    pub wire: Wire,
+    beyond: Vec<u8>,
+}
+
+/// How the server ended a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With close_notify.
+    Orderly,
+    /// Without: what was received may not be all.
+    Cut,
+    /// With a fatal alert.
+    Alert(AlertDescription),
+}
+
+impl Client {
+    /// Asks for a new key in both directions with a KeyUpdate that requests one in return.
+    pub fn update_keys(&mut self) {
+        self.tls.refresh_traffic_keys().unwrap();
+        self.flush().unwrap();
+    }
+
+    /// Says that nothing more will be sent, and closes that direction.
+    pub fn close_sending(&mut self) {
+        self.tls.send_close_notify();
+        self.flush().unwrap();
+        self.wire.socket.shutdown(Shutdown::Write).unwrap();
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut self.wire)?;
+        }
+        Ok(())
+    }
+
+    /// Reads to the end of the connection, which leaves what was received in `beyond`.
+    pub fn end(&mut self) -> End {
+        let mut room = vec![0; 65_536];
+        loop {
+            match self.receive(&mut room) {
+                Ok(0) => return End::Orderly,
+                Ok(count) => self.beyond.extend_from_slice(&room[..count]),
+                Err(error) => return end_of(&error),
+            }
+        }
+    }
+
+    /// The records received so far. What is not a record fails the test.
+    #[must_use]
+    pub fn records(&self) -> Vec<Record> {
+        records(&self.wire.received)
+    }
+}
+
+/// What an error while receiving says about how the server ended the connection.
+#[must_use]
+pub fn end_of(error: &io::Error) -> End {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match (inner, error.kind()) {
+        (Some(rustls::Error::AlertReceived(alert)), _) => End::Alert(*alert),
+        (None, io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => End::Cut,
+        _ => panic!("the server's bytes make no sense: {error}"),
+    }
+}
+
+impl Connection for Client {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut stream = rustls::Stream::new(&mut self.tls, &mut self.wire);
+        stream.write_all(bytes)?;
+        stream.flush()
+    }
+
+    fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        rustls::Stream::new(&mut self.tls, &mut self.wire).read(room)
+    }
+
+    fn beyond(&mut self) -> &mut Vec<u8> {
+        &mut self.beyond
+    }
+}
+
+/// A TCP connection that keeps what it received.
+pub struct Wire {
+    /// The socket.
+    pub socket: TcpStream,
+    /// All that came from it.
+    pub received: Vec<u8>,
+    beyond: Vec<u8>,
+}
+
+impl Wire {
+    /// Connects.
+    #[must_use]
+    pub fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect_timeout(&address, patience()).unwrap();
+        socket.set_read_timeout(Some(patience())).unwrap();
+        socket.set_write_timeout(Some(patience())).unwrap();
+        socket.set_nodelay(true).unwrap();
+        Self { socket, received: Vec::new(), beyond: Vec::new() }
+    }
+
+    /// Reads until the server closes its side, cleanly or with a reset.
+    pub fn read_to_end(&mut self) {
+        let mut room = vec![0; 65_536];
+        loop {
+            match self.read(&mut room) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return,
+                Err(error) => panic!("the connection does not end: {error}"),
+            }
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = self.socket.read(room)?;
+        self.received.extend_from_slice(&room[..count]);
+        Ok(count)
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// Plain HTTP, as the redirect listener and the metrics endpoint speak it.
+impl Connection for Wire {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.write_all(bytes)
+    }
+
+    fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.read(room)
+    }
+
+    fn beyond(&mut self) -> &mut Vec<u8> {
+        &mut self.beyond
+    }
+}

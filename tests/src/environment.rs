@@ -1,0 +1,89 @@
+//! Where the tests run: on this machine or in a guest, with or without kernel TLS, and with how much patience.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::kernel_counts::Turn;
+use crate::tool::Tool;
+
+/// The `kettle` program under test: `KETTLE_BIN`, or the one beside the test program.
+#[must_use]
+pub fn kettle_program() -> PathBuf {
+    let beside = || {
+        let test_program = std::env::current_exe().unwrap();
+        // The test program is in `target/debug/deps`.
+        test_program.ancestors().nth(2).unwrap().join("kettle")
+    };
+    let program = std::env::var_os("KETTLE_BIN").map_or_else(beside, PathBuf::from);
+    assert!(
+        program.is_file(),
+        "there is no {}: build it with `cargo build -p kettle`, or name it in KETTLE_BIN",
+        program.display()
+    );
+    program
+}
+
+/// Whether this kernel encrypts. Where the runner promises that it does, it must.
+#[must_use]
+pub fn has_kernel_tls() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let _turn = Turn::shared();
+        // The doctor's probe loads the kernel's module where that is allowed.
+        Tool::kettle(["doctor"]).run();
+        let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp");
+        let found = available.is_ok_and(|list| list.split_whitespace().any(|ulp| ulp == "tls"));
+        let is_promised = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|value| value == "1");
+        assert!(found || !is_promised, "this runner promises kernel TLS, and its kernel has none");
+        found
+    })
+}
+
+/// As [`has_kernel_tls`]; without it, the calling test is noted down as skipped and should return.
+#[must_use]
+pub fn kernel_tls_or_skip() -> bool {
+    has_kernel_tls() || {
+        skip("no kTLS in this kernel");
+        false
+    }
+}
+
+/// Notes down that the calling test did not run.
+pub fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("a test").to_owned();
+    eprintln!("skipped: {reason}");
+    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
+    let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
+    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
+}
+
+/// Whether the kernel can change the key of a connection it encrypts (Linux 6.14).
+#[must_use]
+pub fn kernel_changes_keys() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap(), numbers.next().unwrap());
+    version >= (6, 14)
+}
+
+/// Whether this is an emulated guest, where everything takes about ten times as long.
+#[must_use]
+pub fn is_guest() -> bool {
+    std::env::var_os("KETTLE_GUEST_KERNEL").is_some_and(|name| name != "uml")
+}
+
+/// How long to wait for what must happen. Only a failing test waits for so long.
+#[must_use]
+pub fn patience() -> Duration {
+    Duration::from_secs(if is_guest() { 120 } else { 30 })
+}
+
+/// `here`, or `in_guest` where the machine is emulated.
+#[must_use]
+pub fn scaled<T>(here: T, in_guest: T) -> T {
+    if is_guest() { in_guest } else { here }
+}

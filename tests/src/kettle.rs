@@ -1,0 +1,237 @@
+//! A running kettle: started from a setup, awaited, questioned, stopped, and explained when a test fails.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::client::{Client, Dialer};
+use crate::environment::kettle_program;
+use crate::kernel_counts::Turn;
+use crate::setup::{Folder, Setup};
+use crate::suite::Suite;
+use crate::tool::{Ended, Running, Tool};
+use crate::transcript::Transcript;
+
+/// A running server.
+pub struct Kettle {
+    /// Its folder.
+    pub folder: Folder,
+    /// The addresses it listens on, in the order of the setup.
+    pub addresses: Vec<SocketAddr>,
+    process: Running,
+    server_process: u32,
+    setup: Setup,
+    /// Lines of the access log that were asked for already.
+    entries_taken: RefCell<BTreeSet<usize>>,
+    _turn: Turn,
+}
+
+/// One line of the access log.
+#[derive(Clone, Debug)]
+pub struct Entry(Value);
+
+impl Kettle {
+    /// Starts a server and waits until it serves.
+    #[must_use]
+    pub fn start(setup: Setup) -> Self {
+        let turn = if setup.is_alone { Turn::alone() } else { Turn::shared() };
+        let (setup, folder) = setup.lay_out();
+        let process = launch(&setup, &folder);
+        let addresses = wait_until_ready(&process, setup.listeners());
+        let server_process = if setup.launcher.is_empty() {
+            process.process()
+        } else {
+            only_child_or_itself(process.process())
+        };
+        let entries_taken = RefCell::default();
+        Self { folder, addresses, process, server_process, setup, entries_taken, _turn: turn }
+    }
+
+    /// Stops it, and starts it again in the same folder.
+    pub fn restart(&mut self) {
+        self.signal(Signal::TERM);
+        assert!(self.ended().status.success());
+        self.process = launch(&self.setup, &self.folder);
+        self.addresses = wait_until_ready(&self.process, self.setup.listeners());
+        self.server_process = self.process.process();
+        self.entries_taken.take();
+    }
+
+    /// The first address it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    /// What `https://localhost` stands for, with its port.
+    #[must_use]
+    pub fn url(&self, target: &str) -> String {
+        format!("https://localhost:{}{target}", self.address().port())
+    }
+
+    /// Its process number.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.server_process
+    }
+
+    /// Connects with this suite only.
+    #[must_use]
+    pub fn connect(&self, suite: Suite) -> Client {
+        Dialer::suite(suite).connect(self.address())
+    }
+
+    /// Curl, which trusts the server's certificate and finds it under `localhost`.
+    #[must_use]
+    pub fn curl(&self, words: &[&str], target: &str) -> Tool {
+        let address = self.address();
+        Tool::new("curl")
+            .args(["--silent", "--show-error", "--path-as-is", "--cacert"])
+            .args([self.folder.path("authority.pem")])
+            .args(["--resolve", &format!("localhost:{}:{}", address.port(), address.ip())])
+            .args(words)
+            .args([self.url(target)])
+    }
+
+    /// `openssl s_client` towards the first listener, which verifies the certificate.
+    #[must_use]
+    pub fn openssl(&self, words: &[&str]) -> Tool {
+        Tool::new("openssl")
+            .args(["s_client", "-connect", &self.address().to_string(), "-servername", "localhost"])
+            .args(["-verify_return_error", "-CAfile"])
+            .args([self.folder.path("authority.pem")])
+            .args(words)
+    }
+
+    /// `kettle ctl`.
+    #[must_use]
+    pub fn ctl(&self, words: &[&str]) -> Tool {
+        Tool::kettle(["ctl", "--socket"]).args([self.folder.path("admin.sock")]).args(words)
+    }
+
+    /// A live number, such as `/total/switches`.
+    #[must_use]
+    pub fn status(&self, pointer: &str) -> Value {
+        let text = self.ctl(&["status", "--json"]).succeed();
+        let status: Value = serde_json::from_str(&text).unwrap();
+        status.pointer(pointer).unwrap_or(&Value::Null).clone()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let process = Pid::from_raw(i32::try_from(self.server_process).unwrap()).unwrap();
+        kill_process(process, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    #[must_use]
+    pub fn ended(&mut self) -> Ended {
+        self.process.ended()
+    }
+
+    /// Its own messages.
+    #[must_use]
+    pub fn messages(&self) -> &Transcript {
+        &self.process.stderr
+    }
+
+    /// How many descriptors it has open.
+    #[must_use]
+    pub fn open_descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()
+    }
+
+    /// Waits for the next line of the access log for `target` that was not asked for yet.
+    #[must_use]
+    pub fn entry(&self, target: &str) -> Entry {
+        let mut taken = self.entries_taken.borrow_mut();
+        let (index, entry) = self.process.stdout.wait_until(target, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+            complete.lines().enumerate().filter(|(index, _)| !taken.contains(index)).find_map(
+                |(index, line)| {
+                    let entry = Entry(serde_json::from_str(line).unwrap());
+                    (entry.text("target") == target).then_some((index, entry))
+                },
+            )
+        });
+        taken.insert(index);
+        entry
+    }
+}
+
+impl Drop for Kettle {
+    fn drop(&mut self) {
+        let messages = self.process.stderr.text();
+        if std::thread::panicking() {
+            let log = self.process.stdout.text();
+            let tail = log.len().saturating_sub(LOG_TAIL_BYTES);
+            let tail = log.get(tail..).unwrap_or(&log);
+            eprintln!("--- kettle said:\n{messages}--- its access log ends with:\n{tail}---");
+            return;
+        }
+        assert!(!messages.contains("panicked"), "kettle panicked:\n{messages}");
+    }
+}
+
+impl Entry {
+    /// A field of text, empty if it is not there.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> u64 {
+        self.0.get(name).and_then(Value::as_u64).unwrap()
+    }
+
+    /// Where the response was encrypted, and why not elsewhere: `user`, or `user (circuit_open)`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self.text("reason") {
+            "" => self.text("path").to_owned(),
+            reason => format!("{} ({reason})", self.text("path")),
+        }
+    }
+
+    /// Whether the body ended where its head had promised.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.0.get("completed").and_then(Value::as_bool).unwrap()
+    }
+}
+
+fn launch(setup: &Setup, folder: &Folder) -> Running {
+    let words = ["run".into(), "--config".into(), folder.config()];
+    match setup.launcher.split_first() {
+        Some((launcher, own_words)) => {
+            Tool::new(launcher).args(own_words).args([kettle_program()]).args(words).start()
+        }
+        None => Tool::kettle(words).start(),
+    }
+}
+
+fn wait_until_ready(process: &Running, listeners: usize) -> Vec<SocketAddr> {
+    process.stderr.wait_until("the server to be ready", |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let listening = text.lines().filter_map(|line| line.split_once("listening on "));
+        let addresses: Vec<_> =
+            listening.filter_map(|(_, address)| address.trim().parse().ok()).collect();
+        // The line on TLS is the last one.
+        (text.contains("TLS: ") && addresses.len() == listeners).then_some(addresses)
+    })
+}
+
+/// The process a launcher started, or became.
+fn only_child_or_itself(process: u32) -> u32 {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.unwrap_or_default();
+    children.split_whitespace().next().map_or(process, |child| child.parse().unwrap())
+}
+
+const LOG_TAIL_BYTES: usize = 4_000;

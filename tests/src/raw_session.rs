@@ -1,0 +1,198 @@
+//! A TLS 1.3 client that says what no library would: after rustls' handshake the test seals and opens each record itself.
+//!
+//! The keys come from the key log, so this shares no code with the server's record layer.
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::hkdf;
+use rustls::KeyLog;
+
+use crate::client::{Dialer, Wire};
+use crate::record::{APPLICATION_DATA, whole_records};
+use crate::suite::TLS13_AES_128;
+
+/// A connection with TLS 1.3 and AES-128-GCM.
+pub struct RawSession {
+    /// The socket, and what came from it.
+    pub wire: Wire,
+    /// Keys of what the client sends.
+    pub sending: Direction,
+    receiving: Direction,
+    /// How much of what came has been opened.
+    opened_bytes: usize,
+}
+
+/// One direction's keys.
+pub struct Direction {
+    secret: Vec<u8>,
+    key: LessSafeKey,
+    iv: [u8; 12],
+    sequence: u64,
+}
+
+/// What a record held, or the end of the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// The content type, and the content.
+    Record(u8, Vec<u8>),
+    /// The server closed its side.
+    Closed,
+}
+
+impl RawSession {
+    /// Connects and finishes the handshake; nothing has been sent after it.
+    #[must_use]
+    pub fn connect(address: SocketAddr) -> Self {
+        let log = Arc::new(Secrets::default());
+        let dialer = Dialer::suite(TLS13_AES_128).key_log(Arc::clone(&log) as Arc<dyn KeyLog>);
+        let client = dialer.connect(address);
+        let sending = Direction::new(log.secret("CLIENT_TRAFFIC_SECRET_0"));
+        let receiving = Direction::new(log.secret("SERVER_TRAFFIC_SECRET_0"));
+        Self { wire: client.wire, sending, receiving, opened_bytes: 0 }
+    }
+
+    /// Sends one record.
+    pub fn send(&mut self, content_type: u8, content: &[u8]) {
+        let record = self.sending.seal(content_type, content);
+        self.send_bytes(&record);
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        self.wire.socket.write_all(bytes).unwrap();
+    }
+
+    /// Sends a KeyUpdate and goes on with the next key.
+    pub fn update_key(&mut self, is_requested: bool) {
+        self.send(crate::record::HANDSHAKE, &[24, 0, 0, 1, u8::from(is_requested)]);
+        self.sending = self.sending.next();
+    }
+
+    /// Receives one record. When the server sent a KeyUpdate, what follows is opened with its next key.
+    pub fn receive(&mut self) -> Received {
+        loop {
+            let (records, _) = whole_records(&self.wire.received[self.opened_bytes..]);
+            for record in records {
+                self.opened_bytes += 5 + record.body.len();
+                if record.content_type != APPLICATION_DATA {
+                    continue;
+                }
+                match self.receiving.open(record.body.clone()) {
+                    Some((content_type, content)) => {
+                        if content_type == crate::record::HANDSHAKE && content[0] == 24 {
+                            self.receiving = self.receiving.next();
+                        }
+                        return Received::Record(content_type, content);
+                    }
+                    // The server's part of the handshake is under other keys.
+                    None => {
+                        assert_eq!(self.receiving.sequence, 0, "a record does not authenticate")
+                    }
+                }
+            }
+            match self.wire.read(&mut [0; 16_384]) {
+                Ok(0) => return Received::Closed,
+                Ok(_) => {}
+                Err(error) => panic!("the connection broke: {error}"),
+            }
+        }
+    }
+
+    /// Receives records until one is of another type than those skipped.
+    pub fn receive_beyond(&mut self, skipped: &[u8]) -> Received {
+        loop {
+            match self.receive() {
+                Received::Record(content_type, _) if skipped.contains(&content_type) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Direction {
+    fn new(secret: Vec<u8>) -> Self {
+        let key = expand(&secret, "key", 16);
+        let key = LessSafeKey::new(UnboundKey::new(&aead::AES_128_GCM, &key).unwrap());
+        let iv = expand(&secret, "iv", 12).try_into().unwrap();
+        Self { secret, key, iv, sequence: 0 }
+    }
+
+    /// The keys after a KeyUpdate (RFC 8446 §7.2).
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self::new(expand(&self.secret, "traffic upd", 32))
+    }
+
+    /// A whole record, header included.
+    pub fn seal(&mut self, content_type: u8, content: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(content.len() + 17).unwrap().to_be_bytes();
+        let header = [APPLICATION_DATA, 3, 3, length[0], length[1]];
+        let mut inner = content.to_vec();
+        inner.push(content_type);
+        let nonce = self.next_nonce();
+        self.key.seal_in_place_append_tag(nonce, Aad::from(header), &mut inner).unwrap();
+        [header.as_slice(), &inner].concat()
+    }
+
+    fn open(&mut self, mut body: Vec<u8>) -> Option<(u8, Vec<u8>)> {
+        let length = u16::try_from(body.len()).unwrap().to_be_bytes();
+        let header = [APPLICATION_DATA, 3, 3, length[0], length[1]];
+        let before = self.sequence;
+        let nonce = self.next_nonce();
+        let Ok(inner) = self.key.open_in_place(nonce, Aad::from(header), &mut body) else {
+            self.sequence = before;
+            return None;
+        };
+        let end = inner.iter().rposition(|byte| *byte != 0).unwrap();
+        Some((inner[end], inner[..end].to_vec()))
+    }
+
+    fn next_nonce(&mut self) -> Nonce {
+        let mut nonce = self.iv;
+        for (byte, of_sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= of_sequence;
+        }
+        self.sequence += 1;
+        Nonce::assume_unique_for_key(nonce)
+    }
+}
+
+/// HKDF-Expand-Label with an empty context (RFC 8446 §7.1).
+fn expand(secret: &[u8], label: &str, bytes: usize) -> Vec<u8> {
+    let label = format!("tls13 {label}");
+    let length = u16::try_from(bytes).unwrap().to_be_bytes();
+    let label_length = [u8::try_from(label.len()).unwrap()];
+    let info = [length.as_slice(), &label_length, label.as_bytes(), &[0]];
+    let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
+    let mut expanded = vec![0; bytes];
+    secret.expand(&info, Length(bytes)).unwrap().fill(&mut expanded).unwrap();
+    expanded
+}
+
+struct Length(usize);
+
+impl hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// The secrets of one connection.
+#[derive(Default, Debug)]
+struct Secrets(Mutex<Vec<(String, Vec<u8>)>>);
+
+impl Secrets {
+    fn secret(&self, label: &str) -> Vec<u8> {
+        let secrets = self.0.lock().unwrap();
+        secrets.iter().find(|(name, _)| name == label).unwrap().1.clone()
+    }
+}
+
+impl KeyLog for Secrets {
+    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
+        self.0.lock().unwrap().push((label.to_owned(), secret.to_vec()));
+    }
+}

@@ -1,0 +1,237 @@
+//! What a test's server is made of: its folder, its files and its configuration.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use tempfile::TempDir;
+
+use crate::certificate::{Issued, Kind, authority_pem, issue};
+
+/// A server about to be started. Without further words it serves `localhost` on one listener with `path = "auto"`, by one
+/// worker, and logs each response at once.
+#[derive(Clone)]
+pub struct Setup {
+    listeners: Vec<String>,
+    settings: BTreeMap<&'static str, Vec<String>>,
+    site: Vec<String>,
+    route: Vec<String>,
+    more: String,
+    files: Vec<(String, Vec<u8>)>,
+    certificate: Option<Issued>,
+    pub(crate) launcher: Vec<String>,
+    pub(crate) is_alone: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let setup = Self {
+            listeners: Vec::new(),
+            settings: BTreeMap::new(),
+            site: Vec::new(),
+            route: Vec::new(),
+            more: String::new(),
+            files: Vec::new(),
+            certificate: None,
+            launcher: Vec::new(),
+            is_alone: false,
+        };
+        setup
+            .set("server", "workers = 1")
+            .set("log", "access = \"stdout\"")
+            .set("log", "buffer = 0")
+            .set("admin", "socket = \"admin.sock\"")
+    }
+}
+
+impl Setup {
+    /// One listener with this path.
+    #[must_use]
+    pub fn path(path: &str) -> Self {
+        Self::paths(&[path])
+    }
+
+    /// One listener for each path.
+    #[must_use]
+    pub fn paths(paths: &[&str]) -> Self {
+        paths
+            .iter()
+            .fold(Self::default(), |setup, path| setup.listener(&format!("path = {path:?}")))
+    }
+
+    /// Another listener, with these settings.
+    #[must_use]
+    pub fn listener(mut self, settings: &str) -> Self {
+        let address = unused_address();
+        self.listeners.push(format!("[[listener]]\naddress = \"{address}\"\n{settings}\n"));
+        self
+    }
+
+    /// A setting of a section, in place of an earlier one of the same name.
+    #[must_use]
+    pub fn set(mut self, section: &'static str, setting: &str) -> Self {
+        let lines = self.settings.entry(section).or_default();
+        let name = setting.split('=').next();
+        lines.retain(|line| line.split('=').next() != name);
+        lines.push(setting.to_owned());
+        self
+    }
+
+    /// File bodies only: nothing is kept in memory as ready bytes.
+    #[must_use]
+    pub fn without_memory(self) -> Self {
+        self.set("limits", "hot_file = 0")
+    }
+
+    /// A setting of the site.
+    #[must_use]
+    pub fn site(mut self, setting: &str) -> Self {
+        self.site.push(setting.to_owned());
+        self
+    }
+
+    /// A setting of the site's route.
+    #[must_use]
+    pub fn route(mut self, setting: &str) -> Self {
+        self.route.push(setting.to_owned());
+        self
+    }
+
+    /// More text at the end of the configuration.
+    #[must_use]
+    pub fn more(mut self, text: &str) -> Self {
+        self.more.push_str(text);
+        self
+    }
+
+    /// A file in the server's folder; what is below `www` is served.
+    #[must_use]
+    pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.files.push((path.to_owned(), content.into()));
+        self
+    }
+
+    /// The site's certificate, in place of one made for the test.
+    #[must_use]
+    pub fn certificate(mut self, certificate: Issued) -> Self {
+        self.certificate = Some(certificate);
+        self
+    }
+
+    /// Starts kettle by another program, such as `prlimit`.
+    #[must_use]
+    pub fn launched_by(mut self, words: &[&str]) -> Self {
+        self.launcher = words.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
+    /// Lets no other server run meanwhile, so that the kernel's counts are this one's.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.is_alone = true;
+        self
+    }
+
+    /// How many addresses it listens on.
+    #[must_use]
+    pub fn listeners(&self) -> usize {
+        self.listeners.len().max(1)
+    }
+
+    /// Makes the folder.
+    #[must_use]
+    pub fn lay_out(self) -> (Self, Folder) {
+        let setup = if self.listeners.is_empty() { self.listener("path = \"auto\"") } else { self };
+        let folder = Folder(tempfile::Builder::new().prefix("kettle-test-").tempdir().unwrap());
+        let certificate = setup.certificate.clone();
+        let certificate = certificate.unwrap_or_else(|| issue(&["localhost"], Kind::Ecdsa));
+        folder.write_certificate("localhost", &certificate);
+        folder.write("authority.pem", authority_pem());
+        fs::create_dir(folder.path("www")).unwrap();
+        for (path, content) in &setup.files {
+            folder.write(path, content);
+        }
+        folder.write(CONFIG, setup.config());
+        (setup, folder)
+    }
+
+    fn config(&self) -> String {
+        let mut text = String::new();
+        for (section, lines) in &self.settings {
+            writeln!(text, "[{section}]\n{}\n", lines.join("\n")).unwrap();
+        }
+        text.push_str(&self.listeners.join("\n"));
+        writeln!(text, "\n[[site]]\nnames = [\"localhost\"]\n{}", self.site.join("\n")).unwrap();
+        text.push_str("[[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n");
+        writeln!(text, "[[site.route]]\nroot = \"www\"\n{}", self.route.join("\n")).unwrap();
+        text.push_str(&self.more);
+        text
+    }
+}
+
+/// A server's folder, removed with it.
+pub struct Folder(TempDir);
+
+impl Folder {
+    /// Where something in it is.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Where its configuration is.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.path(CONFIG)
+    }
+
+    /// Writes a file, and the folders above it.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+    }
+
+    /// Puts a file in another's place at once, as careful programs do.
+    pub fn replace(&self, name: &str, content: impl AsRef<[u8]>) {
+        let draft = format!("{name}.draft");
+        self.write(&draft, content);
+        fs::rename(self.path(&draft), self.path(name)).unwrap();
+    }
+
+    /// Writes `NAME.pem` and `NAME.key`.
+    pub fn write_certificate(&self, name: &str, issued: &Issued) {
+        self.replace(&format!("{name}.pem"), &issued.chain);
+        let key = self.path(&format!("{name}.key"));
+        write_private(&key, &issued.key);
+    }
+
+    /// Changes the configuration, which must contain `old`.
+    pub fn change_config(&self, old: &str, new: &str) {
+        let text = fs::read_to_string(self.config()).unwrap();
+        assert!(text.contains(old), "there is no `{old}` in\n{text}");
+        self.replace(CONFIG, text.replace(old, new));
+    }
+}
+
+fn write_private(path: &Path, text: &str) {
+    use std::io::Write as _;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// An address of this machine that no other test, nor another run of the tests, uses: all of 127.0.0.0/8 is ours, and
+/// the process number fits into it.
+fn unused_address() -> SocketAddr {
+    static NEXT_PORT: AtomicU16 = AtomicU16::new(20_000);
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let port = NEXT_PORT.fetch_add(1, Ordering::Relaxed);
+    SocketAddr::from((Ipv4Addr::new(127, high | 0x80, middle, low), port))
+}
+
+const CONFIG: &str = "kettle.toml";

@@ -1,0 +1,152 @@
+//! Programs beside the server: curl, openssl, strace and kettle's own commands, each with a deadline.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+
+use crate::environment::kettle_program;
+use crate::transcript::Transcript;
+
+/// A program about to be started.
+pub struct Tool {
+    command: Command,
+    input: Vec<u8>,
+}
+
+/// A program that has ended.
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+/// A program that runs and can be typed to. Dropping it kills it.
+pub struct Running {
+    child: Child,
+    keyboard: Option<ChildStdin>,
+    /// Its standard output.
+    pub stdout: Transcript,
+    /// Its standard error.
+    pub stderr: Transcript,
+}
+
+impl Tool {
+    /// The program called `name`.
+    #[must_use]
+    pub fn new(name: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(name);
+        command.env("LC_ALL", "C.UTF-8").env_remove("KETTLE_LOG");
+        Self { command, input: Vec::new() }
+    }
+
+    /// A command of the program under test.
+    #[must_use]
+    pub fn kettle<Word: AsRef<OsStr>>(words: impl IntoIterator<Item = Word>) -> Self {
+        Self::new(kettle_program()).args(words)
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<Word: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = Word>) -> Self {
+        self.command.args(words);
+        self
+    }
+
+    /// What it reads from standard input.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// Runs it to its end.
+    #[must_use]
+    pub fn output(self) -> Ended {
+        let input = self.input.clone();
+        let mut running = self.start();
+        running.type_in(&input);
+        running.finish()
+    }
+
+    /// Runs it to its end, whatever that is.
+    pub fn run(self) {
+        drop(self.output());
+    }
+
+    /// Runs it to its end, which must be a good one, and returns what it printed.
+    #[must_use]
+    pub fn succeed(self) -> String {
+        let ended = self.output();
+        let printed = ended.text();
+        assert!(ended.status.success(), "{}:\n{printed}\n{}", ended.status, ended.stderr);
+        printed
+    }
+
+    /// Starts it.
+    #[must_use]
+    pub fn start(mut self) -> Running {
+        let piped =
+            self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap_or_else(|error| {
+            panic!("cannot start {}: {error}", self.command.get_program().display())
+        });
+        Running {
+            keyboard: child.stdin.take(),
+            stdout: Transcript::of(child.stdout.take().unwrap()),
+            stderr: Transcript::of(child.stderr.take().unwrap()),
+            child,
+        }
+    }
+}
+
+impl Running {
+    /// Its process number.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Gives it something to read. It may have gone already.
+    pub fn type_in(&mut self, text: impl AsRef<[u8]>) {
+        if let Some(keyboard) = &mut self.keyboard {
+            let _ = keyboard.write_all(text.as_ref()).and_then(|()| keyboard.flush());
+        }
+    }
+
+    /// Ends its input and waits for its end.
+    #[must_use]
+    pub fn finish(mut self) -> Ended {
+        drop(self.keyboard.take());
+        self.ended()
+    }
+
+    /// Waits for its end with its input still open.
+    #[must_use]
+    pub fn ended(&mut self) -> Ended {
+        if !(self.stdout.has_ended_in_time() && self.stderr.has_ended_in_time()) {
+            let (said, complained) = (self.stdout.text(), self.stderr.text());
+            panic!("process {} does not end:\n{said}\n{complained}", self.process());
+        }
+        let status = self.child.wait().unwrap();
+        Ended { status, stdout: self.stdout.bytes(), stderr: self.stderr.text() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// Standard output as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}

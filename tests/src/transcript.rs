@@ -1,0 +1,105 @@
+//! What a process writes, collected as it comes, with waits for what should come.
+
+use std::io::Read;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Instant;
+
+use crate::environment::patience;
+
+/// The output of a process so far.
+#[derive(Clone)]
+pub struct Transcript(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    grown: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Transcript {
+    /// Collects what `source` yields, on a thread of its own.
+    #[must_use]
+    pub fn of(mut source: impl Read + Send + 'static) -> Self {
+        let shared = Arc::new(Shared { state: Mutex::default(), grown: Condvar::new() });
+        let transcript = Self(Arc::clone(&shared));
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            loop {
+                let count = source.read(&mut buffer).unwrap_or(0);
+                let mut state = shared.state.lock().unwrap();
+                state.bytes.extend_from_slice(&buffer[..count]);
+                state.has_ended = count == 0;
+                shared.grown.notify_all();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        transcript
+    }
+
+    /// What has been written so far.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.lock().bytes.clone()
+    }
+
+    /// The same as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.lock().bytes).into_owned()
+    }
+
+    /// Waits until `find` finds what it looks for in all that was written.
+    pub fn wait_until<T>(&self, what: &str, mut find: impl FnMut(&[u8]) -> Option<T>) -> T {
+        let deadline = Instant::now() + patience();
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = find(&state.bytes) {
+                return found;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let text = || String::from_utf8_lossy(&state.bytes).into_owned();
+            assert!(!state.has_ended, "the output ended before {what}:\n{}", text());
+            assert!(!left.is_zero(), "waited in vain for {what}:\n{}", text());
+            state = self.0.grown.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// Waits until `text` has been written.
+    pub fn wait_for(&self, text: &str) {
+        self.wait_until(&format!("`{text}`"), |bytes| {
+            contains(bytes, text.as_bytes()).then_some(())
+        });
+    }
+
+    /// Waits until nothing more can come; `false` if that took too long.
+    #[must_use]
+    pub fn has_ended_in_time(&self) -> bool {
+        let deadline = Instant::now() + patience();
+        let mut state = self.lock();
+        while !state.has_ended {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.0.grown.wait_timeout(state, left).unwrap().0;
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap()
+    }
+}
+
+/// Whether `needle` occurs in `bytes`.
+#[must_use]
+pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
+}

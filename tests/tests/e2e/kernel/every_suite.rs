@@ -1,0 +1,119 @@
+//! Every suite and size by every path through the kernel: the bytes are right, the log tells the path, and the kernel
+//! counted exactly the connections that moved.
+
+use kettle_tests::content::{SIZES, assert_same, content};
+use kettle_tests::environment::{kernel_tls_or_skip, scaled};
+use kettle_tests::http::Connection;
+use kettle_tests::kernel_counts::KernelCounts;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{
+    SUITES, Suite, TLS12_AES_128, TLS12_AES_256, TLS12_CHACHA20, TLS13_AES_128, TLS13_AES_256,
+    TLS13_CHACHA20,
+};
+
+#[test]
+fn tls13_with_aes_128_gcm_is_carried_by_every_path() {
+    is_carried_by_every_path(TLS13_AES_128);
+}
+
+#[test]
+fn tls13_with_aes_256_gcm_is_carried_by_every_path() {
+    is_carried_by_every_path(TLS13_AES_256);
+}
+
+#[test]
+fn tls13_with_chacha20_poly1305_is_carried_by_every_path() {
+    is_carried_by_every_path(TLS13_CHACHA20);
+}
+
+#[test]
+fn tls12_with_aes_128_gcm_is_carried_by_every_path() {
+    is_carried_by_every_path(TLS12_AES_128);
+}
+
+#[test]
+fn tls12_with_aes_256_gcm_is_carried_by_every_path() {
+    is_carried_by_every_path(TLS12_AES_256);
+}
+
+#[test]
+fn tls12_with_chacha20_poly1305_is_carried_by_every_path() {
+    is_carried_by_every_path(TLS12_CHACHA20);
+}
+
+/// Each size on a connection of its own, so that each is once the first thing the kernel encrypts.
+fn is_carried_by_every_path(suite: Suite) {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    for path in ["auto", "kernel-write", "kernel-sendfile"] {
+        let kettle = Kettle::start(with_files(Setup::path(path).without_memory().alone()));
+        let counts = KernelCounts::now();
+        let mut moved = 0;
+        for bytes in SIZES {
+            let target = format!("/{bytes}");
+            let response = kettle.connect(suite).get(&target);
+            assert_same(&response.body, &content(bytes), path);
+            let entry = kettle.entry(&target);
+            assert_eq!(entry.path(), taken(path, bytes), "{bytes} bytes by {path}");
+            assert_eq!(entry.text("suite"), suite.name);
+            moved += u64::from(entry.path() != "user");
+        }
+        assert_eq!(counts.growth("TlsTxSw"), moved, "{path}");
+    }
+}
+
+/// The path that a response on a new connection takes where `configured` is what the configuration says.
+fn taken(configured: &str, bytes: usize) -> &'static str {
+    match (configured, bytes) {
+        ("auto", ..CROSSOVER) => "user",
+        ("auto", _) => "kernel-sendfile",
+        // There is nothing to send from.
+        ("kernel-sendfile", 1..) => "kernel-sendfile",
+        _ => "kernel-write",
+    }
+}
+
+#[test]
+fn one_connection_in_the_kernel_carries_every_size_up_and_down_again() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    for path in ["auto", "kernel-write", "kernel-sendfile"] {
+        let kettle = Kettle::start(with_files(Setup::path(path).without_memory().alone()));
+        let counts = KernelCounts::now();
+        for suite in SUITES {
+            let mut client = kettle.connect(suite);
+            for bytes in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
+                let response = client.get(&format!("/{bytes}"));
+                assert_same(&response.body, &content(bytes), suite.name);
+            }
+        }
+        assert_eq!(counts.growth("TlsTxSw"), SUITES.len() as u64, "{path}");
+    }
+}
+
+#[test]
+fn a_large_file_is_carried_by_every_path() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let large = content(scaled(64 << 20, 16 << 20));
+    for path in ["auto", "kernel-write", "kernel-sendfile"] {
+        let kettle = Kettle::start(Setup::path(path).file("www/large", large.as_slice()).alone());
+        let counts = KernelCounts::now();
+        let response = kettle.connect(TLS13_AES_128).get("/large");
+        assert_same(&response.body, &large, path);
+        assert_eq!(counts.growth("TlsTxSw"), 1);
+    }
+}
+
+fn with_files(setup: Setup) -> Setup {
+    SIZES
+        .into_iter()
+        .fold(setup, |setup, bytes| setup.file(&format!("www/{bytes}"), content(bytes)))
+}
+
+/// Where `auto` moves a connection, unless the configuration says otherwise.
+const CROSSOVER: usize = 65_536;

@@ -1,0 +1,3 @@
+//! Connections whose records the kernel encrypts, proven by its own counts.
+
+mod every_suite;

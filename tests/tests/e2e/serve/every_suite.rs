@@ -1,0 +1,55 @@
+//! Every suite and size with the records made in user space.
+
+use kettle_tests::content::{SIZES, assert_same, content};
+use kettle_tests::http::Connection;
+use kettle_tests::kernel_counts::KernelCounts;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::SUITES;
+
+#[test]
+fn every_suite_carries_every_size_in_user_space() {
+    let kettle = Kettle::start(with_files(Setup::path("user").without_memory().alone()));
+    let counts = KernelCounts::now();
+    for suite in SUITES {
+        for bytes in SIZES {
+            let mut client = kettle.connect(suite);
+            let response = client.get(&format!("/{bytes}"));
+            assert_eq!(response.status, 200);
+            assert_same(&response.body, &content(bytes), suite.name);
+            let entry = kettle.entry(&format!("/{bytes}"));
+            assert_eq!(entry.path(), "user");
+            assert_eq!(entry.text("suite"), suite.name);
+            assert_eq!(entry.text("tls_version"), suite.version_name);
+        }
+    }
+    assert_eq!(counts.growth("TlsTxSw"), 0);
+}
+
+#[test]
+fn one_connection_carries_every_size_up_and_down_again() {
+    let kettle = Kettle::start(with_files(Setup::path("user").without_memory()));
+    for suite in SUITES {
+        let mut client = kettle.connect(suite);
+        for bytes in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
+            let response = client.get(&format!("/{bytes}"));
+            assert_same(&response.body, &content(bytes), suite.name);
+        }
+    }
+}
+
+#[test]
+fn small_files_are_served_from_memory_alike() {
+    let kettle = Kettle::start(with_files(Setup::path("user")));
+    let mut client = kettle.connect(SUITES[0]);
+    // The second time they are in memory.
+    for bytes in SIZES.into_iter().chain(SIZES) {
+        assert_same(&client.get(&format!("/{bytes}")).body, &content(bytes), "a file");
+    }
+}
+
+fn with_files(setup: Setup) -> Setup {
+    SIZES
+        .into_iter()
+        .fold(setup, |setup, bytes| setup.file(&format!("www/{bytes}"), content(bytes)))
+}
