@@ -88,6 +88,13 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     }
 }
 
+/// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.
+///
+/// Linux reads `shutdown(SHUT_RD)` on a listening socket that way (`inet_shutdown`).
+pub fn stop_listening(fd: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&fd).shutdown(Shutdown::Read)
+}
+
 /// Tells the peer that nothing more will come; what it sends can still be read.
 pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Write)

@@ -132,10 +132,11 @@ impl Connection {
         }
     }
 
-    /// Waits for more of the next request: long for its first byte, shortly for its end.
+    /// Waits for more of the next request: long for its first byte, shortly for its end. Before
+    /// the first request a connection is not idle: a server that stops still answers that one.
     async fn receive(&self, stream: &mut TlsStream, turn: &mut Turn) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
-        let filled = if stream.received().bytes().is_empty() {
+        let filled = if stream.received().bytes().is_empty() && turn.answered > 0 {
             self.watch.idle_within(limits.idle_timeout, |context| stream.poll_fill(context)).await
         } else if turn.is_started {
             self.watch.wait(|context| stream.poll_fill(context)).await

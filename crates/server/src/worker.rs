@@ -1,18 +1,20 @@
 //! A worker: one thread, one runtime, its own listening sockets, and the connections it accepts.
 
 use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kettle_kernel::process;
-use tokio::net::TcpListener;
+use kettle_kernel::{process, socket};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::connection::Connection;
 use crate::limits::TICK;
-use crate::setup::{Shutdown, Snapshot, WorkerSetup};
+use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
 
 /// Serves until told to stop. Runs on its own thread, with signals blocked.
@@ -62,7 +64,9 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 }
                 let next = Arc::clone(&snapshot.borrow_and_update());
                 worker.adopt(Arc::clone(&next));
-                accepting.follow(&worker, &next)?;
+                if let Err(error) = accepting.follow(&worker, &next) {
+                    tracing::error!(%error, "a listening socket cannot be used");
+                }
             }
             stopping = shutdown.wait_for(|state| *state != Shutdown::Running) => {
                 let deadline = match stopping.as_deref() {
@@ -70,7 +74,7 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
                     _ => Instant::now(),
                 };
                 drop(stopping);
-                accepting.stop();
+                accepting.stop(&worker);
                 let connections = worker.drain(deadline).await;
                 if connections > 0 {
                     tracing::warn!(connections, "the time to drain is over: connections are cut off");
@@ -97,29 +101,57 @@ async fn tick(worker: Rc<WorkerState>) {
     }
 }
 
-/// The tasks that accept, one for each listening socket.
+/// The sockets a worker listens on, each with the task that accepts from it.
 #[derive(Default)]
 struct Accepting {
-    tasks: Vec<AbortHandle>,
+    tasks: Vec<(Listening, Arc<Snapshot>, AbortHandle)>,
 }
 
 impl Accepting {
-    /// Starts and stops accepting so that it fits a snapshot's listeners.
+    /// Accepts from a snapshot's listeners, and from no others.
     fn follow(&mut self, worker: &Rc<WorkerState>, snapshot: &Arc<Snapshot>) -> io::Result<()> {
-        // A socket that stays keeps its backlog; only its settings may have moved.
-        self.stop();
+        let before = std::mem::take(&mut self.tasks);
         for listening in &snapshot.listeners {
             let socket = TcpListener::from_std(listening.socket.try_clone()?)?;
             let accept = accept(Rc::clone(worker), Arc::clone(snapshot), listening.index, socket);
-            self.tasks.push(spawn_local(accept).abort_handle());
+            let task = spawn_local(accept).abort_handle();
+            self.tasks.push((listening.clone(), Arc::clone(snapshot), task));
+        }
+        for (listening, old, task) in before {
+            // A socket that stays keeps its backlog; only its settings may have changed.
+            task.abort();
+            let stays = |kept: &Listening| Arc::ptr_eq(&kept.socket, &listening.socket);
+            if !snapshot.listeners.iter().any(stays) {
+                retire(worker, &old, &listening);
+            }
         }
         Ok(())
     }
 
-    fn stop(&mut self) {
-        for task in self.tasks.drain(..) {
+    /// Accepts nothing more.
+    fn stop(&mut self, worker: &Rc<WorkerState>) {
+        for (listening, snapshot, task) in self.tasks.drain(..) {
             task.abort();
+            retire(worker, &snapshot, &listening);
         }
+    }
+}
+
+/// Takes the connections that wait in a socket, then ends its listening. Closing our descriptor
+/// would not do: a snapshot that an old connection keeps still holds one, and what the kernel went
+/// on to queue there nobody would accept.
+fn retire(worker: &Rc<WorkerState>, snapshot: &Arc<Snapshot>, listening: &Listening) {
+    for _ in 0..BACKLOG_TAKEN_MAX {
+        let Ok((socket, remote)) = socket::accept(listening.socket.as_fd()) else {
+            break;
+        };
+        match TcpStream::from_std(socket) {
+            Ok(socket) => begin(worker, snapshot, listening.index, socket, remote),
+            Err(error) => tracing::warn!(%error, "a waiting connection is lost"),
+        }
+    }
+    if let Err(error) = socket::stop_listening(listening.socket.as_fd()) {
+        tracing::warn!(%error, "a listening socket stays open");
     }
 }
 
@@ -128,17 +160,13 @@ async fn accept(
     worker: Rc<WorkerState>,
     snapshot: Arc<Snapshot>,
     index: usize,
-    socket: TcpListener,
+    listener: TcpListener,
 ) {
     let connections_max = snapshot.config.limits.connections_per_worker;
     loop {
         worker.room_for(connections_max).await;
-        match socket.accept().await {
-            Ok((socket, remote)) => {
-                let snapshot = Arc::clone(&snapshot);
-                let connection = Connection::new(Rc::clone(&worker), snapshot, index, remote);
-                spawn_local(connection.serve(socket));
-            }
+        match listener.accept().await {
+            Ok((socket, remote)) => begin(&worker, &snapshot, index, socket, remote),
             // The client is gone again already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             // Out of descriptors or memory: trying again at once would only burn the CPU.
@@ -150,6 +178,20 @@ async fn accept(
         }
     }
 }
+
+fn begin(
+    worker: &Rc<WorkerState>,
+    snapshot: &Arc<Snapshot>,
+    listener: usize,
+    socket: TcpStream,
+    remote: SocketAddr,
+) {
+    let connection = Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote);
+    spawn_local(connection.serve(socket));
+}
+
+/// Connections that may wait in a socket when it retires: the largest backlog there is.
+const BACKLOG_TAKEN_MAX: usize = 65_535;
 
 /// Threads of a worker that may wait for a disk.
 const DISK_THREADS_MAX: usize = 4;

@@ -71,3 +71,14 @@ fn after_shutdown_the_peer_sees_the_end_and_can_still_send() {
     loopback::wait_readable(near.as_fd()).unwrap();
     assert_eq!(transfer::receive(near.as_fd(), &mut [0; 8]).unwrap(), 4);
 }
+
+#[test]
+fn a_socket_stops_listening_though_another_descriptor_of_it_is_open() {
+    let listener = listen("127.0.0.1:0".parse().unwrap(), 16).unwrap();
+    let address = listener.local_addr().unwrap();
+    let _other = listener.try_clone().unwrap();
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    stop_listening(listener.as_fd()).unwrap();
+    let refused = std::net::TcpStream::connect(address).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}

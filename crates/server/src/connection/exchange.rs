@@ -19,7 +19,7 @@ use crate::path::Path;
 #[derive(Default)]
 pub(super) struct Turn {
     /// Requests answered so far.
-    answered: u64,
+    pub(super) answered: u64,
     /// Whether the time for the current request's head is running.
     pub(super) is_started: bool,
     progress: Progress,

@@ -3,18 +3,20 @@
 //! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
 //! question and get the same answer: ready, or every mistake with its place.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
-use kettle_config::{Certificate, Config, Finding, Located, Position, Site, check_files};
-use kettle_kernel::process;
-use kettle_tls::identity::{Identities, Identity, IdentityWarning};
+use kettle_config::{Config, Finding, Located, Position, check_files};
+use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::policy::{self, Policy};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Cipher, Version, self_signed};
 
 use crate::route::Router;
+
+mod identities;
+
+use identities::{Generated, load_generated, load_identities};
 
 /// A configuration with all it needs, ready to be put in force.
 pub struct Prepared {
@@ -29,13 +31,6 @@ pub struct Prepared {
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Finding>,
-}
-
-/// A generated certificate and the names it was asked for.
-#[derive(Clone)]
-struct Generated {
-    names: Vec<String>,
-    identity: Arc<Identity>,
 }
 
 /// What `kettle check` reports.
@@ -171,137 +166,6 @@ impl Findings {
     }
 }
 
-#[derive(Default)]
-struct LoadedIdentities {
-    by_site: Identities,
-    all: Vec<Arc<Identity>>,
-}
-
-impl LoadedIdentities {
-    fn add(&mut self, site: &Site, identities: Vec<Arc<Identity>>) {
-        let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
-        self.all.extend(identities.iter().cloned());
-        self.by_site.add_site(&names, site.default, identities);
-    }
-}
-
-/// Loads the certificates of every site that names some.
-fn load_identities(config: &Config, findings: &mut Findings) -> LoadedIdentities {
-    let mut loaded = LoadedIdentities::default();
-    for site in &config.sites {
-        let mut identities = Vec::new();
-        for certificate in &site.certificates {
-            if let Some(identity) = load_identity(config, certificate, findings) {
-                identities.push(Arc::new(identity));
-            }
-        }
-        if identities.len() == site.certificates.len() && !identities.is_empty() {
-            check_names(config, site, &identities, findings);
-        }
-        loaded.add(site, identities);
-    }
-    loaded
-}
-
-fn load_identity(
-    config: &Config,
-    certificate: &Certificate,
-    findings: &mut Findings,
-) -> Option<Identity> {
-    let Certificate { chain, key, ocsp, .. } = certificate;
-    let files = [Some(chain), Some(key), ocsp.as_ref()];
-    if files.into_iter().flatten().any(|file| findings.have_named(file)) {
-        return None;
-    }
-    let place = |path: &Path| {
-        let named = files.into_iter().flatten().find(|file| file.value == path);
-        let file = named.unwrap_or(chain);
-        (file.at, file.value.display().to_string())
-    };
-    let ocsp = ocsp.as_ref().map(|ocsp| ocsp.value.as_path());
-    match Identity::load(&chain.value, &key.value, ocsp) {
-        Ok((identity, warnings)) => {
-            for warning in warnings {
-                let (at, offending) = place(warning.path());
-                let finding = config.finding(at, &offending, warning.to_string(), None);
-                findings.of_identity(&warning).push(finding);
-            }
-            Some(identity)
-        }
-        Err(error) => {
-            let (at, offending) = place(error.path());
-            findings.mistake(config, at, &offending, error.to_string());
-            None
-        }
-    }
-}
-
-/// Clients refuse a certificate that does not have the name they asked for.
-fn check_names(
-    config: &Config,
-    site: &Site,
-    identities: &[Arc<Identity>],
-    findings: &mut Findings,
-) {
-    for name in site.names.iter().filter(|name| name.value != ANY_NAME) {
-        if identities.iter().any(|identity| identity.covers(&name.value)) {
-            continue;
-        }
-        let mut covered: Vec<&str> = Vec::new();
-        for identity in identities {
-            covered.extend(identity.names().iter().map(String::as_str));
-        }
-        let message = format!(
-            "no certificate of this site is for `{name}`, so clients will refuse it; they are for {}",
-            covered.join(", ")
-        );
-        findings.serious.push(config.finding(name.at, &name.value, message, None));
-    }
-}
-
-/// One generated certificate serves all sites that want one: they share the folder it is kept in.
-fn load_generated(
-    config: &Config,
-    kept: Option<Generated>,
-    loaded: &mut LoadedIdentities,
-    findings: &mut Findings,
-) -> Option<Generated> {
-    let wanting =
-        || config.sites.iter().filter(|site| site.self_signed && site.certificates.is_empty());
-    let first = wanting().next()?;
-    let mut names = self_signed::default_names(Some(&process::hostname()));
-    for name in wanting().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
-        if !names.contains(&name.value) {
-            names.push(name.value.clone());
-        }
-    }
-    let lasts = |kept: &Generated| kept.identity.not_after() > SystemTime::now() + RENEW_BEFORE_END;
-    let generated = match kept.filter(|kept| kept.names == names && lasts(kept)) {
-        Some(kept) => kept,
-        None => match generate(&config.server.state_directory, names) {
-            Ok(generated) => generated,
-            Err(message) => {
-                let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
-                findings.mistake(config, at, "", message);
-                return None;
-            }
-        },
-    };
-    for site in wanting() {
-        loaded.add(site, vec![Arc::clone(&generated.identity)]);
-    }
-    loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
-    Some(generated)
-}
-
-fn generate(directory: &Path, names: Vec<String>) -> Result<Generated, String> {
-    let files =
-        self_signed::load_or_generate(directory, &names).map_err(|error| error.to_string())?;
-    let (identity, _) =
-        Identity::load(&files.chain, &files.key, None).map_err(|error| error.to_string())?;
-    Ok(Generated { names, identity: Arc::new(identity) })
-}
-
 fn tls_policy(config: &Config) -> Policy {
     use kettle_config::{Group as ConfigGroup, Suite, TlsVersion};
     let tls = &config.tls;
@@ -337,8 +201,5 @@ fn tls_policy(config: &Config) -> Policy {
     }
 }
 
-/// The site name that stands for any other.
-const ANY_NAME: &str = "_";
-
-/// A generated certificate is not taken over by a reload in its last days.
-const RENEW_BEFORE_END: Duration = Duration::from_secs(7 * 24 * 3600);
+#[cfg(test)]
+mod tests;
