@@ -1,0 +1,157 @@
+//! The certificates a configuration names, and the one that is generated for it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kettle_config::{Certificate, Config, Position, Site};
+use kettle_kernel::process;
+use kettle_tls::identity::{Identities, Identity};
+use kettle_tls::self_signed;
+
+use super::Findings;
+
+/// A generated certificate and the names it was asked for.
+#[derive(Clone)]
+pub(super) struct Generated {
+    names: Vec<String>,
+    identity: Arc<Identity>,
+}
+
+#[derive(Default)]
+pub(super) struct LoadedIdentities {
+    pub(super) by_site: Identities,
+    pub(super) all: Vec<Arc<Identity>>,
+}
+
+impl LoadedIdentities {
+    fn add(&mut self, site: &Site, identities: Vec<Arc<Identity>>) {
+        let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
+        self.all.extend(identities.iter().cloned());
+        self.by_site.add_site(&names, site.default, identities);
+    }
+}
+
+/// Loads the certificates of every site that names some.
+pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> LoadedIdentities {
+    let mut loaded = LoadedIdentities::default();
+    for site in &config.sites {
+        let mut identities = Vec::new();
+        for certificate in &site.certificates {
+            if let Some(identity) = load_identity(config, certificate, findings) {
+                identities.push(Arc::new(identity));
+            }
+        }
+        if identities.len() == site.certificates.len() && !identities.is_empty() {
+            check_names(config, site, &identities, findings);
+        }
+        loaded.add(site, identities);
+    }
+    loaded
+}
+
+fn load_identity(
+    config: &Config,
+    certificate: &Certificate,
+    findings: &mut Findings,
+) -> Option<Identity> {
+    let Certificate { chain, key, ocsp, .. } = certificate;
+    let files = [Some(chain), Some(key), ocsp.as_ref()];
+    // A key that is missing must not hide what is wrong with the chain.
+    if findings.have_named(chain) {
+        return None;
+    }
+    let place = |path: &Path| {
+        let named = files.into_iter().flatten().find(|file| file.value == path);
+        let file = named.unwrap_or(chain);
+        (file.at, file.value.display().to_string())
+    };
+    let ocsp = ocsp.as_ref().map(|ocsp| ocsp.value.as_path());
+    match Identity::load(&chain.value, &key.value, ocsp) {
+        Ok((identity, warnings)) => {
+            for warning in warnings {
+                let (at, offending) = place(warning.path());
+                let finding = config.finding(at, &offending, warning.to_string(), None);
+                findings.of_identity(&warning).push(finding);
+            }
+            Some(identity)
+        }
+        Err(error) => {
+            let (at, offending) = place(error.path());
+            findings.mistake(config, at, &offending, error.to_string());
+            None
+        }
+    }
+}
+
+/// Clients refuse a certificate that does not have the name they asked for.
+fn check_names(
+    config: &Config,
+    site: &Site,
+    identities: &[Arc<Identity>],
+    findings: &mut Findings,
+) {
+    for name in site.names.iter().filter(|name| name.value != ANY_NAME) {
+        if identities.iter().any(|identity| identity.covers(&name.value)) {
+            continue;
+        }
+        let mut covered: Vec<&str> = Vec::new();
+        for identity in identities {
+            covered.extend(identity.names().iter().map(String::as_str));
+        }
+        let message = format!(
+            "no certificate of this site is for `{name}`, so clients will refuse it; they are for {}",
+            covered.join(", ")
+        );
+        findings.serious.push(config.finding(name.at, &name.value, message, None));
+    }
+}
+
+/// One generated certificate serves all sites that want one: they share the folder it is kept in.
+pub(super) fn load_generated(
+    config: &Config,
+    kept: Option<Generated>,
+    loaded: &mut LoadedIdentities,
+    findings: &mut Findings,
+) -> Option<Generated> {
+    let wanting =
+        || config.sites.iter().filter(|site| site.self_signed && site.certificates.is_empty());
+    let first = wanting().next()?;
+    let mut names = self_signed::default_names(Some(&process::hostname()));
+    for name in wanting().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
+        if !names.contains(&name.value) {
+            names.push(name.value.clone());
+        }
+    }
+    let lasts = |kept: &Generated| kept.identity.not_after() > SystemTime::now() + RENEW_BEFORE_END;
+    let generated = match kept.filter(|kept| kept.names == names && lasts(kept)) {
+        Some(kept) => kept,
+        None => match generate(&config.server.state_directory, names) {
+            Ok(generated) => generated,
+            Err(message) => {
+                let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
+                findings.mistake(config, at, "", message);
+                return None;
+            }
+        },
+    };
+    for site in wanting() {
+        loaded.add(site, vec![Arc::clone(&generated.identity)]);
+    }
+    loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
+    Some(generated)
+}
+
+fn generate(directory: &Path, names: Vec<String>) -> Result<Generated, String> {
+    let files =
+        self_signed::load_or_generate(directory, &names).map_err(|error| error.to_string())?;
+    let (identity, _) =
+        Identity::load(&files.chain, &files.key, None).map_err(|error| error.to_string())?;
+    Ok(Generated { names, identity: Arc::new(identity) })
+}
+
+/// The site name that stands for any other.
+const ANY_NAME: &str = "_";
+
+/// A generated certificate is not taken over by a reload in its last days.
+const RENEW_BEFORE_END: Duration = Duration::from_secs(7 * 24 * 3600);

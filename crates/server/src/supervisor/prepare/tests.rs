@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use super::*;
+
+/// A folder with a certificate for `localhost` and this machine, and what a configuration needs.
+struct Fixture {
+    directory: tempfile::TempDir,
+    certificate: PathBuf,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("files")).unwrap();
+        let names = self_signed::default_names(None);
+        let generated = self_signed::load_or_generate(directory.path(), &names).unwrap();
+        Self { directory, certificate: generated.chain }
+    }
+
+    /// A configuration of one site; `certificate` are the lines of its certificate.
+    fn config(&self, name: &str, certificate: &str) -> Config {
+        let text = format!(
+            "[[listener]]\naddress = \"127.0.0.1:8443\"\n[[site]]\nnames = [\"{name}\"]\n\
+             [[site.certificate]]\n{certificate}[[site.route]]\nroot = \"files\"\n"
+        );
+        kettle_config::parse(&text, &self.directory.path().join("kettle.toml")).unwrap()
+    }
+
+    fn own_certificate(&self) -> String {
+        let path = self.certificate.display();
+        format!("chain = \"{path}\"\nkey = \"{path}\"\n")
+    }
+
+    fn check(&self, name: &str, certificate: &str) -> Report {
+        check(&self.config(name, certificate))
+    }
+}
+
+fn places(findings: &[Finding]) -> Vec<(usize, usize)> {
+    findings.iter().map(|finding| (finding.line, finding.column)).collect()
+}
+
+#[test]
+fn a_certificate_that_fits_is_no_finding() {
+    let fixture = Fixture::new();
+    let report = fixture.check("localhost", &fixture.own_certificate());
+    assert!(report.mistakes.is_empty(), "{:?}", report.mistakes);
+}
+
+#[test]
+fn a_name_no_certificate_has_is_named_where_it_stands() {
+    let fixture = Fixture::new();
+    let report = fixture.check("example.org", &fixture.own_certificate());
+    assert_eq!(places(&report.mistakes), [(4, 10)], "{:?}", report.mistakes);
+    assert!(report.mistakes[0].message.contains("example.org"), "{}", report.mistakes[0]);
+}
+
+#[test]
+fn a_server_starts_with_what_check_calls_a_mistake_of_names() {
+    let fixture = Fixture::new();
+    let config = fixture.config("example.org", &fixture.own_certificate());
+    let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
+    let prepared = prepare(config, &resumption, None).unwrap_or_else(|found| panic!("{found:?}"));
+    assert_eq!(places(&prepared.warnings), [(4, 10)]);
+}
+
+#[test]
+fn a_missing_key_does_not_hide_a_broken_chain() {
+    let fixture = Fixture::new();
+    let chain = fixture.directory.path().join("chain.pem");
+    std::fs::write(&chain, "not a certificate\n").unwrap();
+    let report = fixture.check("localhost", "chain = \"chain.pem\"\nkey = \"missing.pem\"\n");
+    assert_eq!(places(&report.mistakes), [(6, 9), (7, 7)], "{:?}", report.mistakes);
+}
+
+#[test]
+fn a_key_of_another_certificate_is_named_where_it_stands() {
+    let fixture = Fixture::new();
+    let other = Fixture::new();
+    let certificate = format!(
+        "chain = \"{}\"\nkey = \"{}\"\n",
+        fixture.certificate.display(),
+        other.certificate.display()
+    );
+    let report = fixture.check("localhost", &certificate);
+    assert_eq!(places(&report.mistakes), [(7, 7)], "{:?}", report.mistakes);
+    assert!(report.mistakes[0].message.contains("does not belong"), "{}", report.mistakes[0]);
+}
+
+#[test]
+fn check_generates_no_certificate() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = Config::for_folder(directory.path(), ([127, 0, 0, 1], 8443).into());
+    config.server.state_directory = directory.path().join("state");
+    assert!(check(&config).mistakes.is_empty());
+    assert!(!config.server.state_directory.exists());
+}
