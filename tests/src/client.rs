@@ -5,7 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, OnceLock};
 
 use rustls::client::Resumption;
-use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
+use rustls::crypto::SupportedKxGroup;
+use rustls::crypto::aws_lc_rs::{self, kx_group};
 use rustls::{
     AlertDescription, ClientConfig, ClientConnection, KeyLog, SignatureScheme,
     SupportedProtocolVersion, version,
@@ -23,7 +24,7 @@ use crate::suite::Suite;
 pub struct Dialer {
     versions: Vec<&'static SupportedProtocolVersion>,
     suite: Option<Suite>,
-    group: Option<&'static dyn SupportedKxGroup>,
+    groups: Vec<&'static dyn SupportedKxGroup>,
     signature_scheme: Option<SignatureScheme>,
     alpn: Vec<Vec<u8>>,
     server_name: String,
@@ -37,7 +38,8 @@ impl Default for Dialer {
         Self {
             versions: vec![&version::TLS13, &version::TLS12],
             suite: None,
-            group: None,
+            // The cheapest of all.
+            groups: vec![kx_group::X25519],
             signature_scheme: None,
             alpn: Vec::new(),
             server_name: "localhost".to_owned(),
@@ -55,10 +57,10 @@ impl Dialer {
         Self { versions: vec![suite.version], suite: Some(suite), ..Self::default() }
     }
 
-    /// Offers only this group.
+    /// Offers these groups.
     #[must_use]
-    pub fn group(self, group: &'static dyn SupportedKxGroup) -> Self {
-        Self { group: Some(group), ..self }
+    pub fn groups(self, groups: &[&'static dyn SupportedKxGroup]) -> Self {
+        Self { groups: groups.to_vec(), ..self }
     }
 
     /// Verifies only this kind of signature.
@@ -121,9 +123,7 @@ impl Dialer {
         if let Some(suite) = self.suite {
             provider.cipher_suites = vec![suite.supported];
         }
-        if let Some(group) = self.group {
-            provider.kx_groups = vec![group];
-        }
+        provider.kx_groups.clone_from(&self.groups);
         if let Some(wanted) = self.signature_scheme {
             let known = provider.signature_verification_algorithms.mapping.iter();
             let chosen: Vec<_> = known.filter(|(scheme, _)| *scheme == wanted).copied().collect();

@@ -66,6 +66,13 @@ impl Kettle {
         self.addresses[0]
     }
 
+    /// The address whose listener has this path.
+    #[must_use]
+    pub fn address_by(&self, path: &str) -> SocketAddr {
+        let index = self.setup.paths.iter().position(|of_listener| of_listener == path);
+        self.addresses[index.unwrap()]
+    }
+
     /// What `https://localhost` stands for, with its port.
     #[must_use]
     pub fn url(&self, target: &str) -> String {
@@ -82,6 +89,12 @@ impl Kettle {
     #[must_use]
     pub fn connect(&self, suite: Suite) -> Client {
         Dialer::suite(suite).connect(self.address())
+    }
+
+    /// The same, by the listener that has this path.
+    #[must_use]
+    pub fn connect_by(&self, path: &str, suite: Suite) -> Client {
+        Dialer::suite(suite).connect(self.address_by(path))
     }
 
     /// Curl, which trusts the server's certificate and finds it under `localhost`.

@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
 
 use crate::certificate::{Issued, Kind, authority_pem, issue};
+use crate::content::content;
 
 /// A server about to be started. Without further words it serves `localhost` on one listener with `path = "auto"`, by one
 /// worker, and logs each response at once.
 #[derive(Clone)]
 pub struct Setup {
+    pub(crate) paths: Vec<String>,
     listeners: Vec<String>,
     settings: BTreeMap<&'static str, Vec<String>>,
     site: Vec<String>,
@@ -30,6 +32,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let setup = Self {
+            paths: Vec::new(),
             listeners: Vec::new(),
             settings: BTreeMap::new(),
             site: Vec::new(),
@@ -58,9 +61,10 @@ impl Setup {
     /// One listener for each path.
     #[must_use]
     pub fn paths(paths: &[&str]) -> Self {
-        paths
+        let setup = paths
             .iter()
-            .fold(Self::default(), |setup, path| setup.listener(&format!("path = {path:?}")))
+            .fold(Self::default(), |setup, path| setup.listener(&format!("path = {path:?}")));
+        Self { paths: paths.iter().map(|&path| path.to_owned()).collect(), ..setup }
     }
 
     /// Another listener, with these settings.
@@ -79,6 +83,12 @@ impl Setup {
         lines.retain(|line| line.split('=').next() != name);
         lines.push(setting.to_owned());
         self
+    }
+
+    /// A served file of this size at `/SIZE` for each of `sizes`.
+    #[must_use]
+    pub fn sizes(self, sizes: &[usize]) -> Self {
+        sizes.iter().fold(self, |setup, &bytes| setup.file(&format!("www/{bytes}"), content(bytes)))
     }
 
     /// File bodies only: nothing is kept in memory as ready bytes.

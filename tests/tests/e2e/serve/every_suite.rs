@@ -9,7 +9,7 @@ use kettle_tests::suite::SUITES;
 
 #[test]
 fn every_suite_carries_every_size_in_user_space() {
-    let kettle = Kettle::start(with_files(Setup::path("user").without_memory().alone()));
+    let kettle = Kettle::start(Setup::path("user").sizes(&SIZES).without_memory().alone());
     let counts = KernelCounts::now();
     for suite in SUITES {
         for bytes in SIZES {
@@ -28,7 +28,7 @@ fn every_suite_carries_every_size_in_user_space() {
 
 #[test]
 fn one_connection_carries_every_size_up_and_down_again() {
-    let kettle = Kettle::start(with_files(Setup::path("user").without_memory()));
+    let kettle = Kettle::start(Setup::path("user").sizes(&SIZES).without_memory());
     for suite in SUITES {
         let mut client = kettle.connect(suite);
         for bytes in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
@@ -40,16 +40,10 @@ fn one_connection_carries_every_size_up_and_down_again() {
 
 #[test]
 fn small_files_are_served_from_memory_alike() {
-    let kettle = Kettle::start(with_files(Setup::path("user")));
+    let kettle = Kettle::start(Setup::path("user").sizes(&SIZES));
     let mut client = kettle.connect(SUITES[0]);
     // The second time they are in memory.
     for bytes in SIZES.into_iter().chain(SIZES) {
         assert_same(&client.get(&format!("/{bytes}")).body, &content(bytes), "a file");
     }
-}
-
-fn with_files(setup: Setup) -> Setup {
-    SIZES
-        .into_iter()
-        .fold(setup, |setup, bytes| setup.file(&format!("www/{bytes}"), content(bytes)))
 }
