@@ -3,12 +3,12 @@
 //! A reload keeps the sockets of the addresses that stay: no connection waiting in one is lost.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use kettle_config::{Config, Finding, Listener};
 use kettle_kernel::socket;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, Socket, Type};
 
 use super::port_owner::port_owner;
 
@@ -47,15 +47,6 @@ pub fn bind(
         }
     }
     if findings.is_empty() { Ok(bound) } else { Err(findings) }
-}
-
-/// Stops listening on sockets, whoever still holds them: connections keep the snapshot they began
-/// with, and the kernel would go on filling the queue of a socket nobody accepts from.
-pub fn close(sockets: &[Arc<TcpListener>]) {
-    for socket in sockets {
-        // What is closed already cannot be closed again.
-        let _ = SockRef::from(&**socket).shutdown(Shutdown::Both);
-    }
 }
 
 fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result<BoundAddress> {

@@ -1,7 +1,6 @@
 //! The configuration in force, and how another takes its place: ask first, then commit all of it
 //! or keep the old.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,8 +24,6 @@ pub struct Live {
     log: AccessLog,
     metrics: Arc<Metrics>,
     snapshots: Vec<watch::Sender<Arc<Snapshot>>>,
-    /// Sockets of addresses that are gone, not yet closed.
-    retired: Vec<Arc<TcpListener>>,
 }
 
 impl Live {
@@ -41,7 +38,7 @@ impl Live {
         let snapshots = (0..metrics.workers().len())
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
-        Self { prepared, bound, resumption, log, metrics, snapshots, retired: Vec::new() }
+        Self { prepared, bound, resumption, log, metrics, snapshots }
     }
 
     /// Where a worker sees its snapshot change.
@@ -62,16 +59,6 @@ impl Live {
     /// The access log.
     pub fn log(&self) -> &AccessLog {
         &self.log
-    }
-
-    /// The sockets a reload has left without an address, to be closed once the workers know.
-    pub fn take_retired(&mut self) -> Vec<Arc<TcpListener>> {
-        std::mem::take(&mut self.retired)
-    }
-
-    /// All sockets, for a server that stops.
-    pub fn sockets(&self) -> Vec<Arc<TcpListener>> {
-        self.bound.iter().flat_map(|bound| bound.sockets.iter().cloned()).collect()
     }
 
     /// Lets ticket keys change when their time is over, even if nobody connects.
@@ -127,10 +114,6 @@ impl Live {
         }
         for (worker, sender) in self.snapshots.iter().enumerate() {
             sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
-        }
-        let is_kept = |old: &BoundAddress| bound.iter().any(|new| new.actual == old.actual);
-        for old in self.bound.extract_if(.., |old| !is_kept(old)) {
-            self.retired.extend(old.sockets);
         }
         self.prepared = prepared;
         self.bound = bound;

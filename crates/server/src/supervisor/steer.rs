@@ -2,7 +2,6 @@
 
 use std::future::{Future, pending};
 use std::io;
-use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,11 +10,11 @@ use std::time::{Duration, Instant};
 use kettle_config::{Finding, ListenerKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinSet, yield_now};
-use tokio::time::{interval, sleep, sleep_until};
+use tokio::task::yield_now;
+use tokio::time::{interval, sleep_until};
 
+use super::Supervisor;
 use super::notify::{State, notify};
-use super::{Supervisor, bind};
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::{AdminSocket, Asked};
@@ -35,8 +34,7 @@ pub(super) async fn steer(
     let scrapes = serve_scrapes(&mut supervisor);
     tokio::pin!(control, scrapes);
     let mut rotation = interval(TICKET_KEY_CHECK);
-    let mut steering =
-        Steering { supervisor, draining: None, stop_replies: Vec::new(), closing: JoinSet::new() };
+    let mut steering = Steering { supervisor, draining: None, stop_replies: Vec::new() };
 
     steering.log_warnings();
     ready(&steering.supervisor);
@@ -76,8 +74,6 @@ struct Steering {
     draining: Option<Draining>,
     /// Who asked for the stop learns of its end.
     stop_replies: Vec<oneshot::Sender<Reply>>,
-    /// Sockets that are closed a moment later.
-    closing: JoinSet<()>,
 }
 
 struct Draining {
@@ -158,18 +154,8 @@ impl Steering {
         let deadline = Instant::now() + timeout;
         tracing::info!("finishing requests in flight, for {} s at most", timeout.as_secs());
         self.supervisor.workers.shut_down(Shutdown::Draining { deadline });
-        self.close_soon(self.supervisor.live.sockets());
         let workers_left = self.supervisor.metrics.workers().len();
         self.draining = Some(Draining { deadline, workers_left, is_well: true });
-    }
-
-    /// Closes listening sockets as soon as the workers have stopped accepting from them.
-    fn close_soon(&mut self, sockets: Vec<Arc<TcpListener>>) {
-        while self.closing.try_join_next().is_some() {}
-        self.closing.spawn(async move {
-            sleep(CLOSE_DELAY).await;
-            bind::close(&sockets);
-        });
     }
 
     /// Ends when the workers had their time and more, or never.
@@ -186,8 +172,6 @@ impl Steering {
     fn reload(&mut self) -> Result<String, Vec<Finding>> {
         match self.supervisor.live.reload() {
             Ok(()) => {
-                let retired = self.supervisor.live.take_retired();
-                self.close_soon(retired);
                 let sites = self.supervisor.live.prepared().config.sites.len();
                 let addresses = self.supervisor.live.bound().len();
                 let message = format!("reloaded: {sites} sites on {addresses} addresses");
@@ -321,10 +305,6 @@ const REQUESTS_MAX: usize = 16;
 
 /// How often an idle server looks whether its ticket key must change.
 const TICKET_KEY_CHECK: Duration = Duration::from_secs(60);
-
-/// Longer than a worker takes to hear that it must no longer accept. If it were not, all that
-/// followed is a message about a socket that cannot accept.
-const CLOSE_DELAY: Duration = Duration::from_millis(250);
 
 /// What workers get beyond the deadline they know, to close what is left themselves.
 const DRAIN_GRACE: Duration = Duration::from_secs(2);
