@@ -169,6 +169,22 @@ impl Client {
         self.flush().unwrap();
     }
 
+    /// Finishes a handshake that has only begun, and sends `plaintext` in one write with the last message of it.
+    pub fn finish_handshake_with(&mut self, plaintext: &[u8]) {
+        self.tls.writer().write_all(plaintext).unwrap();
+        while self.tls.is_handshaking() || self.tls.wants_write() {
+            let mut flight = Vec::new();
+            while self.tls.wants_write() {
+                self.tls.write_tls(&mut flight).unwrap();
+            }
+            self.wire.write_all(&flight).unwrap();
+            if self.tls.is_handshaking() {
+                self.tls.read_tls(&mut self.wire).unwrap();
+                self.tls.process_new_packets().unwrap();
+            }
+        }
+    }
+
     /// Says that nothing more will be sent, and closes that direction.
     pub fn close_sending(&mut self) {
         self.tls.send_close_notify();

@@ -87,3 +87,15 @@ pub fn patience() -> Duration {
 pub fn scaled<T>(here: T, in_guest: T) -> T {
     if std::env::var_os("KETTLE_GUEST_KERNEL").is_some() { in_guest } else { here }
 }
+
+/// The paths that can be taken here: all four, or only `user` without kernel TLS.
+#[must_use]
+pub fn paths_here() -> &'static [&'static str] {
+    if has_kernel_tls() { &EVERY_PATH } else { &EVERY_PATH[..1] }
+}
+
+/// The paths of the configuration.
+pub const EVERY_PATH: [&str; 4] = ["user", "auto", "kernel-write", "kernel-sendfile"];
+
+/// Those that lead through the kernel, `auto` if the body is large enough.
+pub const THROUGH_THE_KERNEL: [&str; 3] = ["auto", "kernel-write", "kernel-sendfile"];

@@ -2,7 +2,7 @@
 //! counted exactly the connections that moved.
 
 use kettle_tests::content::{SIZES, assert_same, content};
-use kettle_tests::environment::{kernel_tls_or_skip, scaled};
+use kettle_tests::environment::{THROUGH_THE_KERNEL, kernel_tls_or_skip, scaled};
 use kettle_tests::http::Connection;
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
@@ -110,8 +110,6 @@ fn a_large_file_is_carried_by_every_path() {
         assert_eq!(counts.growth("TlsTxSw"), 1);
     }
 }
-
-const THROUGH_THE_KERNEL: [&str; 3] = ["auto", "kernel-write", "kernel-sendfile"];
 
 /// Where `auto` moves a connection, unless the configuration says otherwise.
 const CROSSOVER: usize = 65_536;

@@ -1,0 +1,108 @@
+//! The kernel fails at each step of the switch: either the connection goes on in user space or it ends, and never does a
+//! byte of plaintext reach the wire.
+
+use std::fs;
+
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::kernel_tls_or_skip;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kernel_counts::KernelCounts;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::record::whole_records;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS12_AES_128, TLS13_AES_128, TLS13_AES_256};
+use kettle_tests::tool::{Running, Tool};
+use kettle_tests::transcript::contains;
+
+#[test]
+fn a_socket_that_cannot_be_attached_stays_in_user_space() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("kernel-sendfile").sizes(&[70_000]).alone());
+    let saboteur = fail_nth_option(&kettle, ATTACH);
+    let counts = KernelCounts::now();
+    let mut client = kettle.connect(TLS13_AES_128);
+    assert_same(&client.get("/70000").body, &content(70_000), "refused");
+    assert_eq!(kettle.entry("/70000").path(), "user (no_memory)");
+    assert_eq!(counts.growth("TlsTxSw"), 0);
+    drop(saboteur);
+
+    assert_same(&client.get("/70000").body, &content(70_000), "accepted");
+    assert_eq!(kettle.entry("/70000").path(), "kernel-sendfile");
+    assert_eq!(counts.growth("TlsTxSw"), 1);
+    assert_eq!(kettle.status("/total/refusals/no_memory"), 1);
+}
+
+#[test]
+fn a_key_that_cannot_be_installed_ends_the_connection_without_a_byte_of_plaintext() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    for path in ["kernel-write", "kernel-sendfile"] {
+        for suite in ONE_OF_EACH_VERSION {
+            let kettle = Kettle::start(Setup::path(path).file("www/secret", CANARY.repeat(5_000)));
+            let saboteur = fail_nth_option(&kettle, INSTALL);
+            let mut client = kettle.connect(suite);
+            client.send(&get("/secret")).unwrap();
+            client.wire.read_to_end();
+            let (_, rest) = whole_records(&client.wire.received);
+            assert!(rest.is_empty(), "{path}: not all that was sent is a record");
+            assert!(!contains(&client.wire.received, CANARY.as_bytes()), "{path}: plaintext");
+            assert!(!contains(&client.wire.received, b"HTTP/1.1"), "{path}: plaintext");
+            drop(saboteur);
+        }
+    }
+}
+
+#[test]
+fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("kernel-sendfile").sizes(&[70_000]));
+    let saboteur = fail_nth_option(&kettle, INSTALL);
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&get("/70000")).unwrap();
+    client.wire.read_to_end();
+    drop(saboteur);
+    assert!(!kettle.entry("/70000").is_complete());
+    for (suite, path) in [
+        (TLS13_AES_128, "user (circuit_open)"),
+        (TLS13_AES_256, "kernel-sendfile"),
+        (TLS12_AES_128, "kernel-sendfile"),
+        (TLS13_AES_128, "user (circuit_open)"),
+    ] {
+        assert_same(&kettle.connect(suite).get("/70000").body, &content(70_000), path);
+        assert_eq!(kettle.entry("/70000").path(), path, "{}", suite.name);
+    }
+    assert!(kettle.messages().text().contains("this suite stays in user space until restart"));
+}
+
+/// Makes the n-th socket option that the worker sets from now on fail for want of memory. It prints keys: what it says
+/// goes nowhere.
+fn fail_nth_option(kettle: &Kettle, nth: u32) -> Running {
+    let injection = format!("inject=setsockopt:error=ENOMEM:when={nth}");
+    let strace = Tool::new("strace")
+        .args(["-p", &worker_thread(kettle), "-o", "/dev/null"])
+        .args(["-e", "trace=setsockopt", "-e", &injection])
+        .start();
+    strace.stderr.wait_for("attached");
+    strace
+}
+
+/// The thread that serves connections.
+fn worker_thread(kettle: &Kettle) -> String {
+    let threads = fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
+    let worker = threads.map(|thread| thread.unwrap()).find(|thread| {
+        fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.trim() == "kettle-0")
+    });
+    worker.unwrap().file_name().into_string().unwrap()
+}
+
+/// The first option a worker sets on a connection: `TCP_ULP`.
+const ATTACH: u32 = 1;
+/// The second: `TLS_TX`.
+const INSTALL: u32 = 2;
+
+const CANARY: &str = "this text must not be seen on the wire";

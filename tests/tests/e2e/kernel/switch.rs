@@ -1,0 +1,175 @@
+//! The moment at which a connection moves into the kernel, and what may be under way just then.
+
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::{kernel_tls_or_skip, paths_here, skip};
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kernel_counts::KernelCounts;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::raw_session::{RawSession, Received};
+use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, TLS13_AES_128};
+
+#[test]
+fn auto_moves_a_connection_at_its_first_large_body_and_keeps_it_there() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("auto").sizes(&[1, 65_535, 65_536]).alone());
+    let counts = KernelCounts::now();
+    let mut client = kettle.connect(TLS13_AES_128);
+    for (bytes, path) in [
+        (1, "user"),
+        (65_535, "user"),
+        (65_536, "kernel-sendfile"),
+        (1, "kernel-write"),
+        (65_536, "kernel-sendfile"),
+    ] {
+        let target = format!("/{bytes}");
+        assert_same(&client.get(&target).body, &content(bytes), path);
+        assert_eq!(kettle.entry(&target).path(), path);
+    }
+    assert_eq!(counts.growth("TlsTxSw"), 1);
+    assert_eq!(kettle.status("/total/switches"), 1);
+}
+
+#[test]
+fn the_crossover_of_the_configuration_is_where_auto_moves() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let setup = Setup::default().listener("path = \"auto\"\ncrossover = 1000");
+    let kettle = Kettle::start(setup.sizes(&[999, 1000]).without_memory());
+    for (target, path) in [("/999", "user"), ("/1000", "kernel-sendfile")] {
+        kettle.connect(TLS13_AES_128).get(target);
+        assert_eq!(kettle.entry(target).path(), path);
+    }
+}
+
+#[test]
+fn a_site_may_choose_another_path_than_its_listener() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("user").sizes(&[1]).site("path = \"kernel-write\""));
+    kettle.connect(TLS13_AES_128).get("/1");
+    assert_eq!(kettle.entry("/1").path(), "kernel-write");
+}
+
+#[test]
+fn a_body_in_memory_is_written_to_the_kernel_where_sendfile_was_wanted() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("kernel-sendfile"));
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/not-there").status, 404);
+    assert_eq!(kettle.entry("/not-there").path(), "kernel-write (not_a_file)");
+}
+
+#[test]
+fn without_kernel_tls_every_path_stays_in_user_space_and_says_why() {
+    if kettle_tests::environment::has_kernel_tls() {
+        return skip("this kernel has kTLS");
+    }
+    let kettle = Kettle::start(Setup::paths(&["kernel-write", "kernel-sendfile"]).sizes(&[70_000]));
+    for path in ["kernel-write", "kernel-sendfile"] {
+        for suite in SUITES {
+            let response = kettle.connect_by(path, suite).get("/70000");
+            assert_same(&response.body, &content(70_000), path);
+            assert_eq!(kettle.entry("/70000").path(), "user (kernel_lacks_suite)");
+        }
+    }
+    assert!(kettle.messages().text().contains("TLS: user space — this kernel has no kTLS"));
+}
+
+#[test]
+fn requests_sent_together_with_the_end_of_the_handshake_are_answered() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
+    for path in paths_here() {
+        let requests = [get("/70000"), get("/10"), get("/70000")].concat();
+        let dialer = kettle_tests::client::Dialer::suite(TLS13_AES_128);
+        let mut client = dialer.begin(kettle.address_by(path));
+        client.finish_handshake_with(&requests);
+        for bytes in [70_000, 10, 70_000] {
+            assert_same(&client.response().body, &content(bytes), path);
+        }
+    }
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
+    for path in paths_here() {
+        for suite in ONE_OF_EACH_VERSION {
+            let mut client = kettle.connect_by(path, suite);
+            let sizes = [10, 70_000, 70_000, 10, 70_000, 10, 10];
+            let requests = sizes.map(|bytes| get(&format!("/{bytes}")));
+            client.send(&requests.concat()).unwrap();
+            for bytes in sizes {
+                assert_same(&client.response().body, &content(bytes), path);
+            }
+        }
+    }
+}
+
+#[test]
+fn half_a_request_that_was_read_before_the_switch_is_not_lost() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
+    let next = request("GET", "/10", "X-Padding: 0123456789\r\n");
+    for path in paths_here() {
+        for cut in [1, 4, 20, next.len() - 3, next.len() - 1] {
+            let mut client = kettle.connect_by(path, TLS13_AES_128);
+            let (read_before, read_after) = next.split_at(cut);
+            client.send(&[&get("/70000"), read_before].concat()).unwrap();
+            assert_same(&client.response().body, &content(70_000), path);
+            client.send(read_after).unwrap();
+            assert_same(&client.response().body, &content(10), path);
+        }
+    }
+}
+
+#[test]
+fn half_a_record_that_was_read_before_the_switch_is_not_lost() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
+    for path in paths_here() {
+        for cut in [1, 5, 6, 40] {
+            let mut session = RawSession::connect(kettle.address_by(path));
+            let first = session.sending.seal(APPLICATION_DATA, &get("/70000"));
+            let next = session.sending.seal(APPLICATION_DATA, &get("/10"));
+            session.send_bytes(&[&first, &next[..cut]].concat());
+            expect_body(&mut session, &content(70_000));
+            session.send_bytes(&next[cut..]);
+            expect_body(&mut session, &content(10));
+        }
+    }
+}
+
+/// Reads records until a response is complete whose body is `expected`.
+fn expect_body(session: &mut RawSession, expected: &[u8]) {
+    let mut received = Vec::new();
+    loop {
+        match session.receive_beyond(&[HANDSHAKE]) {
+            Received::Record(APPLICATION_DATA, content) => received.extend_from_slice(&content),
+            other => panic!("{other:?} after {} bytes", received.len()),
+        }
+        let end = received.windows(4).position(|window| window == b"\r\n\r\n");
+        let Some(body) = end.map(|end| &received[end + 4..]) else { continue };
+        if body.len() >= expected.len() {
+            return assert_same(body, expected, "a body in records");
+        }
+    }
+}
+
+#[test]
+fn a_head_request_moves_nothing_but_its_head() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]).without_memory());
+    for path in paths_here() {
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        client.send(&request("HEAD", "/70000", "")).unwrap();
+        assert_eq!(client.response_head().announced_bytes(), 70_000);
+        assert_same(&client.get("/70000").body, &content(70_000), path);
+        client.send(&request("HEAD", "/70000", "")).unwrap();
+        assert_eq!(client.response_head().announced_bytes(), 70_000);
+        assert_eq!(client.get("/70000").status, 200);
+    }
+}
