@@ -203,9 +203,12 @@ impl Handshake {
     /// After an error rustls has an alert ready for the peer.
     fn fail(mut self: Box<Self>, error: HandshakeError) -> Step {
         self.incoming.clear();
-        while let UnbufferedStatus {
-            state: Ok(ConnectionState::EncodeTlsData(mut encode)), ..
-        } = self.connection.process_tls_records(&mut [])
+        // Only as long as something is to be encoded: after that rustls would go on with messages
+        // it has located in the input, and panic since they are gone.
+        while self.connection.wants_write()
+            && let UnbufferedStatus {
+                state: Ok(ConnectionState::EncodeTlsData(mut encode)), ..
+            } = self.connection.process_tls_records(&mut [])
         {
             match encode.encode(self.outgoing.room(ENCODED_BYTES_USUAL)) {
                 Ok(written) => self.outgoing.commit(written),
@@ -280,3 +283,6 @@ fn group_name(group: &'static dyn rustls::crypto::SupportedKxGroup) -> &'static 
 
 /// Most messages of a handshake fit; a certificate chain tells how much more it needs.
 const ENCODED_BYTES_USUAL: usize = 2_048;
+
+#[cfg(test)]
+mod tests;
