@@ -15,6 +15,7 @@ use kettle_config::{Listener, ListenerKind};
 use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
+use crate::error_page;
 use crate::limits::{Interrupt, Watch};
 use crate::setup::Snapshot;
 use crate::worker_state::WorkerState;
@@ -148,9 +149,17 @@ impl Connection {
             Ok(Ok(Fill::Data)) => Ok(()),
             Ok(Ok(Fill::Closed | Fill::Truncated)) => Err(End::Quiet),
             Ok(Err(error)) => Err(self.stream_failed(error)),
-            Err(Interrupt::Draining) => Err(End::Quiet),
-            Err(Interrupt::Expired) => Err(End::Quiet),
+            Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
+                Err(self.head_timed_out(stream).await)
+            }
+            Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
+    }
+
+    /// Tells a client that its request took too long (RFC 9110 §15.5.9).
+    async fn head_timed_out(&self, stream: &mut TlsStream) -> End {
+        let response = error_page::respond(408, self.worker.head_buffer());
+        Box::pin(self.refuse(stream, &response)).await
     }
 
     fn stream_failed(&self, error: StreamError) -> End {

@@ -32,6 +32,12 @@ pub struct Delivery {
     pub completed: bool,
 }
 
+impl Default for Delivery {
+    fn default() -> Self {
+        Self { path: Path::User, reason: None, body_bytes: 0, completed: false }
+    }
+}
+
 /// Why a response could not be delivered.
 #[derive(Debug)]
 pub enum DeliveryError {

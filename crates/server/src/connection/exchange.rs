@@ -13,7 +13,6 @@ use crate::access_log::Entry;
 use crate::answer::Response;
 use crate::deliver::{Delivery, DeliveryError, Preference, Sender, deliver};
 use crate::error_page;
-use crate::path::Path;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
@@ -53,13 +52,7 @@ impl Connection {
             None => Box::pin(self.answer_in_time(stream, plan.closes)).await?,
         };
         let mut received = stream.take_received();
-        let mut delivery =
-            Delivery { path: Path::User, reason: None, body_bytes: 0, completed: false };
-        let sender = Sender {
-            worker: &self.worker,
-            watch: &self.watch,
-            write_timeout: self.snapshot.config.limits.write_timeout,
-        };
+        let (sender, mut delivery) = (self.sender(), Delivery::default());
         let preference = self.preference(&response);
         let outcome = deliver(&sender, stream, &response, preference, &mut delivery).await;
         let head = received.bytes().get(..plan.head_bytes).unwrap_or_default();
@@ -76,6 +69,29 @@ impl Connection {
             self.discard_body(stream, plan.framing).await?;
         }
         if closes || stream.must_close() { Err(End::Announced) } else { Ok(true) }
+    }
+
+    /// Delivers a response to a request that never became one, and accounts for it.
+    pub(super) async fn refuse(&self, stream: &mut TlsStream, response: &Response) -> End {
+        let (time, started) = (SystemTime::now(), Instant::now());
+        let mut delivery = Delivery::default();
+        let outcome =
+            deliver(&self.sender(), stream, response, self.preference(response), &mut delivery)
+                .await;
+        let account = Account { time, duration: started.elapsed(), number: 0 };
+        self.account(stream, &[], response, &delivery, &account);
+        match outcome {
+            Ok(()) => End::Announced,
+            Err(error) => self.delivery_failed(&error),
+        }
+    }
+
+    fn sender(&self) -> Sender<'_> {
+        Sender {
+            worker: &self.worker,
+            watch: &self.watch,
+            write_timeout: self.snapshot.config.limits.write_timeout,
+        }
     }
 
     /// Parses and, where no disk is needed, answers. Not async: what a head refers to stays here.
