@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustls::client::Resumption;
 use rustls::crypto::SupportedKxGroup;
@@ -12,6 +13,7 @@ use rustls::{
     SupportedProtocolVersion, version,
 };
 use rustls_pki_types::ServerName;
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::certificate::roots;
 use crate::environment::patience;
@@ -29,6 +31,7 @@ pub struct Dialer {
     alpn: Vec<Vec<u8>>,
     server_name: String,
     key_log: Option<Arc<dyn KeyLog>>,
+    receive_buffer_bytes: Option<usize>,
     resumption: Resumption,
     config: OnceLock<Arc<ClientConfig>>,
 }
@@ -44,6 +47,7 @@ impl Default for Dialer {
             alpn: Vec::new(),
             server_name: "localhost".to_owned(),
             key_log: None,
+            receive_buffer_bytes: None,
             resumption: Resumption::disabled(),
             config: OnceLock::new(),
         }
@@ -87,6 +91,12 @@ impl Dialer {
         Self { key_log: Some(log), ..self }
     }
 
+    /// Takes in only little before somebody reads: the server soon has to wait.
+    #[must_use]
+    pub fn reading_slowly(self) -> Self {
+        Self { receive_buffer_bytes: Some(32 * 1024), ..self }
+    }
+
     /// Remembers sessions as `resumption` says.
     #[must_use]
     pub fn resuming(self, resumption: Resumption) -> Self {
@@ -115,7 +125,7 @@ impl Dialer {
         let config = self.config.get_or_init(|| self.make_config());
         let name = ServerName::try_from(self.server_name.clone()).unwrap();
         let tls = ClientConnection::new(Arc::clone(config), name).unwrap();
-        Client { tls, wire: Wire::connect(address), beyond: Vec::new() }
+        Client { tls, wire: Wire::dial(address, self.receive_buffer_bytes), beyond: Vec::new() }
     }
 
     fn make_config(&self) -> Arc<ClientConfig> {
@@ -258,11 +268,26 @@ impl Wire {
     /// Connects.
     #[must_use]
     pub fn connect(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect_timeout(&address, patience()).unwrap();
+        Self::dial(address, None)
+    }
+
+    fn dial(address: SocketAddr, receive_buffer_bytes: Option<usize>) -> Self {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+        if let Some(bytes) = receive_buffer_bytes {
+            // The window is agreed on when the connection is made.
+            socket.set_recv_buffer_size(bytes).unwrap();
+        }
+        socket.connect_timeout(&address.into(), patience()).unwrap();
+        let socket = TcpStream::from(socket);
         socket.set_read_timeout(Some(patience())).unwrap();
         socket.set_write_timeout(Some(patience())).unwrap();
         socket.set_nodelay(true).unwrap();
         Self { socket, received: Vec::new(), beyond: Vec::new() }
+    }
+
+    /// Resets the connection, as a client that crashed does.
+    pub fn reset(self) {
+        SockRef::from(&self.socket).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
     /// Reads until the server closes its side, cleanly or with a reset.

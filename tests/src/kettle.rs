@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::client::{Client, Dialer};
-use crate::environment::kettle_program;
+use crate::environment::{kettle_program, patience};
 use crate::kernel_counts::Turn;
 use crate::setup::{Folder, Setup};
 use crate::suite::Suite;
@@ -155,6 +156,18 @@ impl Kettle {
     #[must_use]
     pub fn open_descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()
+    }
+
+    /// Waits until it has no connection left.
+    pub fn wait_until_idle(&self) {
+        let deadline = Instant::now() + patience();
+        loop {
+            let open = self.status("/total/connections_open");
+            if open == 0 {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{open} connections stay open");
+        }
     }
 
     /// Waits for the next line of the access log for `target` that was not asked for yet.

@@ -7,3 +7,4 @@
 
 mod kernel;
 mod serve;
+mod wire;

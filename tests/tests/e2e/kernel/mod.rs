@@ -1,7 +1,10 @@
 //! Connections whose records the kernel encrypts, proven by its own counts.
 
+mod changing_file;
+mod crowd;
 mod every_suite;
 mod failure;
 mod key_update;
+mod peer;
 mod switch;
 mod violation;

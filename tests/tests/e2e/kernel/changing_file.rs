@@ -1,0 +1,73 @@
+//! Files that change, or are not in memory, while they are sent.
+
+use std::fs::File;
+
+use rustix::fs::{Advice, fadvise};
+
+use kettle_tests::client::{Client, Dialer, End};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::paths_here;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, TLS13_AES_128};
+
+#[test]
+fn a_body_whose_file_was_truncated_ends_early_and_without_close_notify() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
+    for path in paths_here() {
+        for suite in ONE_OF_EACH_VERSION {
+            kettle.folder.replace("www/large", content(LARGE));
+            let mut client = Dialer::suite(suite).reading_slowly().connect(kettle.address_by(path));
+            begin_download(&mut client);
+            let file = File::options().write(true).open(kettle.folder.path("www/large")).unwrap();
+            file.set_len(1 << 20).unwrap();
+
+            assert_eq!(client.end(), End::Cut, "{path}");
+            assert!(client.beyond().len() < LARGE, "{path}");
+            assert!(!kettle.entry("/large").is_complete(), "{path}");
+        }
+    }
+    assert_eq!(kettle.status("/total/responses_truncated"), 2 * paths_here().len());
+}
+
+#[test]
+fn a_file_replaced_by_another_is_sent_to_its_old_end() {
+    let kettle = Kettle::start(
+        Setup::paths(paths_here()).without_memory().set("limits", "revalidate = \"0s\""),
+    );
+    for path in paths_here() {
+        kettle.folder.replace("www/large", content(LARGE));
+        let address = kettle.address_by(path);
+        let mut client = Dialer::suite(TLS13_AES_128).reading_slowly().connect(address);
+        begin_download(&mut client);
+        kettle.folder.replace("www/large", "the new content");
+
+        assert_same(&client.body(LARGE), &content(LARGE), path);
+        assert_same(&client.get("/large").body, b"the new content", path);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_in_the_page_cache_is_sent_all_the_same() {
+    let sizes = [20_000, 3 << 20];
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&sizes).without_memory());
+    for path in paths_here() {
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        for bytes in sizes {
+            let file = File::open(kettle.folder.path(&format!("www/{bytes}"))).unwrap();
+            file.sync_all().unwrap();
+            fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+            assert_same(&client.get(&format!("/{bytes}")).body, &content(bytes), path);
+        }
+    }
+}
+
+/// Reads the head of a response that is too large for the buffers between server and client.
+fn begin_download(client: &mut Client) {
+    client.send(&get("/large")).unwrap();
+    assert_eq!(client.response_head().announced_bytes(), LARGE);
+}
+
+/// More than what Linux keeps for a connection by default, sender and receiver together.
+const LARGE: usize = 16 << 20;

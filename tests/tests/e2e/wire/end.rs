@@ -1,0 +1,74 @@
+//! A connection whose responses are complete ends with close_notify, by every path; one that was cut never does.
+
+use kettle_tests::client::End;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::paths_here;
+use kettle_tests::http::{Connection, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::SUITES;
+use kettle_tests::tool::Tool;
+
+#[test]
+fn a_response_that_announced_the_end_is_followed_by_close_notify() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[0, 1, 16_384, 200_000]));
+    for path in paths_here() {
+        for suite in SUITES {
+            for bytes in [0, 1, 16_384, 200_000] {
+                let mut client = kettle.connect_by(path, suite);
+                client
+                    .send(&request("GET", &format!("/{bytes}"), "Connection: close\r\n"))
+                    .unwrap();
+                let response = client.response();
+                assert_eq!(response.header("connection"), Some("close"));
+                assert_same(&response.body, &content(bytes), path);
+                assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
+                assert!(client.beyond().is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_that_ends_the_connection_is_followed_by_close_notify() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    for path in paths_here() {
+        for suite in SUITES {
+            let mut client = kettle.connect_by(path, suite);
+            client.get("/70000");
+            client.send(b"GET / HTTP/1.1\nHost: localhost\n\n").unwrap();
+            assert_eq!(client.response().status, 400);
+            assert_eq!(client.end(), End::Orderly, "{path}");
+        }
+    }
+}
+
+#[test]
+fn an_idle_connection_is_ended_with_close_notify() {
+    let setup = Setup::paths(paths_here()).sizes(&[70_000]);
+    let kettle = Kettle::start(setup.set("limits", "idle_timeout = \"1s\""));
+    let clients = paths_here().iter().map(|path| {
+        let mut client = kettle.connect_by(path, SUITES[0]);
+        client.get("/70000");
+        client
+    });
+    for mut client in clients.collect::<Vec<_>>() {
+        assert_eq!(client.end(), End::Orderly);
+    }
+}
+
+#[test]
+fn openssl_sees_no_end_that_was_unexpected() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[200_000]));
+    for path in paths_here() {
+        for version in ["-tls1_2", "-tls1_3"] {
+            let address = kettle.address_by(path).to_string();
+            let words = ["s_client", "-connect", &address, "-servername", "localhost", version];
+            let mut openssl = Tool::new("openssl").args(words).args(["-quiet"]).start();
+            openssl.type_in(request("GET", "/200000", "Connection: close\r\n"));
+            let ended = openssl.ended();
+            assert!(!ended.stderr.contains("unexpected eof"), "{path}: {}", ended.stderr);
+            assert!(ended.stdout.ends_with(&content(200_000)), "{path} {version}");
+        }
+    }
+}

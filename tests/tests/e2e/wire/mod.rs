@@ -1,0 +1,5 @@
+//! What anybody between client and server can see: records, their sizes and nonces, and how a connection ends.
+
+mod end;
+mod nonce;
+mod record_size;
