@@ -77,16 +77,25 @@ struct Steering {
 }
 
 struct Draining {
+    began: Instant,
     deadline: Instant,
     workers_left: usize,
     is_well: bool,
+}
+
+impl Draining {
+    /// `timeout` and some supervisors signal the process and then its whole group, this process
+    /// once more: only who asks again later means it.
+    fn may_be_cut_short(&self) -> bool {
+        self.began.elapsed() >= SECOND_STOP_MIN
+    }
 }
 
 impl Steering {
     /// Returns how to exit, if the signal says at once.
     fn on_signal(&mut self, event: Event) -> Option<ExitCode> {
         match event {
-            Event::Stop if self.draining.is_some() => {
+            Event::Stop if self.draining.as_ref().is_some_and(Draining::may_be_cut_short) => {
                 tracing::warn!("told to stop a second time: leaving without finishing requests");
                 return Some(ExitCode::FAILURE);
             }
@@ -151,11 +160,12 @@ impl Steering {
         }
         notify(State::Stopping);
         let timeout = self.supervisor.live.prepared().config.server.drain_timeout;
-        let deadline = Instant::now() + timeout;
+        let began = Instant::now();
+        let deadline = began + timeout;
         tracing::info!("finishing requests in flight, for {} s at most", timeout.as_secs());
         self.supervisor.workers.shut_down(Shutdown::Draining { deadline });
         let workers_left = self.supervisor.metrics.workers().len();
-        self.draining = Some(Draining { deadline, workers_left, is_well: true });
+        self.draining = Some(Draining { began, deadline, workers_left, is_well: true });
     }
 
     /// Ends when the workers had their time and more, or never.
@@ -174,7 +184,11 @@ impl Steering {
             Ok(()) => {
                 let sites = self.supervisor.live.prepared().config.sites.len();
                 let addresses = self.supervisor.live.bound().len();
-                let message = format!("reloaded: {sites} sites on {addresses} addresses");
+                let message = format!(
+                    "reloaded: {sites} site{} on {addresses} address{}",
+                    if sites == 1 { "" } else { "s" },
+                    if addresses == 1 { "" } else { "es" },
+                );
                 tracing::info!("{message}");
                 self.log_warnings();
                 Ok(message)
@@ -309,5 +323,11 @@ const TICKET_KEY_CHECK: Duration = Duration::from_secs(60);
 /// What workers get beyond the deadline they know, to close what is left themselves.
 const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
+/// A signal to stop that comes so soon after the first is the same one.
+const SECOND_STOP_MIN: Duration = Duration::from_millis(500);
+
 /// How often other tasks of the main thread may run before it leaves: an answer takes two turns.
 const FAREWELL_TURNS: usize = 8;
+
+#[cfg(test)]
+mod tests;
