@@ -202,11 +202,12 @@ impl Counts {
         )?;
         writeln!(
             out,
-            "handshakes   {}{}{}",
+            "handshakes   {}, {} failed",
             self.handshakes.values().sum::<u64>(),
-            Reasons(": ", &self.handshakes),
-            Reasons("; failed: ", &self.handshakes_failed)
+            self.handshakes_failed.values().sum::<u64>()
         )?;
+        write!(out, "{}", Listed("done", &self.handshakes))?;
+        write!(out, "{}", Listed("failed", &self.handshakes_failed))?;
         writeln!(
             out,
             "responses    {}{}",
@@ -217,19 +218,16 @@ impl Counts {
             let bytes = self.response_bytes.get(path).copied().unwrap_or_default();
             writeln!(out, "  {path:<17} {count:>12} {:>12}", Bytes(bytes))?;
         }
-        if !self.not_preferred.is_empty() {
-            writeln!(out, "  not as preferred  {}", Reasons("", &self.not_preferred))?;
-        }
+        write!(out, "{}", Listed("not as preferred", &self.not_preferred))?;
         if self.responses_truncated > 0 {
             writeln!(out, "  ended early       {:>12}", self.responses_truncated)?;
         }
         writeln!(
             out,
-            "kernel       {} connections moved in, {} new keys{}",
-            self.switches,
-            self.kernel_rekeys,
-            Reasons("; refused: ", &self.refusals)
+            "kernel       {} connections moved in, {} new keys",
+            self.switches, self.kernel_rekeys
         )?;
+        write!(out, "{}", Listed("refused", &self.refusals))?;
         let lookups = self.cache_hits + self.cache_misses;
         write!(out, "files        {} open", self.open_files)?;
         match (self.cache_hits * 100).checked_div(lookups) {
@@ -250,6 +248,33 @@ impl<Key: fmt::Display> fmt::Display for Reasons<'_, Key> {
         Ok(())
     }
 }
+
+/// Counts in lines of their own that fit a terminal, or nothing at all.
+struct Listed<'a>(&'a str, &'a BTreeMap<String, u64>);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut line, mut is_first) = (String::new(), true);
+        let mut end_line = |out: &mut fmt::Formatter<'_>, line: &str| {
+            let title = if std::mem::take(&mut is_first) { self.0 } else { "" };
+            writeln!(out, "  {title:<16}  {line}")
+        };
+        for (reason, count) in self.1 {
+            let item = format!("{reason} {count}");
+            if !line.is_empty() && line.len() + ", ".len() + item.len() > LISTED_COLUMNS {
+                end_line(out, &std::mem::take(&mut line))?;
+            }
+            if !line.is_empty() {
+                line.push_str(", ");
+            }
+            line.push_str(&item);
+        }
+        if line.is_empty() { Ok(()) } else { end_line(out, &line) }
+    }
+}
+
+/// What is left of 80 columns beside the title.
+const LISTED_COLUMNS: usize = 58;
 
 struct Uptime(u64);
 

@@ -17,6 +17,9 @@ fn status() -> Status {
     worker.response(Path::User, 200, 1_536, std::time::Duration::ZERO);
     worker.not_preferred(Reason::KillSwitch);
     worker.refused("cipher_missing");
+    for reason in FAILURES {
+        worker.handshake_failed(reason);
+    }
     let total = Counts::from(&metrics.total());
     Status {
         version: "0.1.0".to_owned(),
@@ -103,11 +106,15 @@ fn status_is_one_readable_screen() {
         "responses    1: 200 1\n",
         "  user                         1      1.5 KiB\n",
         "  not as preferred  kill_switch 1\n",
-        "refused: cipher_missing 1\n",
+        "handshakes   0, 5 failed\n",
+        "  failed            alert_received 1, no_application_protocol 1\n",
+        "                    no_common_parameters 1, peer_misbehaved 1\n",
+        "  refused           cipher_missing 1\n",
         "log          3 lines lost\n",
     ] {
         assert!(screen.contains(part), "missing {part:?} in\n{screen}");
     }
+    assert!(screen.lines().all(|line| line.len() <= 80), "too wide\n{screen}");
 }
 
 /// Runs a client on a thread while the socket answers with `reply_to`.
@@ -213,3 +220,11 @@ fn a_missing_server_is_named_with_the_way_out() {
     let error = client::ask(&directory.path().join("none"), Request::Status).unwrap_err();
     assert!(error.to_string().contains("start the server"), "{error}");
 }
+
+const FAILURES: [&str; 5] = [
+    "alert_received",
+    "no_application_protocol",
+    "no_common_parameters",
+    "peer_misbehaved",
+    "unexpected_end_of_the_connection",
+];
