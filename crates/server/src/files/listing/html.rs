@@ -14,7 +14,8 @@ pub fn write_html(listing: &Listing, path: &str, sort: Sort) -> String {
     let mut page = String::with_capacity(PAGE_BYTES + listing.items.len() * ITEM_BYTES);
     let title = escape(path);
     // Writing to a String cannot fail.
-    let _ = write!(page, "{TOP}<title>Index of {title}</title>\n{STYLE}</head>\n<body>\n<h1>");
+    let _ =
+        write!(page, "{TOP}<title>Index of {title}</title>\n{STYLE}</head>\n<body>\n<h1>Index of ");
     write_trail(&mut page, path);
     page.push_str("</h1>\n<table>\n<thead><tr>");
     for (key, label) in SortKey::ALL.into_iter().zip(["Name", "Size", "Modified (UTC)"]) {
@@ -121,10 +122,10 @@ const STYLE: &str = "<style>\n\
     h1{font-size:1.25rem;overflow-wrap:anywhere}\n\
     a{text-decoration:none}a:hover,a:focus{text-decoration:underline}\n\
     table{width:100%;border-collapse:collapse}\n\
-    th,td{text-align:left;padding:.35rem .5rem;border-bottom:1px solid #8884}\n\
-    td:first-child{overflow-wrap:anywhere}\n\
-    th:nth-child(2),td:nth-child(2){text-align:right;white-space:nowrap}\n\
-    td:nth-child(3){white-space:nowrap}\n\
+    th,td{text-align:left;white-space:nowrap;font-variant-numeric:tabular-nums;\
+    padding:.35rem 0 .35rem 1.5rem;border-bottom:1px solid #8884}\n\
+    th:first-child,td:first-child{width:100%;padding-left:0;white-space:normal;overflow-wrap:anywhere}\n\
+    th:nth-child(2),td:nth-child(2){text-align:right}\n\
     @media(max-width:34rem){th:nth-child(3),td:nth-child(3){display:none}}\n\
     </style>\n";
 /// Everything but the items, about.
