@@ -129,7 +129,9 @@ impl Live {
 pub fn read(path: &Path) -> Result<Config, Vec<Finding>> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         let message = format!("the configuration cannot be read: {error}");
-        let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, None);
+        let instead = (error.kind() == std::io::ErrorKind::NotFound)
+            .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
+        let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, instead);
         vec![Finding { path: path.to_owned(), ..finding }]
     })?;
     kettle_config::parse(&text, path)

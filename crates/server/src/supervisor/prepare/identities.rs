@@ -101,10 +101,15 @@ fn check_names(
         }
         let message = format!(
             "no certificate of this site is for `{name}`, so clients will refuse it; they are for {}",
-            covered.join(", ")
+            listed(&covered)
         );
         findings.serious.push(config.finding(name.at, &name.value, message, None));
     }
+}
+
+/// Old certificates have a common name only, which no client looks at.
+pub(super) fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "no name at all".to_owned() } else { names.join(", ") }
 }
 
 /// One generated certificate serves all sites that want one: they share the folder it is kept in.

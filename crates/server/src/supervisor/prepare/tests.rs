@@ -53,6 +53,16 @@ fn a_name_no_certificate_has_is_named_where_it_stands() {
     let report = fixture.check("example.org", &fixture.own_certificate());
     assert_eq!(places(&report.mistakes), [(4, 10)], "{:?}", report.mistakes);
     assert!(report.mistakes[0].message.contains("example.org"), "{}", report.mistakes[0]);
+    assert!(
+        report.mistakes[0].message.contains("127.0.0.1, ::1, localhost"),
+        "{}",
+        report.mistakes[0]
+    );
+}
+
+#[test]
+fn a_certificate_without_names_is_said_to_have_none() {
+    assert_eq!(identities::listed(&[]), "no name at all");
 }
 
 #[test]
