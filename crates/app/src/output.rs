@@ -19,7 +19,7 @@ pub(crate) fn print_line(text: impl Display) {
 
 /// Prints why a command failed to standard error, and how it exits.
 pub(crate) fn fail(message: impl Display) -> ExitCode {
-    let _ = writeln!(io::stderr().lock(), "kettle: {message}");
+    let _ = writeln!(io::stderr().lock(), "error: {message}");
     ExitCode::FAILURE
 }
 

@@ -18,7 +18,10 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
         Ok(directory) => directory,
         Err(error) => {
             let directory = arguments.directory.display();
-            return fail(format_args!("cannot serve {directory}: {error}"));
+            return fail(format_args!(
+                "cannot serve {directory}: {error}\nhelp: `kettle serve DIR` serves the folder DIR, \
+                 `kettle serve` this one"
+            ));
         }
     };
     let config = config(arguments, &directory);
@@ -61,6 +64,9 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
 fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) {
     for address in supervisor.addresses() {
         print_line(format_args!("{}  ({})", url(address), directory.display()));
+    }
+    if !arguments.browse && !directory.join("index.html").exists() {
+        print_line("There is no index.html here, so / gets 403; --browse lists folders");
     }
     let made = if arguments.cert.is_none() {
         " (made on this machine: clients warn until they are told to trust it)"
