@@ -8,6 +8,8 @@ mod accept;
 mod offload;
 mod receive;
 mod send;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::io;

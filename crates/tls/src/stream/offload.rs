@@ -204,7 +204,7 @@ impl ControlDue {
 }
 
 /// Records kept back from a key's limit, so that what is under way can still be finished.
-const RECORDS_RESERVED: u64 = 1 << 16;
+pub(super) const RECORDS_RESERVED: u64 = 1 << 16;
 
 /// The kernel's records are full except where a call ends, which counts as one more.
 const RECORD_BYTES_COUNTED: usize = 16_384;

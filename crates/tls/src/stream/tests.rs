@@ -1,0 +1,229 @@
+//! What happens at a key's limit (RFC 8446 §5.5), seen by a peer that opens records by hand: no
+//! test could send the 2^24 records that lead there, so the connection starts shortly before it.
+
+use std::future::poll_fn;
+use std::io::{IoSlice, Read, Write};
+use std::net::{TcpListener, TcpStream as Peer};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_kernel::ktls::Version;
+use kettle_kernel::probe::Capabilities;
+use rcgen::PKCS_ECDSA_P256_SHA256;
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::crypto::aws_lc_rs;
+use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+use rustls::{CipherSuite, ExtractedSecrets};
+use rustls_pki_types::ServerName;
+
+use super::offload::RECORDS_RESERVED;
+use super::*;
+use crate::handshake::{Acceptor, Established, Handshake, Step};
+use crate::identity::Identities;
+use crate::policy::{Policy, server_config};
+use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, whole_record_bytes};
+use crate::test_identity::{client_config, identity};
+use crate::tickets::SharedResumption;
+
+const TLS13: CipherSuite = CipherSuite::TLS13_AES_128_GCM_SHA256;
+const TLS12: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+
+/// A client that opens records itself.
+struct ByHand {
+    socket: Peer,
+    opener: RecordOpener,
+    updater: KernelConnection<ClientConnectionData>,
+    version: Version,
+    received: Vec<u8>,
+}
+
+impl ByHand {
+    /// The next record: its type and plaintext. Follows a KeyUpdate.
+    fn next(&mut self) -> (ContentType, Vec<u8>) {
+        let bytes = loop {
+            if let Some(bytes) = whole_record_bytes(&self.received).expect("a record") {
+                break bytes;
+            }
+            let mut room = [0; 4_096];
+            let read = self.socket.read(&mut room).expect("bytes");
+            assert!(read > 0, "the connection ended");
+            self.received.extend_from_slice(&room[..read]);
+        };
+        let mut record: Vec<u8> = self.received.drain(..bytes).collect();
+        let opened = self.opener.open(&mut record).expect("a record under the current key");
+        let plaintext = record[opened.plaintext].to_vec();
+        if opened.content_type == ContentType::Handshake && plaintext == [24, 0, 0, 1, 0] {
+            let (sequence, secrets) = self.updater.update_rx_secret().expect("a next key");
+            let keys = Keys::new(self.version, sequence, &secrets).expect("a suite");
+            self.opener = RecordOpener::new(&keys).expect("a suite");
+        }
+        (opened.content_type, plaintext)
+    }
+}
+
+/// A connection whose next record, from the server to the client, has this number.
+fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
+    let (mut established, secrets, updater) = handshake_in_memory(suite);
+    // Tickets would have to be opened under the numbers that are skipped.
+    established.outgoing.clear();
+    established.sealer.skip_to(sequence);
+    let version = established.session.version;
+    let keys = Keys::new(version, sequence, &secrets.rx.1).expect("a suite");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let peer = Peer::connect(listener.local_addr().expect("bound")).expect("a connection");
+    peer.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    let (socket, _) = listener.accept().expect("a connection");
+    socket.set_nonblocking(true).expect("a mode");
+    let socket = TcpStream::from_std(socket).expect("a runtime");
+    let opener = RecordOpener::new(&keys).expect("a suite");
+    let peer = ByHand { socket: peer, opener, updater, version, received: Vec::new() };
+    (TlsStream::new(socket, established), peer)
+}
+
+fn handshake_in_memory(
+    suite: CipherSuite,
+) -> (Established, ExtractedSecrets, KernelConnection<ClientConnectionData>) {
+    let mut identities = Identities::new();
+    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
+    identities.add_site(&["a.example".to_owned()], true, site);
+    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
+    let config = server_config(&Policy::default(), identities.into(), &resumption);
+    let mut server =
+        Box::new(Handshake::new(&Acceptor::new(&config.expect("valid"))).expect("new"));
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|offered| offered.suite() == suite);
+    let schemes = provider.signature_verification_algorithms.supported_schemes();
+    let mut config = client_config(provider, &schemes);
+    config.enable_secret_extraction = true;
+    let name = ServerName::try_from("a.example").expect("a name");
+    let mut client = UnbufferedClientConnection::new(Arc::new(config), name).expect("new");
+    let mut from_server = Vec::new();
+    loop {
+        let is_done = advance_client(&mut client, &mut from_server, &mut server.incoming);
+        match server.advance() {
+            Step::Blocked(next) => server = next,
+            Step::Complete(mut established) => {
+                if !is_done {
+                    from_server.extend_from_slice(established.outgoing.filled());
+                    advance_client(&mut client, &mut from_server, &mut established.incoming);
+                }
+                let (secrets, updater) =
+                    client.dangerous_into_kernel_connection().expect("complete");
+                return (*established, secrets, updater);
+            }
+            Step::Failed(error, _) => panic!("{error}"),
+        }
+        from_server.extend_from_slice(server.outgoing.filled());
+        server.outgoing.clear();
+    }
+}
+
+/// Whether the client has finished.
+fn advance_client(
+    client: &mut UnbufferedClientConnection,
+    incoming: &mut Vec<u8>,
+    to_server: &mut Queue,
+) -> bool {
+    loop {
+        let UnbufferedStatus { discard, state } = client.process_tls_records(incoming);
+        let is_done = match state.expect("an honest server") {
+            ConnectionState::EncodeTlsData(mut encode) => {
+                let bytes = encode.encode(to_server.room(4_096)).expect("room");
+                to_server.commit(bytes);
+                None
+            }
+            ConnectionState::TransmitTlsData(transmit) => {
+                transmit.done();
+                None
+            }
+            ConnectionState::BlockedHandshake => Some(false),
+            ConnectionState::WriteTraffic(_) => Some(true),
+            _ => panic!("an unexpected state"),
+        };
+        incoming.drain(..discard);
+        if let Some(is_done) = is_done {
+            return is_done;
+        }
+    }
+}
+
+async fn send(stream: &mut TlsStream, bytes: &[u8]) -> Result<(), StreamError> {
+    if stream.is_offloaded() {
+        let pieces = [IoSlice::new(bytes)];
+        poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await?;
+    } else {
+        stream.seal(&[bytes])?;
+    }
+    poll_fn(|context| stream.poll_flush(context)).await
+}
+
+#[tokio::test]
+async fn user_space_changes_its_key_before_the_limit() {
+    let (mut stream, mut peer) = connection_at(TLS13, AES_GCM_RECORDS_MAX - RECORDS_RESERVED - 1);
+    for word in [b"old", b"new", b"too"] {
+        send(&mut stream, word).await.expect("sent");
+    }
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"old".to_vec()));
+    assert_eq!(peer.next(), (ContentType::Handshake, vec![24, 0, 0, 1, 0]));
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"new".to_vec()));
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"too".to_vec()));
+    assert!(!stream.must_close());
+    assert_eq!(stream.key_changes().sent, 1);
+}
+
+#[tokio::test]
+async fn tls12_closes_before_the_limit_and_never_passes_it() {
+    let (mut stream, mut peer) = connection_at(TLS12, AES_GCM_RECORDS_MAX - 2);
+    send(&mut stream, b"near").await.expect("sent");
+    assert!(stream.must_close());
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"near".to_vec()));
+    send(&mut stream, b"last").await.expect("sent");
+    let refused = send(&mut stream, b"past").await;
+    assert!(matches!(refused, Err(StreamError::KeyExhausted)), "{refused:?}");
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"last".to_vec()));
+}
+
+#[tokio::test]
+async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
+    let Some(capabilities) = ktls("the_kernel_gets_a_new_key") else { return };
+    for (suite, can_rekey) in [(TLS13, capabilities.carries_rekey()), (TLS12, false)] {
+        let (mut stream, mut peer) =
+            connection_at(suite, AES_GCM_RECORDS_MAX - RECORDS_RESERVED - 1);
+        poll_fn(|context| stream.poll_offload(context, can_rekey)).await.expect("offloaded");
+        send(&mut stream, b"old").await.expect("sent");
+        send(&mut stream, b"new").await.expect("sent");
+        assert_eq!(peer.next(), (ContentType::ApplicationData, b"old".to_vec()));
+        assert_eq!(stream.must_close(), !can_rekey, "{suite:?}");
+        if can_rekey {
+            assert_eq!(peer.next(), (ContentType::Handshake, vec![24, 0, 0, 1, 0]));
+            assert_eq!(stream.key_changes().kernel, 1);
+        }
+        assert_eq!(peer.next(), (ContentType::ApplicationData, b"new".to_vec()));
+    }
+}
+
+#[tokio::test]
+async fn the_kernel_never_passes_the_limit() {
+    let Some(_) = ktls("the_kernel_never_passes_the_limit") else { return };
+    let (mut stream, mut peer) = connection_at(TLS12, AES_GCM_RECORDS_MAX - 1);
+    poll_fn(|context| stream.poll_offload(context, false)).await.expect("offloaded");
+    let refused = send(&mut stream, b"last").await;
+    assert!(matches!(refused, Err(StreamError::KeyExhausted)), "{refused:?}");
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"last".to_vec()));
+    let refused = send(&mut stream, b"past").await;
+    assert!(refused.is_err(), "sent under an exhausted key");
+}
+
+fn ktls(test: &str) -> Option<Capabilities> {
+    let capabilities = Capabilities::run();
+    let Some(reason) = capabilities.tx_reason() else {
+        return Some(capabilities);
+    };
+    assert!(std::env::var_os("KETTLE_REQUIRE_KTLS").is_none(), "no kTLS here: {reason}");
+    if let Some(path) = std::env::var_os("KETTLE_SKIP_LOG") {
+        let log = std::fs::File::options().append(true).create(true).open(path);
+        writeln!(log.expect("a log"), "KETTLE-SKIP {test}: no kTLS in this kernel")
+            .expect("logged");
+    }
+    None
+}
