@@ -93,6 +93,7 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
 const RUN_ON_KERNELS: &[(&str, &str)] = &[
     ("crates/kernel", "lib"),
     ("crates/kernel", "test"),
+    ("crates/tls", "lib"),
     ("crates/tls", "test"),
     ("crates/server", "test"),
 ];
