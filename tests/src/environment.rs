@@ -61,13 +61,19 @@ pub fn skip(reason: &str) {
     writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
 }
 
-/// Whether the kernel can change the key of a connection it encrypts (Linux 6.14).
+/// Whether the kernel can change the key of a connection it encrypts.
 #[must_use]
 pub fn kernel_changes_keys() -> bool {
+    kernel_is_at_least(6, 14)
+}
+
+/// Whether the kernel is this one or a newer one.
+#[must_use]
+pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap(), numbers.next().unwrap());
-    version >= (6, 14)
+    version >= (major, minor)
 }
 
 /// Whether this is an emulated guest, where everything takes about ten times as long.

@@ -118,7 +118,7 @@ fn half_a_request_that_was_read_before_the_switch_is_not_lost() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
     let next = request("GET", "/10", "X-Padding: 0123456789\r\n");
     for path in paths_here() {
-        for cut in [1, 4, 20, next.len() - 3, next.len() - 1] {
+        for cut in [1, 20, next.len() - 1] {
             let mut client = kettle.connect_by(path, TLS13_AES_128);
             let (read_before, read_after) = next.split_at(cut);
             client.send(&[&get("/70000"), read_before].concat()).unwrap();
@@ -133,7 +133,7 @@ fn half_a_request_that_was_read_before_the_switch_is_not_lost() {
 fn half_a_record_that_was_read_before_the_switch_is_not_lost() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[10, 70_000]).without_memory());
     for path in paths_here() {
-        for cut in [1, 5, 6, 40] {
+        for cut in [1, 5, 40] {
             let mut session = RawSession::connect(kettle.address_by(path));
             let first = session.sending.seal(APPLICATION_DATA, &get("/70000"));
             let next = session.sending.seal(APPLICATION_DATA, &get("/10"));

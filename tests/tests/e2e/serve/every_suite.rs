@@ -1,19 +1,20 @@
 //! Every suite and size with the records made in user space.
 
 use kettle_tests::content::{SIZES, assert_same, content};
+use kettle_tests::environment::scaled;
 use kettle_tests::http::Connection;
 use kettle_tests::kernel_counts::KernelCounts;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::SUITES;
+use kettle_tests::suite::{SUITES, TLS13_AES_128};
 
 #[test]
 fn every_suite_carries_every_size_in_user_space() {
     let kettle = Kettle::start(Setup::path("user").sizes(&SIZES).without_memory().alone());
     let counts = KernelCounts::now();
     for suite in SUITES {
-        for bytes in SIZES {
-            let mut client = kettle.connect(suite);
+        let mut client = kettle.connect(suite);
+        for bytes in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
             let response = client.get(&format!("/{bytes}"));
             assert_eq!(response.status, 200);
             assert_same(&response.body, &content(bytes), suite.name);
@@ -27,15 +28,11 @@ fn every_suite_carries_every_size_in_user_space() {
 }
 
 #[test]
-fn one_connection_carries_every_size_up_and_down_again() {
-    let kettle = Kettle::start(Setup::path("user").sizes(&SIZES).without_memory());
-    for suite in SUITES {
-        let mut client = kettle.connect(suite);
-        for bytes in SIZES.into_iter().chain(SIZES.into_iter().rev()) {
-            let response = client.get(&format!("/{bytes}"));
-            assert_same(&response.body, &content(bytes), suite.name);
-        }
-    }
+fn a_large_file_is_carried_in_user_space() {
+    let bytes = scaled(64 << 20, 16 << 20);
+    let kettle = Kettle::start(Setup::path("user").sizes(&[bytes]));
+    let response = kettle.connect(TLS13_AES_128).get(&format!("/{bytes}"));
+    assert_same(&response.body, &content(bytes), "user");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Records are as large as they can be: a head and a small body share one, a large body fills them.
 
 use kettle_tests::client::Client;
-use kettle_tests::environment::paths_here;
+use kettle_tests::environment::{kernel_is_at_least, paths_here};
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::record::whole_records;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::{SUITES, Suite, TLS13_AES_128};
+use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, Suite, TLS13_AES_128};
 
 #[test]
 fn a_head_and_a_small_body_share_one_record() {
@@ -15,7 +15,7 @@ fn a_head_and_a_small_body_share_one_record() {
         let setup = Setup::paths(paths_here()).set("limits", hot_file).sizes(&[1, 1_000, 16_000]);
         let kettle = Kettle::start(setup.set("tls", "tickets = 0"));
         for path in paths_here() {
-            for suite in SUITES {
+            for suite in ONE_OF_EACH_VERSION {
                 let mut client = kettle.connect_by(path, suite);
                 for bytes in [1, 1_000, 16_000] {
                     let response = sizes_of_response(&mut client, suite, &format!("/{bytes}"), "");
@@ -47,12 +47,10 @@ fn a_large_body_fills_every_record_but_the_last() {
     let kettle = Kettle::start(
         Setup::paths(paths_here()).sizes(&[bytes]).without_memory().set("tls", "tickets = 0"),
     );
-    for path in paths_here() {
-        for suite in SUITES {
-            let mut client = kettle.connect_by(path, suite);
-            let response = sizes_of_response(&mut client, suite, &format!("/{bytes}"), "");
-            assert_filled(&response, bytes, path);
-        }
+    for (path, suite) in paths_here().iter().cycle().zip(SUITES) {
+        let mut client = kettle.connect_by(path, suite);
+        let response = sizes_of_response(&mut client, suite, &format!("/{bytes}"), "");
+        assert_filled(&response, bytes, path);
     }
 }
 
@@ -74,7 +72,14 @@ fn assert_filled(response: &Sizes, body_bytes: usize, path: &str) {
     let total = response.head_bytes + body_bytes;
     let mut expected = vec![16_384; total / 16_384];
     expected.push(total % 16_384);
-    assert_eq!(response.records, expected, "{path}");
+    if kernel_is_at_least(6, 5) || path == "user" || path == "kernel-write" {
+        assert_eq!(response.records, expected, "{path}");
+    } else {
+        // Older kernels end a record with each 64 KiB that sendfile moves, which the head has shifted.
+        assert_eq!(response.records.iter().sum::<usize>(), total, "{path}");
+        let calls = total.div_ceil(1 << 20);
+        assert!(response.records.len() <= expected.len() + 2 * calls, "{path}");
+    }
 }
 
 /// The lengths of a response's head and of the content of its records.
