@@ -77,6 +77,9 @@ fn run_guest(arguments: Arguments) -> Result<ExitCode, String> {
 fn start(guest: &Guest) -> Result<ExitCode, String> {
     let report = guest.run(&Cache::open()?, &mut |_| {})?;
     eprintln!("vm: {:.1} s on Linux {}", report.took.as_secs_f64(), guest.kernel.name());
+    for complaint in &report.complaints {
+        eprintln!("vm: the kernel says {complaint}");
+    }
     match (report.status, report.failure) {
         (Some(status), _) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))),
         (None, failure) => Err(failure.unwrap_or_default()),

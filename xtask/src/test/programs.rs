@@ -94,6 +94,9 @@ pub fn run_in_guest(
     if let Some(failure) = report.failure {
         tally.fail(format!("{stage}: {failure}"));
     }
+    for complaint in report.complaints {
+        tally.fail(format!("{stage}: {complaint}"));
+    }
     tally.close(&stage, report.status == Some(0));
     Ok(tally)
 }

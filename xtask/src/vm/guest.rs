@@ -39,6 +39,8 @@ pub struct Report {
     pub status: Option<i32>,
     /// Why there is no status.
     pub failure: Option<String>,
+    /// What the kernel complained about: a warning of its own code is a finding, even if every test passed.
+    pub complaints: Vec<String>,
     /// Wall-clock time of the whole run.
     pub took: Duration,
 }
@@ -80,12 +82,12 @@ impl Guest {
                 Ending::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
             }
         };
-        let status = self.collect(&work)?;
+        let (status, complaints) = self.collect(&work)?;
         let failure = match (status, failure) {
             (Some(_), _) => None,
             (None, reason) => Some(describe_crash(reason, &files.console)),
         };
-        Ok(Report { status, failure, took: started.elapsed() })
+        Ok(Report { status, failure, complaints, took: started.elapsed() })
     }
 
     /// Lays out what the guest sees as `/kettle`.
@@ -115,7 +117,7 @@ impl Guest {
     }
 
     /// Unpacks what the guest left on its last disk. An untouched disk is an empty archive.
-    fn collect(&self, work: &WorkFolder) -> Result<Option<i32>, String> {
+    fn collect(&self, work: &WorkFolder) -> Result<(Option<i32>, Vec<String>), String> {
         remove_folder(&self.out)?;
         create_folder(&self.out)?;
         let unpacked = work.path("unpacked");
@@ -127,11 +129,14 @@ impl Guest {
                 .arg("--directory")
                 .arg(&unpacked),
         )?;
-        let Ok(status) = fs::read_to_string(unpacked.join("status")) else { return Ok(None) };
+        let Ok(status) = fs::read_to_string(unpacked.join("status")) else {
+            return Ok((None, Vec::new()));
+        };
         for entry in fs::read_dir(unpacked.join("out")).into_iter().flatten().flatten() {
             process::run_quietly(Command::new("cp").arg("-a").arg(entry.path()).arg(&self.out))?;
         }
-        Ok(status.trim().parse().ok())
+        let messages = fs::read(unpacked.join("messages")).unwrap_or_default();
+        Ok((status.trim().parse().ok(), complaints(&String::from_utf8_lossy(&messages))))
     }
 }
 
@@ -177,6 +182,16 @@ fn interact(command: &mut Command) -> Result<Option<String>, String> {
     Ok((!status.success()).then(|| format!("QEMU failed ({status})")))
 }
 
+/// The kernel's messages about mistakes of its own. Lockups are left out: a busy host makes an emulated CPU look stuck.
+fn complaints(messages: &str) -> Vec<String> {
+    messages
+        .lines()
+        .filter(|line| line.contains("WARNING: ") || line.contains("BUG: "))
+        .filter(|line| !line.contains("soft lockup"))
+        .map(str::to_owned)
+        .collect()
+}
+
 fn describe_crash(reason: Option<String>, console: &Path) -> String {
     let text = String::from_utf8_lossy(&fs::read(console).unwrap_or_default()).into_owned();
     let lines: Vec<&str> = text.lines().collect();
@@ -206,7 +221,8 @@ echo "guest: Linux $(uname -r), up after $uptime s" >/dev/ttyS1
 "#;
 
 const EPILOGUE: &str = r#"echo $? >/status
-tar --create --file /dev/vde --directory / status out
+dmesg >/messages
+tar --create --file /dev/vde --directory / status messages out
 busybox poweroff -f
 "#;
 

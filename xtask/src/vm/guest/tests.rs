@@ -58,3 +58,12 @@ fn a_crash_is_described_by_the_end_of_the_console() {
     assert!(text.ends_with("Kernel panic"), "{text}");
     assert_eq!(text.lines().count(), CONSOLE_LINES_SHOWN + 1);
 }
+
+#[test]
+fn a_warning_of_the_kernels_own_code_is_a_complaint() {
+    let messages = "[    1.0] mtrr: your CPUs had inconsistent settings\n\
+                    [    9.1] WARNING: CPU: 0 PID: 7 at net/tls/tls_sw.c:100 tls_sw_sendmsg\n\
+                    [    9.2] watchdog: BUG: soft lockup - CPU#1 stuck for 23s!\n\
+                    [    9.3] BUG: unable to handle page fault\n";
+    assert_eq!(complaints(messages).len(), 2);
+}
