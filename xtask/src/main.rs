@@ -1,8 +1,10 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
+mod measure;
 mod packages;
 mod process;
+mod scan;
 mod test;
 mod tidy;
 mod uml;
@@ -34,6 +36,8 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         "test" => test::run(rest),
+        "measure" => measure::run(rest),
+        "scan" => scan::run(rest),
         "uml" => uml::run(rest),
         "vm" => vm::run(rest),
         "tidy" => Ok(tidy::run(&vm::workspace())),
@@ -45,7 +49,9 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
+  measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
+  scan       testssl.sh and sslscan against a running kettle
   uml        the quick loop: uml run [-- COMMAND] under User Mode Linux
   vm         guests with real kernels: vm fetch, vm image, vm run, vm shell
   help       this list

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use crate::vm::kernel::Kernel;
 use crate::{packages, process, tidy, vm};
-pub use build::build;
-use build::{Programs, cargo};
+use build::Programs;
+pub use build::{build, cargo};
 use tally::Tally;
 
 /// Runs the stages the arguments ask for.

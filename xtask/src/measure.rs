@@ -1,0 +1,79 @@
+//! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`) and in instructions on a
+//! kernel with kTLS (`work`). The figures go to standard output as tables; docs/performance.md explains them.
+
+mod configs;
+mod estimate;
+mod native;
+mod programs;
+mod reference;
+mod servers;
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs one of the `measure` commands.
+pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let Some((command, rest)) = arguments.split_first() else {
+        return Err(USAGE.to_owned());
+    };
+    let arguments = Arguments::parse(rest)?;
+    match command.as_str() {
+        "native" => native::run(&arguments)?,
+        "work" => work::run(&arguments)?,
+        _ => return Err(USAGE.to_owned()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was asked for.
+pub struct Arguments {
+    /// Rounds of each scenario.
+    pub rounds: usize,
+    /// A kettle that is built already.
+    pub kettle: Option<PathBuf>,
+    /// Words that the names of what is measured must hold one of; all, if there are none.
+    pub only: Vec<String>,
+}
+
+impl Arguments {
+    fn parse(words: &[String]) -> Result<Self, String> {
+        let mut arguments = Self { rounds: ROUNDS, kettle: None, only: Vec::new() };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or_else(|| format!("{word} lacks its value\n{USAGE}"))?;
+            match word.as_str() {
+                "--rounds" => {
+                    arguments.rounds = value
+                        .parse()
+                        .ok()
+                        .filter(|&rounds| rounds > 0)
+                        .ok_or_else(|| format!("--rounds wants a number, not `{value}`"))?;
+                }
+                "--kettle" => arguments.kettle = Some(PathBuf::from(value)),
+                "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
+                _ => return Err(format!("unknown option {word}\n{USAGE}")),
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// Whether what is called `name` is to be measured.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|word| name.contains(word.as_str()))
+    }
+}
+
+const ROUNDS: usize = 9;
+
+const USAGE: &str = "\
+cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx
+cargo xtask measure work [OPTIONS]     instructions for each request by every path, on Linux 7 under QEMU, beside nginx
+
+  --rounds N       rounds of each scenario (9; native only)
+  --kettle PATH    this kettle, instead of a new release build
+  --only A,B       only what has one of these words in its name
+";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! The two servers' configurations, published in docs/performance, and the certificate both use.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::process;
+use crate::vm::cache::at;
+
+/// Where a server finds what it serves, and where it listens.
+pub struct Place<'p> {
+    /// The folder with the certificate and its key, as the server sees it.
+    pub folder: &'p str,
+    /// The folder it serves.
+    pub site: &'p str,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+}
+
+impl Place<'_> {
+    /// kettle.toml for a `path` and a largest file kept in memory.
+    pub fn kettle(&self, path: &str, hot_file: &str) -> String {
+        self.fill(KETTLE).replace("@PATH@", path).replace("@HOT_FILE@", hot_file)
+    }
+
+    /// nginx.conf with or without kTLS and sendfile.
+    pub fn nginx(&self, has_ktls: bool, has_sendfile: bool) -> String {
+        self.fill(NGINX)
+            .replace("@OPTIONS@", if has_ktls { "KTLS" } else { "-KTLS" })
+            .replace("@SENDFILE@", if has_sendfile { "on" } else { "off" })
+    }
+
+    fn fill(&self, template: &str) -> String {
+        template
+            .replace("@FOLDER@", self.folder)
+            .replace("@SITE@", self.site)
+            .replace("@PORT@", &self.port.to_string())
+    }
+}
+
+/// Writes `certificate.pem` (ECDSA P-256, self-signed) and `key.pem` into `folder`.
+pub fn make_certificate(folder: &Path) -> Result<(), String> {
+    process::run_quietly(
+        Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
+            .args(["-nodes", "-days", "3650", "-subj", "/CN=localhost"])
+            .args(["-addext", "subjectAltName=DNS:localhost"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(["-keyout", "key.pem", "-out", "certificate.pem"])
+            .current_dir(folder),
+    )
+}
+
+/// Writes a text into a file.
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| at(path, &error))
+}
+
+const KETTLE: &str = include_str!("../../../docs/performance/kettle.toml");
+const NGINX: &str = include_str!("../../../docs/performance/nginx.conf");

@@ -1,0 +1,55 @@
+//! nginx and OpenSSL of Debian sid, taken out of the `measure` image so that the machine's own packages stay as they are. They run
+//! with their own dynamic linker, which is what lets them live on an older system without a chroot.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process;
+use crate::vm::cache::{Cache, at, create_folder};
+use crate::vm::image::Image;
+
+/// The unpacked programs.
+pub struct Reference {
+    tree: PathBuf,
+    /// Versions, for the report.
+    pub versions: String,
+}
+
+impl Reference {
+    /// Unpacks them on first use.
+    pub fn obtain(cache: &Cache) -> Result<Self, String> {
+        let image = Image::Measure.obtain(cache)?;
+        let list = image.with_file_name("packages");
+        let packages = std::fs::read_to_string(&list).map_err(|error| at(&list, &error))?;
+        let tree = cache.obtain("nginx", &packages, |folder| unpack(&image, folder))?;
+        let version = |package: &str| {
+            let line = packages.lines().find_map(|line| line.strip_prefix(package));
+            line.and_then(|rest| rest.split('_').next()).unwrap_or("unknown").to_owned()
+        };
+        let versions = format!("nginx {}, OpenSSL {}", version("nginx_"), version("openssl_"));
+        Ok(Self { tree, versions })
+    }
+
+    /// The command that runs nginx.
+    pub fn command(&self) -> Command {
+        let libraries = self.tree.join(LIBRARIES);
+        let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
+        command.arg("--library-path").arg(&libraries).arg(self.tree.join("nginx"));
+        command.env("OPENSSL_CONF", self.tree.join("ssl/openssl.cnf"));
+        command
+    }
+}
+
+fn unpack(image: &Path, folder: &Path) -> Result<(), String> {
+    create_folder(&folder.join("usr-lib"))?;
+    for request in [
+        format!("dump /usr/sbin/nginx {}/nginx", folder.display()),
+        format!("rdump /usr/lib/x86_64-linux-gnu {}/usr-lib", folder.display()),
+        format!("rdump /etc/ssl {}", folder.display()),
+    ] {
+        process::run_quietly(Command::new("debugfs").arg("-R").arg(request).arg(image))?;
+    }
+    Ok(())
+}
+
+const LIBRARIES: &str = "usr-lib/x86_64-linux-gnu";

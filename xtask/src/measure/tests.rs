@@ -1,0 +1,31 @@
+use super::configs::Place;
+use super::*;
+
+fn parse(words: &str) -> Result<Arguments, String> {
+    Arguments::parse(&words.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+}
+
+#[test]
+fn only_picks_by_part_of_the_name() {
+    let arguments = parse("--rounds 3 --only auto,nginx").unwrap();
+    assert_eq!(arguments.rounds, 3);
+    assert!(arguments.wants("kettle-auto") && !arguments.wants("kettle-user"));
+    assert!(parse("").unwrap().wants("kettle-user"));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    assert!(
+        parse("--rounds").is_err() && parse("--rounds 0").is_err() && parse("--fast 1").is_err()
+    );
+}
+
+#[test]
+fn no_word_of_a_configuration_stays_unfilled() {
+    let place = Place { folder: "/f", site: "/s", port: 8443 };
+    for text in [place.kettle("auto", "0 B"), place.nginx(true, false)] {
+        let settings = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        assert!(settings.clone().count() > 10);
+        assert!(settings.into_iter().all(|line| !line.contains('@')), "{text}");
+    }
+}
