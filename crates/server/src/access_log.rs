@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
@@ -136,7 +136,7 @@ impl AccessLog {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be opened; the old one then stays in use.
+    /// Fails if the file cannot be opened or the writer is held up; the old one then stays in use.
     pub fn reopen(&self) -> io::Result<()> {
         self.ask(Command::Reopen)
     }
@@ -145,7 +145,8 @@ impl AccessLog {
     ///
     /// # Errors
     ///
-    /// Fails if the new target cannot be opened; the old settings then stay in use.
+    /// Fails if the new target cannot be opened or the writer is held up; the old settings then
+    /// stay in use.
     pub fn reconfigure(&self, settings: &Log) -> io::Result<()> {
         self.ask(|reply| Command::Reconfigure(settings.clone(), reply))?;
         self.shared.apply(settings);
@@ -154,18 +155,35 @@ impl AccessLog {
 
     fn ask(&self, command: impl FnOnce(SyncSender<io::Result<()>>) -> Command) -> io::Result<()> {
         let gone = || io::Error::other("the access log's writer has ended");
+        // Standard output may be a pipe that nobody reads: the main thread must not wait with it.
+        let held_up = || {
+            let what = "what the access log goes to takes nothing";
+            io::Error::new(io::ErrorKind::TimedOut, what)
+        };
         let (reply, answer) = sync_channel(1);
-        self.commands.send(command(reply)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        self.commands.try_send(command(reply)).map_err(|error| match error {
+            TrySendError::Full(_) => held_up(),
+            TrySendError::Disconnected(_) => gone(),
+        })?;
+        answer.recv_timeout(ANSWER_TIME_MAX).map_err(|error| match error {
+            RecvTimeoutError::Timeout => held_up(),
+            RecvTimeoutError::Disconnected => gone(),
+        })?
     }
 }
 
 impl Drop for AccessLog {
     fn drop(&mut self) {
-        // A failure means that the thread has already ended.
-        let _ = self.commands.send(Command::Stop);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        match self.ask(Command::Stop) {
+            // It ends with the process, and what it could not write is lost.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                tracing::warn!(%error, "the last lines of the access log are lost");
+            }
+            _ => {
+                if let Some(thread) = self.thread.take() {
+                    let _ = thread.join();
+                }
+            }
         }
     }
 }
@@ -240,8 +258,11 @@ const BACKLOG_BUFFERS: usize = 16;
 /// The backlog of a worker whose buffer is small or nothing.
 const BACKLOG_BYTES_MIN: usize = 64 * 1024;
 
-/// Commands waiting for the writer. Workers never wait for room here.
-const COMMANDS_MAX: usize = 16;
+/// Commands waiting for the writer. Nobody waits for room here.
+const COMMANDS_MAX: usize = 64;
+
+/// How long the writer may take to write what is pending and do what it is asked to.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests;

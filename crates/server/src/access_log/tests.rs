@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -262,3 +263,21 @@ impl AccessLogWithoutWriter {
         Self { worker, buffer_bytes }
     }
 }
+
+#[test]
+fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let path = FilePath::new("/proc/self/fd").join(writer.as_raw_fd().to_string());
+    let log = AccessLog::start(&settings(&path), 1, Arc::default()).unwrap();
+    let worker = log.worker(0).unwrap();
+    // More than a pipe holds, so that the writer has something to be stuck with.
+    for _ in 0..PIPE_BYTES_USUAL / 64 {
+        worker.record(&entry());
+    }
+    let refusal = log.reopen().unwrap_err();
+    assert_eq!(refusal.kind(), std::io::ErrorKind::TimedOut);
+    drop(log);
+    drop(reader);
+}
+
+const PIPE_BYTES_USUAL: usize = 64 * 1024;

@@ -23,7 +23,7 @@ pub(super) enum Command {
     /// Go on with other settings.
     Reconfigure(Log, SyncSender<io::Result<()>>),
     /// Write what is left and end.
-    Stop,
+    Stop(SyncSender<io::Result<()>>),
 }
 
 /// The state of the writer thread.
@@ -72,7 +72,8 @@ impl Writer {
                 Ok(Command::Reconfigure(settings, reply)) => {
                     drop(reply.send(self.reconfigure(settings)));
                 }
-                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Command::Stop(reply)) => return drop(reply.send(Ok(()))),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
