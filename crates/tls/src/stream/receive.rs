@@ -80,15 +80,16 @@ impl TlsStream {
         self.outgoing.filled().len()
     }
 
-    /// Sends what is still queued, then receives until there is more plaintext or the peer's end.
+    /// Receives until there is more plaintext or the peer's end; what is still queued is sent before
+    /// the socket is read.
     ///
     /// # Errors
     /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Fill, StreamError>> {
-        ready!(self.poll_flush(context))?;
         let had = self.received.bytes().len();
         loop {
-            // Whole records may be left over from the handshake or from an earlier read.
+            // Whole records may be left over from an earlier read, or from the handshake: then a
+            // request is here already, and its response carries the tickets that are still queued.
             self.open_received()?;
             if self.received.bytes().len() > had {
                 return Poll::Ready(Ok(Fill::Data));
@@ -96,7 +97,7 @@ impl TlsStream {
             if self.has_peer_closed {
                 return Poll::Ready(Ok(Fill::Closed));
             }
-            // A KeyUpdate may have queued its answer.
+            // Tickets, or the answer to a KeyUpdate.
             ready!(self.poll_flush(context))?;
             let bytes = ready!(self.poll_receive(context))?;
             if bytes == 0 {
