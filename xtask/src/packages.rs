@@ -5,9 +5,14 @@ use std::process::Command;
 
 use crate::process;
 
-/// Makes sure that every needed package is installed.
+/// Makes sure that every package the tests need is installed.
 pub fn ensure() -> Result<(), String> {
-    let missing = missing(NEEDED)?;
+    ensure_all(NEEDED)
+}
+
+/// Makes sure that these packages are installed.
+pub fn ensure_all(needed: &[&'static str]) -> Result<(), String> {
+    let missing = missing(needed)?;
     if missing.is_empty() {
         return Ok(());
     }
