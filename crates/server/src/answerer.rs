@@ -115,12 +115,16 @@ impl Answerer {
         closes: bool,
         buffer: &mut Vec<u8>,
     ) -> Result<Exchange<'e>, Box<Response>> {
-        let ending = self.ending(request, closes);
-        let refuse = |status, buffer: &mut Vec<u8>| {
-            Box::new(self.refuse_plainly(status, request, &ending, std::mem::take(buffer)))
+        let refuse = |status, ending: &Ending<'_>, buffer: &mut Vec<u8>| {
+            Box::new(self.refuse_plainly(status, request, ending, std::mem::take(buffer)))
         };
-        let target = parse_target(request).map_err(|error| refuse(error.status(), buffer))?;
-        let site = routes.site(request.host(), server_name).ok_or_else(|| refuse(421, buffer))?;
+        // Who sends a target without meaning may mean something else by what follows, too.
+        let target = parse_target(request)
+            .map_err(|error| refuse(error.status(), &self.ending(request, true), buffer))?;
+        let ending = self.ending(request, closes);
+        let site = routes
+            .site(request.host(), server_name)
+            .ok_or_else(|| refuse(421, &ending, buffer))?;
         let ending =
             ending.with_hsts(site.hsts_line.as_deref().filter(|_| is_secure)).with_path(site.path);
         Ok(Exchange { request, target, site, ending })

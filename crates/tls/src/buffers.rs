@@ -7,49 +7,47 @@ use std::cell::RefCell;
 
 use crate::records::RECORD_BYTES_MAX;
 
-/// Full records that one large buffer holds, and so one `write` carries at most.
+/// Full records that the largest pooled buffer holds, and so one write from memory carries at most.
 pub const RECORDS_PER_WRITE: usize = 8;
 
-/// Enough for a response head and a small body, or for one received record.
-const SMALL_BYTES: usize = RECORD_BYTES_MAX + 1_024;
+/// Full records that are read from a file, sealed and written in one go. With more, what was read
+/// has left the processor's nearest cache before it is sealed: 1 MiB cost 17 % more with 8 than
+/// with 2 (Cascade Lake, Linux 6.18).
+pub const RECORDS_PER_READ: usize = 2;
 
-/// Enough for [`RECORDS_PER_WRITE`] records and the alert that may follow them.
-const LARGE_BYTES: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
-
-/// How many idle buffers of each size a worker keeps.
-const SMALL_KEPT_MAX: usize = 64;
-const LARGE_KEPT_MAX: usize = 16;
-
-#[derive(Default)]
-struct Pool {
-    small: Vec<Vec<u8>>,
-    large: Vec<Vec<u8>>,
-}
+/// The sizes of pooled buffers, and how many idle ones of each a worker keeps: one record and a
+/// little, what is read from a file in one go, the largest write.
+const SIZES: [(usize, usize); 3] = [
+    (RECORD_BYTES_MAX + 1_024, 64),
+    (RECORDS_PER_READ * RECORD_BYTES_MAX + 1_024, 64),
+    (RECORDS_PER_WRITE * RECORD_BYTES_MAX + 1_024, 16),
+];
 
 thread_local! {
-    static POOL: RefCell<Pool> = RefCell::default();
+    static POOL: RefCell<[Vec<Vec<u8>>; SIZES.len()]> = RefCell::default();
 }
 
 /// A buffer of at least `bytes` bytes, its content left over from earlier use.
 #[must_use]
 pub fn take(bytes: usize) -> Vec<u8> {
     POOL.with_borrow_mut(|pool| {
-        if bytes <= SMALL_BYTES {
-            pool.small.pop().unwrap_or_else(|| vec![0; SMALL_BYTES])
-        } else if bytes <= LARGE_BYTES {
-            pool.large.pop().unwrap_or_else(|| vec![0; LARGE_BYTES])
-        } else {
-            vec![0; bytes]
+        let fitting = SIZES.iter().zip(pool).find(|((size, _), _)| bytes <= *size);
+        match fitting {
+            Some(((size, _), kept)) => kept.pop().unwrap_or_else(|| vec![0; *size]),
+            None => vec![0; bytes],
         }
     })
 }
 
 /// Gives a buffer back; one of an unusual size, or one too many, is freed.
 pub fn give(buffer: Vec<u8>) {
-    POOL.with_borrow_mut(|pool| match buffer.len() {
-        SMALL_BYTES if pool.small.len() < SMALL_KEPT_MAX => pool.small.push(buffer),
-        LARGE_BYTES if pool.large.len() < LARGE_KEPT_MAX => pool.large.push(buffer),
-        _ => {}
+    POOL.with_borrow_mut(|pool| {
+        let own = SIZES.iter().zip(pool).find(|((size, _), _)| buffer.len() == *size);
+        if let Some(((_, kept_max), kept)) = own
+            && kept.len() < *kept_max
+        {
+            kept.push(buffer);
+        }
     });
 }
 

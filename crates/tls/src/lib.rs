@@ -19,7 +19,6 @@ pub mod tickets;
 #[cfg(test)]
 mod test_identity;
 
-pub use buffers::RECORDS_PER_WRITE;
 pub use handshake::{Acceptor, HandshakeError};
 pub use kettle_kernel::ktls::{Cipher, Version};
 pub use session::{Resumption, Session};

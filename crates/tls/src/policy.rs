@@ -67,14 +67,17 @@ pub fn server_config(
         .with_no_client_auth()
         .with_cert_resolver(identities);
     config.ignore_client_order = true;
-    config.alpn_protocols = vec![ALPN_HTTP11.to_vec()];
+    config.alpn_protocols = ALPN_PROTOCOLS.map(<[u8]>::to_vec).into();
     // The record keys leave rustls after every handshake: see `records`.
     config.enable_secret_extraction = true;
     config.max_early_data_size = 0;
     config.send_tls13_tickets = policy.tickets_per_handshake;
     config.max_tls13_tickets = policy.tickets_per_handshake;
     config.session_storage = resumption.session_storage();
-    config.ticketer = resumption.ticketer();
+    if policy.tickets_per_handshake > 0 {
+        // The one ticket of a TLS 1.2 handshake; without this, rustls makes none.
+        config.ticketer = resumption.ticketer();
+    }
     Ok(Arc::new(config))
 }
 
@@ -157,8 +160,8 @@ impl Group {
     }
 }
 
-/// The one protocol spoken so far (RFC 7301 §6).
-const ALPN_HTTP11: &[u8] = b"http/1.1";
+/// What is spoken, by its registered names (RFC 7301 §6): a client that speaks only HTTP/1.0 may say so.
+const ALPN_PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
 
 #[cfg(test)]
 mod tests;

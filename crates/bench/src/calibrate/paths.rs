@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use kettle_kernel::ktls::{self, Cipher, Direction, Refusal, Version};
 use kettle_kernel::transfer;
-use kettle_tls::RECORDS_PER_WRITE;
+use kettle_tls::buffers::{RECORDS_PER_READ, RECORDS_PER_WRITE};
 use kettle_tls::records::{ContentType, PLAINTEXT_BYTES_MAX, ProtectionError, RecordSealer};
 use kettle_tls::sample_keys::sample_keys;
 
@@ -44,7 +44,9 @@ impl UserPath {
     fn seal(&mut self, head: &[u8], source: &BodySource, body: Body) -> io::Result<(usize, usize)> {
         let (prefix_bytes, suffix_bytes) = (self.sealer.prefix_bytes(), self.sealer.suffix_bytes());
         let overhead_bytes = prefix_bytes + suffix_bytes;
-        let plaintext_bytes = (head.len() + body.bytes).min(WRITE_BYTES);
+        // As the server does: from memory in large writes, from files as much as stays in cache.
+        let bytes_max = if body.is_hot { WRITE_BYTES } else { READ_BYTES };
+        let plaintext_bytes = (head.len() + body.bytes).min(bytes_max);
         let records = plaintext_bytes.div_ceil(PLAINTEXT_BYTES_MAX);
         let sealed_bytes = plaintext_bytes + records * overhead_bytes;
         let sealed = self.buffer.get_mut(..sealed_bytes).unwrap_or_default();
@@ -212,6 +214,7 @@ fn write_kernel(connection: &mut Loopback, head: &[u8], body: &[u8], more: bool)
 const HEAD: &[u8; 280] = &[b'h'; 280];
 
 /// As the server's user path: one buffer full of records a write.
+const READ_BYTES: usize = RECORDS_PER_READ * PLAINTEXT_BYTES_MAX;
 const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 /// As the server's sendfile path: whole records a call.

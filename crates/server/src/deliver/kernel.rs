@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use kettle_http::range::Span;
 use kettle_kernel::transfer::{self, Residency, Wait};
-use kettle_tls::RECORDS_PER_WRITE;
-use kettle_tls::buffers;
+use kettle_tls::buffers::{self, RECORDS_PER_WRITE};
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
 use tokio::task::yield_now;

@@ -2,7 +2,7 @@
 
 use kettle_http::range::Span;
 use kettle_kernel::transfer::Wait;
-use kettle_tls::RECORDS_PER_WRITE;
+use kettle_tls::buffers::{RECORDS_PER_READ, RECORDS_PER_WRITE};
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{FileRecords, TlsStream};
 use tokio::task::yield_now;
@@ -61,7 +61,7 @@ impl Sender<'_> {
             let fd = file.file();
             let mut sealed = stream.seal_file(head, fd, offset, left_bytes, Wait::Never)?;
             if sealed == FileRecords::Cold {
-                let chunk_bytes = left_bytes.min(WRITE_BYTES as u64);
+                let chunk_bytes = left_bytes.min(READ_BYTES as u64);
                 cold::warm(Arc::clone(file), offset, chunk_bytes)
                     .await
                     .map_err(DeliveryError::BodyCutShort)?;
@@ -101,7 +101,10 @@ impl Sender<'_> {
     }
 }
 
-/// The most plaintext of one write.
+/// The most plaintext that is read from a file in one go.
+const READ_BYTES: usize = RECORDS_PER_READ * PLAINTEXT_BYTES_MAX;
+
+/// The most plaintext of one write from memory.
 const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
 
 /// How much one connection sends before it lets the others have a turn.

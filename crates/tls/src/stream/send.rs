@@ -10,7 +10,7 @@ use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
 use super::{StreamError, TlsStream, Transmit};
-use crate::buffers::{Queue, RECORDS_PER_WRITE};
+use crate::buffers::{Queue, RECORDS_PER_READ};
 use crate::control::{Alert, NO_RENEGOTIATION};
 use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
 
@@ -62,7 +62,7 @@ impl TlsStream {
     }
 
     /// Reads up to `bytes` bytes of `file` straight into records behind `head`, seals and queues
-    /// them. One call queues at most [`RECORDS_PER_WRITE`] records.
+    /// them. One call queues at most [`RECORDS_PER_READ`] records.
     ///
     /// # Errors
     /// [`StreamError::Io`] if the file cannot be read.
@@ -78,7 +78,7 @@ impl TlsStream {
         let sealer = sealer(&mut self.transmit)?;
         let prefix_bytes = sealer.prefix_bytes();
         let overhead_bytes = prefix_bytes + sealer.suffix_bytes();
-        let plaintext_max = (RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX).max(head.len());
+        let plaintext_max = (RECORDS_PER_READ * PLAINTEXT_BYTES_MAX).max(head.len());
         let file_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let plaintext_bytes = head.len().saturating_add(file_bytes).min(plaintext_max);
         let records = plaintext_bytes.div_ceil(PLAINTEXT_BYTES_MAX);
@@ -265,7 +265,7 @@ fn read_into_records(
     wait: transfer::Wait,
 ) -> io::Result<usize> {
     let mut head = head;
-    let mut file_rooms: [IoSliceMut<'_>; RECORDS_PER_WRITE] =
+    let mut file_rooms: [IoSliceMut<'_>; RECORDS_PER_READ] =
         std::array::from_fn(|_| IoSliceMut::new(&mut []));
     let mut file_rooms_used = 0;
     for record in room.chunks_mut(PLAINTEXT_BYTES_MAX + overhead_bytes) {
