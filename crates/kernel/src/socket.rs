@@ -88,6 +88,11 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     }
 }
 
+/// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
+pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
+    Ok(sockopt::set_tcp_cork(fd, is_corked)?)
+}
+
 /// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.
 ///
 /// Linux reads `shutdown(SHUT_RD)` on a listening socket that way (`inet_shutdown`).

@@ -122,9 +122,8 @@ impl Answerer {
         let target = parse_target(request)
             .map_err(|error| refuse(error.status(), &self.ending(request, true), buffer))?;
         let ending = self.ending(request, closes);
-        let site = routes
-            .site(request.host(), server_name)
-            .ok_or_else(|| refuse(421, &ending, buffer))?;
+        let site =
+            routes.site(request.host(), server_name).ok_or_else(|| refuse(421, &ending, buffer))?;
         let ending =
             ending.with_hsts(site.hsts_line.as_deref().filter(|_| is_secure)).with_path(site.path);
         Ok(Exchange { request, target, site, ending })

@@ -8,12 +8,16 @@ mod placement;
 mod user;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use kettle_http::range::Span;
+use kettle_kernel::socket;
 use kettle_tls::stream::{StreamError, TlsStream};
 
 use crate::answer::{Body, Part, Response};
 use crate::limits::{Interrupt, Watch};
+use crate::open_file::OpenFile;
 use crate::path::{Path, Reason};
 use crate::worker_state::WorkerState;
 
@@ -84,71 +88,80 @@ pub async fn deliver(
     delivery: &mut Delivery,
 ) -> Result<(), DeliveryError> {
     let body_bytes = response.body.bytes();
-    let wanted =
-        placement::place(sender, stream, response, body_bytes, preference, delivery).await?;
-    delivery.path = wanted;
-    match (&response.body, wanted) {
-        (Body::Empty, Path::User) => {
-            sender.user_memory(stream, &response.head, &[], response.closes, delivery).await?
+    let path = placement::place(sender, stream, response, body_bytes, preference, delivery).await?;
+    delivery.path = path;
+    // The kernel sends record by record; corked, TCP joins them to full segments.
+    let is_corked = path != Path::User && body_bytes >= CORKED_BYTES_MIN;
+    if is_corked {
+        socket::set_cork(stream.socket(), true).map_err(StreamError::from)?;
+    }
+    let head = response.head.as_slice();
+    match &response.body {
+        Body::Empty => {
+            let nothing = Piece::Memory(&[]);
+            sender.send(stream, head, nothing, path, response.closes, delivery).await?;
         }
-        (Body::Memory(body), Path::User) => {
-            sender.user_memory(stream, &response.head, body, response.closes, delivery).await?;
+        Body::Memory(bytes) => {
+            let piece = Piece::Memory(bytes);
+            sender.send(stream, head, piece, path, response.closes, delivery).await?;
         }
-        (Body::File { file, span }, Path::User) => {
-            sender
-                .user_file(stream, &response.head, file, *span, response.closes, delivery)
-                .await?;
+        Body::File { file, span } => {
+            let piece = Piece::File(file, *span);
+            sender.send(stream, head, piece, path, response.closes, delivery).await?;
         }
-        (Body::Empty, _) => sender.kernel_memory(stream, &response.head, &[], delivery).await?,
-        (Body::Memory(body), _) => {
-            sender.kernel_memory(stream, &response.head, body, delivery).await?;
+        // Each by the same path; the head goes with the first.
+        Body::Parts(parts) => {
+            let mut head = head;
+            for part in parts {
+                let piece = match part {
+                    Part::Memory(bytes) => Piece::Memory(bytes),
+                    Part::File { file, span } => Piece::File(file, *span),
+                };
+                sender.send(stream, head, piece, path, false, delivery).await?;
+                head = &[];
+            }
         }
-        (Body::File { file, span }, Path::KernelSendfile) => {
-            sender.kernel_sendfile(stream, &response.head, file, *span, delivery).await?;
-        }
-        (Body::File { file, span }, Path::KernelWrite) => {
-            sender.kernel_file(stream, &response.head, file, *span, delivery).await?;
-        }
-        (Body::Parts(parts), _) => {
-            sender.parts(stream, &response.head, parts, wanted, delivery).await?
-        }
+    }
+    if is_corked {
+        socket::set_cork(stream.socket(), false).map_err(StreamError::from)?;
     }
     delivery.completed = delivery.body_bytes == body_bytes;
     Ok(())
 }
 
+/// A stretch of a body that lies in one place.
+#[derive(Clone, Copy)]
+enum Piece<'b> {
+    Memory(&'b [u8]),
+    File(&'b Arc<OpenFile>, Span),
+}
+
 impl Sender<'_> {
-    /// Several pieces, each by the same path; the head goes with the first.
-    async fn parts(
+    /// Sends a head and what follows it; `closes` says that nothing comes after.
+    async fn send(
         &self,
         stream: &mut TlsStream,
         head: &[u8],
-        parts: &[Part],
+        piece: Piece<'_>,
         path: Path,
+        closes: bool,
         delivery: &mut Delivery,
     ) -> Result<(), DeliveryError> {
-        let mut head = head;
-        for part in parts {
-            match (part, path) {
-                (Part::Memory(bytes), Path::User) => {
-                    self.user_memory(stream, head, bytes, false, delivery).await?;
-                }
-                (Part::File { file, span }, Path::User) => {
-                    self.user_file(stream, head, file, *span, false, delivery).await?;
-                }
-                (Part::Memory(bytes), _) => {
-                    self.kernel_memory(stream, head, bytes, delivery).await?;
-                }
-                (Part::File { file, span }, Path::KernelSendfile) => {
-                    self.kernel_sendfile(stream, head, file, *span, delivery).await?;
-                }
-                (Part::File { file, span }, Path::KernelWrite) => {
-                    self.kernel_file(stream, head, file, *span, delivery).await?;
-                }
+        match (piece, path) {
+            (Piece::Memory(bytes), Path::User) => {
+                self.user_memory(stream, head, bytes, closes, delivery).await
             }
-            head = &[];
+            (Piece::File(file, span), Path::User) => {
+                self.user_file(stream, head, file, span, closes, delivery).await
+            }
+            (Piece::Memory(bytes), _) => self.kernel_memory(stream, head, bytes, delivery).await,
+            (Piece::File(file, span), Path::KernelSendfile) => {
+                self.kernel_sendfile(stream, head, file, span, delivery).await
+            }
+            (Piece::File(file, span), Path::KernelWrite) => {
+                self.kernel_file(stream, head, file, span, delivery).await
+            }
         }
-        Ok(())
     }
 }
 
@@ -156,3 +169,7 @@ impl Sender<'_> {
 fn cut_short() -> DeliveryError {
     DeliveryError::BodyCutShort(io::Error::from(io::ErrorKind::UnexpectedEof))
 }
+
+/// From here on a response is several segments even on loopback, and the two calls that cork it
+/// pay.
+const CORKED_BYTES_MIN: u64 = 48 * 1_024;

@@ -30,7 +30,7 @@ impl Sender<'_> {
             if later.is_empty() && closes {
                 stream.queue_close_notify();
             }
-            self.flush(stream).await?;
+            self.flush(stream, !later.is_empty()).await?;
             delivery.body_bytes += now.len() as u64;
             if later.is_empty() {
                 return Ok(());
@@ -71,10 +71,11 @@ impl Sender<'_> {
                 return Err(cut_short());
             };
             sent_bytes += read_bytes as u64;
-            if sent_bytes >= span.bytes && closes {
+            let is_last = sent_bytes >= span.bytes;
+            if is_last && closes {
                 stream.queue_close_notify();
             }
-            self.flush(stream).await?;
+            self.flush(stream, !is_last).await?;
             delivery.body_bytes += read_bytes as u64;
             head = &[];
             turn_bytes += read_bytes;
@@ -87,10 +88,10 @@ impl Sender<'_> {
     }
 
     /// Sends what is sealed, with the deadline starting again at each bit of progress.
-    pub(super) async fn flush(&self, stream: &mut TlsStream) -> Result<(), DeliveryError> {
+    async fn flush(&self, stream: &mut TlsStream, more: bool) -> Result<(), DeliveryError> {
         let mut queued_bytes = stream.queued_bytes();
         let flushed = self.watch.within(self.write_timeout, |context| {
-            let outcome = stream.poll_flush(context);
+            let outcome = stream.poll_flush_before(context, more);
             if outcome.is_pending() && stream.queued_bytes() < queued_bytes {
                 queued_bytes = stream.queued_bytes();
                 self.watch.extend(self.write_timeout);

@@ -48,7 +48,7 @@ impl Accepting {
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or the peer closes it.
     pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        ready!(send::poll_flush(&mut self.socket, &mut self.handshake.outgoing, context))?;
+        ready!(send::poll_flush(&self.socket, &mut self.handshake.outgoing, false, context))?;
         let room = self.handshake.incoming.room(RECEIVE_BYTES);
         let bytes = ready!(poll_read(&mut self.socket, context, room))?;
         self.handshake.incoming.commit(bytes);
@@ -90,7 +90,7 @@ impl Farewell {
     /// [`StreamError::Io`] if the socket fails.
     pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         if !self.outgoing.is_empty() {
-            ready!(send::poll_flush(&mut self.socket, &mut self.outgoing, context))?;
+            ready!(send::poll_flush(&self.socket, &mut self.outgoing, false, context))?;
             kettle_kernel::socket::shutdown_write(std::os::fd::AsFd::as_fd(&self.socket))?;
         }
         receive::poll_drain(&mut self.socket, context)

@@ -2,11 +2,10 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{record, transfer};
-use tokio::io::{AsyncWrite, Interest};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::{StreamError, TlsStream, Transmit};
@@ -117,8 +116,21 @@ impl TlsStream {
     /// # Errors
     /// [`StreamError::Io`] if the socket fails.
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        self.poll_flush_before(context, false)
+    }
+
+    /// As [`poll_flush`](Self::poll_flush); `more` says that more will follow at once, so that TCP
+    /// may wait for it to fill a segment.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails.
+    pub fn poll_flush_before(
+        &mut self,
+        context: &mut Context<'_>,
+        more: bool,
+    ) -> Poll<Result<(), StreamError>> {
         if !self.outgoing.is_empty() {
-            ready!(poll_flush(&mut self.socket, &mut self.outgoing, context))?;
+            ready!(poll_flush(&self.socket, &mut self.outgoing, more, context))?;
         }
         if self.control_due.is_empty() {
             return Poll::Ready(Ok(()));
@@ -287,16 +299,23 @@ fn read_into_records(
 
 /// Writes a queue out.
 pub(super) fn poll_flush(
-    socket: &mut TcpStream,
+    socket: &TcpStream,
     queue: &mut Queue,
+    more: bool,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), StreamError>> {
     while !queue.is_empty() {
-        let bytes = ready!(Pin::new(&mut *socket).poll_write(context, queue.filled()))?;
-        if bytes == 0 {
-            return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into()));
+        ready!(socket.poll_write_ready(context))?;
+        let sent = socket.try_io(Interest::WRITABLE, || {
+            let bytes = transfer::send_one(socket.as_fd(), queue.filled(), more)?;
+            queue.consume(bytes);
+            // What was not taken filled the socket: tokio need not be told by a call that fails.
+            if queue.is_empty() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        });
+        match sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => sent?,
         }
-        queue.consume(bytes);
     }
     Poll::Ready(Ok(()))
 }
