@@ -28,7 +28,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     if choice.includes(Part::Unit) {
         session.stage("tidy", check_tidiness);
         session.stage("examples in the documentation", || {
-            programs::run_command(cargo().args(["test", "--workspace", "--doc"]), "documentation")
+            programs::run_command(cargo().args(["test", "--workspace", "--doc"]))
         });
     }
     if let Some(programs) = &programs {
@@ -39,7 +39,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
             if choice.includes(part) {
                 session.stage(name, || {
                     let shown = &mut std::io::stdout();
-                    programs::run_here(list, &programs.kettle, name, &choice.filter, shown)
+                    programs::run_here(list, &programs.kettle, &choice.filter, shown)
                 });
             }
         }
@@ -118,7 +118,7 @@ impl Session {
         let started = Instant::now();
         let tally = work().unwrap_or_else(|message| {
             let mut tally = Tally::default();
-            tally.fail(format!("{name}: {message}"));
+            tally.fail(message);
             tally
         });
         let seconds = started.elapsed().as_secs_f64();
@@ -130,7 +130,7 @@ impl Session {
         let line = format!("{name}: {result} ({seconds:.0} s)");
         println!("=== {line}");
         self.summary.push(line);
-        self.total.add(tally);
+        self.total.add(name, tally);
     }
 
     fn build(&mut self) -> Option<Programs> {

@@ -20,7 +20,6 @@ use crate::vm::qemu::Machine;
 pub fn run_here(
     programs: &[TestProgram],
     kettle: &Path,
-    stage: &str,
     filter: &[String],
     shown: &mut dyn Write,
 ) -> Result<Tally, String> {
@@ -39,15 +38,15 @@ pub fn run_here(
         succeeded &= follow(&mut command, shown, &mut tally)?;
     }
     tally.read_skip_log(&log.read());
-    tally.close(stage, succeeded);
+    tally.close(succeeded);
     Ok(tally)
 }
 
 /// Runs one command of this machine whose output holds test results.
-pub fn run_command(command: &mut Command, stage: &str) -> Result<Tally, String> {
+pub fn run_command(command: &mut Command) -> Result<Tally, String> {
     let mut tally = Tally::default();
     let succeeded = follow(command, &mut std::io::stdout(), &mut tally)?;
-    tally.close(stage, succeeded);
+    tally.close(succeeded);
     Ok(tally)
 }
 
@@ -90,14 +89,13 @@ pub fn run_in_guest(
     let report = guest.run(&Cache::open()?, &mut |line| tally.read_line(line))?;
     let log = fs::read_to_string(out.join("skips")).unwrap_or_default();
     tally.read_skip_log(&log);
-    let stage = format!("Linux {}", kernel.name());
     if let Some(failure) = report.failure {
-        tally.fail(format!("{stage}: {failure}"));
+        tally.fail(failure);
     }
     for complaint in report.complaints {
-        tally.fail(format!("{stage}: {complaint}"));
+        tally.fail(complaint);
     }
-    tally.close(&stage, report.status == Some(0));
+    tally.close(report.status == Some(0));
     Ok(tally)
 }
 

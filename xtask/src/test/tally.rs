@@ -53,13 +53,13 @@ impl Tally {
 
     /// Ends the counting of one stage: a program that died without its result is a failure, and so is a bad exit status that no
     /// failed test explains.
-    pub fn close(&mut self, stage: &str, succeeded: bool) {
+    pub fn close(&mut self, succeeded: bool) {
         for _ in self.ended_programs..self.started_programs {
-            self.fail(format!("{stage}: a test program ended without its result"));
+            self.fail("a test program ended without its result".into());
         }
         self.ended_programs = self.started_programs;
         if !succeeded && self.failed == 0 {
-            self.fail(format!("{stage}: failed"));
+            self.fail("failed without naming a test".into());
         }
     }
 
@@ -74,12 +74,12 @@ impl Tally {
         self.passed + self.failed + self.skipped == 0
     }
 
-    /// Adds the sum of a stage.
-    pub fn add(&mut self, stage: Self) {
+    /// Adds the sum of the stage called `name`.
+    pub fn add(&mut self, name: &str, stage: Self) {
         self.passed += stage.passed;
         self.failed += stage.failed;
         self.skipped += stage.skipped;
-        self.failures.extend(stage.failures);
+        self.failures.extend(stage.failures.iter().map(|failure| format!("{name}: {failure}")));
         for (reason, count) in stage.skip_reasons {
             *self.skip_reasons.entry(reason).or_default() += count;
         }
