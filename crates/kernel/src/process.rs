@@ -4,7 +4,7 @@ mod privileges;
 #[cfg(test)]
 mod tests;
 
-pub use privileges::{PrivilegeError, drop_privileges};
+pub use privileges::{PrivilegeError, drop_privileges, find_accounts};
 
 use std::io;
 use std::mem::MaybeUninit;

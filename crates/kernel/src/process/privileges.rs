@@ -73,6 +73,12 @@ pub fn drop_privileges(
     if regained && account.uid != ROOT { Err(PrivilegeError::StillRoot) } else { Ok(()) }
 }
 
+/// Says whether [`drop_privileges`] would find the user and the group, each by name or by number.
+pub fn find_accounts(user: &str, group: Option<&str>) -> Result<(), PrivilegeError> {
+    find_user(user)?;
+    group.map_or(Ok(()), |name| find_group(name).map(drop))
+}
+
 struct Account {
     uid: libc::uid_t,
     gid: libc::gid_t,
@@ -83,6 +89,11 @@ fn find_user(name: &str) -> Result<Account, PrivilegeError> {
     let c_name = CString::new(name).map_err(|_| unknown())?;
     let found = with_growing_buffer(|buffer| user_entry(&c_name, buffer))
         .map_err(|error| PrivilegeError::Call("getpwnam_r", error))?;
+    let found = match (found, name.parse()) {
+        (None, Ok(uid)) => with_growing_buffer(|buffer| numbered_user_entry(uid, buffer))
+            .map_err(|error| PrivilegeError::Call("getpwuid_r", error))?,
+        (found, _) => found,
+    };
     found.ok_or_else(unknown)
 }
 
@@ -91,7 +102,8 @@ fn find_group(name: &str) -> Result<libc::gid_t, PrivilegeError> {
     let c_name = CString::new(name).map_err(|_| unknown())?;
     let found = with_growing_buffer(|buffer| group_entry(&c_name, buffer))
         .map_err(|error| PrivilegeError::Call("getgrnam_r", error))?;
-    found.ok_or_else(unknown)
+    // Unlike a user, a group is nothing but its number.
+    found.or_else(|| name.parse().ok()).ok_or_else(unknown)
 }
 
 fn user_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<Account>> {
@@ -102,6 +114,20 @@ fn user_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<Acc
     // SAFETY: the name ends in NUL, `start` and `bytes` describe `buffer`, and all outlive the call.
     let error =
         unsafe { libc::getpwnam_r(name.as_ptr(), &raw mut entry, start, bytes, &raw mut found) };
+    let account = Account { uid: entry.pw_uid, gid: entry.pw_gid };
+    lookup_outcome(error, !found.is_null(), account)
+}
+
+fn numbered_user_entry(
+    uid: libc::uid_t,
+    buffer: &mut [libc::c_char],
+) -> io::Result<Option<Account>> {
+    // SAFETY: `passwd` is a C structure of integers and pointers, for which all zeroes is a valid value.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut found = ptr::null_mut();
+    let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
+    // SAFETY: `start` and `bytes` describe `buffer`, and all pointers outlive the call.
+    let error = unsafe { libc::getpwuid_r(uid, &raw mut entry, start, bytes, &raw mut found) };
     let account = Account { uid: entry.pw_uid, gid: entry.pw_gid };
     lookup_outcome(error, !found.is_null(), account)
 }

@@ -100,3 +100,12 @@ fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
         assert!(child.status.success() && output.contains("1 passed"), "{output}");
     }
 }
+
+#[test]
+fn accounts_are_found_by_name_and_by_number() {
+    for (user, group) in [("root", None), ("0", None), ("0", Some("0")), ("root", Some("4711"))] {
+        find_accounts(user, group).unwrap();
+    }
+    assert!(matches!(find_accounts("4294967294", None), Err(PrivilegeError::UnknownUser(_))));
+    assert!(matches!(find_accounts("0", Some("-1")), Err(PrivilegeError::UnknownGroup(_))));
+}
