@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kettle_config::{Config, Finding, Located, Position, check_files};
+use kettle_kernel::process::{self, PrivilegeError};
 use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::policy::{self, Policy};
 use kettle_tls::tickets::SharedResumption;
@@ -88,6 +89,15 @@ pub fn prepare(
 #[must_use]
 pub fn check(config: &Config) -> Report {
     let mut findings = Findings::of_files(config);
+    if let Some(user) = &config.server.user
+        && let Err(error) = process::find_accounts(user, config.server.group.as_deref())
+    {
+        let (setting, written) = match (&error, &config.server.group) {
+            (PrivilegeError::UnknownGroup(_), Some(group)) => ("server.group", group),
+            _ => ("server.user", user),
+        };
+        findings.mistake(config, config.position_of(setting), written, error.to_string());
+    }
     let loaded = load_identities(config, &mut findings);
     if let Err(mistakes) = Router::build(config) {
         findings.add_mistakes(mistakes);

@@ -105,3 +105,20 @@ fn check_generates_no_certificate() {
     assert!(check(&config).mistakes.is_empty());
     assert!(!config.server.state_directory.exists());
 }
+
+#[test]
+fn a_user_or_group_that_is_not_there_is_named_where_it_stands() {
+    let fixture = Fixture::new();
+    for (accounts, place) in [
+        ("user = \"no-such-user\"\ngroup = \"root\"\n", (2, 8)),
+        ("user = \"root\"\ngroup = \"no-such-group\"\n", (3, 9)),
+    ] {
+        let text = format!(
+            "[server]\n{accounts}[[listener]]\naddress = \"127.0.0.1:8443\"\n[[site]]\n\
+             names = [\"_\"]\nself_signed = true\n[[site.route]]\nroot = \"files\"\n"
+        );
+        let path = fixture.directory.path().join("kettle.toml");
+        let report = check(&kettle_config::parse(&text, &path).unwrap());
+        assert_eq!(places(&report.mistakes), [place], "{:?}", report.mistakes);
+    }
+}
