@@ -67,9 +67,9 @@ impl Dialer {
         Self { groups: groups.to_vec(), ..self }
     }
 
-    /// Verifies only this kind of signature.
+    /// Lets the server sign its handshake only in this way; certificates may be signed in any.
     #[must_use]
-    pub fn signature_scheme(self, scheme: SignatureScheme) -> Self {
+    pub fn handshake_signature(self, scheme: SignatureScheme) -> Self {
         Self { signature_scheme: Some(scheme), ..self }
     }
 
@@ -170,6 +170,8 @@ pub enum End {
     Cut,
     /// With a fatal alert.
     Alert(AlertDescription),
+    /// Not at all, for as long as one can wait.
+    Open,
 }
 
 impl Client {
@@ -235,6 +237,7 @@ pub fn end_of(error: &io::Error) -> End {
     match (inner, error.kind()) {
         (Some(rustls::Error::AlertReceived(alert)), _) => End::Alert(*alert),
         (None, io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => End::Cut,
+        (None, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => End::Open,
         _ => panic!("the server's bytes make no sense: {error}"),
     }
 }

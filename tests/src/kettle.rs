@@ -101,13 +101,18 @@ impl Kettle {
     /// Curl, which trusts the server's certificate and finds it under `localhost`.
     #[must_use]
     pub fn curl(&self, words: &[&str], target: &str) -> Tool {
-        let address = self.address();
+        self.curl_at(self.address(), words, target)
+    }
+
+    /// The same, at another of its addresses.
+    #[must_use]
+    pub fn curl_at(&self, address: SocketAddr, words: &[&str], target: &str) -> Tool {
         Tool::new("curl")
             .args(["--silent", "--show-error", "--path-as-is", "--cacert"])
             .args([self.folder.path("authority.pem")])
             .args(["--resolve", &format!("localhost:{}:{}", address.port(), address.ip())])
             .args(words)
-            .args([self.url(target)])
+            .args([format!("https://localhost:{}{target}", address.port())])
     }
 
     /// `openssl s_client` towards the first listener, which verifies the certificate.

@@ -22,6 +22,7 @@ pub struct Setup {
     settings: BTreeMap<&'static str, Vec<String>>,
     site: Vec<String>,
     route: Vec<String>,
+    more_certificates: String,
     more: String,
     files: Vec<(String, Vec<u8>)>,
     certificate: Option<Issued>,
@@ -37,6 +38,7 @@ impl Default for Setup {
             settings: BTreeMap::new(),
             site: Vec::new(),
             route: Vec::new(),
+            more_certificates: String::new(),
             more: String::new(),
             files: Vec::new(),
             certificate: None,
@@ -132,6 +134,14 @@ impl Setup {
         self
     }
 
+    /// Another certificate of the site, in `NAME.pem` and `NAME.key`.
+    #[must_use]
+    pub fn site_certificate(mut self, name: &str) -> Self {
+        let files = format!("chain = \"{name}.pem\"\nkey = \"{name}.key\"\n");
+        self.more_certificates.push_str(&format!("[[site.certificate]]\n{files}"));
+        self
+    }
+
     /// Starts kettle by another program, such as `prlimit`.
     #[must_use]
     pub fn launched_by(mut self, words: &[&str]) -> Self {
@@ -177,6 +187,7 @@ impl Setup {
         text.push_str(&self.listeners.join("\n"));
         writeln!(text, "\n[[site]]\nnames = [\"localhost\"]\n{}", self.site.join("\n")).unwrap();
         text.push_str("[[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n");
+        text.push_str(&self.more_certificates);
         writeln!(text, "[[site.route]]\nroot = \"www\"\n{}", self.route.join("\n")).unwrap();
         text.push_str(&self.more);
         text

@@ -1,5 +1,5 @@
 //! What the operator allows in a handshake (versions, suites, groups, tickets) as types, and the
-//! rustls configuration made of it. Preference is the server's, in the order given.
+//! rustls configuration made of it. Among versions and suites the server's preference decides.
 
 use std::sync::Arc;
 
@@ -32,9 +32,10 @@ pub struct Policy {
     pub versions: Vec<Version>,
     /// Ciphers of the enabled suites, preferred first.
     pub suites: Vec<Cipher>,
-    /// Enabled groups, preferred first.
+    /// Enabled groups. Where a client offers several of them, rustls follows its order.
     pub groups: Vec<Group>,
-    /// Tickets after a TLS 1.3 handshake. Clients may ask for fewer (RFC 9149), never for more.
+    /// Tickets after a TLS 1.3 handshake; without any, TLS 1.2 has none either. Clients may ask for
+    /// fewer (RFC 9149), never for more.
     pub tickets_per_handshake: usize,
 }
 
@@ -160,7 +161,7 @@ impl Group {
     }
 }
 
-/// What is spoken, by its registered names (RFC 7301 §6): a client that speaks only HTTP/1.0 may say so.
+/// What is spoken, by its registered names (RFC 7301 §6): a client may insist on HTTP/1.0.
 const ALPN_PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
 
 #[cfg(test)]

@@ -50,11 +50,11 @@ settings! {
         /// The names are the same for both versions.
         pub suites: Vec<Suite> =
             word_list(&[Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305]),
-        /// The key exchanges offered, the preferred one first.
+        /// The key exchanges offered. Where a client offers several of them, its order decides.
         pub groups: Vec<Group> =
             word_list(&[Group::X25519MlKem768, Group::X25519, Group::P256, Group::P384]),
-        /// Session tickets sent after each full TLS 1.3 handshake; 0 sends none. TLS 1.2 clients
-        /// get one if they ask for it.
+        /// Session tickets sent after each full TLS 1.3 handshake. TLS 1.2 clients get one if they
+        /// ask for it. 0 turns tickets off in both versions.
         pub tickets: u8 = number(2, 0, 8, "tickets"),
         /// How long a ticket key seals new tickets. It opens old ones for the same time again.
         pub ticket_rotation: Duration = duration(

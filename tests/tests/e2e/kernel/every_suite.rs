@@ -56,10 +56,12 @@ fn is_carried_by_every_path(suite: Suite) {
             let response = client.get(&format!("/{bytes}"));
             assert_same(&response.body, &content(bytes), path);
         }
-        let entry = kettle.entry("/1048576");
-        assert_eq!(entry.path(), taken(path, 1 << 20));
-        assert_eq!(entry.text("suite"), suite.name);
-        assert_eq!(entry.text("tls_version"), suite.version_name);
+        for _ in 0..2 {
+            let entry = kettle.entry("/1048576");
+            assert_eq!(entry.path(), taken(path, 1 << 20));
+            assert_eq!(entry.text("suite"), suite.name);
+            assert_eq!(entry.text("tls_version"), suite.version_name);
+        }
         assert_eq!(counts.growth("TlsTxSw"), 1, "{path}");
     }
 }

@@ -1,3 +1,13 @@
 //! Files over HTTP/1.1 and TLS, wherever the records are encrypted.
 
+mod body;
+mod curl;
 mod every_suite;
+mod file;
+mod handshake;
+mod limit;
+mod range;
+mod redirect;
+mod refused;
+mod resumption;
+mod site;

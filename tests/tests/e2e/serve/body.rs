@@ -1,0 +1,82 @@
+//! Bodies of requests: nobody wants them, but where they end decides where the next request begins.
+
+use kettle_tests::client::End;
+use kettle_tests::http::{Connection, Response, get, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+#[test]
+fn a_body_is_read_past_and_the_next_request_answered() {
+    let kettle = Kettle::start(with_files());
+    for (framing, body) in [
+        ("Content-Length: 5\r\n", "12345".to_owned()),
+        ("Content-Length: 100000\r\n", "x".repeat(100_000)),
+        ("Transfer-Encoding: chunked\r\n", "5\r\n12345\r\n0\r\n\r\n".to_owned()),
+        ("Transfer-Encoding: chunked\r\n", "5;x=y\r\n12345\r\n0\r\nTrailer: x\r\n\r\n".to_owned()),
+        ("Transfer-Encoding: Chunked\r\n", "0005\r\n12345\r\n000\r\n\r\n".to_owned()),
+    ] {
+        let mut client = kettle.connect(TLS13_AES_128);
+        let first = [request("GET", "/a", framing), body.into_bytes()].concat();
+        client.send(&[first, get("/b")].concat()).unwrap();
+        assert_eq!(client.response().body, b"content of a");
+        assert_eq!(client.response().body, b"content of b");
+    }
+}
+
+#[test]
+fn a_body_beyond_the_limit_ends_the_connection() {
+    let kettle = Kettle::start(with_files().set("limits", "body_discard = 1000"));
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&request("GET", "/a", "Content-Length: 1001\r\n")).unwrap();
+    assert_closes(&client.response());
+    assert_eq!(client.end(), End::Orderly);
+
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&request("GET", "/a", "Transfer-Encoding: chunked\r\n")).unwrap();
+    client.send(format!("1000\r\n{}", "x".repeat(2_000)).as_bytes()).unwrap();
+    assert_eq!(client.response().body, b"content of a");
+    assert_eq!(client.end(), End::Orderly);
+}
+
+#[test]
+fn whoever_waits_for_a_word_before_the_body_gets_the_answer_instead() {
+    let kettle = Kettle::start(with_files());
+    let mut client = kettle.connect(TLS13_AES_128);
+    let fields = "Content-Length: 5\r\nExpect: 100-continue\r\n";
+    client.send(&request("GET", "/a", fields)).unwrap();
+    assert_closes(&client.response());
+    assert_eq!(client.end(), End::Orderly);
+}
+
+#[test]
+fn only_reading_methods_are_allowed() {
+    let kettle = Kettle::start(with_files());
+    let mut client = kettle.connect(TLS13_AES_128);
+    for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE", "get"] {
+        client.send(&request(method, "/a", "")).unwrap();
+        let response = client.response();
+        assert_eq!((response.status, response.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+    }
+    client.send(&request("OPTIONS", "*", "")).unwrap();
+    assert_eq!(client.response().header("allow"), Some("GET, HEAD, OPTIONS"));
+}
+
+#[test]
+fn http_1_0_ends_after_one_response() {
+    let kettle = Kettle::start(with_files());
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(b"GET /a HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    assert_eq!(client.response().body, b"content of a");
+    assert_eq!(client.end(), End::Orderly);
+}
+
+#[track_caller]
+fn assert_closes(response: &Response) {
+    assert_eq!(response.body, b"content of a");
+    assert_eq!(response.header("connection"), Some("close"));
+}
+
+fn with_files() -> Setup {
+    Setup::default().file("www/a", "content of a").file("www/b", "content of b")
+}

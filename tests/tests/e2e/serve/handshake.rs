@@ -1,0 +1,195 @@
+//! What a handshake agrees on, how it is refused, and clients that do not finish theirs.
+
+use std::io::{Read, Write};
+
+use rustls::crypto::SupportedKxGroup;
+use rustls::crypto::aws_lc_rs::kx_group;
+use rustls::{AlertDescription, SignatureScheme};
+
+use kettle_tests::certificate::{Issued, Kind, issue};
+use kettle_tests::client::{Dialer, End, Wire, end_of};
+use kettle_tests::environment::paths_here;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{SUITES, TLS12_AES_128, TLS13_AES_128, TLS13_CHACHA20};
+use kettle_tests::tool::Tool;
+
+#[test]
+fn every_group_makes_a_connection() {
+    let kettle = Kettle::start(with_a_file());
+    let groups: [(&'static dyn SupportedKxGroup, _); 4] = [
+        (kx_group::X25519MLKEM768, "X25519MLKEM768"),
+        (kx_group::X25519, "X25519"),
+        (kx_group::SECP256R1, "P-256"),
+        (kx_group::SECP384R1, "P-384"),
+    ];
+    for (group, name) in groups {
+        let mut client = Dialer::suite(TLS13_AES_128).groups(&[group]).connect(kettle.address());
+        assert_eq!(client.get("/a").body, b"content");
+        assert_eq!(kettle.entry("/a").text("group"), name);
+    }
+}
+
+#[test]
+fn the_order_of_groups_is_the_clients() {
+    let kettle = Kettle::start(with_a_file());
+    let (hybrid, classic) = (kx_group::X25519MLKEM768, kx_group::X25519);
+    for (offered, chosen) in [([hybrid, classic], "X25519MLKEM768"), ([classic, hybrid], "X25519")] {
+        Dialer::default().groups(&offered).connect(kettle.address()).get("/a");
+        assert_eq!(kettle.entry("/a").text("group"), chosen);
+    }
+}
+
+#[test]
+fn a_protocol_that_is_not_spoken_is_refused_by_name() {
+    let kettle = Kettle::start(with_a_file());
+    let dialer = Dialer::default().alpn(&["h2", "spdy/3"]);
+    assert_eq!(refusal(&kettle, &dialer), AlertDescription::NoApplicationProtocol);
+    let mut client = Dialer::default().alpn(&["h2", "http/1.1"]).connect(kettle.address());
+    assert_eq!(client.tls.alpn_protocol(), Some(b"http/1.1".as_slice()));
+    assert_eq!(client.get("/a").body, b"content");
+}
+
+#[test]
+fn a_version_that_is_not_offered_is_refused() {
+    let kettle = Kettle::start(with_a_file().set("tls", "versions = [\"tls1.3\"]"));
+    let refused = refusal(&kettle, &Dialer::suite(TLS12_AES_128));
+    assert_eq!(refused, AlertDescription::ProtocolVersion);
+    let kettle = Kettle::start(with_a_file().set("tls", "versions = [\"tls1.2\"]"));
+    let refused = refusal(&kettle, &Dialer::suite(TLS13_AES_128));
+    assert_eq!(refused, AlertDescription::ProtocolVersion);
+    let old = ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"];
+    let said = kettle.openssl(&old).output();
+    assert!(!said.status.success() && said.stderr.contains("SSL alert number"), "{}", said.stderr);
+}
+
+#[test]
+fn a_suite_that_is_not_offered_is_refused() {
+    let kettle = Kettle::start(with_a_file().set("tls", "suites = [\"aes-256-gcm\"]"));
+    for suite in SUITES {
+        let outcome = Dialer::suite(suite).try_connect(kettle.address());
+        assert_eq!(outcome.is_ok(), suite.name.contains("AES_256"), "{}", suite.name);
+    }
+}
+
+#[test]
+fn the_order_of_suites_is_the_servers() {
+    let suites = "suites = [\"chacha20-poly1305\", \"aes-256-gcm\", \"aes-128-gcm\"]";
+    let kettle = Kettle::start(with_a_file().set("tls", suites));
+    // The client offers AES first.
+    Dialer::default().connect(kettle.address()).get("/a");
+    assert_eq!(kettle.entry("/a").text("suite"), TLS13_CHACHA20.name);
+}
+
+#[test]
+fn the_certificate_is_one_whose_signature_the_client_can_verify() {
+    let ecdsa = issue(&["localhost"], Kind::Ecdsa);
+    let more = [("rsa", Kind::Rsa), ("ed25519", Kind::Ed25519)];
+    let more = more.map(|(name, kind)| (name, issue(&["localhost"], kind)));
+    let mut setup = with_a_file().certificate(ecdsa.clone());
+    for (name, issued) in &more {
+        setup = setup
+            .site_certificate(name)
+            .file(&format!("{name}.pem"), issued.chain.as_str())
+            .file(&format!("{name}.key"), issued.key.as_str());
+    }
+    let kettle = Kettle::start(setup);
+    let [(_, rsa), (_, ed25519)] = &more;
+    let expected: [(SignatureScheme, &Issued); 3] = [
+        (SignatureScheme::ECDSA_NISTP256_SHA256, &ecdsa),
+        (SignatureScheme::RSA_PSS_SHA256, rsa),
+        (SignatureScheme::ED25519, ed25519),
+    ];
+    for (scheme, issued) in expected {
+        let client = Dialer::default().handshake_signature(scheme).connect(kettle.address());
+        assert_eq!(client.tls.peer_certificates().unwrap()[0], issued.der, "{scheme:?}");
+    }
+}
+
+#[test]
+fn renegotiation_is_refused_wherever_records_are_made() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    for path in paths_here() {
+        let address = kettle.address_by(path).to_string();
+        let words = ["s_client", "-connect", &address, "-servername", "localhost", "-tls1_2"];
+        let mut openssl = Tool::new("openssl").args(words).start();
+        openssl.type_in(get("/70000"));
+        openssl.stdout.wait_until("the body", |bytes| (bytes.len() > 70_000).then_some(()));
+        openssl.type_in("R\n");
+        openssl.stderr.wait_for("no renegotiation");
+    }
+}
+
+#[test]
+fn a_handshake_in_single_bytes_succeeds() {
+    let kettle = Kettle::start(with_a_file());
+    let mut client = Dialer::suite(TLS13_AES_128).begin(kettle.address());
+    while client.tls.is_handshaking() || client.tls.wants_write() {
+        let mut flight = Vec::new();
+        client.tls.write_tls(&mut flight).unwrap();
+        for byte in flight {
+            client.wire.write_all(&[byte]).unwrap();
+        }
+        if client.tls.is_handshaking() && !client.tls.wants_write() {
+            client.tls.read_tls(&mut client.wire).unwrap();
+            client.tls.process_new_packets().unwrap();
+        }
+    }
+    assert_eq!(client.get("/a").body, b"content");
+}
+
+#[test]
+fn clients_that_leave_during_the_handshake_do_no_harm() {
+    let kettle = Kettle::start(with_a_file());
+    let mut hello = Vec::new();
+    Dialer::default().begin(kettle.address()).tls.write_tls(&mut hello).unwrap();
+    for sent in [0, 1, 5, 6, 43, hello.len() - 1, hello.len()] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&hello[..sent]).unwrap();
+        if sent % 2 == 0 {
+            wire.reset();
+        }
+    }
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+    kettle.wait_until_idle();
+}
+
+#[test]
+fn bytes_that_are_no_handshake_are_answered_with_an_alert_at_most() {
+    let kettle = Kettle::start(with_a_file());
+    for sent in [get("/a"), vec![0; 1_000], vec![22, 3, 1, 0xff, 0xff], vec![21, 3, 3, 0, 2, 1, 0]]
+    {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&sent).unwrap();
+        wire.socket.shutdown(std::net::Shutdown::Write).unwrap();
+        wire.read_to_end();
+        let alerts = kettle_tests::record::records(&wire.received);
+        assert!(alerts.iter().all(|record| record.content_type == 21), "{sent:?}");
+    }
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn an_alert_reaches_a_client_that_still_sends() {
+    let kettle = Kettle::start(with_a_file());
+    let mut wire = Wire::connect(kettle.address());
+    // A handshake message that is none, with much more behind it.
+    wire.write_all(&[22, 3, 3, 0, 4, 99, 0, 0, 0]).unwrap();
+    let mut room = [0; 7];
+    let _ = wire.write_all(&[0; 100_000]);
+    wire.read_exact(&mut room).unwrap();
+    assert_eq!(room[..5], [21, 3, 3, 0, 2]);
+}
+
+fn refusal(kettle: &Kettle, dialer: &Dialer) -> AlertDescription {
+    let error = dialer.try_connect(kettle.address()).err().expect("a refusal");
+    match end_of(&error) {
+        End::Alert(alert) => alert,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn with_a_file() -> Setup {
+    Setup::default().file("www/a", "content")
+}

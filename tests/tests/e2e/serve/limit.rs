@@ -1,0 +1,137 @@
+//! Clients that take too long or are too many: each wait has an end, and the server goes on.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use kettle_tests::client::{Dialer, End, Wire};
+use kettle_tests::environment::{is_guest, paths_here, patience};
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+#[test]
+fn a_handshake_that_comes_byte_by_byte_runs_out_of_time() {
+    let kettle = Kettle::start(with_a_file().set("tls", "handshake_timeout = \"1s\""));
+    let mut hello = Vec::new();
+    Dialer::default().begin(kettle.address()).tls.write_tls(&mut hello).unwrap();
+    let mut wire = Wire::connect(kettle.address());
+    wire.socket.set_read_timeout(Some(PACE)).unwrap();
+    let cut_off =
+        hello.iter().any(|byte| wire.write_all(&[*byte]).is_err() || has_ended(&mut wire));
+    assert!(cut_off, "the server waited for all {} bytes", hello.len());
+    assert!(kettle.status("/total/handshakes_failed/timed_out").as_u64() >= Some(1));
+}
+
+#[test]
+fn a_head_that_comes_byte_by_byte_runs_out_of_time() {
+    let kettle = Kettle::start(with_a_file().set("limits", "request_timeout = \"1s\""));
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.wire.socket.set_read_timeout(Some(PACE)).unwrap();
+    let start = b"GET /a HTTP/1.1\r\nX: ".iter().copied();
+    for byte in start.chain(std::iter::repeat_n(b'x', 500)) {
+        client.send(&[byte]).unwrap();
+        let mut room = [0; 1_000];
+        match client.receive(&mut room) {
+            Err(error) if is_timeout(&error) => {}
+            Ok(count) => {
+                client.beyond().extend_from_slice(&room[..count]);
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    client.wire.socket.set_read_timeout(Some(patience())).unwrap();
+    assert_eq!(client.response().status, 408);
+    assert_eq!(client.end(), End::Orderly);
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_cut_off() {
+    let bytes = 16 << 20;
+    let setup = Setup::paths(paths_here()).sizes(&[bytes]);
+    let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1s\""));
+    for path in paths_here() {
+        let dialer = Dialer::suite(TLS13_AES_128).reading_slowly();
+        let mut client = dialer.connect(kettle.address_by(path));
+        client.send(&get(&format!("/{bytes}"))).unwrap();
+        assert!(!kettle.entry(&format!("/{bytes}")).is_complete(), "{path}");
+        assert_eq!(client.end(), End::Cut, "{path}");
+    }
+}
+
+#[test]
+fn a_connection_ends_after_as_many_requests_as_allowed() {
+    let kettle = Kettle::start(with_a_file().set("limits", "requests_per_connection = 3"));
+    let mut client = kettle.connect(TLS13_AES_128);
+    for connection in [None, None, Some("close")] {
+        assert_eq!(client.get("/a").header("connection"), connection);
+    }
+    assert_eq!(client.end(), End::Orderly);
+}
+
+#[test]
+fn a_connection_beyond_the_limit_waits_until_another_ends() {
+    let kettle = Kettle::start(with_a_file().set("limits", "connections_per_worker = 2"));
+    let [first, _second] = [(); 2].map(|()| kettle.connect(TLS13_AES_128));
+    let mut third = Dialer::suite(TLS13_AES_128).begin(kettle.address());
+    third.tls.write_tls(&mut third.wire).unwrap();
+    third.wire.socket.set_read_timeout(Some(PACE)).unwrap();
+    let kept_waiting = third.wire.read(&mut [0; 1]).unwrap_err();
+    assert!(is_timeout(&kept_waiting), "{kept_waiting}");
+    drop(first);
+    third.wire.socket.set_read_timeout(Some(patience())).unwrap();
+    third.finish_handshake_with(&get("/a"));
+    assert_eq!(third.response().body, b"content");
+}
+
+#[test]
+fn a_server_out_of_descriptors_neither_spins_nor_dies() {
+    let setup = with_a_file().launched_by(&["prlimit", "--nofile=64:64"]);
+    let kettle = Kettle::start(setup);
+    let crowd: Vec<_> = (0..80).map(|_| Wire::connect(kettle.address())).collect();
+    kettle.messages().wait_for("cannot accept a connection");
+    let before = processor_time(&kettle);
+    // The last of them waits in vain, and we with it.
+    let mut last = &crowd.last().unwrap().socket;
+    last.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    assert!(is_timeout(&last.read(&mut [0; 1]).unwrap_err()));
+    let spent = processor_time(&kettle) - before;
+    assert!(
+        spent < Duration::from_millis(if is_guest() { 500 } else { 100 }),
+        "{spent:?} in a second"
+    );
+
+    drop(crowd);
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+/// What the process has used of the processors, from `/proc/PID/stat`, in clock ticks of 10 ms.
+fn processor_time(kettle: &Kettle) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{}/stat", kettle.process())).unwrap();
+    // `utime` and `stime`; the name before them may hold spaces.
+    let after_name = text.rsplit(')').next().unwrap();
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let [user, system] = [fields[11], fields[12]].map(|field| field.parse::<u64>().unwrap());
+    Duration::from_millis(10 * (user + system))
+}
+
+/// Whether the server has closed its side; waits for the socket's timeout to find out.
+fn has_ended(wire: &mut Wire) -> bool {
+    match wire.read(&mut [0; 100]) {
+        Ok(count) => count == 0,
+        Err(error) => !is_timeout(&error),
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn with_a_file() -> Setup {
+    Setup::default().file("www/a", "content")
+}
+
+/// The time between two bytes of a slow client.
+const PACE: Duration = Duration::from_millis(50);

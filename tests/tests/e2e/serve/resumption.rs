@@ -1,0 +1,145 @@
+//! Sessions that are resumed: by which means, by which worker, and when they must not be.
+
+use rustls::HandshakeKind;
+use rustls::client::{Resumption, Tls12Resumption};
+
+use kettle_tests::certificate::{Kind, issue};
+use kettle_tests::client::{Client, Dialer};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::paths_here;
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
+
+#[test]
+fn tls13_tickets_are_known_to_every_worker() {
+    is_resumed_by_every_worker(TLS13_AES_128, sessions(), "ticket");
+}
+
+#[test]
+fn tls12_tickets_are_known_to_every_worker() {
+    let tickets = sessions().tls12_resumption(Tls12Resumption::SessionIdOrTickets);
+    is_resumed_by_every_worker(TLS12_AES_128, tickets, "ticket");
+}
+
+#[test]
+fn tls12_session_ids_are_known_to_every_worker() {
+    let ids = sessions().tls12_resumption(Tls12Resumption::SessionIdOnly);
+    is_resumed_by_every_worker(TLS12_AES_128, ids, "session_id");
+}
+
+/// Twelve connections would all have to meet the same of three workers for a session known to one alone.
+fn is_resumed_by_every_worker(suite: Suite, resumption: Resumption, by: &str) {
+    let setup = Setup::default().file("www/a", "content").set("server", "workers = 3");
+    let kettle = Kettle::start(setup);
+    let dialer = Dialer::suite(suite).resuming(resumption);
+    use_once(&dialer, &kettle);
+    assert_eq!(kettle.entry("/a").text("resumed"), "full");
+    for _ in 0..12 {
+        let client = use_once(&dialer, &kettle);
+        assert_eq!(client.tls.handshake_kind(), Some(HandshakeKind::Resumed));
+        assert_eq!(kettle.entry("/a").text("resumed"), by);
+    }
+}
+
+#[test]
+fn a_resumed_connection_takes_every_path() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    for suite in [TLS13_AES_128, TLS12_AES_128] {
+        let dialer = Dialer::suite(suite).resuming(sessions());
+        for path in paths_here().iter().chain(paths_here()) {
+            let mut client = dialer.connect(kettle.address_by(path));
+            assert_same(&client.get("/70000").body, &content(70_000), path);
+        }
+        assert_eq!(kettle.entry("/70000").text("resumed"), "full");
+        assert_eq!(kettle.entry("/70000").text("resumed"), "ticket");
+    }
+}
+
+#[test]
+fn tickets_of_an_earlier_start_are_refused() {
+    let mut kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    for suite in [TLS13_AES_128, TLS12_AES_128] {
+        let dialer = Dialer::suite(suite).resuming(sessions());
+        use_once(&dialer, &kettle);
+        kettle.restart();
+        let client = use_once(&dialer, &kettle);
+        assert_eq!(client.tls.handshake_kind(), Some(HandshakeKind::Full), "{}", suite.name);
+    }
+}
+
+#[test]
+fn tickets_survive_a_reload() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let dialer = Dialer::suite(TLS13_AES_128).resuming(sessions());
+    use_once(&dialer, &kettle);
+    let _ = kettle.ctl(&["reload"]).succeed();
+    let client = use_once(&dialer, &kettle);
+    assert_eq!(client.tls.handshake_kind(), Some(HandshakeKind::Resumed));
+}
+
+#[test]
+fn without_tickets_nothing_is_resumed() {
+    let setup = Setup::default().file("www/a", "content");
+    let kettle = Kettle::start(setup.set("tls", "tickets = 0").set("tls", "session_cache = 0"));
+    for suite in [TLS13_AES_128, TLS12_AES_128] {
+        let dialer = Dialer::suite(suite).resuming(sessions());
+        use_once(&dialer, &kettle);
+        let client = use_once(&dialer, &kettle);
+        assert_eq!(client.tls.handshake_kind(), Some(HandshakeKind::Full), "{}", suite.name);
+    }
+}
+
+#[test]
+fn openssl_resumes_in_both_versions() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let reconnected = kettle.openssl(&["-tls1_2", "-reconnect"]).output();
+    assert_eq!(reconnected.text().matches("Reused, TLSv1.2").count(), 5);
+    let session = kettle.folder.path("session.pem").display().to_string();
+    let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    for version in ["-tls1_2", "-tls1_3"] {
+        for (flag, kind) in [("-sess_out", "New, "), ("-sess_in", "Reused, ")] {
+            let mut openssl = kettle.openssl(&[version, flag, &session]).start();
+            openssl.type_in(request);
+            let said = openssl.ended();
+            assert!(said.text().contains(kind), "{version} {flag}: {}", said.text());
+        }
+    }
+}
+
+#[test]
+fn a_ticket_of_one_site_does_not_open_another() {
+    let second = issue(&["second.test"], Kind::Ecdsa);
+    let setup = Setup::default()
+        .file("www/a", "content")
+        .file("second.pem", second.chain)
+        .file("second.key", second.key)
+        .more(
+            "[[site]]\nnames = [\"second.test\"]\n\
+             [[site.certificate]]\nchain = \"second.pem\"\nkey = \"second.key\"\n\
+             [[site.route]]\nroot = \"www\"\n",
+        );
+    let kettle = Kettle::start(setup);
+    let session = kettle.folder.path("session.pem").display().to_string();
+    let request = "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    for version in ["-tls1_2", "-tls1_3"] {
+        let mut openssl = kettle.openssl(&[version, "-sess_out", &session]).start();
+        openssl.type_in(request);
+        let _ = openssl.ended();
+        let words = [version, "-sess_in", &session, "-servername", "second.test"];
+        let said = kettle.openssl(&words).output();
+        assert!(!said.text().contains("Reused, "), "{version}: {}", said.text());
+    }
+}
+
+/// A connection that has read a response, and with it the tickets before it.
+fn use_once(dialer: &Dialer, kettle: &Kettle) -> Client {
+    let mut client = dialer.connect(kettle.address());
+    assert_eq!(client.get("/a").body, b"content");
+    client
+}
+
+fn sessions() -> Resumption {
+    Resumption::in_memory_sessions(64)
+}

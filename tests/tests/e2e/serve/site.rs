@@ -1,0 +1,123 @@
+//! Several sites at one address: certificates by name, sites by Host, and what each site adds to its responses.
+
+use kettle_tests::certificate::{Kind, issue};
+use kettle_tests::client::Dialer;
+use kettle_tests::http::{Connection, Response};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+#[test]
+fn the_name_asked_for_decides_the_certificate_and_the_site() {
+    let kettle = start_with_three_sites();
+    for (name, body) in [
+        ("localhost", "the first"),
+        ("second.test", "the second"),
+        ("SECOND.test", "the second"),
+        ("a.wild.test", "the third"),
+        ("b.wild.test", "the third"),
+    ] {
+        let response = fetch(&kettle, name, name).unwrap();
+        assert_eq!((response.status, response.body.as_slice()), (200, body.as_bytes()), "{name}");
+    }
+}
+
+#[test]
+fn a_name_that_no_site_has_is_refused_in_the_handshake() {
+    let kettle = start_with_three_sites();
+    for name in ["unknown.test", "wild.test", "a.b.wild.test"] {
+        assert!(fetch(&kettle, name, name).is_none(), "{name}");
+    }
+    assert_ne!(kettle.status("/total/handshakes_failed"), serde_json::json!({}));
+}
+
+#[test]
+fn a_request_for_a_site_that_the_certificate_is_not_for_is_misdirected() {
+    let kettle = start_with_three_sites();
+    for (connected, asked, status) in [
+        ("localhost", "second.test", 421),
+        ("second.test", "localhost", 421),
+        ("localhost", "unknown.test", 421),
+        ("a.wild.test", "b.wild.test", 200),
+        ("localhost", "localhost:8443", 200),
+    ] {
+        let response = fetch(&kettle, connected, asked).unwrap();
+        assert_eq!(response.status, status, "{connected} {asked}");
+    }
+}
+
+#[test]
+fn a_default_site_answers_for_every_name() {
+    let certificate = issue(&["localhost", "other.test"], Kind::Ecdsa);
+    let setup = Setup::default().certificate(certificate).site("default = true");
+    let kettle = Kettle::start(setup.file("www/index.html", "the default"));
+    let response = fetch(&kettle, "other.test", "other.test").unwrap();
+    assert_eq!((response.status, response.body), (200, b"the default".to_vec()));
+}
+
+#[test]
+fn a_site_adds_its_own_headers_to_every_response() {
+    let setup = Setup::default()
+        .file("www/a.css", "x")
+        .site("hsts.max_age = \"365d\"")
+        .site("hsts.include_subdomains = true")
+        .site("headers.X-Frame-Options = \"DENY\"")
+        .route("headers.X-Route = \"here\"")
+        .route("cache_control.\"*.css\" = \"max-age=86400\"");
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    for (target, status, cache_control) in
+        [("/a.css", 200, Some("max-age=86400")), ("/missing", 404, None)]
+    {
+        let response = client.get(target);
+        assert_eq!(response.status, status);
+        let hsts = response.header("strict-transport-security");
+        assert_eq!(hsts, Some("max-age=31536000; includeSubDomains"));
+        assert_eq!(response.header("x-frame-options"), Some("DENY"));
+        assert_eq!(response.header("x-route"), Some("here"));
+        assert_eq!(response.header("cache-control"), cache_control);
+    }
+}
+
+#[test]
+fn an_error_page_of_the_site_takes_the_place_of_the_built_in_one() {
+    let setup = Setup::default()
+        .file("missing.html", "<p>our own words")
+        .site("error_pages.404 = \"missing.html\"");
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    let own = client.get("/missing");
+    assert_eq!((own.status, own.body.as_slice()), (404, b"<p>our own words".as_slice()));
+    client.send(&kettle_tests::http::request("POST", "/missing", "")).unwrap();
+    let built_in = client.response();
+    assert_eq!(built_in.status, 405);
+    // No version, and nothing else that helps to choose an attack.
+    assert_eq!(built_in.header("server"), Some("kettle"));
+}
+
+fn start_with_three_sites() -> Kettle {
+    let mut setup = Setup::default().file("www/index.html", "the first");
+    for (name, names, page) in
+        [("second", "second.test", "the second"), ("third", "*.wild.test", "the third")]
+    {
+        let issued = issue(&[names], Kind::Ecdsa);
+        setup = setup
+            .file(&format!("{name}.pem"), issued.chain)
+            .file(&format!("{name}.key"), issued.key)
+            .file(&format!("{name}/index.html"), page)
+            .more(&format!(
+                "[[site]]\nnames = [\"{names}\"]\n\
+                 [[site.certificate]]\nchain = \"{name}.pem\"\nkey = \"{name}.key\"\n\
+                 [[site.route]]\nroot = \"{name}\"\n"
+            ));
+    }
+    Kettle::start(setup)
+}
+
+/// Connects as to `server_name` and asks for the index of `host`; `None` if there is no handshake.
+fn fetch(kettle: &Kettle, server_name: &str, host: &str) -> Option<Response> {
+    let dialer = Dialer::suite(TLS13_AES_128).server_name(server_name);
+    let mut client = dialer.try_connect(kettle.address()).ok()?;
+    client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+    Some(client.response())
+}
