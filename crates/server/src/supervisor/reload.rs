@@ -161,6 +161,7 @@ fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snaps
 
 /// The settings of the process itself that differ.
 fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
+    let (limits, new_limits) = (&old.limits, &new.limits);
     let differs = [
         ("server.workers", old.server.workers != new.server.workers),
         ("server.pin_workers", old.server.pin_workers != new.server.pin_workers),
@@ -170,6 +171,14 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
         ("admin.socket", old.admin.socket != new.admin.socket),
         ("metrics.listen", old.metrics.listen != new.metrics.listen),
         ("tls.session_cache", old.tls.session_cache != new.tls.session_cache),
+        (
+            "limits.handshakes_per_turn",
+            limits.handshakes_per_turn != new_limits.handshakes_per_turn,
+        ),
+        ("limits.open_files", limits.open_files != new_limits.open_files),
+        ("limits.hot_file", limits.hot_file_bytes != new_limits.hot_file_bytes),
+        ("limits.hot_memory", limits.hot_memory_bytes != new_limits.hot_memory_bytes),
+        ("limits.revalidate", limits.revalidate != new_limits.revalidate),
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(setting, _)| *setting).collect()
 }

@@ -152,6 +152,29 @@ fn settings_of_the_process_are_reported_not_applied() {
 }
 
 #[test]
+fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
+    let mut fixture = Fixture::new();
+    fixture.write(
+        "[limits]\nhandshakes_per_turn = 9\nopen_files = 9\nhot_file = 9\nhot_memory = 9\n\
+         revalidate = \"9s\"\nidle_timeout = \"9s\"\n",
+    );
+    fixture.live.reload().unwrap();
+    let warnings = &fixture.live.prepared().warnings;
+    let reported: Vec<&str> =
+        warnings.iter().filter_map(|warning| warning.message.split('`').nth(1)).collect();
+    assert_eq!(
+        reported,
+        [
+            "limits.handshakes_per_turn",
+            "limits.open_files",
+            "limits.hot_file",
+            "limits.hot_memory",
+            "limits.revalidate"
+        ]
+    );
+}
+
+#[test]
 fn a_reload_keeps_the_generated_certificate() {
     let mut fixture = Fixture::new();
     let before = Arc::clone(&fixture.live.prepared().identities[0]);
