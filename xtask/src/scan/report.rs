@@ -105,10 +105,20 @@ fn is_modern(cipher: &str) -> bool {
     ["TLSv1.2", "TLSv1.3"].contains(&version) && is_aead && has_forward_secrecy
 }
 
-/// The version in testssl.sh's banner.
-pub fn testssl_version(banner: &str) -> &str {
-    let mut words = banner.split_whitespace().skip_while(|word| *word != "testssl");
-    words.nth(1).unwrap_or("unknown")
+/// The version in testssl.sh's banner, which 3.0 and 3.2 word differently.
+pub fn testssl_version(banner: &str) -> String {
+    let plain = without_escapes(banner);
+    let mut words = plain.split_whitespace().skip_while(|word| !word.starts_with("testssl"));
+    let version = words.find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+    version.unwrap_or("unknown").to_owned()
+}
+
+/// The banner has colours whatever it is told.
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let before = parts.next().unwrap_or_default();
+    let rest = parts.filter_map(|part| part.split_once('m').map(|(_, plain)| plain));
+    std::iter::once(before).chain(rest).collect()
 }
 
 /// What a certificate made on the spot and a site without headers of the operator's are blamed for.

@@ -49,4 +49,8 @@ fn reports_are_read() {
     let text = "  SSL\nPreferred TLSv1.3  128 bits  TLS_AES_128_GCM_SHA256  Curve 25519 DHE 253\n";
     assert_eq!(ciphers(text), ["TLSv1.3 TLS_AES_128_GCM_SHA256"]);
     assert_eq!(testssl_version("###\n    testssl   3.0.8 from https\n"), "3.0.8");
+    assert_eq!(
+        testssl_version("###\n  \u{1b}[1mtestssl\u{1b}[m version \u{1b}[1m3.2.4\u{1b}[m from"),
+        "3.2.4"
+    );
 }
