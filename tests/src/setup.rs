@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -246,13 +246,18 @@ fn write_private(path: &Path, text: &str) {
     file.write_all(text.as_bytes()).unwrap();
 }
 
-/// An address of this machine that no other test, nor another run of the tests, uses: all of 127.0.0.0/8 is ours, and
-/// the process number fits into it.
+/// An address of this machine that no other test uses.
 fn unused_address() -> SocketAddr {
     static NEXT_PORT: AtomicU16 = AtomicU16::new(20_000);
+    SocketAddr::new(unused_ip(), NEXT_PORT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// An address of this machine that no other run of the tests uses: all of 127.0.0.0/8 is ours, and the process number
+/// fits into it.
+#[must_use]
+pub fn unused_ip() -> IpAddr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
-    let port = NEXT_PORT.fetch_add(1, Ordering::Relaxed);
-    SocketAddr::from((Ipv4Addr::new(127, high | 0x80, middle, low), port))
+    IpAddr::from([127, high | 0x80, middle, low])
 }
 
 const CONFIG: &str = "kettle.toml";

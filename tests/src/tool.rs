@@ -55,6 +55,13 @@ impl Tool {
         self
     }
 
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
     /// What it reads from standard input.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {

@@ -6,5 +6,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod kernel;
+mod reload;
 mod serve;
 mod wire;

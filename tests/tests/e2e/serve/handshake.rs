@@ -35,7 +35,8 @@ fn every_group_makes_a_connection() {
 fn the_order_of_groups_is_the_clients() {
     let kettle = Kettle::start(with_a_file());
     let (hybrid, classic) = (kx_group::X25519MLKEM768, kx_group::X25519);
-    for (offered, chosen) in [([hybrid, classic], "X25519MLKEM768"), ([classic, hybrid], "X25519")] {
+    for (offered, chosen) in [([hybrid, classic], "X25519MLKEM768"), ([classic, hybrid], "X25519")]
+    {
         Dialer::default().groups(&offered).connect(kettle.address()).get("/a");
         assert_eq!(kettle.entry("/a").text("group"), chosen);
     }

@@ -1,0 +1,129 @@
+//! A new configuration takes the place of the old one while connections are open, or not at all.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::process::Signal;
+
+use kettle_tests::certificate::{Issued, Kind, issue};
+use kettle_tests::client::Dialer;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::{paths_here, scaled};
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+#[test]
+fn a_reload_brings_a_new_certificate_to_new_connections_only() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let mut old = kettle.connect(TLS13_AES_128);
+    old.get("/a");
+    let new = exchange_certificate(&kettle);
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(old.get("/a").body, b"content");
+}
+
+#[test]
+fn a_hangup_reloads() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let new = exchange_certificate(&kettle);
+    kettle.signal(Signal::HUP);
+    kettle.messages().wait_for("reloaded");
+    assert_eq!(shown(&kettle), new.der.as_ref());
+}
+
+#[test]
+fn a_configuration_with_a_mistake_leaves_the_old_one_in_force() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    kettle.folder.change_config("root = \"www\"", "rot = \"www\"");
+    let refused = kettle.ctl(&["reload"]).output();
+    assert!(!refused.status.success());
+    let said = refused.text() + &refused.stderr;
+    assert!(said.contains("`rot` is not a setting") && said.contains("old one stays"), "{said}");
+    kettle.signal(Signal::HUP);
+    kettle.messages().wait_for("`rot` is not a setting");
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+    assert_eq!(kettle.status("/reloads_refused"), 2);
+}
+
+#[test]
+fn a_key_that_does_not_fit_its_certificate_leaves_the_old_ones_in_force() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let before = shown(&kettle);
+    kettle.folder.write("localhost.pem", issue(&["localhost"], Kind::Ecdsa).chain);
+    assert!(!kettle.ctl(&["reload"]).output().status.success());
+    assert_eq!(shown(&kettle), before);
+}
+
+#[test]
+fn a_reload_opens_new_listeners_and_closes_old_ones() {
+    let kettle = Kettle::start(Setup::paths(&["user", "auto"]).file("www/a", "content"));
+    let [kept, closed] = kettle.addresses[..] else { panic!() };
+    let mut old = Dialer::suite(TLS13_AES_128).connect(closed);
+    let added = std::net::SocketAddr::new(closed.ip(), closed.port() + 10_000);
+    kettle.folder.change_config(&closed.to_string(), &added.to_string());
+    let _ = kettle.ctl(&["reload"]).succeed();
+    for address in [kept, added] {
+        let mut client = Dialer::suite(TLS13_AES_128).connect(address);
+        assert_eq!(client.get("/a").body, b"content");
+    }
+    assert!(std::net::TcpStream::connect(closed).is_err());
+    // What was connected there stays until its response.
+    assert_eq!(old.get("/a").body, b"content");
+}
+
+#[test]
+fn a_download_outlives_reloads() {
+    let bytes = 16 << 20;
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
+    let dialer = Dialer::suite(TLS13_AES_128).reading_slowly();
+    for path in paths_here() {
+        let mut client = dialer.connect(kettle.address_by(path));
+        client.send(&get(&format!("/{bytes}"))).unwrap();
+        client.response_head();
+        let _ = kettle.ctl(&["reload"]).succeed();
+        assert_same(&client.body(bytes), &content(bytes), path);
+    }
+}
+
+#[test]
+fn no_request_fails_while_reloads_go_on() {
+    let setup = Setup::paths(paths_here()).sizes(&[100, 70_000]).set("server", "workers = 2");
+    let kettle = Kettle::start(setup);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for path in paths_here() {
+            let (address, is_over) = (kettle.address_by(path), &is_over);
+            scope.spawn(move || {
+                let dialer = Dialer::suite(TLS13_AES_128);
+                let mut client = dialer.connect(address);
+                while !is_over.load(Ordering::Relaxed) {
+                    for bytes in [100, 70_000] {
+                        let response = client.get(&format!("/{bytes}"));
+                        assert_same(&response.body, &content(bytes), path);
+                        if response.header("connection") == Some("close") {
+                            client = dialer.connect(address);
+                        }
+                    }
+                }
+            });
+        }
+        for _ in 0..scaled(30, 5) {
+            let _ = kettle.ctl(&["reload"]).succeed();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+fn exchange_certificate(kettle: &Kettle) -> Issued {
+    let new = issue(&["localhost"], Kind::Ecdsa);
+    kettle.folder.write_certificate("localhost", &new);
+    new
+}
+
+/// The certificate that new connections are shown.
+fn shown(kettle: &Kettle) -> Vec<u8> {
+    kettle.connect(TLS13_AES_128).tls.peer_certificates().unwrap()[0].to_vec()
+}

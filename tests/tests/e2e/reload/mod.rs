@@ -1,0 +1,8 @@
+//! Running a server: commands, reloads, the kill switch, numbers, logs and the orderly end.
+
+mod command;
+mod exchange;
+mod log;
+mod number;
+mod stop;
+mod switch;
