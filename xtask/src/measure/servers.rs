@@ -53,6 +53,9 @@ impl Server {
         folder: &Path,
         port: u16,
     ) -> Result<Self, String> {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Err(format!("something listens on port {port} already; it would be measured"));
+        }
         let log = folder.join(format!("{name}.log"));
         let file = File::create(&log).map_err(|error| at(&log, &error))?;
         let child = command
