@@ -82,6 +82,12 @@ impl Connection {
     async fn handshake(&self, socket: TcpStream) -> Option<Box<TlsStream>> {
         let started = Instant::now();
         self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        // A client that only connects costs a socket, and no handshake's memory.
+        match self.watch.wait(|context| socket.poll_read_ready(context)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return self.handshake_failed(&error.into()),
+            Err(_) => return self.handshake_timed_out(),
+        }
         let mut accepting = match Accepting::new(socket, &self.snapshot.tls) {
             Ok(accepting) => accepting,
             Err(error) => return self.handshake_failed(&error),
@@ -90,10 +96,7 @@ impl Connection {
             match self.watch.wait(|context| accepting.poll_exchange(context)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return self.handshake_failed(&error),
-                Err(_) => {
-                    self.worker.metrics.handshake_failed("timed_out");
-                    return None;
-                }
+                Err(_) => return self.handshake_timed_out(),
             }
             self.worker.handshake_turns.take().await;
             match accepting.advance() {
@@ -109,6 +112,11 @@ impl Connection {
                 }
             }
         }
+    }
+
+    fn handshake_timed_out(&self) -> Option<Box<TlsStream>> {
+        self.worker.metrics.handshake_failed("timed_out");
+        None
     }
 
     fn handshake_failed(&self, error: &StreamError) -> Option<Box<TlsStream>> {

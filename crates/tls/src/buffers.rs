@@ -12,7 +12,7 @@ pub const RECORDS_PER_WRITE: usize = 8;
 
 /// Full records that are read from a file, sealed and written in one go. With more, what was read
 /// has left the processor's nearest cache before it is sealed: 1 MiB cost 17 % more with 8 than
-/// with 2 (Cascade Lake, Linux 6.18).
+/// with 2 (AMD EPYC 9005, Linux 6.18).
 pub const RECORDS_PER_READ: usize = 2;
 
 /// The sizes of pooled buffers, and how many idle ones of each a worker keeps: one record and a
