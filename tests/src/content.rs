@@ -29,3 +29,7 @@ pub fn assert_same(received: &[u8], expected: &[u8], what: &str) {
 
 /// Sizes around the borders of records, of the crossover, and well beyond them.
 pub const SIZES: [usize; 9] = [0, 1, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 1 << 20];
+
+/// More than Linux keeps of a connection by default (`tcp_wmem`: 4 MiB) for a client that reads slowly: whoever sends this
+/// much has to wait.
+pub const LARGE: usize = 6 << 20;

@@ -5,7 +5,7 @@ use std::fs::File;
 use rustix::fs::{Advice, fadvise};
 
 use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::{assert_same, content};
+use kettle_tests::content::{LARGE, assert_same, content};
 use kettle_tests::environment::paths_here;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -68,6 +68,3 @@ fn begin_download(client: &mut Client) {
     client.send(&get("/large")).unwrap();
     assert_eq!(client.response_head().announced_bytes(), LARGE);
 }
-
-/// More than what Linux keeps for a connection by default, sender and receiver together.
-const LARGE: usize = 16 << 20;

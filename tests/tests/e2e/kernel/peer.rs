@@ -1,7 +1,7 @@
 //! Clients that read slowly, stop sending, or vanish.
 
 use kettle_tests::client::{Dialer, End};
-use kettle_tests::content::{assert_same, content};
+use kettle_tests::content::{LARGE, assert_same, content};
 use kettle_tests::environment::paths_here;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -10,7 +10,7 @@ use kettle_tests::suite::{ONE_OF_EACH_VERSION, SUITES, TLS13_AES_128};
 
 #[test]
 fn a_slow_reader_gets_every_byte() {
-    let bytes = 6 << 20;
+    let bytes = LARGE;
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
     for (path, suite) in paths_here().iter().zip(SUITES) {
         let mut client = Dialer::suite(suite).reading_slowly().connect(kettle.address_by(path));
@@ -55,7 +55,7 @@ fn a_client_that_closes_its_socket_without_a_word_still_gets_its_response() {
 
 #[test]
 fn clients_that_reset_their_downloads_leave_nothing_behind() {
-    let bytes = 16 << 20;
+    let bytes = LARGE;
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
     let target = format!("/{bytes}");
     // The file stays open, and so does whatever a first request opens for good.

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use kettle_tests::certificate::{Issued, Kind, issue};
 use kettle_tests::client::Dialer;
-use kettle_tests::content::{assert_same, content};
+use kettle_tests::content::{LARGE, assert_same, content};
 use kettle_tests::environment::{paths_here, scaled};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -76,15 +76,14 @@ fn a_reload_opens_new_listeners_and_closes_old_ones() {
 
 #[test]
 fn a_download_outlives_reloads() {
-    let bytes = 16 << 20;
-    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[LARGE]));
     let dialer = Dialer::suite(TLS13_AES_128).reading_slowly();
     for path in paths_here() {
         let mut client = dialer.connect(kettle.address_by(path));
-        client.send(&get(&format!("/{bytes}"))).unwrap();
+        client.send(&get(&format!("/{LARGE}"))).unwrap();
         client.response_head();
         let _ = kettle.ctl(&["reload"]).succeed();
-        assert_same(&client.body(bytes), &content(bytes), path);
+        assert_same(&client.body(LARGE), &content(LARGE), path);
     }
 }
 

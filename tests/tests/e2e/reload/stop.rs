@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use rustix::process::Signal;
 
 use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::content::{assert_same, content};
+use kettle_tests::content::{LARGE, assert_same, content};
 use kettle_tests::environment::paths_here;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -57,5 +57,3 @@ fn begin(kettle: &Kettle, path: &str) -> Client {
     assert_eq!(client.response_head().status, 200);
     client
 }
-
-const LARGE: usize = 16 << 20;

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use kettle_tests::client::{Dialer, End, Wire};
+use kettle_tests::content::LARGE;
 use kettle_tests::environment::{is_guest, paths_here, patience};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -49,14 +50,13 @@ fn a_head_that_comes_byte_by_byte_runs_out_of_time() {
 
 #[test]
 fn a_client_that_reads_nothing_is_cut_off() {
-    let bytes = 16 << 20;
-    let setup = Setup::paths(paths_here()).sizes(&[bytes]);
+    let setup = Setup::paths(paths_here()).sizes(&[LARGE]);
     let kettle = Kettle::start(setup.set("limits", "write_timeout = \"1s\""));
     for path in paths_here() {
         let dialer = Dialer::suite(TLS13_AES_128).reading_slowly();
         let mut client = dialer.connect(kettle.address_by(path));
-        client.send(&get(&format!("/{bytes}"))).unwrap();
-        assert!(!kettle.entry(&format!("/{bytes}")).is_complete(), "{path}");
+        client.send(&get(&format!("/{LARGE}"))).unwrap();
+        assert!(!kettle.entry(&format!("/{LARGE}")).is_complete(), "{path}");
         assert_eq!(client.end(), End::Cut, "{path}");
     }
 }

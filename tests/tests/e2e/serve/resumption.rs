@@ -48,12 +48,12 @@ fn a_resumed_connection_takes_every_path() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
     for suite in [TLS13_AES_128, TLS12_AES_128] {
         let dialer = Dialer::suite(suite).resuming(sessions());
-        for path in paths_here().iter().chain(paths_here()) {
+        let _ = dialer.connect(kettle.address()).get("/70000");
+        for path in paths_here() {
             let mut client = dialer.connect(kettle.address_by(path));
+            assert_eq!(client.tls.handshake_kind(), Some(HandshakeKind::Resumed), "{path}");
             assert_same(&client.get("/70000").body, &content(70_000), path);
         }
-        assert_eq!(kettle.entry("/70000").text("resumed"), "full");
-        assert_eq!(kettle.entry("/70000").text("resumed"), "ticket");
     }
 }
 
