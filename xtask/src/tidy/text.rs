@@ -90,7 +90,7 @@ const DOC_WORDS_MIN: usize = 2;
 
 const MARKS: &[&str] = &["TODO", "FIXME", "XXX"];
 
-const MACHINE_FOLDERS: &[&str] = &["/root/", "/home/", "/work/"];
+const MACHINE_FOLDERS: &[&str] = &["/root/", "/home/", "/Users/"];
 
 #[cfg(test)]
 mod tests;

@@ -53,7 +53,7 @@ fn unfinished_work_with_an_issue_passes() {
 
 #[test]
 fn a_path_of_one_machine_is_caught() {
-    for line in ["cd /work/main", "path = \"/home/me/x\"", "(/root/.cargo)", "x=/root/y"] {
+    for line in ["cd /Users/me/kettle", "path = \"/home/me/x\"", "(/root/.cargo)", "x=/root/y"] {
         assert_eq!(rules("a.md", line), ["machine_path"], "{line}");
     }
 }
