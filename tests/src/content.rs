@@ -33,3 +33,23 @@ pub const SIZES: [usize; 9] = [0, 1, 16_383, 16_384, 16_385, 65_535, 65_536, 65_
 /// More than Linux keeps of a connection by default (`tcp_wmem`: 4 MiB) for a client that reads slowly: whoever sends this
 /// much has to wait.
 pub const LARGE: usize = 6 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_piece_of_the_content_can_be_taken_for_another() {
+        let content = content(80_003);
+        let words: std::collections::BTreeSet<_> = content.chunks_exact(8).collect();
+        assert_eq!((content.len(), words.len()), (80_003, 10_000));
+    }
+
+    #[test]
+    #[should_panic(expected = "a body: received 9 bytes, expected 10, first difference at Some(8)")]
+    fn a_difference_is_told_by_its_place() {
+        let mut other = content(9);
+        other[8] ^= 1;
+        assert_same(&other, &content(10), "a body");
+    }
+}

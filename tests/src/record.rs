@@ -53,3 +53,29 @@ pub const ALERT: u8 = 21;
 pub const HANDSHAKE: u8 = 22;
 /// Application data; under TLS 1.3, anything protected.
 pub const APPLICATION_DATA: u8 = 23;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_records_are_split_from_the_beginning_of_another() {
+        let received = [22, 3, 1, 0, 1, 9, 23, 3, 3, 0, 2, 7, 8, 23, 3, 3, 0, 9];
+        let (records, rest) = whole_records(&received);
+        let expected = [(22, vec![9]), (23, vec![7, 8])];
+        assert_eq!(records, expected.map(|(content_type, body)| Record { content_type, body }));
+        assert_eq!(rest, [23, 3, 3, 0, 9]);
+    }
+
+    #[test]
+    #[should_panic(expected = "this is no TLS record")]
+    fn plaintext_between_records_fails_the_test() {
+        let _ = whole_records(b"\x17\x03\x03\x00\x01xHTTP/1.1 200 OK");
+    }
+
+    #[test]
+    #[should_panic(expected = "no whole record")]
+    fn half_a_record_at_the_end_fails_the_test() {
+        let _ = records(&[23, 3, 3, 0, 2, 7]);
+    }
+}

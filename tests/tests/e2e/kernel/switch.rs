@@ -35,6 +35,27 @@ fn auto_moves_a_connection_at_its_first_large_body_and_keeps_it_there() {
 }
 
 #[test]
+fn the_move_may_come_after_any_number_of_records() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let kettle = Kettle::start(Setup::path("auto").sizes(&[10, 70_000]));
+    for suite in SUITES {
+        for records_before in [0, 1, 30] {
+            let mut client = kettle.connect(suite);
+            for _ in 0..records_before {
+                assert_same(&client.get("/10").body, &content(10), suite.name);
+            }
+            for bytes in [70_000, 10, 70_000] {
+                let response = client.get(&format!("/{bytes}"));
+                assert_same(&response.body, &content(bytes), suite.name);
+            }
+        }
+    }
+    assert_eq!(kettle.status("/total/switches"), 3 * SUITES.len());
+}
+
+#[test]
 fn the_crossover_of_the_configuration_is_where_auto_moves() {
     if !kernel_tls_or_skip() {
         return;

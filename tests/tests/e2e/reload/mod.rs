@@ -4,5 +4,6 @@ mod command;
 mod exchange;
 mod log;
 mod number;
+mod privilege;
 mod stop;
 mod switch;

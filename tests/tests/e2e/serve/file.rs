@@ -1,8 +1,13 @@
 //! Which file answers for which path, and with which head.
 
+use std::fs::File;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use kettle_tests::client::Client;
+use kettle_tests::environment::scaled;
 use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -43,6 +48,29 @@ fn nothing_outside_the_root_is_served() {
             client = kettle.connect(TLS13_AES_128);
         }
     }
+}
+
+#[test]
+fn a_file_exchanged_for_a_link_again_and_again_lets_nothing_out() {
+    let setup = Setup::default().file("secret", "the secret").set("limits", "revalidate = \"0s\"");
+    let kettle = Kettle::start(setup);
+    let (file, link) = (kettle.folder.path("www/a"), kettle.folder.path("www/link"));
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                kettle.folder.replace("www/a", "harmless");
+                symlink("../secret", &link).unwrap();
+                std::fs::rename(&link, &file).unwrap();
+            }
+        });
+        let mut client = kettle.connect(TLS13_AES_128);
+        for _ in 0..scaled(1_000, 100) {
+            let response = client.get("/a");
+            assert!(response.status == 404 || response.body == b"harmless", "{}", response.head);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
@@ -136,6 +164,23 @@ fn a_changed_file_is_served_anew() {
     let new = client.get("/a");
     assert_eq!(new.body, b"the new content");
     assert_ne!(new.header("etag"), old.header("etag"));
+}
+
+#[test]
+fn the_tag_of_a_file_depends_on_its_size_and_time_alone() {
+    let kettle = Kettle::start(
+        Setup::default().file("www/a", "one").file("www/b", "two").file("www/c", "four"),
+    );
+    let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
+    for name in ["www/a", "www/b", "www/c"] {
+        let file = File::options().write(true).open(kettle.folder.path(name)).unwrap();
+        file.set_modified(time).unwrap();
+    }
+    let mut client = kettle.connect(TLS13_AES_128);
+    let [a, b, c] =
+        ["/a", "/b", "/c"].map(|target| client.get(target).header("etag").unwrap().to_owned());
+    assert_eq!(a, b);
+    assert_ne!(a, c);
 }
 
 #[test]

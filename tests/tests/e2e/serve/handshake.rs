@@ -12,7 +12,9 @@ use kettle_tests::environment::paths_here;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::{SUITES, TLS12_AES_128, TLS13_AES_128, TLS13_CHACHA20};
+use kettle_tests::suite::{
+    ONE_OF_EACH_VERSION, SUITES, TLS12_AES_128, TLS13_AES_128, TLS13_CHACHA20,
+};
 use kettle_tests::tool::Tool;
 
 #[test]
@@ -154,6 +156,20 @@ fn clients_that_leave_during_the_handshake_do_no_harm() {
     }
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
     kettle.wait_until_idle();
+}
+
+#[test]
+fn a_close_notify_during_the_handshake_ends_it() {
+    let kettle = Kettle::start(with_a_file());
+    for suite in ONE_OF_EACH_VERSION {
+        let mut client = Dialer::suite(suite).begin(kettle.address());
+        client.tls.write_tls(&mut client.wire).unwrap();
+        client.wire.write_all(&[21, 3, 3, 0, 2, 1, 0]).unwrap();
+        client.wire.socket.shutdown(std::net::Shutdown::Write).unwrap();
+        client.wire.read_to_end();
+    }
+    kettle.wait_until_idle();
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
 }
 
 #[test]
