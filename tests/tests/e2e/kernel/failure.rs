@@ -82,6 +82,8 @@ fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
 /// Makes the n-th socket option that the worker sets from now on fail for want of memory. It prints keys: what it says
 /// goes nowhere.
 fn fail_nth_option(kettle: &Kettle, nth: u32) -> Running {
+    // A thread has its name before it serves, not before others may see it.
+    drop(kettle.connect(TLS13_AES_128));
     let injection = format!("inject=setsockopt:error=ENOMEM:when={nth}");
     let strace = Tool::new("strace")
         .args(["-p", &worker_thread(kettle), "-o", "/dev/null"])

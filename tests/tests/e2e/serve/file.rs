@@ -216,7 +216,11 @@ fn head_says_what_get_would() {
     for target in ["/a.css", "/missing"] {
         let got = client.get(target);
         client.send(&request("HEAD", target, "")).unwrap();
-        assert_eq!(client.response_head().head, got.head);
+        let of_head = client.response_head();
+        let lines = |head: &str| -> Vec<String> {
+            head.lines().filter(|line| !line.starts_with("date:")).map(str::to_owned).collect()
+        };
+        assert_eq!(lines(&of_head.head), lines(&got.head));
     }
 }
 
