@@ -53,6 +53,8 @@ fn the_metrics_endpoint_tells_what_happened() {
 fn the_status_of_ctl_is_for_people_and_for_programs() {
     let kettle = Kettle::start(Setup::path("user").sizes(&[70_000]));
     kettle.connect(TLS13_AES_128).get("/70000");
+    // Logged is counted.
+    let _ = kettle.entry("/70000");
     let screen = kettle.ctl(&["status"]).succeed();
     assert!(screen.contains("responses    1: 200 1"), "{screen}");
     assert!(screen.contains(&kettle.address().to_string()), "{screen}");
