@@ -293,6 +293,15 @@ impl Wire {
         SockRef::from(&self.socket).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
+    /// The server, which has said its last word, still takes what the client sends. A reset could take that word from a
+    /// client that has not read it yet.
+    pub fn assert_not_reset(&mut self) {
+        for _ in 0..3 {
+            self.socket.write_all(&[0]).expect("the server reset the connection");
+        }
+        assert!(self.socket.take_error().unwrap().is_none(), "the server reset the connection");
+    }
+
     /// Reads until the server closes its side, cleanly or with a reset.
     pub fn read_to_end(&mut self) {
         let mut room = vec![0; 65_536];

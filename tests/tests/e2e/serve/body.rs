@@ -49,8 +49,9 @@ fn an_answer_is_not_followed_by_a_reset_while_the_client_still_sends() {
     client.send(&[b'x'; 300_000]).unwrap();
     assert_closes(&client.response());
     assert_eq!(client.end(), End::Orderly);
-    // A reset could take the answer from a client that has not read it yet.
     assert_eq!(client.wire.read(&mut [0; 1]).unwrap(), 0);
+    assert_eq!(kettle.status("/total/connections_open"), 1);
+    client.wire.assert_not_reset();
 }
 
 #[test]

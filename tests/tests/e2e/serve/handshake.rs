@@ -197,8 +197,9 @@ fn an_alert_is_not_followed_by_a_reset_while_the_client_still_sends() {
     let mut alert = [0; 7];
     wire.read_exact(&mut alert).unwrap();
     assert_eq!(alert[..5], [21, 3, 3, 0, 2]);
-    // A reset could take the alert from a client that has not read it yet.
     assert_eq!(wire.read(&mut alert).unwrap(), 0);
+    assert_eq!(kettle.status("/total/connections_open"), 1);
+    wire.assert_not_reset();
 }
 
 fn refusal(kettle: &Kettle, dialer: &Dialer) -> AlertDescription {
