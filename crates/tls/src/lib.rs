@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buffers;
+pub mod client;
 mod control;
 pub mod error;
 mod handshake;

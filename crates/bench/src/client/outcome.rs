@@ -1,0 +1,71 @@
+//! What a load led to, as the client saw it.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+/// What a load led to. Warm-up is left out of everything.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When counting began: the end of the warm-up.
+    pub started: Instant,
+    /// From there to the end.
+    pub elapsed: Duration,
+    /// Transactions that were due (open loop) or begun (closed loop).
+    pub attempted: u64,
+    /// Transactions with a right answer.
+    pub succeeded: u64,
+    /// The others, by reason: `connect_refused`, `timeout`, `reset`, `wrong_status`, `not_resumed`, `late` and the like.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// Body bytes received.
+    pub body_bytes: u64,
+    /// How handshakes went.
+    pub handshakes: Handshakes,
+    /// Microseconds from when a transaction was due (open loop, streaming) or begun (closed loop) to its last byte.
+    pub latency: Histogram<u64>,
+    /// Microseconds from the same moment to the first byte of the response.
+    pub first_byte: Histogram<u64>,
+    /// Microseconds from the SYN to the end of the handshake.
+    pub handshake: Histogram<u64>,
+    /// Transactions that began more than a millisecond after they were due because the *client* had no time for them.
+    pub late_starts: u64,
+    /// Streaming: objects that were not complete when the next was due.
+    pub stalls: u64,
+    /// Bodies whose hash was compared.
+    pub hashed: u64,
+    /// For each client thread, the share of its core it used.
+    pub thread_busy: Vec<f64>,
+    /// For each second of the load, what was due, what succeeded, what failed, and the mean latency.
+    pub seconds: Vec<Second>,
+}
+
+/// How handshakes went, by what both sides agreed they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handshakes {
+    /// Full handshakes.
+    pub full: u64,
+    /// Resumed by ticket.
+    pub by_ticket: u64,
+    /// Resumed by session ID.
+    pub by_session_id: u64,
+    /// Of those resumed, with early data that the server accepted.
+    pub early_data: u64,
+    /// Handshakes that were to resume a session and became full ones.
+    pub not_resumed: u64,
+    /// Failed handshakes.
+    pub failed: u64,
+}
+
+/// One second of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Second {
+    /// Transactions that were due.
+    pub attempted: u64,
+    /// Due in this second and successful, whenever they ended.
+    pub succeeded: u64,
+    /// Due in this second and failed.
+    pub failed: u64,
+    /// The mean latency of the successful ones, in microseconds.
+    pub mean_us: f64,
+}

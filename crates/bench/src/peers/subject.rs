@@ -1,0 +1,150 @@
+//! A server in one of its ways of working: what a chart has a line for.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kettle_tls::client::Offer;
+
+/// A server in one of its ways of working.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// The program.
+    pub program: Program,
+    /// Where it encrypts; a terminator has only `User` here.
+    pub path: Path,
+    /// What it does.
+    pub role: Role,
+}
+
+/// A server program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Program {
+    /// This program.
+    Kettle,
+    /// nginx.
+    Nginx,
+    /// HAProxy.
+    Haproxy,
+    /// hitch, the successor of stud.
+    Hitch,
+    /// stunnel.
+    Stunnel,
+}
+
+/// Where records are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Path {
+    /// Nowhere: plain HTTP with sendfile, the floor.
+    Plain,
+    /// In the server's process.
+    User,
+    /// In the kernel, from the server's buffers.
+    KernelWrite,
+    /// In the kernel, from the page cache.
+    KernelSendfile,
+    /// Where kettle chooses.
+    Auto,
+}
+
+/// What a server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// It has the bodies itself: files, or a response in memory.
+    Files,
+    /// It ends TLS before a plain backend, which is the same for all.
+    Terminator,
+}
+
+/// How a server is to be run. The same for all subjects of a comparison, but for the port.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its own processors; it runs nowhere else.
+    pub cpus: Vec<usize>,
+    /// Worker threads or processes; at most one a processor.
+    pub workers: usize,
+    /// The certificate's key.
+    pub key: Key,
+    /// The version, suite, group and way of resuming it allows: those the client offers, and no others.
+    pub offer: Offer,
+    /// Whether sessions can be resumed at all.
+    pub resumes: bool,
+    /// The folder it serves.
+    pub site: PathBuf,
+    /// The plain HTTP backend of terminators.
+    pub backend: Option<SocketAddr>,
+    /// An empty folder for configuration, certificate, logs and sockets.
+    pub folder: PathBuf,
+    /// The operator's own configuration in place of the generated one, with the same placeholders.
+    pub config: Option<PathBuf>,
+}
+
+/// The key of a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// RSA, 2048 bits.
+    Rsa2048,
+    /// RSA, 3072 bits.
+    Rsa3072,
+    /// RSA, 4096 bits.
+    Rsa4096,
+    /// ECDSA on P-256.
+    P256,
+    /// Ed25519; TLS 1.2 clients rarely take it.
+    Ed25519,
+}
+
+impl Program {
+    /// Its name on the command line and in charts.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Program::Kettle => "kettle",
+            Program::Nginx => "nginx",
+            Program::Haproxy => "haproxy",
+            Program::Hitch => "hitch",
+            Program::Stunnel => "stunnel",
+        }
+    }
+}
+
+impl Path {
+    /// Its name on the command line and in charts.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Path::Plain => "plain",
+            Path::User => "user",
+            Path::KernelWrite => "kernel-write",
+            Path::KernelSendfile => "kernel-sendfile",
+            Path::Auto => "auto",
+        }
+    }
+}
+
+impl Key {
+    /// Its name on the command line and in charts.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Key::Rsa2048 => "rsa2048",
+            Key::Rsa3072 => "rsa3072",
+            Key::Rsa4096 => "rsa4096",
+            Key::P256 => "p256",
+            Key::Ed25519 => "ed25519",
+        }
+    }
+}
+
+/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.program.as_str())?;
+        match (self.role, self.program) {
+            // These do nothing else, so it goes without saying.
+            (Role::Terminator, Program::Hitch | Program::Stunnel) => Ok(()),
+            (Role::Terminator, _) => f.write_str(" terminator"),
+            (Role::Files, _) => write!(f, " {}", self.path.as_str()),
+        }
+    }
+}

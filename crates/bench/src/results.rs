@@ -1,0 +1,140 @@
+//! The results of a run, as lines of JSON: what was measured where, self-describing, so that a report or a comparison needs
+//! no other file, and a run that was stopped can be resumed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::machine::Machine;
+
+/// One line of a results file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub enum Line {
+    /// Who measured, where and when: the first line of each (resumed) run.
+    Run(Run),
+    /// A scenario with the rules it was run by.
+    Scenario(ScenarioLine),
+    /// A server as it was started.
+    Subject(Subject),
+    /// Figures of one point in one round.
+    Sample(Sample),
+    /// What this run cannot show, and why.
+    Absent(Absent),
+    /// Everything planned for the scenario has been measured.
+    Complete {
+        /// The scenario.
+        scenario: String,
+    },
+}
+
+/// Who measured, where and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The version of this format.
+    pub format: u32,
+    /// Seconds since 1970-01-01 UTC.
+    pub started: u64,
+    /// kettle's version.
+    pub kettle: String,
+    /// The commit it was built from, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The words of the command line.
+    pub command: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// `time` on real hardware, `instructions` under an emulator: the two never share a chart.
+    pub clock: Clock,
+}
+
+/// What the figures of a run count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Seconds.
+    Time,
+    /// Work under an emulator: instructions, copies, calls; nothing about time.
+    Work,
+}
+
+/// A scenario with the rules it was run by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioLine {
+    /// Its name on the command line.
+    pub name: String,
+    /// The fairness rules and the parameters of this run, a sentence each.
+    pub rules: Vec<String>,
+}
+
+/// A server as it was started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subject {
+    /// The scenario it was started for.
+    pub scenario: String,
+    /// How charts name it: `kettle auto`, `nginx kernel-sendfile`, `hitch`.
+    pub name: String,
+    /// The axis values it was configured for, where configurations differ within a scenario.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub point: Point,
+    /// What the program says of its version, with its TLS library.
+    pub version: String,
+    /// How it was started.
+    pub command: Vec<String>,
+    /// Its configuration file, whole.
+    pub config: String,
+}
+
+/// The axes of a sample and its values on them: `{"size": 65536, "k": 4, "key": "p256"}`.
+pub type Point = BTreeMap<String, Value>;
+
+/// A value on an axis.
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A quantity, in the unit its name has in [`crate::figure`].
+    Number(f64),
+    /// A word.
+    Word(String),
+}
+
+/// Figures of one point in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The scenario.
+    pub scenario: String,
+    /// The subject's name.
+    pub subject: String,
+    /// Which kind of sample within the scenario: empty for the usual one, `step` and `summary` in a ramp.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// Where on the axes.
+    pub point: Point,
+    /// Which round, from 0.
+    pub round: u32,
+    /// The figures by the names of [`crate::figure`].
+    pub figures: BTreeMap<String, f64>,
+    /// Latency, as an HdrHistogram in V2 DEFLATE encoding, base64; microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
+    /// Failures by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<String, u64>,
+    /// What makes this sample doubtful, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What this run cannot show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Absent {
+    /// The scenario.
+    pub scenario: String,
+    /// The subject or axis value that is missing.
+    pub what: String,
+    /// Why, and what would mend it.
+    pub why: String,
+}
+
+/// The version of the format written here.
+pub const FORMAT: u32 = 1;
