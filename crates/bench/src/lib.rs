@@ -11,4 +11,5 @@ pub mod load;
 pub mod measure;
 pub mod peers;
 pub mod results;
+pub mod scenario;
 pub mod stats;

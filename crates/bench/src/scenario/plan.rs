@@ -1,0 +1,154 @@
+//! Pure decisions about the order of samples: which subject is next, what is there already, how long the rest takes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::figure;
+use crate::results::{Point, Sample, Value};
+
+/// What makes a sample the one it is. Two samples with the same key are the same measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// The scenario.
+    pub scenario: String,
+    /// The subject's name.
+    pub subject: String,
+    /// Which kind of sample within the scenario; empty for the usual one.
+    pub part: String,
+    /// Where on the axes.
+    pub point: Point,
+    /// Which round, from 0.
+    pub round: u32,
+}
+
+impl Key {
+    /// The key of a sample.
+    #[must_use]
+    pub fn of(sample: &Sample) -> Self {
+        Self {
+            scenario: sample.scenario.clone(),
+            subject: sample.subject.clone(),
+            part: sample.part.clone(),
+            point: sample.point.clone(),
+            round: sample.round,
+        }
+    }
+
+    /// The same as text that can be ordered and compared. Numbers are exact in it.
+    fn text(&self) -> String {
+        let Self { scenario, subject, part, point, round } = self;
+        let mut text = format!("{scenario}\n{subject}\n{part}\n{round}");
+        for (axis, value) in point {
+            text += &match value {
+                Value::Number(number) => format!("\n{axis}={number:?}"),
+                Value::Word(word) => format!("\n{axis}={word}"),
+            };
+        }
+        text
+    }
+}
+
+/// The samples that are there.
+#[derive(Clone, Debug, Default)]
+pub struct Taken(BTreeSet<String>);
+
+impl Taken {
+    /// Adds a sample.
+    pub fn add(&mut self, key: &Key) {
+        self.0.insert(key.text());
+    }
+
+    /// Whether this sample is there.
+    #[must_use]
+    pub fn has(&self, key: &Key) -> bool {
+        self.0.contains(&key.text())
+    }
+}
+
+/// Rounds over subjects, A B C A B C: what disturbs the machine for a while disturbs all of them alike.
+pub fn interleaved<T>(rounds: u32, subjects: &[T]) -> impl Iterator<Item = (u32, &T)> {
+    (0..rounds).flat_map(move |round| subjects.iter().map(move |subject| (round, subject)))
+}
+
+/// What is left of a scenario's samples, and how long it takes.
+#[derive(Clone, Debug, Default)]
+pub struct Outlook {
+    planned: usize,
+    there: usize,
+    /// What a sample was said to take, before any was seen.
+    expected: Duration,
+    /// What samples took in this run, with everything around them.
+    seen: Vec<Duration>,
+}
+
+impl Outlook {
+    /// A scenario with so many samples, of which some may be there already; each takes about so long.
+    #[must_use]
+    pub fn new(planned: usize, there: usize, expected: Duration) -> Self {
+        Self { planned, there, expected, seen: Vec::new() }
+    }
+
+    /// A sample was taken, in this time.
+    pub fn took(&mut self, time: Duration) {
+        self.there += 1;
+        self.seen.push(time);
+    }
+
+    /// Samples that are there.
+    #[must_use]
+    pub fn there(&self) -> usize {
+        self.there
+    }
+
+    /// Samples in all.
+    #[must_use]
+    pub fn planned(&self) -> usize {
+        self.planned.max(self.there)
+    }
+
+    /// The time the rest takes, given that the sample being taken has run for so long.
+    #[must_use]
+    pub fn left(&self, of_this_sample: Duration) -> Duration {
+        let rest = u32::try_from(self.planned.saturating_sub(self.there)).unwrap_or(u32::MAX);
+        self.mean().saturating_mul(rest).saturating_sub(of_this_sample)
+    }
+
+    fn mean(&self) -> Duration {
+        let recent = self.seen.iter().rev().take(RECENT);
+        match u32::try_from(recent.len()) {
+            Ok(count) if count > 0 => recent.sum::<Duration>() / count,
+            _ => self.expected,
+        }
+    }
+}
+
+/// A point in words: `64 KiB, aes-256-gcm`.
+#[must_use]
+pub fn place(point: &Point) -> String {
+    let words = point.iter().map(|(axis, value)| match value {
+        Value::Number(bytes) if axis == "size" => size(*bytes as u64),
+        Value::Number(number) => {
+            let label = figure::axis(axis).map_or(axis.as_str(), |axis| axis.label);
+            format!("{} {number}", label.to_lowercase())
+        }
+        Value::Word(word) => word.clone(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A size as people write it: `1 KiB`, `10 MiB`, `1000 B`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{} {name}", bytes / unit);
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// So many of the last samples say how long the next ones take.
+const RECENT: usize = 20;
+
+#[cfg(test)]
+mod tests;

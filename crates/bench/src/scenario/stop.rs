@@ -1,0 +1,77 @@
+//! Ctrl-C: the first one ends the run after the sample that is being taken, the second one at once. Nothing measured is lost.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Whether the user wants the run to end. Clones are the same wish.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    after_sample: Arc<AtomicBool>,
+    now: Arc<AtomicBool>,
+}
+
+impl Stop {
+    /// Takes SIGINT and SIGTERM as that wish from now on.
+    pub fn on_signals(&self) -> io::Result<()> {
+        let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
+        let (mut interrupt, mut terminate) = {
+            let _inside = runtime.enter();
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        };
+        let stop = self.clone();
+        // It waits for signals as long as the process lives.
+        let listen = move || {
+            runtime.block_on(async {
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => stop.ask(),
+                        _ = terminate.recv() => stop.ask(),
+                    }
+                }
+            })
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
+        Ok(())
+    }
+
+    /// Asks for the end; asked again, for the end at once.
+    pub fn ask(&self) {
+        if self.after_sample.swap(true, Ordering::Relaxed) {
+            self.now.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no other sample should begin.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.after_sample.load(Ordering::Relaxed)
+    }
+
+    /// Set when the sample that is being taken should end too.
+    #[must_use]
+    pub fn now(&self) -> &AtomicBool {
+        &self.now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wish_waits_for_the_sample_and_the_second_does_not() {
+        let stop = Stop::default();
+        let other = stop.clone();
+        assert!(!stop.is_asked());
+        other.ask();
+        assert!(stop.is_asked());
+        assert!(!stop.now().load(Ordering::Relaxed));
+        other.ask();
+        assert!(stop.now().load(Ordering::Relaxed));
+    }
+}

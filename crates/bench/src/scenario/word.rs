@@ -1,0 +1,138 @@
+//! The words for choices, the same on the command line, on the axes of samples and in rules.
+
+use kettle_tls::client::ResumeBy;
+use kettle_tls::policy::Group;
+use kettle_tls::{Cipher, Version};
+
+use crate::peers::subject::{Key, Path, Program, Role};
+
+/// A choice that is written as one word.
+pub trait Word: Copy + PartialEq + 'static {
+    /// Every choice with its word.
+    const ALL: &'static [(Self, &'static str)];
+
+    /// Its word.
+    #[must_use]
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(value, _)| *value == self).map_or("?", |(_, word)| word)
+    }
+
+    /// The choice with this word; if there is none, a sentence with all words.
+    fn from_word(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, word)| word.eq_ignore_ascii_case(text));
+        found.map(|(value, _)| *value).ok_or_else(|| {
+            let words: Vec<_> = Self::ALL.iter().map(|(_, word)| *word).collect();
+            format!("write one of {}", words.join(", "))
+        })
+    }
+}
+
+impl Word for Cipher {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Cipher::Aes128Gcm, "aes-128-gcm"),
+        (Cipher::Aes256Gcm, "aes-256-gcm"),
+        (Cipher::Chacha20Poly1305, "chacha20-poly1305"),
+    ];
+}
+
+impl Word for Group {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Group::X25519, "x25519"),
+        (Group::P256, "p256"),
+        (Group::P384, "p384"),
+        (Group::X25519MlKem768, "x25519mlkem768"),
+    ];
+}
+
+impl Word for Version {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Version::Tls12, "1.2"), (Version::Tls13, "1.3")];
+}
+
+impl Word for ResumeBy {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (ResumeBy::Nothing, "none"),
+        (ResumeBy::SessionId, "session-id"),
+        (ResumeBy::Ticket, "ticket"),
+        (ResumeBy::EarlyData, "early-data"),
+    ];
+}
+
+impl Word for Key {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Key::P256, "p256"),
+        (Key::Rsa2048, "rsa2048"),
+        (Key::Rsa3072, "rsa3072"),
+        (Key::Rsa4096, "rsa4096"),
+        (Key::Ed25519, "ed25519"),
+    ];
+}
+
+impl Word for Program {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Program::Kettle, "kettle"),
+        (Program::Nginx, "nginx"),
+        (Program::Haproxy, "haproxy"),
+        (Program::Hitch, "hitch"),
+        (Program::Stunnel, "stunnel"),
+    ];
+}
+
+impl Word for Path {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Path::Plain, "plain"),
+        (Path::User, "user"),
+        (Path::KernelWrite, "kernel-write"),
+        (Path::KernelSendfile, "kernel-sendfile"),
+        (Path::Auto, "auto"),
+    ];
+}
+
+impl Word for Role {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Role::Files, "files"), (Role::Terminator, "terminator")];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all_come_back<W: Word + std::fmt::Debug>() {
+        for (value, word) in W::ALL {
+            assert_eq!(value.word(), *word);
+            assert_eq!(W::from_word(word), Ok(*value));
+            assert_eq!(W::from_word(&word.to_uppercase()), Ok(*value));
+        }
+    }
+
+    #[test]
+    fn words_come_back_as_what_they_were() {
+        all_come_back::<Cipher>();
+        all_come_back::<Group>();
+        all_come_back::<Version>();
+        all_come_back::<ResumeBy>();
+        all_come_back::<Key>();
+        all_come_back::<Program>();
+        all_come_back::<Path>();
+        all_come_back::<Role>();
+    }
+
+    #[test]
+    fn charts_and_command_line_have_the_same_words() {
+        for (program, word) in Program::ALL {
+            assert_eq!(program.as_str(), *word);
+        }
+        for (path, word) in Path::ALL {
+            assert_eq!(path.as_str(), *word);
+        }
+        for (key, word) in Key::ALL {
+            assert_eq!(key.as_str(), *word);
+        }
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_the_known_ones() {
+        let refused = Version::from_word("1.1").unwrap_err();
+        assert_eq!(refused, "write one of 1.2, 1.3");
+    }
+}
