@@ -85,9 +85,19 @@ pub(crate) enum Action {
     RefuseRenegotiation,
 }
 
+/// Which end of the connection the peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Client,
+    Server,
+}
+
 /// Reads control records and counts what a peer might repeat.
 pub(crate) struct ControlReader {
     version: Version,
+    peer: Peer,
+    /// A message that is read elsewhere, a ticket, goes on in the next record.
+    is_inside_message: bool,
     partial: [u8; KEY_UPDATE_BYTES],
     partial_bytes: usize,
     warnings: u8,
@@ -97,9 +107,11 @@ pub(crate) struct ControlReader {
 }
 
 impl ControlReader {
-    pub(crate) fn new(version: Version) -> Self {
+    pub(crate) fn new(version: Version, peer: Peer) -> Self {
         Self {
             version,
+            peer,
+            is_inside_message: false,
             partial: [0; KEY_UPDATE_BYTES],
             partial_bytes: 0,
             warnings: 0,
@@ -111,7 +123,7 @@ impl ControlReader {
 
     /// A record of application data; `bytes` is its length.
     pub(crate) fn application_data(&mut self, bytes: usize) -> Result<(), Violation> {
-        if self.partial_bytes > 0 {
+        if self.partial_bytes > 0 || self.is_inside_message {
             return Err(unexpected("application data inside a handshake message"));
         }
         if bytes > 0 {
@@ -148,7 +160,18 @@ impl ControlReader {
         Ok(Action::Nothing)
     }
 
-    /// A record of handshake messages. After a TLS 1.3 handshake a client may send KeyUpdate only.
+    /// Whether a message that is read elsewhere goes on in the next record.
+    pub(crate) fn set_inside_message(&mut self, is_inside: bool) {
+        self.is_inside_message = is_inside;
+    }
+
+    /// Whether a KeyUpdate goes on in the next record.
+    pub(crate) fn is_inside_key_update(&self) -> bool {
+        self.partial_bytes > 0
+    }
+
+    /// A record of handshake messages. After a TLS 1.3 handshake a client may send KeyUpdate only;
+    /// a server's tickets are not read here.
     pub(crate) fn handshake(&mut self, content: &[u8], now: Instant) -> Result<Action, Violation> {
         if self.version == Version::Tls12 {
             return self.renegotiation(content);
@@ -197,7 +220,11 @@ impl ControlReader {
     }
 
     fn renegotiation(&mut self, content: &[u8]) -> Result<Action, Violation> {
-        if content.first() != Some(&HANDSHAKE_CLIENT_HELLO) {
+        let asks_anew = match self.peer {
+            Peer::Client => HANDSHAKE_CLIENT_HELLO,
+            Peer::Server => HANDSHAKE_HELLO_REQUEST,
+        };
+        if content.first() != Some(&asks_anew) {
             return Err(unexpected("a handshake message after the handshake"));
         }
         self.warnings += 1;
@@ -214,11 +241,12 @@ pub(crate) const NO_RENEGOTIATION: [u8; 2] = [LEVEL_WARNING, 100];
 /// The KeyUpdate we send; ours never asks for one in return (RFC 8446 §4.6.3).
 pub(crate) const KEY_UPDATE: [u8; KEY_UPDATE_BYTES] = [HANDSHAKE_KEY_UPDATE, 0, 0, 1, 0];
 
-fn unexpected(what: &'static str) -> Violation {
+pub(crate) fn unexpected(what: &'static str) -> Violation {
     Violation { alert: Alert::UNEXPECTED_MESSAGE, what }
 }
 
 const KEY_UPDATE_BYTES: usize = 5;
+const HANDSHAKE_HELLO_REQUEST: u8 = 0;
 const HANDSHAKE_CLIENT_HELLO: u8 = 1;
 const HANDSHAKE_KEY_UPDATE: u8 = 24;
 const LEVEL_WARNING: u8 = 1;

@@ -349,3 +349,33 @@ impl std::error::Error for SelfSignedError {
         }
     }
 }
+
+/// Why a client cannot offer what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OfferError {
+    /// The host is neither a DNS name nor an IP address.
+    NoHost(String),
+    /// The group exists in TLS 1.3 only.
+    NoGroupInTls12,
+    /// TLS 1.3 resumes by tickets only, TLS 1.2 has no early data.
+    NoSuchResumption,
+    /// rustls refused the combination.
+    Refused(String),
+}
+
+impl fmt::Display for OfferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHost(host) => write!(f, "{host:?} is neither a host name nor an IP address"),
+            Self::NoGroupInTls12 => {
+                f.write_str("x25519mlkem768 exists in TLS 1.3 only; choose x25519, p-256 or p-384")
+            }
+            Self::NoSuchResumption => f.write_str(
+                "TLS 1.3 has no session IDs and TLS 1.2 no early data; resume by ticket instead",
+            ),
+            Self::Refused(detail) => write!(f, "the offer does not fit together: {detail}"),
+        }
+    }
+}
+
+impl std::error::Error for OfferError {}

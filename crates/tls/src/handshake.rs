@@ -7,15 +7,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use kettle_kernel::ktls::Version;
-use rustls::kernel::KernelConnection;
-use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
-use rustls::unbuffered::{ConnectionState, EncodeError, InsufficientSizeError, UnbufferedStatus};
-use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus,
+};
+use rustls::{CommonState, ExtractedSecrets, HandshakeKind, ProtocolVersion, ServerConfig};
 
 use crate::buffers::Queue;
 use crate::observed::{self, Observed};
 use crate::records::{Keys, RecordOpener, RecordSealer};
 use crate::session::{Resumption, Session};
+use crate::updater::Updater;
 
 /// The configuration of the server's side of handshakes, shared by all connections.
 #[derive(Clone)]
@@ -59,7 +61,7 @@ pub(crate) struct Established {
     pub(crate) sealer: RecordSealer,
     pub(crate) opener: RecordOpener,
     /// Makes the keys that follow a KeyUpdate; TLS 1.2 has none.
-    pub(crate) updater: Option<Box<KernelConnection<ServerConnectionData>>>,
+    pub(crate) updater: Option<Updater>,
     pub(crate) session: Session,
     /// Received behind the handshake, not yet opened.
     pub(crate) incoming: Queue,
@@ -160,20 +162,9 @@ impl Handshake {
         let UnbufferedStatus { discard, state } =
             self.connection.process_tls_records(self.incoming.filled_mut());
         let progress = match state {
-            Ok(ConnectionState::EncodeTlsData(mut encode)) => {
-                let mut bytes = ENCODED_BYTES_USUAL;
-                loop {
-                    match encode.encode(self.outgoing.room(bytes)) {
-                        Ok(written) => {
-                            self.outgoing.commit(written);
-                            break Ok(Progress::More);
-                        }
-                        Err(EncodeError::InsufficientSize(InsufficientSizeError {
-                            required_size,
-                        })) => bytes = required_size,
-                        Err(EncodeError::AlreadyEncoded) => break Ok(Progress::More),
-                    }
-                }
+            Ok(ConnectionState::EncodeTlsData(encode_message)) => {
+                encode(encode_message, &mut self.outgoing);
+                Ok(Progress::More)
             }
             // Sent from `outgoing` later, in order with everything else.
             Ok(ConnectionState::TransmitTlsData(transmit)) => {
@@ -220,8 +211,32 @@ impl Handshake {
 
     fn establish(self: Box<Self>, plaintext: Queue) -> Result<Established, HandshakeError> {
         let Handshake { connection, observed, incoming, outgoing } = *self;
-        let kind = connection.handshake_kind();
-        let group = connection.negotiated_key_exchange_group().map_or("none", group_name);
+        let agreed = Agreed::of(&connection)?;
+        let resumed = match agreed.is_resumed {
+            true if observed.has_read_ticket => Resumption::Ticket,
+            true => Resumption::SessionId,
+            false => Resumption::Full,
+        };
+        let (secrets, updater) =
+            connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
+        let updater = Updater::Server(Box::new(updater));
+        let (sealer, opener, session) =
+            agreed.into_session(&secrets, resumed, observed.server_name)?;
+        let updater = (session.version == Version::Tls13).then_some(updater);
+        Ok(Established { sealer, opener, updater, session, incoming, plaintext, outgoing })
+    }
+}
+
+/// What rustls says was agreed on, on either side.
+pub(crate) struct Agreed {
+    pub(crate) version: Version,
+    suite: &'static str,
+    group: &'static str,
+    pub(crate) is_resumed: bool,
+}
+
+impl Agreed {
+    pub(crate) fn of(connection: &CommonState) -> Result<Self, HandshakeError> {
         let suite = connection
             .negotiated_cipher_suite()
             .ok_or(HandshakeError::Unsupported("no cipher suite"))?;
@@ -230,38 +245,50 @@ impl Handshake {
             Some(ProtocolVersion::TLSv1_2) => Version::Tls12,
             _ => return Err(HandshakeError::Unsupported("protocol version")),
         };
-        let resumed = match kind {
-            Some(HandshakeKind::Resumed) if observed.has_read_ticket => Resumption::Ticket,
-            Some(HandshakeKind::Resumed) => Resumption::SessionId,
-            _ => Resumption::Full,
-        };
-        let (secrets, updater) =
-            connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
+        Ok(Self {
+            version,
+            suite: suite_name(suite),
+            group: connection.negotiated_key_exchange_group().map_or("none", group_name),
+            is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        })
+    }
+
+    pub(crate) fn into_session(
+        self,
+        secrets: &ExtractedSecrets,
+        resumed: Resumption,
+        server_name: Option<Box<str>>,
+    ) -> Result<(RecordSealer, RecordOpener, Session), HandshakeError> {
         let unsupported = |_| HandshakeError::Unsupported("cipher suite");
+        let Self { version, suite, group, .. } = self;
         let tx = Keys::new(version, secrets.tx.0, &secrets.tx.1).map_err(unsupported)?;
         let rx = Keys::new(version, secrets.rx.0, &secrets.rx.1).map_err(unsupported)?;
         let sealer = RecordSealer::new(tx).map_err(unsupported)?;
-        let session = Session {
-            version,
-            cipher: sealer.cipher(),
-            suite: suite_name(suite),
-            group,
-            resumed,
-            server_name: observed.server_name,
-        };
-        Ok(Established {
-            sealer,
-            opener: RecordOpener::new(&rx).map_err(unsupported)?,
-            updater: (version == Version::Tls13).then(|| Box::new(updater)),
-            session,
-            incoming,
-            plaintext,
-            outgoing,
-        })
+        let opener = RecordOpener::new(&rx).map_err(unsupported)?;
+        let cipher = sealer.cipher();
+        Ok((sealer, opener, Session { version, cipher, suite, group, resumed, server_name }))
     }
 }
 
-enum Progress {
+/// Appends one message; returns how many bytes it is.
+pub(crate) fn encode<Data>(mut message: EncodeTlsData<'_, Data>, outgoing: &mut Queue) -> usize {
+    let mut bytes = ENCODED_BYTES_USUAL;
+    loop {
+        match message.encode(outgoing.room(bytes)) {
+            Ok(written) => {
+                outgoing.commit(written);
+                return written;
+            }
+            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) => {
+                bytes = required_size;
+            }
+            Err(EncodeError::AlreadyEncoded) => return 0,
+        }
+    }
+}
+
+/// How far a step of the state machine went.
+pub(crate) enum Progress {
     More,
     Blocked,
 }
@@ -282,7 +309,7 @@ fn group_name(group: &'static dyn rustls::crypto::SupportedKxGroup) -> &'static 
 }
 
 /// Most messages of a handshake fit; a certificate chain tells how much more it needs.
-const ENCODED_BYTES_USUAL: usize = 2_048;
+pub(crate) const ENCODED_BYTES_USUAL: usize = 2_048;
 
 #[cfg(test)]
 mod tests;

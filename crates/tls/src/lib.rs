@@ -16,6 +16,7 @@ pub mod self_signed;
 mod session;
 pub mod stream;
 pub mod tickets;
+mod updater;
 
 #[cfg(test)]
 mod test_identity;

@@ -110,7 +110,7 @@ fn provider(policy: &Policy) -> CryptoProvider {
 
 /// The suites of TLS 1.3 and of TLS 1.2 for ECDSA and RSA certificates. TLS 1.2 without forward
 /// secrecy or with CBC is not offered at all.
-fn suites_with(cipher: Cipher) -> [SupportedCipherSuite; 3] {
+pub(crate) fn suites_with(cipher: Cipher) -> [SupportedCipherSuite; 3] {
     match cipher {
         Cipher::Aes128Gcm => [
             cipher_suite::TLS13_AES_128_GCM_SHA256,
@@ -130,7 +130,7 @@ fn suites_with(cipher: Cipher) -> [SupportedCipherSuite; 3] {
     }
 }
 
-fn supported(version: &Version) -> &'static SupportedProtocolVersion {
+pub(crate) fn supported(version: &Version) -> &'static SupportedProtocolVersion {
     match version {
         Version::Tls12 => &version::TLS12,
         Version::Tls13 => &version::TLS13,
@@ -151,7 +151,7 @@ impl Group {
         }
     }
 
-    fn supported(self) -> &'static dyn SupportedKxGroup {
+    pub(crate) fn supported(self) -> &'static dyn SupportedKxGroup {
         match self {
             Self::X25519MlKem768 => kx_group::X25519MLKEM768,
             Self::X25519 => kx_group::X25519,

@@ -5,6 +5,7 @@
 //! a deadline beside them.
 
 mod accept;
+mod connect;
 mod offload;
 mod receive;
 mod send;
@@ -16,8 +17,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use kettle_kernel::ktls::{Cipher, Refusal, Version};
-use rustls::kernel::KernelConnection;
-use rustls::server::ServerConnectionData;
 use tokio::net::TcpStream;
 
 pub use accept::{Accepting, Farewell, Handshaking};
@@ -30,6 +29,7 @@ use crate::control::{Alert, ControlReader, Violation};
 use crate::handshake::HandshakeError;
 use crate::records::{RecordError, RecordOpener, RecordSealer};
 use crate::session::Session;
+use crate::updater::Updater;
 
 /// An established TLS connection.
 pub struct TlsStream {
@@ -38,7 +38,7 @@ pub struct TlsStream {
     transmit: Transmit,
     opener: Box<RecordOpener>,
     /// Makes the keys that follow a KeyUpdate; TLS 1.2 has none.
-    updater: Option<Box<KernelConnection<ServerConnectionData>>>,
+    updater: Option<Updater>,
     control: ControlReader,
     /// Received, not yet a whole record.
     ciphertext: Queue,

@@ -1,7 +1,7 @@
 use super::*;
 
 fn reader(version: Version) -> ControlReader {
-    ControlReader::new(version)
+    ControlReader::new(version, Peer::Client)
 }
 
 #[test]

@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use super::receive::{self, poll_read};
 use super::{StreamError, TlsStream, send};
 use crate::buffers::Queue;
+use crate::control::Peer;
 use crate::handshake::{Acceptor, Handshake, HandshakeError, Step};
 
 /// A TLS connection whose handshake is under way.
@@ -73,7 +74,7 @@ impl Accepting {
                 Handshaking::Continues(Self { socket, handshake, received_bytes })
             }
             Step::Complete(established) => {
-                Handshaking::Complete(Box::new(TlsStream::new(socket, *established)))
+                Handshaking::Complete(Box::new(TlsStream::new(socket, *established, Peer::Client)))
             }
             Step::Failed(error, outgoing) => {
                 Handshaking::Failed(StreamError::Handshake(error), Farewell { socket, outgoing })
@@ -98,7 +99,7 @@ impl Farewell {
 }
 
 /// How much one read of a handshake takes in at most: a ClientHello with a hybrid key share fits.
-const RECEIVE_BYTES: usize = 4_096;
+pub(super) const RECEIVE_BYTES: usize = 4_096;
 
 /// No honest client sends more before its Finished; rustls itself bounds single messages.
-const HANDSHAKE_BYTES_MAX: usize = 128 * 1_024;
+pub(super) const HANDSHAKE_BYTES_MAX: usize = 128 * 1_024;

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use super::{
     ControlDue, KernelTransmit, KeyChanges, Received, StreamError, TlsStream, Transmit, send,
 };
-use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION};
+use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION, Peer};
 use crate::handshake::Established;
 use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordSealer};
 
@@ -28,12 +28,12 @@ pub enum OffloadError {
 }
 
 impl TlsStream {
-    pub(super) fn new(socket: TcpStream, established: Established) -> Self {
+    pub(super) fn new(socket: TcpStream, established: Established, peer: Peer) -> Self {
         let Established { sealer, opener, updater, session, incoming, plaintext, outgoing } =
             established;
         Self {
             socket,
-            control: ControlReader::new(session.version),
+            control: ControlReader::new(session.version, peer),
             session: Box::new(session),
             transmit: Transmit::User(Box::new(sealer)),
             opener: Box::new(opener),
@@ -116,7 +116,7 @@ impl TlsStream {
     fn next_sealer(&mut self) -> Result<RecordSealer, StreamError> {
         let updater = self.updater.as_mut().ok_or(StreamError::KeyExhausted)?;
         let (sequence, secrets) =
-            updater.update_tx_secret().map_err(|_| StreamError::Bug("no next sending key"))?;
+            updater.next_tx().map_err(|_| StreamError::Bug("no next sending key"))?;
         Keys::new(self.session.version, sequence, &secrets)
             .and_then(RecordSealer::new)
             .map_err(|_| StreamError::Bug("the next key has another suite"))

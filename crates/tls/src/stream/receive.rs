@@ -11,8 +11,9 @@ use tokio::net::TcpStream;
 
 use super::{StreamError, TlsStream};
 use crate::buffers::Queue;
-use crate::control::{Action, Alert, Violation};
+use crate::control::{Action, Alert, ControlReader, Violation};
 use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
+use crate::updater::Updater;
 
 /// What receiving led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +163,9 @@ impl TlsStream {
                 self.received.0.append(content);
                 self.control.application_data(content.len()).map(|()| Action::Nothing)
             }
-            ContentType::Handshake => self.control.handshake(content, Instant::now()),
+            ContentType::Handshake => {
+                handshake_messages(&mut self.control, self.updater.as_mut(), content)
+            }
             ContentType::Alert => self.control.alert(content),
             ContentType::ChangeCipherSpec => Err(Violation {
                 alert: Alert::UNEXPECTED_MESSAGE,
@@ -187,7 +190,7 @@ impl TlsStream {
     fn update_receive_key(&mut self) -> Result<(), StreamError> {
         let updater = self.updater.as_mut().ok_or(StreamError::Bug("KeyUpdate in TLS 1.2"))?;
         let (sequence, secrets) =
-            updater.update_rx_secret().map_err(|_| StreamError::Bug("no next receive key"))?;
+            updater.next_rx().map_err(|_| StreamError::Bug("no next receive key"))?;
         let opener = Keys::new(self.session.version, sequence, &secrets)
             .and_then(|keys| RecordOpener::new(&keys))
             .map_err(|_| StreamError::Bug("the next key has another suite"))?;
@@ -209,6 +212,25 @@ impl TlsStream {
     pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         poll_drain(&mut self.socket, context)
     }
+}
+
+/// Reads a handshake record, on the client's side after the tickets in it.
+fn handshake_messages(
+    control: &mut ControlReader,
+    updater: Option<&mut Updater>,
+    content: &[u8],
+) -> Result<Action, Violation> {
+    let mut rest = content;
+    if let Some(Updater::Client(client)) = updater
+        && !control.is_inside_key_update()
+    {
+        rest = client.take_tickets(content)?;
+        control.set_inside_message(client.is_inside_ticket());
+        if rest.is_empty() && !content.is_empty() {
+            return Ok(Action::Nothing);
+        }
+    }
+    control.handshake(rest, Instant::now())
 }
 
 /// Reads until the end; at most [`DRAIN_READS_MAX`] reads for each time the socket gets ready.

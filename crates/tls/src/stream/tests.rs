@@ -12,12 +12,14 @@ use kettle_kernel::probe::Capabilities;
 use rcgen::PKCS_ECDSA_P256_SHA256;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::crypto::aws_lc_rs;
+use rustls::kernel::KernelConnection;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use rustls::{CipherSuite, ExtractedSecrets};
 use rustls_pki_types::ServerName;
 
 use super::offload::RECORDS_RESERVED;
 use super::*;
+use crate::control;
 use crate::handshake::{Acceptor, Established, Handshake, Step};
 use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
@@ -77,7 +79,7 @@ fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
     let socket = TcpStream::from_std(socket).expect("a runtime");
     let opener = RecordOpener::new(&keys).expect("a suite");
     let peer = ByHand { socket: peer, opener, updater, version, received: Vec::new() };
-    (TlsStream::new(socket, established), peer)
+    (TlsStream::new(socket, established, control::Peer::Client), peer)
 }
 
 fn handshake_in_memory(

@@ -79,15 +79,19 @@ fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
 }
 
 fn acceptor() -> Acceptor {
+    Acceptor::new(&server_config())
+}
+
+/// A server that can do everything, with a certificate of its own.
+pub fn server_config() -> ServerConfig {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
-    let config = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
+    ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certified.cert.der().clone()], key.into())
-        .unwrap();
-    Acceptor::new(&config)
+        .unwrap()
 }
 
 /// Receives until `wanted` bytes have come.

@@ -1,0 +1,190 @@
+//! The client's handshake: as [`crate::handshake`] on the other side, with early data.
+
+use std::sync::Arc;
+
+use kettle_kernel::ktls::Version;
+use rustls::client::UnbufferedClientConnection;
+use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+
+use super::Connector;
+use super::hello::offers_ticket;
+use crate::buffers::Queue;
+use crate::handshake::{
+    Agreed, ENCODED_BYTES_USUAL, Established, HandshakeError, Progress, encode,
+};
+use crate::records::{ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX};
+use crate::session::Resumption;
+use crate::updater::{ClientUpdater, Updater};
+
+/// A client's handshake under way.
+pub(crate) struct ClientHandshake<'a> {
+    connection: UnbufferedClientConnection,
+    host: &'a str,
+    early_data: EarlyData<'a>,
+    /// Whether the ClientHello resumes a TLS 1.2 session by ticket.
+    offers_ticket: bool,
+    /// Received and not yet processed.
+    pub(crate) incoming: Queue,
+    /// To be sent, in order.
+    pub(crate) outgoing: Queue,
+}
+
+/// What became of the data for the first flight.
+enum EarlyData<'a> {
+    Due(&'a [u8]),
+    /// There was none, or no ticket allowed it.
+    NotSent,
+    Sent,
+    Accepted,
+}
+
+/// What a step of the handshake led to.
+pub(crate) enum ClientStep<'a> {
+    /// Send what is in `outgoing`, then receive more.
+    Blocked(Box<ClientHandshake<'a>>),
+    /// The handshake is complete, and whether early data was accepted.
+    Complete(Box<Established>, bool),
+    /// It failed; the queue holds the alert that says so.
+    Failed(HandshakeError, Queue),
+}
+
+impl<'a> ClientHandshake<'a> {
+    pub(crate) fn new(
+        connector: &'a Connector,
+        early_data: Option<&'a [u8]>,
+    ) -> Result<Self, HandshakeError> {
+        let config = Arc::clone(&connector.config);
+        let connection = UnbufferedClientConnection::new(config, connector.name.clone())
+            .map_err(HandshakeError::Rustls)?;
+        Ok(Self {
+            connection,
+            host: &connector.host,
+            early_data: early_data.map_or(EarlyData::NotSent, EarlyData::Due),
+            offers_ticket: false,
+            incoming: Queue::default(),
+            outgoing: Queue::default(),
+        })
+    }
+
+    /// Processes what has been received, as far as it goes.
+    pub(crate) fn advance(mut self: Box<Self>) -> ClientStep<'a> {
+        let mut plaintext = Queue::default();
+        loop {
+            let progress = match self.step(&mut plaintext) {
+                Ok(progress) => progress,
+                Err(error) => return self.fail(error),
+            };
+            if !self.connection.is_handshaking() && !self.connection.wants_write() {
+                let is_accepted = matches!(self.early_data, EarlyData::Accepted);
+                return match self.establish(plaintext) {
+                    Ok(established) => ClientStep::Complete(Box::new(established), is_accepted),
+                    Err(error) => ClientStep::Failed(error, Queue::default()),
+                };
+            }
+            if matches!(progress, Progress::Blocked) {
+                return ClientStep::Blocked(self);
+            }
+        }
+    }
+
+    fn step(&mut self, plaintext: &mut Queue) -> Result<Progress, HandshakeError> {
+        let UnbufferedStatus { discard, state } =
+            self.connection.process_tls_records(self.incoming.filled_mut());
+        let progress = match state {
+            Ok(ConnectionState::EncodeTlsData(message)) => {
+                let bytes = encode(message, &mut self.outgoing);
+                let message = self.outgoing.filled();
+                let message = message.get(message.len() - bytes..).unwrap_or_default();
+                self.offers_ticket |= offers_ticket(message);
+                if matches!(self.early_data, EarlyData::Sent) && is_end_of_early_data(message) {
+                    self.early_data = EarlyData::Accepted;
+                }
+                Ok(Progress::More)
+            }
+            // Sent from `outgoing` later, in order with everything else.
+            Ok(ConnectionState::TransmitTlsData(mut transmit)) => {
+                if let EarlyData::Due(data) = self.early_data {
+                    self.early_data = match transmit.may_encrypt_early_data() {
+                        None => EarlyData::NotSent,
+                        Some(mut encrypt) => {
+                            let records = data.len().div_ceil(PLAINTEXT_BYTES_MAX);
+                            let bytes = data.len() + records * TLS13_RECORD_OVERHEAD_BYTES;
+                            // Beyond what the server takes rustls would cut the data short.
+                            match encrypt.encrypt(data, self.outgoing.room(bytes)) {
+                                Ok(written) if written == bytes => self.outgoing.commit(bytes),
+                                _ => return Err(HandshakeError::Unsupported("so much early data")),
+                            }
+                            EarlyData::Sent
+                        }
+                    };
+                }
+                transmit.done();
+                Ok(Progress::More)
+            }
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                while let Some(record) = traffic.next_record() {
+                    plaintext.append(record.map_err(HandshakeError::Rustls)?.payload);
+                }
+                Ok(Progress::More)
+            }
+            Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {
+                Ok(Progress::Blocked)
+            }
+            Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Err(
+                HandshakeError::Rustls(rustls::Error::General("closed in the handshake".into())),
+            ),
+            Ok(_) => Err(HandshakeError::Unsupported("a state of a server")),
+            Err(error) => Err(HandshakeError::Rustls(error)),
+        };
+        self.incoming.consume(discard);
+        progress
+    }
+
+    /// After an error rustls has an alert ready for the peer.
+    fn fail(mut self: Box<Self>, error: HandshakeError) -> ClientStep<'a> {
+        self.incoming.clear();
+        // Only as long as something is to be encoded: after that rustls would go on with messages
+        // it has located in the input, and panic since they are gone.
+        while self.connection.wants_write()
+            && let UnbufferedStatus {
+                state: Ok(ConnectionState::EncodeTlsData(mut encode)), ..
+            } = self.connection.process_tls_records(&mut [])
+        {
+            match encode.encode(self.outgoing.room(ENCODED_BYTES_USUAL)) {
+                Ok(written) => self.outgoing.commit(written),
+                Err(_) => break,
+            }
+        }
+        ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
+    }
+
+    fn establish(self: Box<Self>, plaintext: Queue) -> Result<Established, HandshakeError> {
+        let ClientHandshake { connection, host, offers_ticket, incoming, outgoing, .. } = *self;
+        let agreed = Agreed::of(&connection)?;
+        let (secrets, connection) =
+            connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
+        let is_tls13 = agreed.version == Version::Tls13;
+        let resumed = match agreed.is_resumed {
+            true if is_tls13 || offers_ticket => Resumption::Ticket,
+            true => Resumption::SessionId,
+            false => Resumption::Full,
+        };
+        let updater = is_tls13.then(|| Updater::Client(Box::new(ClientUpdater::new(connection))));
+        let (sealer, opener, session) =
+            agreed.into_session(&secrets, resumed, Some(Box::from(host)))?;
+        Ok(Established { sealer, opener, updater, session, incoming, plaintext, outgoing })
+    }
+}
+
+/// A client says where its early data ends only if the server took it (RFC 8446 §4.5). rustls tells nothing else of
+/// that, and no other record of a client's handshake is as short: an alert is shorter, a Finished longer.
+fn is_end_of_early_data(record: &[u8]) -> bool {
+    record.first() == Some(&ContentType::ApplicationData.byte())
+        && record.len() == END_OF_EARLY_DATA_BYTES + TLS13_RECORD_OVERHEAD_BYTES
+}
+
+/// The message is its header (RFC 8446 §4).
+const END_OF_EARLY_DATA_BYTES: usize = 4;
+
+/// Header, inner content type and tag.
+const TLS13_RECORD_OVERHEAD_BYTES: usize = HEADER_BYTES + 1 + 16;

@@ -1,0 +1,37 @@
+use super::*;
+
+fn offer(version: Version, group: Group, resume_by: ResumeBy) -> Offer {
+    Offer { version, cipher: Cipher::Aes128Gcm, group, resume_by }
+}
+
+fn refusal(offer: &Offer, host: &str) -> Option<OfferError> {
+    Connector::dangerous_trust_anyone(offer, host).err()
+}
+
+#[test]
+fn combinations_that_do_not_exist_are_refused() {
+    let rows = [
+        (Version::Tls12, Group::X25519MlKem768, ResumeBy::Nothing, OfferError::NoGroupInTls12),
+        (Version::Tls12, Group::X25519, ResumeBy::EarlyData, OfferError::NoSuchResumption),
+        (Version::Tls13, Group::X25519, ResumeBy::SessionId, OfferError::NoSuchResumption),
+    ];
+    for (version, group, resume_by, expected) in rows {
+        assert_eq!(refusal(&offer(version, group, resume_by), "localhost"), Some(expected));
+    }
+}
+
+#[test]
+fn addresses_are_hosts_and_nonsense_is_not() {
+    let offer = offer(Version::Tls13, Group::X25519, ResumeBy::Ticket);
+    assert_eq!(refusal(&offer, "127.0.0.1"), None);
+    assert_eq!(refusal(&offer, "::1"), None);
+    assert_eq!(refusal(&offer, "a b"), Some(OfferError::NoHost("a b".to_owned())));
+}
+
+#[test]
+fn one_suite_a_version_is_offered() {
+    let suites = |version| provider(&offer(version, Group::X25519, ResumeBy::Ticket)).cipher_suites;
+    assert_eq!(suites(Version::Tls13).len(), 1);
+    // One for each kind of certificate.
+    assert_eq!(suites(Version::Tls12).len(), 2);
+}

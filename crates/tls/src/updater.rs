@@ -1,0 +1,105 @@
+//! What is kept of rustls after a TLS 1.3 handshake: it makes the keys that follow a KeyUpdate, and on the
+//! client's side takes tickets into the memory of sessions (RFC 8446 §4.6.1).
+
+use rustls::ConnectionTrafficSecrets;
+use rustls::client::ClientConnectionData;
+use rustls::kernel::KernelConnection;
+use rustls::server::ServerConnectionData;
+
+use crate::control::{Alert, Violation, unexpected};
+
+/// What is kept of rustls; TLS 1.2 needs nothing.
+pub(crate) enum Updater {
+    Server(Box<KernelConnection<ServerConnectionData>>),
+    Client(Box<ClientUpdater>),
+}
+
+/// The client's side, with what came of a ticket that is not complete yet.
+pub(crate) struct ClientUpdater {
+    connection: KernelConnection<ClientConnectionData>,
+    partial: Vec<u8>,
+    tickets: u8,
+}
+
+impl Updater {
+    /// Our next sending key and its first record's number.
+    pub(crate) fn next_tx(&mut self) -> Result<(u64, ConnectionTrafficSecrets), rustls::Error> {
+        match self {
+            Updater::Server(connection) => connection.update_tx_secret(),
+            Updater::Client(client) => client.connection.update_tx_secret(),
+        }
+    }
+
+    /// The peer's next sending key and its first record's number.
+    pub(crate) fn next_rx(&mut self) -> Result<(u64, ConnectionTrafficSecrets), rustls::Error> {
+        match self {
+            Updater::Server(connection) => connection.update_rx_secret(),
+            Updater::Client(client) => client.connection.update_rx_secret(),
+        }
+    }
+}
+
+impl ClientUpdater {
+    pub(crate) fn new(connection: KernelConnection<ClientConnectionData>) -> Self {
+        Self { connection, partial: Vec::new(), tickets: 0 }
+    }
+
+    /// Takes the tickets at the front of a handshake record; returns what follows them, which is another message.
+    pub(crate) fn take_tickets<'a>(&mut self, content: &'a [u8]) -> Result<&'a [u8], Violation> {
+        let mut rest = content;
+        while self.is_inside_ticket() || rest.first() == Some(&NEW_SESSION_TICKET) {
+            let Some(wanted_bytes) = self.wanted_bytes() else {
+                return Err(unexpected("a ticket longer than any"));
+            };
+            if rest.is_empty() {
+                break;
+            }
+            let (now, later) = rest.split_at(wanted_bytes.min(rest.len()));
+            self.partial.extend_from_slice(now);
+            rest = later;
+            if self.wanted_bytes() == Some(0) {
+                self.take_ticket()?;
+            }
+        }
+        Ok(rest)
+    }
+
+    /// Whether a ticket goes on in the next record.
+    pub(crate) fn is_inside_ticket(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
+    /// How many more bytes the header, or then the message, needs; `None` if it would be too long.
+    fn wanted_bytes(&self) -> Option<usize> {
+        let have = self.partial.len();
+        let Some([_, high, middle, low]) = self.partial.first_chunk() else {
+            return Some(MESSAGE_HEADER_BYTES - have);
+        };
+        let body_bytes = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
+        (body_bytes <= TICKET_BYTES_MAX).then(|| MESSAGE_HEADER_BYTES + body_bytes - have)
+    }
+
+    fn take_ticket(&mut self) -> Result<(), Violation> {
+        self.tickets = self.tickets.saturating_add(1);
+        if self.tickets > TICKETS_MAX {
+            return Err(unexpected("too many tickets"));
+        }
+        let message = std::mem::take(&mut self.partial);
+        let payload = message.get(MESSAGE_HEADER_BYTES..).unwrap_or_default();
+        self.connection
+            .handle_new_session_ticket(payload)
+            .map_err(|_| Violation { alert: Alert::DECODE_ERROR, what: "malformed ticket" })
+    }
+}
+
+/// `HandshakeType` of a NewSessionTicket (RFC 8446 §4).
+const NEW_SESSION_TICKET: u8 = 4;
+
+/// `HandshakeType msg_type; uint24 length`.
+const MESSAGE_HEADER_BYTES: usize = 4;
+
+/// Two vectors of at most 65,535 bytes and a nonce of 255 with their lengths, lifetime and age.
+const TICKET_BYTES_MAX: usize = 8 + 256 + 2 * 65_537;
+
+/// Tickets on one connection; servers send two to four.
+const TICKETS_MAX: u8 = 64;
