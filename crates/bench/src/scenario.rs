@@ -8,6 +8,7 @@ pub mod event;
 pub mod options;
 pub mod plan;
 pub mod stop;
+pub mod tps_ramp;
 pub mod word;
 
 pub use bench::Bench;

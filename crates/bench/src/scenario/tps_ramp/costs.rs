@@ -1,0 +1,114 @@
+//! What one transaction costs the server, from how its processor time grows with the rate: the figure that stays right when the
+//! client is too weak to find the server's limit.
+
+/// What a step cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// Microseconds of the server's processor time, per second.
+    pub cpu_us: f64,
+    /// Transactions with a full handshake, per second.
+    pub full: f64,
+    /// Transactions with a resumed one, per second.
+    pub resumed: f64,
+}
+
+/// What transactions cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// What the server costs without transactions, in microseconds a second.
+    pub idle_us: f64,
+    /// A transaction with a full handshake, in microseconds; absent if the steps do not tell.
+    pub full_us: Option<f64>,
+    /// One with a resumed handshake.
+    pub resumed_us: Option<f64>,
+}
+
+impl Costs {
+    /// Fits cpu = idle + full × full_us + resumed × resumed_us to the observations by least squares. Relative deviations are
+    /// weighed, because processor times deviate in proportion to themselves.
+    ///
+    /// Steps of several numbers of transactions per session are needed to tell the two kinds apart. `None` if nothing can be told.
+    #[must_use]
+    pub fn of(observations: &[Observation]) -> Option<Self> {
+        let used: Vec<_> = observations.iter().filter(|seen| seen.is_usable()).collect();
+        let is_there = |kind: fn(&Observation) -> f64| used.iter().any(|seen| kind(seen) > 0.0);
+        let kinds = [is_there(|seen| seen.full), is_there(|seen| seen.resumed)];
+        let rows: Vec<_> = used.iter().map(|seen| seen.weighed()).collect();
+        // An idle cost below nothing is noise; then there is none.
+        let with_idle = fit(&rows, [true, kinds[0], kinds[1]]).filter(|fit| fit[0] >= 0.0);
+        let [idle_us, full, resumed] =
+            with_idle.or_else(|| fit(&rows, [false, kinds[0], kinds[1]]))?;
+        let if_told = |told: bool, cost: f64| (told && cost > 0.0).then_some(cost);
+        Some(Self {
+            idle_us,
+            full_us: if_told(kinds[0], full),
+            resumed_us: if_told(kinds[1], resumed),
+        })
+    }
+}
+
+impl Observation {
+    fn is_usable(&self) -> bool {
+        self.cpu_us > 0.0 && self.cpu_us.is_finite() && self.full + self.resumed > 0.0
+    }
+
+    fn weighed(&self) -> [f64; COLUMNS] {
+        [1.0 / self.cpu_us, self.full / self.cpu_us, self.resumed / self.cpu_us]
+    }
+}
+
+/// Least squares of rows · x = 1 over the columns in use; the others are zero. `None` if the rows do not determine x.
+fn fit(rows: &[[f64; COLUMNS]], in_use: [bool; COLUMNS]) -> Option<[f64; COLUMNS]> {
+    let columns: Vec<usize> = (0..COLUMNS).filter(|column| in_use[*column]).collect();
+    if columns.is_empty() || rows.len() < columns.len() {
+        return None;
+    }
+    let scale = |column: usize| rows.iter().map(|row| row[column].powi(2)).sum::<f64>().sqrt();
+    let scales: Vec<f64> = columns.iter().map(|column| scale(*column)).collect();
+    // The normal equations, with columns of length one so that a pivot says how far they are from dependent.
+    let mut equations: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
+    for (i, a) in columns.iter().zip(&scales) {
+        let mut equation: Vec<f64> = Vec::with_capacity(columns.len() + 1);
+        for (j, b) in columns.iter().zip(&scales) {
+            equation.push(rows.iter().map(|row| row[*i] * row[*j]).sum::<f64>() / (a * b));
+        }
+        equation.push(rows.iter().map(|row| row[*i]).sum::<f64>() / a);
+        equations.push(equation);
+    }
+    let solution = solve(equations)?;
+    let mut x = [0.0; COLUMNS];
+    for ((column, value), scale) in columns.iter().zip(solution).zip(&scales) {
+        x[*column] = value / scale;
+    }
+    x.iter().all(|value| value.is_finite()).then_some(x)
+}
+
+/// Gaussian elimination. The matrix is symmetric and positive, so its pivots are where they should be.
+fn solve(mut equations: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let size = equations.len();
+    for pivot in 0..size {
+        let row = equations.get(pivot)?.clone();
+        let value = *row.get(pivot)?;
+        if value.is_nan() || value <= DEPENDENT {
+            return None;
+        }
+        let others = equations.iter_mut().enumerate().filter(|(index, _)| *index != pivot);
+        for (_, other) in others {
+            let factor = *other.get(pivot)? / value;
+            for (cell, of_pivot) in other.iter_mut().zip(&row) {
+                *cell -= factor * of_pivot;
+            }
+        }
+    }
+    let value = |(index, row): (usize, &Vec<f64>)| Some(row.last()? / row.get(index)?);
+    equations.iter().enumerate().map(value).collect()
+}
+
+/// Idle, full, resumed.
+const COLUMNS: usize = 3;
+
+/// Below this, what is left of a column of length one after the others are taken out is noise.
+const DEPENDENT: f64 = 1e-4;
+
+#[cfg(test)]
+mod tests;

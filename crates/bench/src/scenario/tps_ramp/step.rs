@@ -1,0 +1,100 @@
+//! One step of a ramp: a rate that was held for a few seconds, what came of it, and which bounds it keeps.
+
+/// One step of a ramp.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The rate that was asked for, in transactions a second.
+    pub rate: f64,
+    /// Successful transactions a second, over the time until the last of them ended.
+    pub succeeded_per_second: f64,
+    /// The share of those due that failed.
+    pub failed_share: f64,
+    /// Mean latency from the due time, in microseconds.
+    pub mean_us: f64,
+    /// Its 99th percentile.
+    pub p99_us: f64,
+    /// The client could not have made more of it, whatever the server did.
+    pub is_client_limited: bool,
+}
+
+/// A bound a transaction rate has to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// A mean latency of at most 100 ms.
+    Mean100,
+    /// A mean latency of at most 500 ms.
+    Mean500,
+    /// A 99th percentile of at most 100 ms: stricter than the mean, which a few slow ones hardly move.
+    P99Of100,
+    /// Fewer than one in 1,000 lost.
+    Loss1000,
+    /// Fewer than one in 10,000 lost.
+    Loss10000,
+}
+
+impl Bound {
+    /// All bounds, in the order of tables.
+    pub const ALL: [Bound; 5] =
+        [Bound::Mean100, Bound::Mean500, Bound::P99Of100, Bound::Loss1000, Bound::Loss10000];
+
+    /// The figure that holds the highest rate within it.
+    #[must_use]
+    pub fn figure(self) -> &'static str {
+        match self {
+            Bound::Mean100 => "tps_mean_100ms",
+            Bound::Mean500 => "tps_mean_500ms",
+            Bound::P99Of100 => "tps_p99_100ms",
+            Bound::Loss1000 => "tps_loss_0_1_percent",
+            Bound::Loss10000 => "tps_loss_0_01_percent",
+        }
+    }
+
+    /// The latency it judges in a step and the most it allows; none for a bound on losses.
+    #[must_use]
+    pub fn latency_us(self, step: &Step) -> Option<(f64, f64)> {
+        match self {
+            Bound::Mean100 => Some((step.mean_us, 100_000.0)),
+            Bound::Mean500 => Some((step.mean_us, 500_000.0)),
+            Bound::P99Of100 => Some((step.p99_us, 100_000.0)),
+            Bound::Loss1000 | Bound::Loss10000 => None,
+        }
+    }
+
+    /// The share of transactions that may be lost. A server that drops what would be slow must not
+    /// look quick, so the bounds on latency allow no more than the weaker bound on losses.
+    #[must_use]
+    pub fn loss(self) -> f64 {
+        if self == Bound::Loss10000 { 0.0001 } else { 0.001 }
+    }
+}
+
+impl Step {
+    /// Whether the server did in its time what was asked of it. Whatever its latency in a few seconds,
+    /// a rate that leaves a growing queue behind cannot be held.
+    #[must_use]
+    pub fn keeps_up(&self) -> bool {
+        self.succeeded_per_second >= KEEPS_UP * self.rate * (1.0 - self.failed_share)
+    }
+
+    /// Whether this step by itself keeps the bound.
+    #[must_use]
+    pub fn keeps(&self, bound: Bound) -> bool {
+        let is_quick = bound.latency_us(self).is_none_or(|(latency, most)| latency <= most);
+        is_quick && self.may_count(bound)
+    }
+
+    /// Whether this step can keep the bound, its latency aside.
+    #[must_use]
+    pub fn may_count(&self, bound: Bound) -> bool {
+        self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
+    }
+
+    /// Whether it keeps every bound.
+    #[must_use]
+    pub fn is_fine(&self) -> bool {
+        Bound::ALL.iter().all(|bound| self.keeps(*bound))
+    }
+}
+
+/// A step that ends this much later than it should, in its own length, left a queue behind.
+const KEEPS_UP: f64 = 0.96;
