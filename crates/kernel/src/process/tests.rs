@@ -33,6 +33,31 @@ fn processor_time_grows_with_work() {
 }
 
 #[test]
+fn the_time_of_a_process_holds_what_its_ended_threads_used() {
+    let process = std::process::id();
+    let before = cpu_time_of(process).unwrap();
+    thread::spawn(|| {
+        let started = thread_cpu_time();
+        while thread_cpu_time() < started + Duration::from_millis(5) {
+            std::hint::spin_loop();
+        }
+    })
+    .join()
+    .unwrap();
+    assert!(cpu_time_of(process).unwrap() >= before + Duration::from_millis(5));
+}
+
+#[test]
+fn a_process_that_is_not_there_has_no_time() {
+    assert!(cpu_time_of(0).is_err());
+    assert!(cpu_time_of(u32::MAX).is_err());
+    let mut child = Command::new("true").spawn().unwrap();
+    let process = child.id();
+    child.wait().unwrap();
+    assert!(cpu_time_of(process).is_err());
+}
+
+#[test]
 fn a_thread_can_be_kept_on_each_processor_it_may_use() {
     thread::spawn(|| {
         let allowed = cpus_allowed();
