@@ -1,6 +1,9 @@
 //! The results of a run, as lines of JSON: what was measured where, self-describing, so that a report or a comparison needs
 //! no other file, and a run that was stopped can be resumed.
 
+pub mod read;
+pub mod write;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -138,3 +141,6 @@ pub struct Absent {
 
 /// The version of the format written here.
 pub const FORMAT: u32 = 1;
+
+#[cfg(test)]
+mod tests;

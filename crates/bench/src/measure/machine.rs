@@ -1,5 +1,7 @@
 //! The machine a run was made on, as far as its figures depend on it.
 
+mod read;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,160 @@
+//! Reads a results file back, for a report, a comparison, or to go on where a run stopped.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Absent, Clock, FORMAT, Line, Point, Run, Sample, ScenarioLine, Subject};
+
+/// A results file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// Each time somebody measured; at least one, unless the file is empty.
+    pub runs: Vec<Run>,
+    /// The scenarios, each once, as last stated.
+    pub scenarios: Vec<ScenarioLine>,
+    /// The servers as they were started; once for each time.
+    pub subjects: Vec<Subject>,
+    /// What was measured, in the order of time.
+    pub samples: Vec<Sample>,
+    /// What could not be.
+    pub absents: Vec<Absent>,
+    /// The scenarios that were measured to their end.
+    pub complete: Vec<String>,
+    /// Whether the last line was cut off, as when the machine died while writing; it is left out.
+    pub cut_off: bool,
+}
+
+/// Why a results file cannot be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The file itself.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line of it.
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Line { line, why } => write!(f, "line {line}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Reads a file.
+pub fn read(path: &Path) -> Result<Results, ReadError> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|error| ReadError::File { path: path.to_owned(), error })?;
+    parse(&bytes)
+}
+
+/// Reads the content of a file.
+pub fn parse(bytes: &[u8]) -> Result<Results, ReadError> {
+    let mut results = Results::default();
+    for (number, bytes) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+        let is_whole = bytes.ends_with(b"\n");
+        if bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        match serde_json::from_slice::<Line>(bytes) {
+            Ok(line) => {
+                let kept = results.keep(line);
+                kept.map_err(|why| ReadError::Line { line: number, why })?;
+            }
+            Err(_) if !is_whole => results.cut_off = true,
+            Err(error) => {
+                return Err(ReadError::Line { line: number, why: error.to_string() });
+            }
+        }
+    }
+    Ok(results)
+}
+
+impl Results {
+    /// What the figures count; nothing if nothing was measured.
+    #[must_use]
+    pub fn clock(&self) -> Option<Clock> {
+        self.runs.first().map(|run| run.clock)
+    }
+
+    /// Whether everything planned for a scenario has been measured.
+    #[must_use]
+    pub fn is_complete(&self, scenario: &str) -> bool {
+        self.complete.iter().any(|name| name == scenario)
+    }
+
+    /// Whether this has been measured already.
+    #[must_use]
+    pub fn has(
+        &self,
+        scenario: &str,
+        subject: &str,
+        part: &str,
+        point: &Point,
+        round: u32,
+    ) -> bool {
+        self.samples.iter().any(|sample| {
+            sample.round == round
+                && sample.subject == subject
+                && sample.scenario == scenario
+                && sample.part == part
+                && sample.point == *point
+        })
+    }
+
+    /// The samples of a scenario, in the order of time.
+    pub fn of_scenario<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a Sample> {
+        self.samples.iter().filter(move |sample| sample.scenario == scenario)
+    }
+
+    /// Takes in one more line.
+    pub fn keep(&mut self, line: Line) -> Result<(), String> {
+        if self.runs.is_empty() && !matches!(line, Line::Run(_)) {
+            return Err("a results file begins with a line `run`".to_owned());
+        }
+        match line {
+            Line::Run(run) => self.keep_run(run)?,
+            Line::Scenario(scenario) => {
+                self.scenarios.retain(|known| known.name != scenario.name);
+                self.scenarios.push(scenario);
+            }
+            Line::Subject(subject) => self.subjects.push(subject),
+            Line::Sample(sample) => self.samples.push(sample),
+            Line::Absent(absent) if self.absents.contains(&absent) => {}
+            Line::Absent(absent) => self.absents.push(absent),
+            Line::Complete { scenario } if self.is_complete(&scenario) => {}
+            Line::Complete { scenario } => self.complete.push(scenario),
+        }
+        Ok(())
+    }
+
+    fn keep_run(&mut self, run: Run) -> Result<(), String> {
+        if run.format > FORMAT {
+            return Err(format!(
+                "format {}, but this kettle reads up to {FORMAT}: use the newer kettle that wrote it",
+                run.format
+            ));
+        }
+        if self.clock().is_some_and(|clock| clock != run.clock) {
+            return Err(
+                "time and work were written into one file; they can never be compared".to_owned()
+            );
+        }
+        self.runs.push(run);
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! Writes results as they are measured: each line is in the file before the next point begins, so that a run that dies
+//! keeps what it has.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Line, Sample};
+
+/// A results file that grows.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+}
+
+/// Why results could not be written.
+#[derive(Debug)]
+pub struct WriteError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.error)?;
+        match self.error.kind() {
+            io::ErrorKind::AlreadyExists => f.write_str("; resume that run, or name another file"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl Writer {
+    /// Begins a new file. One that is there is never overwritten: it may be a day's work.
+    pub fn create(path: &Path) -> Result<Self, WriteError> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        Self::on(path, file)
+    }
+
+    /// Goes on in a file. A last line that was cut off is removed; [`super::read::Results::cut_off`] has told of it.
+    pub fn append(path: &Path) -> Result<Self, WriteError> {
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        let mut writer = Self::on(path, file)?;
+        writer.end_last_line().map_err(|error| WriteError { path: path.to_owned(), error })?;
+        Ok(writer)
+    }
+
+    fn on(path: &Path, file: io::Result<File>) -> Result<Self, WriteError> {
+        match file {
+            Ok(file) => Ok(Self { file, path: path.to_owned() }),
+            Err(error) => Err(WriteError { path: path.to_owned(), error }),
+        }
+    }
+
+    /// Writes a line, so that it survives this process. Figures that are no numbers are left out, with a warning in the
+    /// sample, because JSON has no word for them.
+    pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
+        let written = match line {
+            Line::Sample(sample) if sample.figures.values().any(|value| !value.is_finite()) => {
+                to_text(&Line::Sample(without_odd_figures(sample)))
+            }
+            _ => to_text(line),
+        };
+        // One write for the whole line: a reader sees it whole or not at all.
+        written
+            .and_then(|text| self.file.write_all(text.as_bytes()))
+            .map_err(|error| WriteError { path: self.path.clone(), error })
+    }
+
+    /// Leaves the place to write right behind the last whole line.
+    fn end_last_line(&mut self) -> io::Result<()> {
+        let mut content = Vec::new();
+        self.file.read_to_end(&mut content)?;
+        let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+        let (_, rest) = content.split_at(whole);
+        if serde_json::from_slice::<Line>(rest).is_ok() {
+            return self.file.write_all(b"\n");
+        }
+        let whole = whole as u64;
+        self.file.set_len(whole)?;
+        self.file.seek(SeekFrom::Start(whole))?;
+        Ok(())
+    }
+}
+
+fn to_text(line: &Line) -> io::Result<String> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn without_odd_figures(sample: &Sample) -> Sample {
+    let mut sample = sample.clone();
+    let odd: Vec<String> = sample
+        .figures
+        .iter()
+        .filter(|(_, value)| !value.is_finite())
+        .map(|(name, _)| name.clone())
+        .collect();
+    for name in odd {
+        sample.figures.remove(&name);
+        sample.warnings.push(format!("{name} came out as no number and is left out"));
+    }
+    sample
+}
