@@ -84,6 +84,7 @@ pub const FIGURES: &[Figure] = &[
     lower("first_byte_p99_us", "99th percentile to the first byte", "µs"),
     lower("stalls_per_1000", "Objects late per 1,000", ""),
     lower("memory_bytes_per_connection", "Server memory per connection", "B"),
+    lower("memory_traffic_per_byte", "Bytes to and from memory per byte", ""),
     lower("kernel_bytes_per_connection", "Kernel memory per connection", "B"),
     context("attempted_per_second", "Attempted", "1/s"),
     higher("succeeded_per_second", "Successful", "1/s"),

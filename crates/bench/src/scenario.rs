@@ -3,11 +3,13 @@
 //! A scenario decides whom to measure at which points; [`bench::Bench`] starts servers, measures, writes down and shows.
 
 pub mod bench;
+pub mod capacity;
 pub mod error;
 pub mod event;
 pub mod options;
 pub mod plan;
 pub mod stop;
+pub mod streaming;
 pub mod tps_ramp;
 pub mod word;
 
