@@ -6,7 +6,7 @@
 mod tests;
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
@@ -29,6 +29,25 @@ pub fn send_one(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usiz
 pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let (bytes, _) = retry_on_intr(|| recv(fd, &mut *buffer, RecvFlags::DONTWAIT))?;
     Ok(bytes)
+}
+
+/// Drops up to `bytes` of what a TCP socket has received, without copying them (tcp(7), `MSG_TRUNC`). Zero is the end of
+/// the stream, or that nothing was to be dropped. Other kinds of sockets refuse.
+pub fn discard(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<usize> {
+    let bytes = bytes.min(CALL_BYTES_MAX);
+    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    loop {
+        // SAFETY: the kernel checks every address it writes to: nothing is written at the null pointer, TCP drops the
+        // bytes and other sockets answer EFAULT.
+        let dropped = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), bytes, flags) };
+        match usize::try_from(dropped) {
+            Ok(dropped) => return Ok(dropped),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
 }
 
 /// Sends up to `bytes` of the file from `offset`, which it advances. The socket must be non-blocking for this not to wait

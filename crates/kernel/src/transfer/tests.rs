@@ -47,6 +47,32 @@ fn receive_does_not_wait_and_reports_the_end() {
 }
 
 #[test]
+fn discard_drops_what_is_there_and_leaves_what_follows() {
+    let (sender, receiver) = loopback::pair().unwrap();
+    let nothing = discard(receiver.as_fd(), 8).unwrap_err();
+    assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    let bytes: Vec<u8> = (0..=255).cycle().take(50_000).collect();
+    assert_eq!(send_one(sender.as_fd(), &bytes, false).unwrap(), bytes.len());
+    let mut left = 40_000;
+    while left > 0 {
+        loopback::wait_readable(receiver.as_fd()).unwrap();
+        left -= discard(receiver.as_fd(), left).unwrap();
+    }
+    assert_eq!(receive_exactly(&receiver, 10_000), bytes[40_000..]);
+    drop(sender);
+    loopback::wait_readable(receiver.as_fd()).unwrap();
+    assert_eq!(discard(receiver.as_fd(), usize::MAX).unwrap(), 0);
+}
+
+#[test]
+fn a_socket_that_is_not_tcp_refuses_to_discard() {
+    let (sender, receiver) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    sender.send(b"whole").unwrap();
+    let refused = discard(receiver.as_fd(), 5).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EFAULT));
+}
+
+#[test]
 fn a_full_socket_would_block_instead_of_waiting() {
     let (sender, _receiver) = loopback::pair().unwrap();
     let block = vec![0; 1 << 20];
