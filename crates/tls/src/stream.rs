@@ -6,6 +6,7 @@
 
 mod accept;
 mod connect;
+mod discard;
 mod offload;
 mod receive;
 mod send;
@@ -42,6 +43,8 @@ pub struct TlsStream {
     control: ControlReader,
     /// Received, not yet a whole record.
     ciphertext: Queue,
+    /// The record that is being dropped unopened.
+    skipping: Skipping,
     /// Received and opened, not yet consumed.
     received: Received,
     /// Sealed here, not yet sent.
@@ -77,6 +80,13 @@ struct ControlDue {
     no_renegotiation: bool,
     key_update: bool,
     alert: Option<Alert>,
+}
+
+/// A record of which the first bytes have been dropped unopened.
+#[derive(Clone, Copy, Default)]
+struct Skipping {
+    left_bytes: u16,
+    plaintext_bytes: u16,
 }
 
 /// How often a connection's keys changed after the handshake.

@@ -31,6 +31,28 @@ impl RecordOpener {
         Ok(Self { protection: Protection::new(keys)?, sequence: keys.sequence })
     }
 
+    /// How much plaintext the record behind this header holds if it is application data without padding. TLS 1.3 shows
+    /// neither from outside (RFC 8446 §5.2, §5.4).
+    #[must_use]
+    pub fn plaintext_bytes(&self, header: [u8; HEADER_BYTES]) -> Option<u16> {
+        let [content_type, _, _, high, low] = header;
+        let form = self.protection.form;
+        let overhead_bytes = form.explicit_nonce_bytes() + form.inner_type_bytes() + TAG_BYTES;
+        let is_data = ContentType::from_byte(content_type) == Some(ContentType::ApplicationData);
+        let body_bytes = u16::from_be_bytes([high, low]);
+        let bytes = body_bytes.checked_sub(u16::try_from(overhead_bytes).ok()?)?;
+        (is_data && usize::from(bytes) <= PLAINTEXT_BYTES_MAX).then_some(bytes)
+    }
+
+    /// Passes over one record that is dropped unopened: the next is opened under the next number.
+    ///
+    /// # Errors
+    /// [`RecordError::KeyExhausted`].
+    pub fn skip(&mut self) -> Result<(), RecordError> {
+        self.sequence = self.sequence.checked_add(1).ok_or(RecordError::KeyExhausted)?;
+        Ok(())
+    }
+
     /// Opens one whole record (see [`super::whole_record_bytes`]) in place.
     ///
     /// # Errors

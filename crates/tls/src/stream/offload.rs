@@ -12,7 +12,8 @@ use kettle_kernel::record;
 use tokio::net::TcpStream;
 
 use super::{
-    ControlDue, KernelTransmit, KeyChanges, Received, StreamError, TlsStream, Transmit, send,
+    ControlDue, KernelTransmit, KeyChanges, Received, Skipping, StreamError, TlsStream, Transmit,
+    send,
 };
 use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION, Peer};
 use crate::handshake::Established;
@@ -39,6 +40,7 @@ impl TlsStream {
             opener: Box::new(opener),
             updater,
             ciphertext: incoming,
+            skipping: Skipping::default(),
             received: Received::from(plaintext),
             outgoing,
             has_peer_closed: false,

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::{StreamError, TlsStream};
 use crate::buffers::Queue;
 use crate::control::{Action, Alert, ControlReader, Violation};
-use crate::records::{ContentType, Keys, RecordOpener, whole_record_bytes};
+use crate::records::{ContentType, Keys, RecordOpener, missing_record_bytes, whole_record_bytes};
 use crate::updater::Updater;
 
 /// What receiving led to.
@@ -87,12 +87,33 @@ impl TlsStream {
     /// # Errors
     /// [`StreamError`]. After a violation an alert is queued; `poll_close` sends it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<Fill, StreamError>> {
-        let had = self.received.bytes().len();
+        self.poll_open(context, &mut Keep { has_taken: false })
+    }
+
+    /// As [`poll_fill`](Self::poll_fill), but shows the plaintext to `visit` where it was opened, record by record,
+    /// instead of keeping it.
+    ///
+    /// # Errors
+    /// As `poll_fill`.
+    pub fn poll_visit(
+        &mut self,
+        context: &mut Context<'_>,
+        visit: impl FnMut(&[u8]),
+    ) -> Poll<Result<Fill, StreamError>> {
+        self.poll_open(context, &mut Show { visit, has_taken: false })
+    }
+
+    fn poll_open(
+        &mut self,
+        context: &mut Context<'_>,
+        sink: &mut impl Sink,
+    ) -> Poll<Result<Fill, StreamError>> {
+        debug_assert!(self.skipping.left_bytes == 0, "in the middle of a record that is dropped");
         loop {
             // Whole records may be left over from an earlier read, or from the handshake: then a
             // request is here already, and its response carries the tickets that are still queued.
-            self.open_received()?;
-            if self.received.bytes().len() > had {
+            self.open_received(sink)?;
+            if sink.has_taken() {
                 return Poll::Ready(Ok(Fill::Data));
             }
             if self.has_peer_closed {
@@ -100,7 +121,7 @@ impl TlsStream {
             }
             // Tickets, or the answer to a KeyUpdate.
             ready!(self.poll_flush(context))?;
-            let bytes = ready!(self.poll_receive(context))?;
+            let bytes = ready!(self.poll_receive(context, sink))?;
             if bytes == 0 {
                 return Poll::Ready(Ok(Fill::Truncated));
             }
@@ -109,9 +130,15 @@ impl TlsStream {
 
     /// Reads from the socket. With nothing left over, records are opened where the read put them,
     /// in a buffer that all connections of the worker share.
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<usize, StreamError>> {
+    fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+        sink: &mut impl Sink,
+    ) -> Poll<Result<usize, StreamError>> {
         if !self.ciphertext.is_empty() {
-            let room = self.ciphertext.room(RECEIVE_MORE_BYTES);
+            // The rest of the record, so that what follows it is read into the shared buffer again.
+            let missing_bytes = missing_record_bytes(self.ciphertext.filled());
+            let room = self.ciphertext.room(missing_bytes.max(RECEIVE_MORE_BYTES));
             let bytes = ready!(poll_read(&mut self.socket, context, room))?;
             self.ciphertext.commit(bytes);
             return Poll::Ready(Ok(bytes));
@@ -119,7 +146,7 @@ impl TlsStream {
         SCRATCH.with_borrow_mut(|scratch| {
             let bytes = ready!(poll_read(&mut self.socket, context, scratch))?;
             let received = scratch.get_mut(..bytes).unwrap_or_default();
-            let opened = self.open_records(received)?;
+            let opened = self.open_records(received, sink)?;
             let rest = received.get(opened..).unwrap_or_default();
             if !rest.is_empty() {
                 self.ciphertext.append(rest);
@@ -128,19 +155,23 @@ impl TlsStream {
         })
     }
 
-    fn open_received(&mut self) -> Result<(), StreamError> {
+    fn open_received(&mut self, sink: &mut impl Sink) -> Result<(), StreamError> {
         if self.ciphertext.is_empty() {
             return Ok(());
         }
         let mut ciphertext = std::mem::take(&mut self.ciphertext);
-        let opened = self.open_records(ciphertext.filled_mut())?;
+        let opened = self.open_records(ciphertext.filled_mut(), sink)?;
         ciphertext.consume(opened);
         self.ciphertext = ciphertext;
         Ok(())
     }
 
     /// Opens the whole records at the front of `received`; returns how many bytes they were.
-    fn open_records(&mut self, received: &mut [u8]) -> Result<usize, StreamError> {
+    fn open_records(
+        &mut self,
+        received: &mut [u8],
+        sink: &mut impl Sink,
+    ) -> Result<usize, StreamError> {
         let mut opened_bytes = 0;
         while !self.has_peer_closed {
             let rest = received.get_mut(opened_bytes..).unwrap_or_default();
@@ -148,19 +179,19 @@ impl TlsStream {
             let Some(record) = whole.and_then(|bytes| rest.get_mut(..bytes)) else {
                 break;
             };
-            self.open_record(record)?;
+            self.open_record(record, sink)?;
             opened_bytes += record.len();
         }
         // Whatever follows a close_notify is ignored (RFC 8446 §6.1).
         Ok(if self.has_peer_closed { received.len() } else { opened_bytes })
     }
 
-    fn open_record(&mut self, record: &mut [u8]) -> Result<(), StreamError> {
+    fn open_record(&mut self, record: &mut [u8], sink: &mut impl Sink) -> Result<(), StreamError> {
         let opened = self.opener.open(record).map_err(|error| self.violation(error.into()))?;
         let content = record.get(opened.plaintext).unwrap_or_default();
         let action = match opened.content_type {
             ContentType::ApplicationData => {
-                self.received.0.append(content);
+                sink.take(&mut self.received, content);
                 self.control.application_data(content.len()).map(|()| Action::Nothing)
             }
             ContentType::Handshake => {
@@ -200,7 +231,7 @@ impl TlsStream {
     }
 
     /// Notes the alert that tells the peer what it did.
-    fn violation(&mut self, violation: Violation) -> StreamError {
+    pub(super) fn violation(&mut self, violation: Violation) -> StreamError {
         self.queue_alert(violation.alert);
         StreamError::Violation(violation)
     }
@@ -211,6 +242,44 @@ impl TlsStream {
     /// [`StreamError::Io`] if the socket fails or the peer sends on and on.
     pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         poll_drain(&mut self.socket, context)
+    }
+}
+
+/// Where the plaintext of application data goes.
+trait Sink {
+    fn take(&mut self, received: &mut Received, plaintext: &[u8]);
+    /// Whether there was any.
+    fn has_taken(&self) -> bool;
+}
+
+struct Keep {
+    has_taken: bool,
+}
+
+impl Sink for Keep {
+    fn take(&mut self, received: &mut Received, plaintext: &[u8]) {
+        received.0.append(plaintext);
+        self.has_taken |= !plaintext.is_empty();
+    }
+
+    fn has_taken(&self) -> bool {
+        self.has_taken
+    }
+}
+
+struct Show<F> {
+    visit: F,
+    has_taken: bool,
+}
+
+impl<F: FnMut(&[u8])> Sink for Show<F> {
+    fn take(&mut self, _received: &mut Received, plaintext: &[u8]) {
+        (self.visit)(plaintext);
+        self.has_taken |= !plaintext.is_empty();
+    }
+
+    fn has_taken(&self) -> bool {
+        self.has_taken
     }
 }
 

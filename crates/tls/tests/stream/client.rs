@@ -15,15 +15,15 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::harness::{SUITES, close, fill, flush, receive, server_config};
 
-type Server = StreamOwned<ServerConnection, TcpStream>;
+pub type Server = StreamOwned<ServerConnection, TcpStream>;
 
 /// A server that answers `connections` connections with `answer`, one after the other.
-struct Answering {
-    address: SocketAddr,
-    thread: JoinHandle<()>,
+pub struct Answering {
+    pub address: SocketAddr,
+    pub thread: JoinHandle<()>,
 }
 
-fn serve(
+pub fn serve(
     config: ServerConfig,
     connections: usize,
     answer: impl Fn(&mut Server) + Send + 'static,
@@ -49,15 +49,15 @@ fn echo(server: &mut Server) {
     }
 }
 
-fn offer(version: Version, cipher: Cipher, resume_by: ResumeBy) -> Offer {
+pub fn offer(version: Version, cipher: Cipher, resume_by: ResumeBy) -> Offer {
     Offer { version, cipher, group: Group::X25519, resume_by }
 }
 
-fn connector(offer: &Offer) -> Connector {
+pub fn connector(offer: &Offer) -> Connector {
     Connector::dangerous_trust_anyone(offer, "localhost").unwrap()
 }
 
-async fn connect(address: SocketAddr, connector: &Connector) -> TlsStream {
+pub async fn connect(address: SocketAddr, connector: &Connector) -> TlsStream {
     connect_early(address, connector, None).await.0
 }
 
@@ -332,6 +332,10 @@ async fn closing_says_close_notify_to_the_server() {
     server.thread.join().unwrap();
 }
 
-fn tls13() -> Offer {
+pub fn tls13() -> Offer {
     offer(Version::Tls13, Cipher::Aes128Gcm, ResumeBy::Ticket)
+}
+
+pub fn tls12() -> Offer {
+    offer(Version::Tls12, Cipher::Aes128Gcm, ResumeBy::Ticket)
 }

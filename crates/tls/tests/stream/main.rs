@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod client;
+mod discard;
 mod harness;
 mod kernel;
 mod user;
