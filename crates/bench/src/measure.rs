@@ -1,9 +1,12 @@
 //! What a load costs the server and the machine, read from the kernel's own books on one clock: processor time, memory,
 //! context switches, kernel TLS, retransmits; and what disturbed the measurement.
 
+pub mod calls;
 pub mod cores;
 pub mod machine;
+pub mod memory;
 mod neighbours;
+pub mod noise;
 mod process;
 pub mod server;
 mod system;

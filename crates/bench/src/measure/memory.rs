@@ -1,0 +1,76 @@
+//! What a server holds in memory: its own, and the kernel's for it.
+
+use std::path::PathBuf;
+
+use super::{MeasureError, text};
+
+/// Memory at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// The server's processes, what they share divided among those that share it.
+    pub pss_bytes: u64,
+    /// `slab_bytes` and `socket_bytes`. They are the whole machine's, both ends of a loopback connection among them, so only
+    /// the difference of two moments says something.
+    pub kernel_bytes: u64,
+    /// The kernel's structures: sockets, files, kernel TLS contexts.
+    pub slab_bytes: u64,
+    /// What TCP has queued. Its bookkeeping is part of the slab too, so idle connections are the ones to compare.
+    pub socket_bytes: u64,
+}
+
+impl Memory {
+    /// Reads it now. It takes milliseconds for each GiB a process has mapped.
+    pub fn read(processes: &[u32]) -> Result<Self, MeasureError> {
+        let mut pss_bytes = 0_u64;
+        for process in processes {
+            pss_bytes = pss_bytes.saturating_add(pss(*process)?);
+        }
+        let slab = kibibytes(&text(MEMINFO)?, "Slab:");
+        let slab_bytes =
+            slab.ok_or(MeasureError::Odd { path: MEMINFO.into(), lacks: "line `Slab:`" })?;
+        // A kernel without TCP has no such file, and then no such memory either.
+        let pages = text(SOCKSTAT).ok().and_then(|text| tcp_pages(&text)).unwrap_or(0);
+        let socket_bytes = pages.saturating_mul(page_bytes());
+        let kernel_bytes = slab_bytes.saturating_add(socket_bytes);
+        Ok(Self { pss_bytes, kernel_bytes, slab_bytes, socket_bytes })
+    }
+}
+
+fn pss(process: u32) -> Result<u64, MeasureError> {
+    let folder = PathBuf::from(format!("/proc/{process}"));
+    let path = folder.join("smaps_rollup");
+    match text(&path) {
+        Ok(content) => {
+            kibibytes(&content, "Pss:").ok_or(MeasureError::Odd { path, lacks: "line `Pss:`" })
+        }
+        Err(_) if !folder.exists() => Err(MeasureError::Gone { process }),
+        Err(error) => Err(error),
+    }
+}
+
+/// A line such as `Slab:             442348 kB`, in bytes.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// `mem` of the line `TCP:` in `/proc/net/sockstat`: pages of what is queued, of all network namespaces.
+fn tcp_pages(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("TCP:"))?;
+    let mut words = line.split_ascii_whitespace();
+    words.find(|word| *word == "mem")?;
+    words.next()?.parse().ok()
+}
+
+/// The kernel says its page size with each mapping; the first will do.
+fn page_bytes() -> u64 {
+    let maps = text("/proc/self/smaps").ok();
+    maps.and_then(|maps| kibibytes(&maps, "KernelPageSize:")).unwrap_or(PAGE_BYTES)
+}
+
+const MEMINFO: &str = "/proc/meminfo";
+const SOCKSTAT: &str = "/proc/net/sockstat";
+const PAGE_BYTES: u64 = 4096;
+
+#[cfg(test)]
+mod tests;
