@@ -66,12 +66,19 @@ pub fn cpu_time_of(process: u32) -> io::Result<Duration> {
 
 /// Keeps the calling thread on one processor.
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(io::ErrorKind::InvalidInput.into());
+    keep_to_cpus(&[cpu])
+}
+
+/// Keeps the calling thread on these processors, and what it starts from now on.
+pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        if *cpu >= CpuSet::MAX_CPU {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        set.set(*cpu);
     }
-    let mut cpus = CpuSet::new();
-    cpus.set(cpu);
-    Ok(sched_setaffinity(None, &cpus)?)
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// The processors the calling thread may run on, lowest first; never empty.
