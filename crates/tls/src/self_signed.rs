@@ -8,15 +8,18 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::Ed25519KeyPair;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, PKCS_RSA_SHA256,
+    RsaKeySize,
 };
 use time::OffsetDateTime;
 use zeroize::Zeroizing;
 
 pub use crate::error::SelfSignedError;
-use crate::identity::{Identity, IdentityWarning};
+use crate::identity::{Identity, IdentityWarning, KeyKind};
 
 /// A generated certificate that lies ready in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,14 @@ pub struct SelfSigned {
     pub not_after: SystemTime,
     /// It was made by this call, so browsers that trusted the former one will ask again.
     pub is_new: bool,
+}
+
+/// A certificate and its key as PEM texts.
+pub struct Pem {
+    /// The certificate.
+    pub certificate: String,
+    /// Its key, PKCS #8.
+    pub key: Zeroizing<String>,
 }
 
 /// The names a machine is reached by from itself and its neighbours.
@@ -64,8 +75,9 @@ fn load_or_generate_at(
     if let Some(identity) = load_usable(&path, &names, now) {
         return Ok(describe(path, &identity, false));
     }
-    let pem = generate(&names, now)?;
-    write_private(directory, &path, pem.as_bytes())
+    let pem = generate(&names, KeyKind::EcdsaP256, now)?;
+    let text = Zeroizing::new([pem.certificate.as_str(), pem.key.as_str()].concat());
+    write_private(directory, &path, text.as_bytes())
         .map_err(|source| SelfSignedError::Unwritable { path: path.clone(), source })?;
     let (identity, _) =
         Identity::load_at(&path, &path, None, now).map_err(SelfSignedError::Load)?;
@@ -111,10 +123,14 @@ fn usable(names: &[String]) -> Vec<String> {
     usable
 }
 
-/// The key and the certificate as one PEM text.
-fn generate(names: &[String], now: SystemTime) -> Result<Zeroizing<String>, SelfSignedError> {
+/// Generates a certificate for these names, and keeps it nowhere.
+pub fn generate_pem(names: &[String], kind: KeyKind) -> Result<Pem, SelfSignedError> {
+    generate(&usable(names), kind, SystemTime::now())
+}
+
+fn generate(names: &[String], kind: KeyKind, now: SystemTime) -> Result<Pem, SelfSignedError> {
     let failed = |error: rcgen::Error| SelfSignedError::Generation(error.to_string());
-    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
+    let key = generate_key(kind)?;
     let mut parameters = CertificateParams::new(names.to_vec()).map_err(failed)?;
     parameters.distinguished_name = DistinguishedName::new();
     parameters.distinguished_name.push(DnType::CommonName, "kettle self-signed");
@@ -124,8 +140,29 @@ fn generate(names: &[String], now: SystemTime) -> Result<Zeroizing<String>, Self
     parameters.not_before = OffsetDateTime::from(now - BACKDATED);
     parameters.not_after = OffsetDateTime::from(now - BACKDATED + VALIDITY);
     let certificate = parameters.self_signed(&key).map_err(failed)?;
-    let key_pem = Zeroizing::new(key.serialize_pem());
-    Ok(Zeroizing::new([certificate.pem().as_str(), key_pem.as_str()].concat()))
+    Ok(Pem { certificate: certificate.pem(), key: Zeroizing::new(key.serialize_pem()) })
+}
+
+/// RSA keys of 4096 bits may take seconds.
+fn generate_key(kind: KeyKind) -> Result<KeyPair, SelfSignedError> {
+    let rsa = |size| KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size);
+    let key = match kind {
+        KeyKind::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
+        KeyKind::EcdsaP384 => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384),
+        KeyKind::Ed25519 => generate_ed25519(),
+        KeyKind::Rsa { bits: 2048 } => rsa(RsaKeySize::_2048),
+        KeyKind::Rsa { bits: 3072 } => rsa(RsaKeySize::_3072),
+        KeyKind::Rsa { bits: 4096 } => rsa(RsaKeySize::_4096),
+        KeyKind::EcdsaP521 | KeyKind::Rsa { .. } => Err(rcgen::Error::KeyGenerationUnavailable),
+    };
+    key.map_err(|error| SelfSignedError::Generation(error.to_string()))
+}
+
+/// With the public key beside the private one (RFC 5958), as rcgen writes it by itself, OpenSSL 3.0 does not read it.
+fn generate_ed25519() -> Result<KeyPair, rcgen::Error> {
+    let key = Ed25519KeyPair::generate_pkcs8v1(&SystemRandom::new())
+        .map_err(|_| rcgen::Error::RingUnspecified)?;
+    KeyPair::from_pkcs8_der_and_sign_algo(&key.as_ref().into(), &PKCS_ED25519)
 }
 
 /// Writes beside the target and renames, so that a reader or a crash never meets half a file.

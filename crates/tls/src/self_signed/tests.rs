@@ -160,3 +160,26 @@ fn directory_follows_systemd_then_xdg_then_home() {
     assert_eq!(with(&all[2..]), Path::new("/h/.local/state/kettle"));
     assert_eq!(with(&[("XDG_STATE_HOME", "relative")]), Path::new("/var/lib/kettle"));
 }
+
+#[test]
+fn certificates_can_be_made_with_each_kind_of_key_and_load_again() {
+    let files = Files::new();
+    let kinds =
+        [KeyKind::EcdsaP256, KeyKind::EcdsaP384, KeyKind::Ed25519, KeyKind::Rsa { bits: 2048 }];
+    for kind in kinds {
+        let pem = generate_pem(&names(), kind).expect("a certificate");
+        let chain = files.path().join("chain.pem");
+        let key = files.path().join("key.pem");
+        fs::write(&chain, &pem.certificate).expect("a file");
+        fs::write(&key, pem.key.as_bytes()).expect("a file");
+        let (identity, _) = Identity::load_at(&chain, &key, None, now()).expect("an identity");
+        assert_eq!(identity.key_kind(), kind);
+    }
+}
+
+#[test]
+fn kinds_of_keys_that_cannot_be_made_are_refused() {
+    for kind in [KeyKind::Rsa { bits: 1024 }, KeyKind::EcdsaP521] {
+        assert!(matches!(generate_pem(&names(), kind), Err(SelfSignedError::Generation(_))));
+    }
+}
