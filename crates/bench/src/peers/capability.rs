@@ -1,0 +1,112 @@
+//! What a server cannot do here, before it is started: no such path, version, group or role, or no kernel TLS.
+
+use std::sync::OnceLock;
+
+use kettle_kernel::probe::Capabilities;
+use kettle_tls::Version;
+use kettle_tls::client::ResumeBy;
+use kettle_tls::policy::Group;
+
+use super::find::Found;
+use super::subject::{Path, Program, Role, Setup, Subject};
+
+/// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
+#[must_use]
+pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
+    role(subject)
+        .or_else(|| path(subject, found, setup))
+        .or_else(|| offer(found, setup))
+        .or_else(|| resumption(found, setup))
+}
+
+fn role(subject: &Subject) -> Option<String> {
+    match (subject.role, subject.program) {
+        (Role::Terminator, Program::Kettle) => {
+            Some("kettle does not terminate TLS for a backend yet".to_owned())
+        }
+        (Role::Files, Program::Hitch | Program::Stunnel) => {
+            Some(format!("{} has no bodies of its own; it only ends TLS", subject.program))
+        }
+        _ => None,
+    }
+}
+
+fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
+    let program = subject.program;
+    match subject.path {
+        Path::User => None,
+        Path::Plain => match program {
+            Program::Nginx | Program::Haproxy => None,
+            _ => Some(format!("{program} serves nothing over plain HTTP")),
+        },
+        Path::Auto if program == Program::Kettle => None,
+        Path::Auto => Some(format!("{program} does not choose where it encrypts")),
+        Path::KernelWrite | Path::KernelSendfile => {
+            kernel_tls(program, found).or_else(|| kernel_lacks(setup))
+        }
+    }
+}
+
+fn kernel_tls(program: Program, found: &Found) -> Option<String> {
+    let version = &found.version;
+    match program {
+        Program::Kettle => None,
+        Program::Nginx if !is_at_least(found.release.as_ref(), &[1, 21, 4]) => {
+            Some(format!("{version} does not use kernel TLS; nginx does from 1.21.4 on"))
+        }
+        Program::Nginx if !is_at_least(found.openssl.as_ref(), &[3, 0]) => {
+            Some(format!("{version} does not use kernel TLS; OpenSSL does from 3.0 on"))
+        }
+        Program::Nginx => None,
+        _ => Some(format!("{version} is not run with kernel TLS")),
+    }
+}
+
+/// Why this kernel does not encrypt the offered suite.
+fn kernel_lacks(setup: &Setup) -> Option<String> {
+    // Probing loads modules and opens connections, so it is done once; a kernel does not change under a process.
+    static CAPABILITIES: OnceLock<Capabilities> = OnceLock::new();
+    let capabilities = CAPABILITIES.get_or_init(Capabilities::run);
+    if let Some(reason) = capabilities.tx_reason() {
+        return Some(format!("no kernel TLS on this machine: {reason}"));
+    }
+    let (version, cipher) = (setup.offer.version, setup.offer.cipher);
+    let reason = capabilities.suite(version, cipher).and_then(|suite| suite.tx.as_ref().err())?;
+    Some(format!("this kernel does not carry {version:?} with {cipher:?}: {reason}"))
+}
+
+fn offer(found: &Found, setup: &Setup) -> Option<String> {
+    if setup.offer.group != Group::X25519MlKem768 {
+        return None;
+    }
+    if setup.offer.version == Version::Tls12 {
+        return Some("TLS 1.2 has no X25519MLKEM768".to_owned());
+    }
+    // Of other libraries nothing is known: the server says at its start what it does not take.
+    let lacks_it = found.openssl.as_ref().is_some_and(|openssl| !openssl.is_at_least(&[3, 5]));
+    let version = &found.version;
+    lacks_it.then(|| format!("{version}: X25519MLKEM768 needs OpenSSL 3.5"))
+}
+
+fn resumption(found: &Found, setup: &Setup) -> Option<String> {
+    if !setup.resumes {
+        return None;
+    }
+    let version = &found.version;
+    match (setup.offer.resume_by, setup.offer.version, found.program) {
+        (ResumeBy::SessionId, Version::Tls13, _) => Some("TLS 1.3 has no session IDs".to_owned()),
+        (ResumeBy::EarlyData, Version::Tls12, _) => Some("TLS 1.2 has no early data".to_owned()),
+        (ResumeBy::EarlyData, _, Program::Kettle | Program::Hitch | Program::Stunnel) => {
+            Some(format!("{version} takes no early data"))
+        }
+        _ => None,
+    }
+}
+
+/// An unknown version passes: the server's own words at its start say more than a guess.
+fn is_at_least(release: Option<&super::release::Release>, numbers: &[u32]) -> bool {
+    release.is_none_or(|release| release.is_at_least(numbers))
+}
+
+#[cfg(test)]
+mod tests;

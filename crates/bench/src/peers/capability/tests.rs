@@ -1,0 +1,105 @@
+//! What is known to be impossible is said with the version that cannot do it.
+
+use std::path::PathBuf;
+
+use kettle_tls::Cipher;
+use kettle_tls::client::Offer;
+
+use super::*;
+use crate::peers::release::Release;
+use crate::peers::subject::Key;
+
+fn setup() -> Setup {
+    Setup {
+        cpus: vec![0],
+        workers: 1,
+        key: Key::P256,
+        offer: Offer {
+            version: Version::Tls13,
+            cipher: Cipher::Aes128Gcm,
+            group: Group::X25519,
+            resume_by: ResumeBy::Ticket,
+        },
+        resumes: true,
+        site: PathBuf::from("/site"),
+        backend: None,
+        folder: PathBuf::from("/run"),
+        config: None,
+    }
+}
+
+fn found(program: Program, release: &str, openssl: &str) -> Found {
+    Found {
+        program,
+        executable: PathBuf::from("/bin/true"),
+        arguments: Vec::new(),
+        environment: Vec::new(),
+        version: format!("{program} {release}, OpenSSL {openssl}"),
+        release: Release::parse(release),
+        openssl: Release::parse(openssl),
+    }
+}
+
+fn subject(program: Program, path: Path, role: Role) -> Subject {
+    Subject { program, path, role }
+}
+
+#[test]
+fn what_everyone_can_do_is_available() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        let found = found(program, "9.9", "3.0.19");
+        let subject = subject(program, Path::User, Role::Files);
+        assert_eq!(unavailable(&subject, &found, &setup()), None, "{program}");
+    }
+}
+
+#[test]
+fn post_quantum_group_needs_a_new_openssl_and_tls13() {
+    let mut setup = setup();
+    setup.offer.group = Group::X25519MlKem768;
+    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let reason = unavailable(&nginx, &found(Program::Nginx, "1.22.1", "3.0.19"), &setup).unwrap();
+    assert_eq!(reason, "nginx 1.22.1, OpenSSL 3.0.19: X25519MLKEM768 needs OpenSSL 3.5");
+    assert_eq!(unavailable(&nginx, &found(Program::Nginx, "1.30.6", "3.6.5"), &setup), None);
+    setup.offer.version = Version::Tls12;
+    assert!(unavailable(&nginx, &found(Program::Nginx, "1.30.6", "3.6.5"), &setup).is_some());
+}
+
+#[test]
+fn an_nginx_from_before_kernel_tls_is_told_from_a_kernel_without() {
+    let nginx = subject(Program::Nginx, Path::KernelSendfile, Role::Files);
+    let reason = unavailable(&nginx, &found(Program::Nginx, "1.18.0", "3.0.19"), &setup()).unwrap();
+    assert!(reason.contains("from 1.21.4 on"), "{reason}");
+    let reason = unavailable(&nginx, &found(Program::Nginx, "1.22.1", "1.1.1"), &setup()).unwrap();
+    assert!(reason.contains("OpenSSL does from 3.0 on"), "{reason}");
+}
+
+#[test]
+fn roles_and_paths_a_program_lacks_are_named() {
+    for (program, path, role, word) in [
+        (Program::Kettle, Path::User, Role::Terminator, "does not terminate"),
+        (Program::Kettle, Path::Plain, Role::Files, "plain HTTP"),
+        (Program::Nginx, Path::Auto, Role::Files, "does not choose"),
+        (Program::Hitch, Path::User, Role::Files, "only ends TLS"),
+        (Program::Haproxy, Path::KernelWrite, Role::Files, "kernel TLS"),
+    ] {
+        let reason =
+            unavailable(&subject(program, path, role), &found(program, "9.9", "3.0.19"), &setup());
+        assert!(
+            reason.as_ref().is_some_and(|reason| reason.contains(word)),
+            "{program}: {reason:?}"
+        );
+    }
+}
+
+#[test]
+fn ways_of_resuming_must_exist() {
+    let mut setup = setup();
+    setup.offer.resume_by = ResumeBy::EarlyData;
+    let kettle = subject(Program::Kettle, Path::User, Role::Files);
+    assert!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup).is_some());
+    setup.offer.resume_by = ResumeBy::SessionId;
+    assert!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup).is_some());
+    setup.resumes = false;
+    assert_eq!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup), None);
+}

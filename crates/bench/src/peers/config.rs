@@ -1,0 +1,119 @@
+//! A server's configuration file: a template tuned as its documentation advises, with the words of one setup filled in. Operators
+//! may bring templates of their own with the same words between @.
+
+mod kettle;
+mod nginx;
+
+use std::net::SocketAddr;
+
+use kettle_tls::client::ResumeBy;
+
+use super::identity::Identity;
+use super::subject::{Program, Setup, Subject};
+
+/// Everything a configuration is made of.
+pub struct Place<'p> {
+    /// What is configured.
+    pub subject: Subject,
+    /// How it is to be run.
+    pub setup: &'p Setup,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The certificate it shows.
+    pub identity: &'p Identity,
+}
+
+/// The template for a program, as published.
+#[must_use]
+pub fn template(program: Program) -> &'static str {
+    match program {
+        Program::Kettle => include_str!("configs/kettle.toml"),
+        Program::Nginx => include_str!("configs/nginx.conf"),
+        _ => "",
+    }
+}
+
+/// The configuration file's name in its folder.
+#[must_use]
+pub fn file_name(program: Program) -> &'static str {
+    match program {
+        Program::Kettle => "kettle.toml",
+        Program::Nginx => "nginx.conf",
+        Program::Haproxy => "haproxy.cfg",
+        Program::Hitch => "hitch.conf",
+        Program::Stunnel => "stunnel.conf",
+    }
+}
+
+/// A template with the words of this place filled in. The error is a placeholder that does not exist.
+pub fn text(place: &Place<'_>, template: &str) -> Result<String, String> {
+    let words = match place.subject.program {
+        Program::Kettle => kettle::words(place),
+        Program::Nginx => nginx::words(place),
+        _ => Words::new(),
+    };
+    fill(template, &common(place).into_iter().chain(words).collect::<Words>())
+}
+
+/// Placeholders, without their @, and what they stand for.
+type Words = Vec<(&'static str, String)>;
+
+fn common(place: &Place<'_>) -> Words {
+    let Place { setup, identity, address, .. } = place;
+    vec![
+        ("WORKERS", setup.workers.to_string()),
+        ("ADDRESS", address.to_string()),
+        ("PORT", address.port().to_string()),
+        ("SITE", setup.site.display().to_string()),
+        ("FOLDER", setup.folder.display().to_string()),
+        ("CERTIFICATE", identity.certificate.display().to_string()),
+        ("KEY", identity.key.display().to_string()),
+        ("CERTIFICATE_AND_KEY", identity.both.display().to_string()),
+        ("BACKEND", setup.backend.map(|backend| backend.to_string()).unwrap_or_default()),
+    ]
+}
+
+/// Replaces each `@WORD@`; a text for several lines keeps the placeholder's indentation.
+fn fill(template: &str, words: &Words) -> Result<String, String> {
+    let mut filled = String::with_capacity(template.len());
+    for line in template.lines() {
+        let indentation: String = line.chars().take_while(|c| c.is_whitespace()).collect();
+        let mut rest = line;
+        while let Some((before, word, after)) = placeholder(rest) {
+            let (_, text) =
+                words.iter().find(|(name, _)| *name == word).ok_or_else(|| format!("@{word}@"))?;
+            filled.push_str(before);
+            filled.push_str(&text.replace('\n', &format!("\n{indentation}")));
+            rest = after;
+        }
+        filled.push_str(rest);
+        filled.truncate(filled.trim_end_matches([' ', '\t']).len());
+        filled.push('\n');
+    }
+    Ok(filled)
+}
+
+/// Splits at the first placeholder: before it, its word, behind it.
+fn placeholder(line: &str) -> Option<(&str, &str, &str)> {
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word.bytes().all(|byte| byte.is_ascii_uppercase() || b"_0123456789".contains(&byte))
+    };
+    line.match_indices('@').find_map(|(at, _)| {
+        let (word, after) = line.get(at + 1..)?.split_once('@')?;
+        is_word(word).then_some((line.get(..at)?, word, after))
+    })
+}
+
+/// How sessions are resumed: not at all, where resuming is off.
+fn resume_by(setup: &Setup) -> ResumeBy {
+    if setup.resumes { setup.offer.resume_by } else { ResumeBy::Nothing }
+}
+
+/// Sessions remembered for session IDs: more than any scenario begins before it resumes them.
+const SESSIONS_MAX: usize = 262_144;
+/// Tickets after a full TLS 1.3 handshake: what OpenSSL and kettle do by themselves.
+const TICKETS: usize = 2;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! The words of kettle.toml.
+
+use kettle_tls::client::ResumeBy;
+use kettle_tls::{Cipher, Version};
+
+use super::{Place, SESSIONS_MAX, TICKETS, Words, resume_by};
+use crate::peers::subject::Path;
+
+pub(super) fn words(place: &Place<'_>) -> Words {
+    let offer = place.setup.offer;
+    let version = match offer.version {
+        Version::Tls12 => "tls1.2",
+        Version::Tls13 => "tls1.3",
+    };
+    let suite = match offer.cipher {
+        Cipher::Aes128Gcm => "aes-128-gcm",
+        Cipher::Aes256Gcm => "aes-256-gcm",
+        Cipher::Chacha20Poly1305 => "chacha20-poly1305",
+    };
+    let (tickets, sessions) = match resume_by(place.setup) {
+        ResumeBy::Nothing => (0, 0),
+        ResumeBy::SessionId => (0, SESSIONS_MAX),
+        ResumeBy::Ticket | ResumeBy::EarlyData => (TICKETS, 0),
+    };
+    // A file that is held in memory is not sent from the page cache.
+    let hot_file = if place.subject.path == Path::KernelSendfile { "0 B" } else { "64 KiB" };
+    vec![
+        ("VERSION", version.to_owned()),
+        ("SUITE", suite.to_owned()),
+        ("GROUP", offer.group.name().to_owned()),
+        ("TICKETS", tickets.to_string()),
+        ("SESSION_CACHE", sessions.to_string()),
+        ("HOT_FILE", hot_file.to_owned()),
+        ("PATH", place.subject.path.as_str().to_owned()),
+    ]
+}

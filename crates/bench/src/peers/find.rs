@@ -1,0 +1,213 @@
+//! Which of the servers are on this machine, where, in which version and with which OpenSSL.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::exit;
+use super::release::{self, Release};
+use super::subject::Program;
+
+/// A server program of this machine.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Which one.
+    pub program: Program,
+    /// What is executed: the program, or the dynamic linker it was unpacked with.
+    pub executable: PathBuf,
+    /// Arguments before those that say what to do.
+    pub arguments: Vec<OsString>,
+    /// Variables it needs.
+    pub environment: Vec<(String, OsString)>,
+    /// What it says of its version, with its TLS library: `nginx 1.22.1, OpenSSL 3.0.19`.
+    pub version: String,
+    pub(super) release: Option<Release>,
+    pub(super) openssl: Option<Release>,
+}
+
+impl Found {
+    /// A command that runs it, without arguments that say what to do.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+/// A server program that this machine lacks or that does not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Which one.
+    pub program: Program,
+    /// What was looked for.
+    pub why: String,
+    /// The command that mends it.
+    pub mend: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.why, self.mend)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// Finds a server: where its variable points, else in the places programs are in; kettle is this program itself.
+pub fn find(program: Program) -> Result<Found, Missing> {
+    let missing = |why| Missing { program, why, mend: mend(program) };
+    let mut found = match env::var_os(variable(program)) {
+        Some(place) => from_place(program, Path::new(&place)).ok_or_else(|| {
+            let name = variable(program);
+            missing(format!("{name} is {}, where it is not", Path::new(&place).display()))
+        })?,
+        None => search(program).ok_or_else(|| missing(format!("{program} is not installed")))?,
+    };
+    let said = exit::output(found.command().arg(version_argument(program)))
+        .map_err(|error| missing(format!("{}: {error}", found.executable.display())))?;
+    found.release = Release::behind(&said, version_word(program));
+    found.openssl = release::openssl(&said);
+    if program == Program::Hitch {
+        found.openssl = linked_openssl(&found.executable);
+    }
+    found.version = describe(&found);
+    Ok(found)
+}
+
+/// The environment variable that names another executable, or for nginx a folder it was unpacked to.
+#[must_use]
+pub fn variable(program: Program) -> &'static str {
+    match program {
+        Program::Kettle => "KETTLE_BIN",
+        Program::Nginx => "KETTLE_NGINX",
+        Program::Haproxy => "KETTLE_HAPROXY",
+        Program::Hitch => "KETTLE_HITCH",
+        Program::Stunnel => "KETTLE_STUNNEL",
+    }
+}
+
+fn search(program: Program) -> Option<Found> {
+    if program == Program::Kettle {
+        return Some(bare(program, env::current_exe().ok()?));
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    // Debian keeps servers where a user's PATH does not lead.
+    let folders = env::split_paths(&path).chain(SERVER_FOLDERS.iter().map(PathBuf::from));
+    let places = folders.flat_map(|folder| file_names(program).iter().map(move |n| folder.join(n)));
+    let installed = places.into_iter().find(|place| place.is_file());
+    installed.map(|executable| bare(program, executable)).or_else(|| unpacked_nginx(program))
+}
+
+/// The nginx that `cargo xtask measure` unpacks, on machines that have no other.
+fn unpacked_nginx(program: Program) -> Option<Found> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
+    (program == Program::Nginx).then(|| unpacked(&cache.join("kettle/nginx"))).flatten()
+}
+
+fn from_place(program: Program, place: &Path) -> Option<Found> {
+    if place.is_file() {
+        return Some(bare(program, place.to_owned()));
+    }
+    (program == Program::Nginx).then(|| unpacked(place)).flatten()
+}
+
+/// nginx in a folder with the libraries of another Debian: it runs with their dynamic linker.
+fn unpacked(tree: &Path) -> Option<Found> {
+    let libraries = tree.join("usr-lib/x86_64-linux-gnu");
+    let linker = libraries.join("ld-linux-x86-64.so.2");
+    let nginx = tree.join("nginx");
+    if !linker.is_file() || !nginx.is_file() {
+        return None;
+    }
+    let mut found = bare(Program::Nginx, linker);
+    found.arguments = vec!["--library-path".into(), libraries.into(), nginx.into()];
+    let openssl_conf = tree.join("ssl/openssl.cnf");
+    found.environment = vec![("OPENSSL_CONF".to_owned(), openssl_conf.into())];
+    Some(found)
+}
+
+fn bare(program: Program, executable: PathBuf) -> Found {
+    Found {
+        program,
+        executable,
+        arguments: Vec::new(),
+        environment: Vec::new(),
+        version: String::new(),
+        release: None,
+        openssl: None,
+    }
+}
+
+fn describe(found: &Found) -> String {
+    let release = found.release.as_ref().map_or("of unknown version", |r| r.text.as_str());
+    let name = found.program;
+    match &found.openssl {
+        Some(openssl) => format!("{name} {release}, OpenSSL {openssl}"),
+        None => format!("{name} {release}"),
+    }
+}
+
+/// hitch does not tell; the library it is linked with does, as a text inside.
+fn linked_openssl(executable: &Path) -> Option<Release> {
+    let listing = exit::output(Command::new("ldd").arg(executable)).ok()?;
+    let line = listing.lines().find(|line| line.contains("libcrypto.so"))?;
+    let library =
+        fs::read(line.split_ascii_whitespace().find(|word| word.starts_with('/'))?).ok()?;
+    let name = b"OpenSSL ";
+    library
+        .windows(VERSION_BYTES_MAX)
+        .filter(|window| window.starts_with(name))
+        .find_map(|w| Release::behind(std::str::from_utf8(w).ok()?, "OpenSSL "))
+}
+
+fn file_names(program: Program) -> &'static [&'static str] {
+    match program {
+        Program::Kettle => &["kettle"],
+        Program::Nginx => &["nginx"],
+        Program::Haproxy => &["haproxy"],
+        Program::Hitch => &["hitch"],
+        // Debian's `stunnel` may be the wrapper for the options of version 3.
+        Program::Stunnel => &["stunnel4", "stunnel"],
+    }
+}
+
+fn version_argument(program: Program) -> &'static OsStr {
+    OsStr::new(match program {
+        Program::Kettle => "--version",
+        Program::Nginx | Program::Hitch => "-V",
+        Program::Haproxy => "-vv",
+        Program::Stunnel => "-version",
+    })
+}
+
+fn version_word(program: Program) -> &'static str {
+    match program {
+        Program::Kettle => "kettle ",
+        Program::Nginx => "nginx/",
+        Program::Haproxy => "HAProxy version ",
+        Program::Hitch => "hitch ",
+        Program::Stunnel => "stunnel ",
+    }
+}
+
+fn mend(program: Program) -> String {
+    match program {
+        Program::Kettle => "set KETTLE_BIN to the program".to_owned(),
+        Program::Nginx => "apt-get install nginx-light".to_owned(),
+        Program::Haproxy => "apt-get install haproxy".to_owned(),
+        Program::Hitch => "apt-get install hitch".to_owned(),
+        Program::Stunnel => "apt-get install stunnel4".to_owned(),
+    }
+}
+
+const SERVER_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
+const VERSION_BYTES_MAX: usize = 24;
+
+#[cfg(test)]
+mod tests;

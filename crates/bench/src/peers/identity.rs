@@ -1,0 +1,92 @@
+//! The certificate all servers of a comparison show, as files in the forms they read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use kettle_tls::identity::KeyKind;
+use kettle_tls::self_signed::{self, SelfSignedError};
+
+use super::subject::Key;
+
+/// A certificate and its key in files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// Both, the key first.
+    pub both: PathBuf,
+}
+
+/// The certificate with this kind of key in the folder, made if it is not there: a comparison has one, whatever the server, and
+/// RSA keys take long to make.
+pub fn obtain(folder: &Path, key: Key) -> Result<Identity, IdentityError> {
+    let path = |kind: &str| folder.join(format!("{}-{kind}.pem", key.as_str()));
+    let identity =
+        Identity { certificate: path("certificate"), key: path("key"), both: path("both") };
+    // Written last, so what is there is whole.
+    if identity.both.is_file() {
+        return Ok(identity);
+    }
+    let names = self_signed::default_names(None);
+    let pem = self_signed::generate_pem(&names, kind(key)).map_err(IdentityError::Generation)?;
+    let both = [pem.key.as_str(), pem.certificate.as_str()].concat();
+    for (path, text) in [
+        (&identity.certificate, pem.certificate.as_str()),
+        (&identity.key, pem.key.as_str()),
+        (&identity.both, both.as_str()),
+    ] {
+        write_private(path, text)
+            .map_err(|source| IdentityError::Unwritable { path: path.clone(), source })?;
+    }
+    Ok(identity)
+}
+
+fn kind(key: Key) -> KeyKind {
+    match key {
+        Key::Rsa2048 => KeyKind::Rsa { bits: 2048 },
+        Key::Rsa3072 => KeyKind::Rsa { bits: 3072 },
+        Key::Rsa4096 => KeyKind::Rsa { bits: 4096 },
+        Key::P256 => KeyKind::EcdsaP256,
+        Key::Ed25519 => KeyKind::Ed25519,
+    }
+}
+
+/// kettle and stunnel warn of keys that others can read.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let temporary = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(&temporary)?.write_all(text.as_bytes())?;
+    fs::rename(temporary, path)
+}
+
+/// Why there is no certificate.
+#[derive(Debug)]
+pub enum IdentityError {
+    /// It could not be made.
+    Generation(SelfSignedError),
+    /// A file could not be written.
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl std::fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Generation(error) => write!(f, "no certificate: {error}"),
+            Self::Unwritable { path, source } => {
+                write!(f, "cannot write {}: {source}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for IdentityError {}

@@ -1,0 +1,272 @@
+//! A server's life: started on its own processors, awaited until it takes connections, stopped with everything it started.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kettle_kernel::{process, tls_stat};
+
+use super::config::{self, Place};
+use super::exit;
+use super::find::Found;
+use super::identity::{self, IdentityError};
+use super::subject::{Program, Role, Setup, Subject};
+
+/// A server that runs. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    child: Child,
+    config: String,
+    command: Vec<String>,
+    kernel_connections_before: Option<u64>,
+}
+
+/// Starts a server and waits until it takes connections.
+pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running, PeerError> {
+    let unwritable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| PeerError::Unwritable { path, source }
+    };
+    if subject.role == Role::Terminator && setup.backend.is_none() {
+        return Err(PeerError::NoBackend);
+    }
+    fs::create_dir_all(&setup.folder).map_err(unwritable(&setup.folder))?;
+    // Beside the server's own folder, so that all servers of a run show the same certificate.
+    let shared = setup.folder.parent().unwrap_or(&setup.folder);
+    let identity = identity::obtain(shared, setup.key).map_err(PeerError::Identity)?;
+    let address = free_address().map_err(PeerError::NoPort)?;
+    let template = match &setup.config {
+        Some(path) => fs::read_to_string(path)
+            .map_err(|source| PeerError::Unreadable { path: path.clone(), source })?,
+        None => config::template(subject.program).to_owned(),
+    };
+    let place = Place { subject: *subject, setup, address, identity: &identity };
+    let config = config::text(&place, &template).map_err(PeerError::Placeholder)?;
+    let path = setup.folder.join(config::file_name(subject.program));
+    fs::write(&path, &config).map_err(unwritable(&path))?;
+
+    let mut command = command(found, &path, &setup.folder);
+    let log = setup.folder.join("log");
+    let output = File::create(&log).map_err(unwritable(&log))?;
+    let errors = output.try_clone().map_err(unwritable(&log))?;
+    command.stdin(Stdio::null()).stdout(output).stderr(errors).current_dir(&setup.folder);
+    // A group of its own is what stops it with all it started, and keeps a Ctrl-C at the terminal from stopping it early.
+    command.process_group(0);
+    let words = words(&command);
+    let kernel_connections_before = kernel_connections();
+    let child = spawn_on(&mut command, &setup.cpus)
+        .map_err(|source| PeerError::NotStarted { program: subject.program, source })?;
+    let mut running = Running { address, child, config, command: words, kernel_connections_before };
+    running.await_connections(processes_at_least(subject.program, setup)).map_err(|fault| {
+        PeerError::Silent { program: subject.program, fault, said: last_words(&log) }
+    })?;
+    Ok(running)
+}
+
+impl Running {
+    /// All its processes whose work is the server's work, the first one first.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        exit::group(self.child.id())
+    }
+
+    /// Its configuration file, whole.
+    #[must_use]
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
+    /// How it was started.
+    #[must_use]
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    /// Sending sides the kernel took over since the start, in this network namespace; `None` without kernel TLS.
+    #[must_use]
+    pub fn kernel_connections(&self) -> Option<u64> {
+        let before = self.kernel_connections_before.unwrap_or(0);
+        kernel_connections().map(|now| now.saturating_sub(before))
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn await_connections(&mut self, processes: usize) -> Result<(), Fault> {
+        let deadline = Instant::now() + START_PATIENCE;
+        while Instant::now() < deadline {
+            // The wait between two attempts ends early when there is nothing left to wait for.
+            if exit::within(&mut self.child, ATTEMPT_STEP).unwrap_or(true) {
+                return Err(Fault::Ended);
+            }
+            let connects = TcpStream::connect_timeout(&self.address, ATTEMPT_STEP).is_ok();
+            // nginx's first process listens before there are workers.
+            if connects && self.processes().len() >= processes {
+                return Ok(());
+            }
+        }
+        Err(Fault::DoesNotListen)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        exit::stop_group(&mut self.child);
+    }
+}
+
+/// An address nobody listens on. Somebody may take it before the server does; the server then ends and says so.
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+fn command(found: &Found, config: &Path, folder: &Path) -> Command {
+    let mut command = found.command();
+    match found.program {
+        Program::Kettle => command.arg("run").arg("--config").arg(config),
+        Program::Nginx => {
+            command.args(["-e", "stderr"]).arg("-p").arg(folder).arg("-c").arg(config)
+        }
+        Program::Haproxy => command.arg("-db").arg("-f").arg(config),
+        Program::Hitch => command.arg(format!("--config={}", config.display())),
+        Program::Stunnel => command.arg(config),
+    };
+    command
+}
+
+/// The command as a shell would take it.
+fn words(command: &Command) -> Vec<String> {
+    let variables = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.display(), value?.display())));
+    let program = std::iter::once(command.get_program()).chain(command.get_args());
+    variables.chain(program.map(|word| word.display().to_string())).collect()
+}
+
+/// A process inherits its processors from the thread that starts it; a thread of its own leaves those of all others alone.
+fn spawn_on(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
+    thread::scope(|scope| {
+        let spawning = scope.spawn(|| {
+            process::keep_to_cpus(cpus)?;
+            command.spawn()
+        });
+        spawning.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    })
+}
+
+/// The first process and its workers.
+fn processes_at_least(program: Program, setup: &Setup) -> usize {
+    match program {
+        Program::Nginx | Program::Hitch => 1 + setup.workers,
+        Program::Kettle | Program::Haproxy | Program::Stunnel => 1,
+    }
+}
+
+fn kernel_connections() -> Option<u64> {
+    tls_stat::read().map(|stat| stat.count("TlsTxSw") + stat.count("TlsTxDevice"))
+}
+
+fn last_words(log: &Path) -> String {
+    let said = fs::read(log).unwrap_or_default();
+    let tail = said.get(said.len().saturating_sub(SAID_BYTES_MAX)..).unwrap_or_default();
+    String::from_utf8_lossy(tail).trim().to_owned()
+}
+
+/// Why a server does not run.
+#[derive(Debug)]
+pub enum PeerError {
+    /// A terminator without a backend.
+    NoBackend,
+    /// There is no certificate for it.
+    Identity(IdentityError),
+    /// There is no free port.
+    NoPort(io::Error),
+    /// A file for it could not be written.
+    Unwritable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The operator's configuration cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The configuration holds a placeholder that stands for nothing.
+    Placeholder(String),
+    /// The program cannot be executed.
+    NotStarted {
+        /// The program.
+        program: Program,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// It takes no connections.
+    Silent {
+        /// The program.
+        program: Program,
+        /// What was seen.
+        fault: Fault,
+        /// The end of what it said.
+        said: String,
+    },
+}
+
+/// What was seen of a server that takes no connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It ended.
+    Ended,
+    /// It runs, but nobody answers where it should listen.
+    DoesNotListen,
+}
+
+impl fmt::Display for PeerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBackend => f.write_str("a terminator needs a backend, and none was started"),
+            Self::Identity(error) => write!(f, "{error}"),
+            Self::NoPort(source) => write!(f, "no free port on 127.0.0.1: {source}"),
+            Self::Unwritable { path, source } => {
+                write!(f, "cannot write {}: {source}", path.display())
+            }
+            Self::Unreadable { path, source } => {
+                write!(f, "cannot read {}: {source}", path.display())
+            }
+            Self::Placeholder(word) => write!(
+                f,
+                "the configuration has {word}, which stands for nothing; `kettle bench config` shows what there is"
+            ),
+            Self::NotStarted { program, source } => write!(f, "cannot start {program}: {source}"),
+            Self::Silent { program, fault: Fault::Ended, said } => {
+                write!(f, "{program} ended at once; it said: {said}")
+            }
+            Self::Silent { program, fault: Fault::DoesNotListen, said } => {
+                write!(f, "{program} took no connection within {START_PATIENCE:?}; it said: {said}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PeerError {}
+
+const START_PATIENCE: Duration = Duration::from_secs(20);
+const ATTEMPT_STEP: Duration = Duration::from_millis(20);
+/// The end of a log is where the reason is.
+const SAID_BYTES_MAX: usize = 2000;
+
+#[cfg(test)]
+mod tests;
