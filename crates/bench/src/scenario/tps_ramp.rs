@@ -4,4 +4,6 @@ pub mod cells;
 pub mod costs;
 pub mod planner;
 pub mod points;
+pub mod reading;
 pub mod step;
+pub mod summary;

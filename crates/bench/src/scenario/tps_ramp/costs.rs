@@ -24,8 +24,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Fits cpu = idle + full × full_us + resumed × resumed_us to the observations by least squares. Relative deviations are
-    /// weighed, because processor times deviate in proportion to themselves.
+    /// Fits cpu = idle + full × full_us + resumed × resumed_us to the observations by least squares. A deviation weighs by the
+    /// root of the time it is a deviation of, as counts of independent events deviate.
     ///
     /// Steps of several numbers of transactions per session are needed to tell the two kinds apart. `None` if nothing can be told.
     #[must_use]
@@ -52,27 +52,37 @@ impl Observation {
         self.cpu_us > 0.0 && self.cpu_us.is_finite() && self.full + self.resumed > 0.0
     }
 
-    fn weighed(&self) -> [f64; COLUMNS] {
-        [1.0 / self.cpu_us, self.full / self.cpu_us, self.resumed / self.cpu_us]
+    fn weighed(&self) -> Row {
+        let root = self.cpu_us.sqrt();
+        Row { columns: [1.0 / root, self.full / root, self.resumed / root], value: root }
     }
 }
 
-/// Least squares of rows · x = 1 over the columns in use; the others are zero. `None` if the rows do not determine x.
-fn fit(rows: &[[f64; COLUMNS]], in_use: [bool; COLUMNS]) -> Option<[f64; COLUMNS]> {
+/// An equation columns · x = value.
+struct Row {
+    columns: [f64; COLUMNS],
+    value: f64,
+}
+
+/// Least squares over the columns in use; the others are zero. `None` if the rows do not determine x.
+fn fit(rows: &[Row], in_use: [bool; COLUMNS]) -> Option<[f64; COLUMNS]> {
     let columns: Vec<usize> = (0..COLUMNS).filter(|column| in_use[*column]).collect();
     if columns.is_empty() || rows.len() < columns.len() {
         return None;
     }
-    let scale = |column: usize| rows.iter().map(|row| row[column].powi(2)).sum::<f64>().sqrt();
+    let scale =
+        |column: usize| rows.iter().map(|row| row.columns[column].powi(2)).sum::<f64>().sqrt();
     let scales: Vec<f64> = columns.iter().map(|column| scale(*column)).collect();
     // The normal equations, with columns of length one so that a pivot says how far they are from dependent.
     let mut equations: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
     for (i, a) in columns.iter().zip(&scales) {
         let mut equation: Vec<f64> = Vec::with_capacity(columns.len() + 1);
         for (j, b) in columns.iter().zip(&scales) {
-            equation.push(rows.iter().map(|row| row[*i] * row[*j]).sum::<f64>() / (a * b));
+            equation.push(
+                rows.iter().map(|row| row.columns[*i] * row.columns[*j]).sum::<f64>() / (a * b),
+            );
         }
-        equation.push(rows.iter().map(|row| row[*i]).sum::<f64>() / a);
+        equation.push(rows.iter().map(|row| row.columns[*i] * row.value).sum::<f64>() / a);
         equations.push(equation);
     }
     let solution = solve(equations)?;

@@ -1,0 +1,111 @@
+//! A step as a line of the results: how it is written, and how a run that goes on reads it back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::costs::Observation;
+use super::step::Step;
+use crate::client::outcome::Outcome;
+use crate::results::{Sample, Value};
+
+impl Step {
+    /// What came of a rate that was held for so long.
+    #[must_use]
+    pub fn of(rate: f64, length: Duration, outcome: &Outcome, is_client_limited: bool) -> Self {
+        let failed: u64 = outcome.failures.values().sum();
+        let all = outcome.succeeded + failed;
+        let seconds = length + queue_left(outcome);
+        Self {
+            rate,
+            succeeded_per_second: ratio(outcome.succeeded as f64, seconds.as_secs_f64()),
+            failed_share: if all == 0 { 1.0 } else { failed as f64 / all as f64 },
+            mean_us: outcome.latency.mean(),
+            p99_us: outcome.latency.value_at_quantile(0.99) as f64,
+            is_client_limited,
+        }
+    }
+
+    /// The figures that say of a ramp's step what those of a steady load would not: rates are over the time it was asked for,
+    /// not over the time until the last answer, which one lost transaction makes seconds longer.
+    #[must_use]
+    pub fn figures(&self) -> [(&'static str, f64); 3] {
+        [
+            ("attempted_per_second", self.rate),
+            ("succeeded_per_second", self.succeeded_per_second),
+            ("failed_per_second", self.rate * self.failed_share),
+        ]
+    }
+
+    /// The step that was written as this sample.
+    #[must_use]
+    pub fn read(sample: &Sample) -> Option<Self> {
+        let figure = |name: &str| sample.figures.get(name).copied();
+        let rate = figure("attempted_per_second")?;
+        Some(Self {
+            rate,
+            succeeded_per_second: figure("succeeded_per_second")?,
+            failed_share: ratio(figure("failed_per_second")?, rate),
+            // Without an answer there is no latency.
+            mean_us: figure("mean_us").unwrap_or(0.0),
+            p99_us: figure("p99_us").unwrap_or(0.0),
+            is_client_limited: sample.warnings.iter().any(|warning| warning == CLIENT_LIMITED),
+        })
+    }
+}
+
+impl Observation {
+    /// What the step written as this sample cost. `None` beyond the knee, where a server also pays for what it does not
+    /// finish.
+    #[must_use]
+    pub fn read(sample: &Sample) -> Option<Self> {
+        let step = Step::read(sample)?;
+        if !step.keeps_up() || step.failed_share >= LOST_MAX {
+            return None;
+        }
+        let per_transaction = sample.figures.get("cpu_us_per_transaction")?;
+        let full_share = sample.figures.get("full_share")?;
+        let transactions = step.succeeded_per_second;
+        Some(Self {
+            cpu_us: per_transaction * transactions,
+            full: transactions * full_share,
+            resumed: transactions * (1.0 - full_share),
+        })
+    }
+}
+
+/// How long the queue was that the server was left with when the last transaction was due.
+///
+/// A queue that grows makes latency grow evenly from the first transaction to the last, so the middle eight tenths of all
+/// latencies span eight tenths of it. A server that is evenly slow has no queue by this measure.
+fn queue_left(outcome: &Outcome) -> Duration {
+    let at = |quantile| Duration::from_micros(outcome.latency.value_at_quantile(quantile));
+    at(0.9).saturating_sub(at(0.1)).mul_f64(1.0 / 0.8)
+}
+
+/// The figures of one sample with others in their place.
+pub fn replace(
+    figures: &mut BTreeMap<String, f64>,
+    with: impl IntoIterator<Item = (&'static str, f64)>,
+) {
+    figures.extend(with.into_iter().map(|(name, value)| (name.to_owned(), value)));
+}
+
+/// A rate as an axis value: whole, since nobody reads the digits behind.
+#[must_use]
+pub fn rate_value(rate: f64) -> Value {
+    Value::Number(if rate < 10.0 { (rate * 100.0).round() / 100.0 } else { rate.round() })
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// What makes a step useless for finding the server's limits, and not for its processor time.
+pub const CLIENT_LIMITED: &str = "The client gave way before the server did, so this step says nothing of the server's limits; the server's processor time \
+     for each transaction holds.";
+
+/// Steps that lose more say nothing of what a transaction costs.
+const LOST_MAX: f64 = 0.001;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+
+use super::*;
+use crate::client::outcome::Handshakes;
+
+/// An outcome with these latencies in milliseconds and so many failures.
+fn outcome(latencies_ms: impl Iterator<Item = u64>, failed: u64) -> Outcome {
+    let mut latency = Histogram::new(3).unwrap();
+    for milliseconds in latencies_ms {
+        latency.record(milliseconds * 1000).unwrap();
+    }
+    let failures = if failed > 0 { [("timeout", failed)].into() } else { BTreeMap::new() };
+    Outcome {
+        started: Instant::now(),
+        elapsed: Duration::from_secs(9),
+        attempted: latency.len() + failed,
+        succeeded: latency.len(),
+        failures,
+        body_bytes: 0,
+        handshakes: Handshakes::default(),
+        first_byte: latency.clone(),
+        handshake: latency.clone(),
+        latency,
+        late_starts: 0,
+        stalls: 0,
+        hashed: 0,
+        thread_busy: Vec::new(),
+        seconds: Vec::new(),
+    }
+}
+
+fn sample(step: &Step) -> Sample {
+    let mut figures = BTreeMap::from([
+        ("mean_us".to_owned(), step.mean_us),
+        ("p99_us".to_owned(), step.p99_us),
+        ("cpu_us_per_transaction".to_owned(), 100.0),
+        ("full_share".to_owned(), 0.25),
+    ]);
+    replace(&mut figures, step.figures());
+    Sample {
+        scenario: "tps-ramp".to_owned(),
+        subject: "kettle".to_owned(),
+        part: "step".to_owned(),
+        point: [("rate".to_owned(), rate_value(step.rate))].into(),
+        round: 0,
+        figures,
+        histogram: None,
+        failures: BTreeMap::new(),
+        warnings: step.is_client_limited.then(|| CLIENT_LIMITED.to_owned()).into_iter().collect(),
+    }
+}
+
+const LENGTH: Duration = Duration::from_secs(2);
+
+#[test]
+fn an_even_latency_is_no_queue_however_long() {
+    let step = Step::of(500.0, LENGTH, &outcome((0..1000).map(|_| 400), 0), false);
+    assert_eq!(step.succeeded_per_second, 500.0);
+    assert!(step.keeps_up());
+}
+
+#[test]
+fn a_latency_that_grows_to_the_end_is_a_queue() {
+    // Twice what the server can do: the last transaction waits as long as the step was.
+    let step = Step::of(500.0, LENGTH, &outcome((0..1000).map(|n| 2 * n), 0), false);
+    assert!((245.0..255.0).contains(&step.succeeded_per_second), "{step:?}");
+    assert!(!step.keeps_up());
+}
+
+#[test]
+fn one_lost_transaction_does_not_make_the_others_slow() {
+    let step = Step::of(500.0, LENGTH, &outcome((0..999).map(|_| 1), 1), false);
+    assert!(step.succeeded_per_second > 499.0);
+    assert!((step.failed_share - 0.001).abs() < 1e-9);
+}
+
+#[test]
+fn no_answer_at_all_is_all_lost() {
+    let step = Step::of(500.0, LENGTH, &outcome(std::iter::empty(), 0), false);
+    assert_eq!((step.failed_share, step.succeeded_per_second), (1.0, 0.0));
+}
+
+#[test]
+fn a_step_comes_back_from_its_line() {
+    for is_client_limited in [false, true] {
+        let mut step =
+            Step::of(500.0, LENGTH, &outcome((0..1000).map(|_| 7), 0), is_client_limited);
+        step.failed_share = 0.25;
+        assert_eq!(Step::read(&sample(&step)), Some(step));
+    }
+}
+
+#[test]
+fn what_a_step_cost_is_told_below_the_knee_only() {
+    let step = Step::of(500.0, LENGTH, &outcome((0..1000).map(|_| 7), 0), true);
+    let seen = Observation::read(&sample(&step)).unwrap();
+    assert_eq!((seen.cpu_us, seen.full, seen.resumed), (50_000.0, 125.0, 375.0));
+    let beyond = Step::of(500.0, LENGTH, &outcome(0..1000, 0), false);
+    assert_eq!(Observation::read(&sample(&beyond)), None);
+    let losing = Step { failed_share: 0.01, ..step };
+    assert_eq!(Observation::read(&sample(&losing)), None);
+}

@@ -1,0 +1,94 @@
+//! A ramp in one line: its points, what a transaction costs, and what is doubtful about them.
+
+use std::collections::BTreeMap;
+
+use super::costs::{Costs, Observation};
+use super::planner::Why;
+use super::points::Points;
+use super::step::{Bound, Step};
+
+/// A ramp in one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// By the names of [`crate::figure`].
+    pub figures: BTreeMap<String, f64>,
+    /// A sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// A ramp whose steps are all there.
+#[derive(Clone, Copy, Debug)]
+pub struct Ramp<'a> {
+    /// The steps that count, in order of their rates.
+    pub steps: &'a [Step],
+    /// Why there are no more.
+    pub why: Why,
+    /// What its own steps cost.
+    pub own: &'a [Observation],
+    /// What they and those of ramps with other numbers of transactions per session on the same server cost.
+    pub all: &'a [Observation],
+}
+
+impl Summary {
+    /// Sums up a ramp.
+    #[must_use]
+    pub fn of(ramp: Ramp<'_>) -> Self {
+        let points = Points::of(ramp.steps);
+        let mut figures = BTreeMap::new();
+        let mut put = |name: &str, value: f64| figures.insert(name.to_owned(), value);
+        put("tps_max", points.max);
+        for (bound, rate) in &points.within {
+            put(bound.figure(), *rate);
+        }
+        if let Some(cost) = per_transaction(ramp.own) {
+            put("cpu_us_per_transaction", cost);
+        }
+        if let Some(share) = full_share(ramp.own) {
+            put("full_share", share);
+        }
+        if let Some(costs) = Costs::of(ramp.all) {
+            costs.full_us.map(|cost| put("cpu_us_per_full_transaction", cost));
+            costs.resumed_us.map(|cost| put("cpu_us_per_resumed_transaction", cost));
+        }
+        Self { figures, warnings: warnings(&points, ramp.why) }
+    }
+}
+
+/// The slope of processor time over the rate, at this mix of handshakes.
+fn per_transaction(own: &[Observation]) -> Option<f64> {
+    let together =
+        |seen: &Observation| Observation { full: seen.full + seen.resumed, resumed: 0.0, ..*seen };
+    Costs::of(&own.iter().map(together).collect::<Vec<_>>())?.full_us
+}
+
+fn full_share(own: &[Observation]) -> Option<f64> {
+    let full: f64 = own.iter().map(|seen| seen.full).sum();
+    let all: f64 = own.iter().map(|seen| seen.full + seen.resumed).sum();
+    (all > 0.0).then(|| full / all)
+}
+
+fn warnings(points: &Points, why: Why) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let of_end = match why {
+        Why::Found => None,
+        Why::ClientLimited => Some(
+            "The client gave way before the server did: these rates are the least the server can do, not the most. Its processor \
+             time for each transaction holds.",
+        ),
+        Why::RateMax => Some(
+            "The server kept every bound up to the highest rate that was tried: these rates are the least it can do.",
+        ),
+        Why::Steps => Some("The ramp ended before each bound was found as closely as in others."),
+        Why::Hopeless => Some("The server broke every bound at every rate that was tried."),
+    };
+    warnings.extend(of_end.map(str::to_owned));
+    let is_missing = |bound: &Bound| !points.within.iter().any(|(of, _)| of == bound);
+    let missing: Vec<_> = Bound::ALL.into_iter().filter(is_missing).map(Bound::figure).collect();
+    if !missing.is_empty() && why != Why::Hopeless {
+        warnings.push(format!("No rate that was tried kept {}.", missing.join(", ")));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

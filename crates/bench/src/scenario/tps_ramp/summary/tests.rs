@@ -1,0 +1,65 @@
+use super::*;
+
+fn step(rate: f64) -> Step {
+    Step {
+        rate,
+        succeeded_per_second: rate,
+        failed_share: 0.0,
+        mean_us: 1000.0,
+        p99_us: 2000.0,
+        is_client_limited: false,
+    }
+}
+
+/// Steps that cost 1 ms a second, 200 µs for each full and 80 µs for each resumed handshake.
+fn seen(k: f64) -> Vec<Observation> {
+    let at = |rate: f64| {
+        let (full, resumed) = (rate / k, rate - rate / k);
+        Observation { cpu_us: 1000.0 + 200.0 * full + 80.0 * resumed, full, resumed }
+    };
+    [100.0, 200.0, 400.0].map(at).to_vec()
+}
+
+#[test]
+fn a_ramp_of_full_handshakes_tells_what_they_cost() {
+    let own = seen(1.0);
+    let ramp = Ramp { steps: &[step(100.0), step(200.0)], why: Why::Found, own: &own, all: &own };
+    let Summary { figures, warnings } = Summary::of(ramp);
+    assert_eq!(figures["tps_max"], 200.0);
+    assert_eq!(figures["tps_mean_100ms"], 200.0);
+    assert!((figures["cpu_us_per_full_transaction"] - 200.0).abs() < 1e-3);
+    assert!((figures["cpu_us_per_transaction"] - 200.0).abs() < 1e-3);
+    assert_eq!(figures["full_share"], 1.0);
+    assert!(!figures.contains_key("cpu_us_per_resumed_transaction"));
+    assert!(warnings.is_empty());
+}
+
+#[test]
+fn with_another_mix_it_tells_what_resumed_ones_cost() {
+    let own = seen(4.0);
+    let all: Vec<_> = seen(1.0).into_iter().chain(own.clone()).collect();
+    let ramp = Ramp { steps: &[step(100.0)], why: Why::Found, own: &own, all: &all };
+    let figures = Summary::of(ramp).figures;
+    assert!((figures["cpu_us_per_transaction"] - 110.0).abs() < 1e-3);
+    assert!((figures["cpu_us_per_full_transaction"] - 200.0).abs() < 1e-3);
+    assert!((figures["cpu_us_per_resumed_transaction"] - 80.0).abs() < 1e-3);
+    assert_eq!(figures["full_share"], 0.25);
+}
+
+#[test]
+fn what_limits_a_ramp_is_said() {
+    let said = |why| Summary::of(Ramp { steps: &[step(100.0)], why, own: &[], all: &[] }).warnings;
+    assert!(said(Why::ClientLimited)[0].contains("client gave way"));
+    assert!(said(Why::RateMax)[0].contains("highest rate"));
+    assert_eq!(said(Why::Found), Vec::<String>::new());
+}
+
+#[test]
+fn a_bound_that_nothing_kept_is_said_and_has_no_figure() {
+    let mut slow = step(100.0);
+    slow.p99_us = 200_000.0;
+    let Summary { figures, warnings } =
+        Summary::of(Ramp { steps: &[slow], why: Why::Found, own: &[], all: &[] });
+    assert!(!figures.contains_key("tps_p99_100ms"));
+    assert_eq!(warnings, ["No rate that was tried kept tps_p99_100ms."]);
+}
