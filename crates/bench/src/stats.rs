@@ -3,6 +3,10 @@
 //! Nothing is assumed about how samples are distributed: processor times are skewed and have
 //! outliers, so everything rests on their order.
 
+pub mod comparison;
+pub mod summary;
+pub mod welch;
+
 /// A median with an interval that holds the true one in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {

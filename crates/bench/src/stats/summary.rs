@@ -1,0 +1,44 @@
+//! A row of samples in six numbers, as ministat prints them.
+
+use serde::{Deserialize, Serialize};
+
+/// A row of samples in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many samples there are.
+    pub samples: usize,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// The middle.
+    pub median: f64,
+    /// The average.
+    pub mean: f64,
+    /// The standard deviation, as a sample's: n − 1 below the fraction. Zero for a single one.
+    pub deviation: f64,
+}
+
+impl Summary {
+    /// `None` without samples.
+    #[must_use]
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = super::median_of_sorted(&sorted)?;
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+        let deviation = if samples.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
+        Some(Self { samples: samples.len(), min, max, median, mean, deviation })
+    }
+
+    /// The variance of the mean.
+    pub(super) fn mean_variance(&self) -> f64 {
+        self.deviation.powi(2) / self.samples as f64
+    }
+}
+
+#[cfg(test)]
+mod tests;
