@@ -1,7 +1,9 @@
 //! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`) and in instructions on a
-//! kernel with kTLS (`work`). The figures go to standard output as tables; docs/performance.md explains them.
+//! kernel with kTLS (`work`); and whether the load generator sees what other clients see (`cross-check`). The figures go to standard
+//! output as tables; docs/performance.md explains them.
 
 mod configs;
+mod cross_check;
 mod estimate;
 mod native;
 mod programs;
@@ -21,6 +23,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     match command.as_str() {
         "native" => native::run(&arguments)?,
         "work" => work::run(&arguments)?,
+        "cross-check" => cross_check::run(&arguments)?,
         _ => return Err(USAGE.to_owned()),
     }
     Ok(ExitCode::SUCCESS)
@@ -29,7 +32,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 /// What was asked for.
 pub struct Arguments {
     /// Rounds of each scenario.
-    pub rounds: usize,
+    pub rounds: Option<usize>,
+    /// How long each run takes.
+    pub seconds: Option<u64>,
     /// A kettle that is built already.
     pub kettle: Option<PathBuf>,
     /// Words that the names of what is measured must hold one of; all, if there are none.
@@ -38,18 +43,13 @@ pub struct Arguments {
 
 impl Arguments {
     fn parse(words: &[String]) -> Result<Self, String> {
-        let mut arguments = Self { rounds: ROUNDS, kettle: None, only: Vec::new() };
+        let mut arguments = Self { rounds: None, seconds: None, kettle: None, only: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let value = words.next().ok_or_else(|| format!("{word} lacks its value\n{USAGE}"))?;
             match word.as_str() {
-                "--rounds" => {
-                    arguments.rounds = value
-                        .parse()
-                        .ok()
-                        .filter(|&rounds| rounds > 0)
-                        .ok_or_else(|| format!("--rounds wants a number, not `{value}`"))?;
-                }
+                "--rounds" => arguments.rounds = Some(positive(word, value)?),
+                "--seconds" => arguments.seconds = Some(positive(word, value)? as u64),
                 "--kettle" => arguments.kettle = Some(PathBuf::from(value)),
                 "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
                 _ => return Err(format!("unknown option {word}\n{USAGE}")),
@@ -64,13 +64,18 @@ impl Arguments {
     }
 }
 
-const ROUNDS: usize = 9;
+fn positive(option: &str, value: &str) -> Result<usize, String> {
+    let number = value.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| format!("{option} wants a number, not `{value}`"))
+}
 
 const USAGE: &str = "\
 cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx
 cargo xtask measure work [OPTIONS]     instructions for each request by every path, on Linux 7 under QEMU, beside nginx
+cargo xtask measure cross-check [OPTIONS]   the load generator beside wrk, h2load and openssl s_time
 
-  --rounds N       rounds of each scenario (9; native only)
+  --rounds N       rounds of each scenario (native 9, cross-check 5)
+  --seconds N      how long each client runs (cross-check only: 4)
   --kettle PATH    this kettle, instead of a new release build
   --only A,B       only what has one of these words in its name
 ";

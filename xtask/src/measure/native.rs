@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     println!("| server's work for one | kettle | nginx | ratio | target |\n|---|--:|--:|--:|--:|");
     for scenario in SCENARIOS.iter().filter(|scenario| arguments.wants(scenario.name)) {
         let mut rounds = Rounds::new();
-        for round in 0..arguments.rounds {
+        for round in 0..arguments.rounds.unwrap_or(ROUNDS) {
             // Fresh servers, so that memory kept from one round does not show in the next.
             let servers = [
                 Server::kettle(&kettle, &folder, KETTLE_PORT)?,
@@ -72,7 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-fn lay_out(folder: &Path) -> Result<(), String> {
+/// The certificate and the files that are served.
+pub(super) fn lay_out(folder: &Path) -> Result<(), String> {
     create_folder(folder)?;
     configs::make_certificate(folder)?;
     for (name, bytes) in [("1k", 1 << 10), ("64k", 64 << 10), ("1m", 1 << 20)] {
@@ -113,7 +114,8 @@ fn row(scenario: &Scenario, rounds: &Rounds) -> Result<String, String> {
     Ok(format!("| {} ({unit}) | {kettle} | {nginx} | {ratio} | {target}{mark} |", scenario.name))
 }
 
-fn print_provenance(reference: &Reference) -> Result<(), String> {
+/// Which machine and which programs.
+pub(super) fn print_provenance(reference: &Reference) -> Result<(), String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let processor = read("/proc/cpuinfo")
         .lines()
@@ -146,6 +148,8 @@ fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or_default().to_owned()
 }
+
+const ROUNDS: usize = 9;
 
 const KETTLE_PORT: u16 = 9444;
 const NGINX_PORT: u16 = 9443;

@@ -118,7 +118,8 @@ fn place(folder: &Path, port: u16) -> Place<'_> {
     Place { folder, site: folder, port }
 }
 
-const SERVER_CPU: &str = "0";
+/// The processor of the servers.
+pub const SERVER_CPU: &str = "0";
 
 /// The processor of the client.
 pub const CLIENT_CPU: &str = "1";

@@ -8,7 +8,7 @@ fn parse(words: &str) -> Result<Arguments, String> {
 #[test]
 fn only_picks_by_part_of_the_name() {
     let arguments = parse("--rounds 3 --only auto,nginx").unwrap();
-    assert_eq!(arguments.rounds, 3);
+    assert_eq!(arguments.rounds, Some(3));
     assert!(arguments.wants("kettle-auto") && !arguments.wants("kettle-user"));
     assert!(parse("").unwrap().wants("kettle-user"));
 }
