@@ -58,7 +58,7 @@ impl Client {
         let mut words = match self {
             Client::Kettle => {
                 format!(
-                    "bench load {url} --json --connections {connections} --seconds {seconds} --cpus 1"
+                    "bench load {url} --json --cpus {CLIENT_CPU} --connections {connections} --seconds {seconds}"
                 )
             }
             Client::Wrk => format!("-t1 -c{connections} -d{seconds}s {url}"),
