@@ -1,5 +1,6 @@
 //! The servers a scenario compares: which there are on this machine, how each is configured, started and stopped.
 
+pub mod backend;
 mod capability;
 pub mod config;
 mod exit;
@@ -7,6 +8,7 @@ mod find;
 pub mod identity;
 mod openssl;
 mod release;
+pub mod site;
 mod start;
 pub mod subject;
 

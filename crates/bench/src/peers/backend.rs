@@ -1,0 +1,150 @@
+//! The plain HTTP server behind terminators, the same for all: one response, from memory, to every request. It runs in a thread of
+//! this process on a processor of the client's, so that its work never counts as the server's.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use kettle_kernel::{process, socket};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::{self, LocalSet};
+use tokio::time;
+
+/// A running backend. Dropping it stops it.
+#[derive(Debug)]
+pub struct Backend {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The SHA-256 of the body it sends.
+    pub sha256: [u8; 32],
+    // Dropped first, which is what ends the thread.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Backend {
+    /// Starts one on a processor that answers every request with the same random body of so many bytes.
+    pub fn start(cpu: usize, bytes: usize) -> io::Result<Self> {
+        let mut body = vec![0; bytes];
+        File::open("/dev/urandom")?.read_exact(&mut body)?;
+        let sha256 = Sha256::digest(&body).into();
+        let response = Response::new(&body);
+        let listener = socket::listen((Ipv4Addr::LOCALHOST, 0).into(), BACKLOG)?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel();
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let serve = move || {
+            // Without a processor of its own it still serves, only less evenly.
+            _ = process::pin_to_cpu(cpu);
+            LocalSet::new().block_on(&runtime, async {
+                tokio::select! {
+                    _ = stopped => {}
+                    () = accept_all(listener, Rc::new(response)) => {}
+                }
+            });
+        };
+        let thread = thread::Builder::new().name("backend".to_owned()).spawn(serve)?;
+        Ok(Self { address, sha256, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+/// The one response, ready to be sent.
+struct Response {
+    bytes: Vec<u8>,
+}
+
+impl Response {
+    fn new(body: &[u8]) -> Self {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        Self { bytes: [head.as_bytes(), body].concat() }
+    }
+}
+
+async fn accept_all(listener: std::net::TcpListener, response: Rc<Response>) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let response = Rc::clone(&response);
+                // Its peer is a terminator under test; whatever ends a connection shows in what the client sees.
+                task::spawn_local(async move { _ = serve(stream, &response).await });
+            }
+            // Out of descriptors: those that close in the meantime make room.
+            Err(_) => time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// Answers requests one after the other until the peer closes, asks for the end, or falls silent.
+async fn serve(mut stream: TcpStream, response: &Response) -> io::Result<()> {
+    let mut buffer = vec![0; HEAD_BYTES_MAX];
+    let mut filled = 0;
+    loop {
+        let head = loop {
+            let received = buffer.get(..filled).unwrap_or_default();
+            if let Some(end) = head_end(received) {
+                break end;
+            }
+            let room = buffer.get_mut(filled..).unwrap_or_default();
+            let bytes = time::timeout(SILENCE_MAX, stream.read(room)).await??;
+            // Also where a head is longer than the room for it.
+            if bytes == 0 {
+                return Ok(());
+            }
+            filled += bytes;
+        };
+        let closes = asks_to_close(buffer.get(..head).unwrap_or_default());
+        time::timeout(SILENCE_MAX, stream.write_all(&response.bytes)).await??;
+        if closes {
+            return stream.shutdown().await;
+        }
+        buffer.copy_within(head..filled, 0);
+        filled -= head;
+    }
+}
+
+/// Where the first request head ends, behind its empty line.
+fn head_end(received: &[u8]) -> Option<usize> {
+    let end = received.windows(END.len()).position(|window| window == END)?;
+    Some(end + END.len())
+}
+
+/// Whether the connection ends after this request: `Connection: close`, or HTTP/1.0, which terminators speak by default.
+fn asks_to_close(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let mut lines = head.lines();
+    let is_old = lines.next().is_some_and(|line| line.ends_with("http/1.0"));
+    let asks = lines.any(|line| {
+        line.strip_prefix("connection:").is_some_and(|options| options.contains("close"))
+    });
+    is_old || asks
+}
+
+const END: &[u8] = b"\r\n\r\n";
+const BACKLOG: u32 = 65_535;
+const HEAD_BYTES_MAX: usize = 4096;
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Longer than any connection of a scenario is idle.
+const SILENCE_MAX: Duration = Duration::from_secs(3600);
+
+#[cfg(test)]
+mod tests;
