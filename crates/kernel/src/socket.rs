@@ -46,6 +46,13 @@ pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, address))
 }
 
+/// Lets `bind` to port 0 leave the choice of the port to `connect`, which knows the other address too: then only a pair of
+/// addresses must not run out of ports, not one address.
+pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let value = 1_i32.to_ne_bytes();
+    option::set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &value)
+}
+
 /// Sends small writes at once instead of waiting for acknowledgements.
 pub fn set_no_delay(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(fd, true)?)

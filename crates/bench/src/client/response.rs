@@ -1,0 +1,154 @@
+//! Takes a response as its bytes arrive and tells whether it is the right one. Bodies are looked at where they lie.
+
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use super::failure::Failure;
+use super::head::HeadReader;
+
+/// The response to one request.
+pub(super) struct Response {
+    state: State,
+    head: HeadReader,
+    expected: Expected,
+    first_byte: Option<Instant>,
+    body_bytes: u64,
+    is_last: bool,
+    hash: Option<Box<Sha256>>,
+}
+
+/// What the body must be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Expected {
+    /// Its length, if already known.
+    pub(super) body_bytes: Option<u64>,
+    /// Its SHA-256, if this one is to be hashed.
+    pub(super) sha256: Option<[u8; 32]>,
+    /// Whether the body may be dropped before it is read.
+    pub(super) may_discard: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Head,
+    /// In the body, so many bytes before its end.
+    Body(u64),
+    Complete,
+}
+
+impl Response {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Head,
+            head: HeadReader::default(),
+            expected: Expected::default(),
+            first_byte: None,
+            body_bytes: 0,
+            is_last: false,
+            hash: None,
+        }
+    }
+
+    /// Begins with the next response.
+    pub(super) fn expect(&mut self, expected: Expected) {
+        self.state = State::Head;
+        self.head.clear();
+        self.first_byte = None;
+        self.body_bytes = 0;
+        self.is_last = false;
+        self.hash = expected.sha256.map(|_| Box::default());
+        self.expected = expected;
+    }
+
+    /// Takes what has arrived, all of it.
+    pub(super) fn take(&mut self, mut input: &[u8]) -> Result<(), Failure> {
+        if self.first_byte.is_none() && !input.is_empty() {
+            self.first_byte = Some(Instant::now());
+        }
+        if self.state == State::Head {
+            let Some((head, bytes)) = self.head.take(input)? else { return Ok(()) };
+            if self.expected.body_bytes.is_some_and(|expected| expected != head.body_bytes) {
+                return Err(Failure::WrongLength);
+            }
+            self.is_last = head.is_last;
+            self.body_bytes = head.body_bytes;
+            self.state = State::Body(head.body_bytes);
+            input = input.get(bytes..).unwrap_or_default();
+        }
+        self.take_body(input)
+    }
+
+    fn take_body(&mut self, input: &[u8]) -> Result<(), Failure> {
+        let left_bytes = self.body_left();
+        let taken_bytes = input.len() as u64;
+        if taken_bytes > left_bytes {
+            return Err(Failure::Excess);
+        }
+        if let Some(hash) = &mut self.hash {
+            hash.update(input);
+        }
+        self.advance(left_bytes - taken_bytes)
+    }
+
+    /// Notes that so many bytes of the body were dropped unseen.
+    pub(super) fn discarded(&mut self, bytes: u64) -> Result<(), Failure> {
+        let left_bytes = self.body_left();
+        if bytes > left_bytes { Err(Failure::Excess) } else { self.advance(left_bytes - bytes) }
+    }
+
+    fn advance(&mut self, left_bytes: u64) -> Result<(), Failure> {
+        if left_bytes > 0 {
+            self.state = State::Body(left_bytes);
+            return Ok(());
+        }
+        self.state = State::Complete;
+        let (Some(hash), Some(expected)) = (self.hash.take(), self.expected.sha256) else {
+            return Ok(());
+        };
+        if hash.finalize().as_slice() == expected { Ok(()) } else { Err(Failure::WrongHash) }
+    }
+
+    /// How the end of the connection at this point is to be called.
+    pub(super) fn cut(&self) -> Failure {
+        match self.state {
+            State::Head if !self.head.has_begun() => Failure::Closed,
+            _ => Failure::Truncated,
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Complete
+    }
+
+    /// How many bytes of the body have not arrived yet, once the head has.
+    fn body_left(&self) -> u64 {
+        match self.state {
+            State::Body(left_bytes) => left_bytes,
+            State::Head | State::Complete => 0,
+        }
+    }
+
+    /// How many bytes may be dropped unseen now.
+    pub(super) fn discardable_bytes(&self) -> u64 {
+        if self.expected.may_discard { self.body_left() } else { 0 }
+    }
+
+    /// When its first byte was seen.
+    pub(super) fn first_byte(&self) -> Option<Instant> {
+        self.first_byte
+    }
+
+    /// The length of its body, once the head is there.
+    pub(super) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Whether the server closes the connection behind it.
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Streaming clients: each asks for an object when it is due, and the due times do not wait for a slow server.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::open_first;
+use crate::client::place::Place;
+use crate::client::schedule::Intervals;
+use crate::client::visitor::Visitor;
+
+pub(super) async fn visit(place: Rc<Place>, number: u32, interval: Duration, spread: Duration) {
+    let mut visitor = Visitor::new(&place, number);
+    open_first(&place, &mut visitor).await;
+    let start = place.until_begin().await;
+    let mut intervals = Intervals::new(interval, spread, u64::from(number));
+    let mut due = start + intervals.first();
+    let mut free_since = start;
+    loop {
+        if place.is_over_at(due) {
+            return;
+        }
+        think(&place, &mut visitor, due).await;
+        if !place.claim(due) {
+            return;
+        }
+        // A failure is counted; the next object is due when it is due.
+        let _ = visitor.transaction(due, due.max(free_since)).await;
+        free_since = Instant::now();
+        let next = due + intervals.next();
+        if free_since > next {
+            place.tally.borrow_mut().stalled(due);
+        }
+        due = next;
+    }
+}
+
+/// Waits for the next object's time. A connection that the server closes meanwhile is opened anew then.
+async fn think(place: &Place, visitor: &mut Visitor, due: Instant) {
+    tokio::select! {
+        biased;
+        () = place.pacer.until(due) => return,
+        _ = visitor.watch() => {}
+    }
+    place.pacer.until(due).await;
+}

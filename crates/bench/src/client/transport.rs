@@ -1,0 +1,171 @@
+//! A connection to the server as the rest of the client sees it: with TLS or without.
+
+mod plain;
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::socket;
+use kettle_tls::Resumption;
+use kettle_tls::client::Connector;
+use kettle_tls::stream::{Fill, StreamError, TlsStream};
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::failure::Failure;
+use super::response::Response;
+
+/// A connection that requests can be sent on.
+pub(super) enum Transport {
+    /// Plain HTTP.
+    Plain(TcpStream),
+    /// HTTPS.
+    Tls(Box<TlsStream>),
+}
+
+/// Connects to `target`, from 127.0.0.`source` if that is given.
+pub(super) async fn connect(target: SocketAddr, source: Option<u8>) -> io::Result<TcpStream> {
+    let socket = match target.ip() {
+        IpAddr::V4(_) => TcpSocket::new_v4()?,
+        IpAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_nodelay(true)?;
+    if let Some(source) = source {
+        socket::bind_address_no_port(socket.as_fd())?;
+        socket.bind(SocketAddr::from((Ipv4Addr::new(127, 0, 0, source), 0)))?;
+    }
+    socket.connect(target).await
+}
+
+impl Transport {
+    /// Makes a connected socket a TLS connection; `early_data` is sent as early data if that is possible, and the second
+    /// value says whether the server took it.
+    pub(super) async fn handshake(
+        socket: TcpStream,
+        connector: &Connector,
+        early_data: Option<&[u8]>,
+    ) -> Result<(Self, bool), Failure> {
+        let connected = TlsStream::connect(socket, connector, early_data).await;
+        let (stream, is_accepted) = connected.map_err(|error| in_handshake(&error))?;
+        Ok((Self::Tls(Box::new(stream)), is_accepted))
+    }
+
+    /// Whether, and by what, an earlier session was resumed.
+    pub(super) fn resumed(&self) -> Resumption {
+        match self {
+            Self::Plain(_) => Resumption::Full,
+            Self::Tls(stream) => stream.session().resumed,
+        }
+    }
+
+    /// Sends a request.
+    pub(super) async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Plain(socket) => Ok(plain::send(socket, request).await?),
+            Self::Tls(stream) => {
+                stream.seal(&[request]).map_err(|error| failure(&error))?;
+                poll_fn(|context| stream.poll_flush(context)).await.map_err(|error| failure(&error))
+            }
+        }
+    }
+
+    /// Receives until the response is complete.
+    pub(super) async fn receive(&mut self, response: &mut Response) -> Result<(), Failure> {
+        while !response.is_complete() {
+            poll_fn(|context| self.poll_receive(context, response)).await?;
+        }
+        Ok(())
+    }
+
+    fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+        response: &mut Response,
+    ) -> Poll<Result<(), Failure>> {
+        match self {
+            Self::Plain(socket) => plain::poll_receive(socket, context, response),
+            Self::Tls(stream) => poll_receive(stream, context, response),
+        }
+    }
+
+    /// Waits for the peer's end of a connection that is not in use; tickets and new keys are taken in.
+    pub(super) async fn until_closed(&mut self) -> Failure {
+        match self {
+            Self::Plain(socket) => plain::until_closed(socket).await,
+            Self::Tls(stream) => match poll_fn(|context| stream.poll_fill(context)).await {
+                Ok(Fill::Data) => Failure::Excess,
+                Ok(Fill::Closed | Fill::Truncated) => Failure::ClosedIdle,
+                Err(error) => failure(&error),
+            },
+        }
+    }
+
+    /// Says that nothing more will be sent, and waits for the peer to close: to close on what it still sends would reset
+    /// the connection, and its work for the close belongs to the transaction.
+    pub(super) async fn close(mut self) {
+        // Whatever goes wrong here, the answer was there before.
+        match &mut self {
+            Self::Plain(socket) => plain::close(socket).await,
+            Self::Tls(stream) => {
+                stream.queue_close_notify();
+                if poll_fn(|context| stream.poll_close(context)).await.is_ok() {
+                    let _ = poll_fn(|context| stream.poll_drain(context)).await;
+                }
+            }
+        }
+    }
+}
+
+fn poll_receive(
+    stream: &mut TlsStream,
+    context: &mut Context<'_>,
+    response: &mut Response,
+) -> Poll<Result<(), Failure>> {
+    let may_drop_bytes = response.discardable_bytes();
+    if may_drop_bytes > 0 {
+        let dropped = ready!(stream.poll_discard(context, may_drop_bytes));
+        let dropped = dropped.map_err(|error| failure_within(&error, response))?;
+        if dropped > 0 {
+            return Poll::Ready(response.discarded(dropped));
+        }
+    }
+    let mut taken = Ok(());
+    let fill = ready!(stream.poll_visit(context, |plaintext| {
+        if taken.is_ok() {
+            taken = response.take(plaintext);
+        }
+    }));
+    let fill = fill.map_err(|error| failure_within(&error, response))?;
+    let is_cut = fill != Fill::Data && taken.is_ok();
+    Poll::Ready(if is_cut { Err(response.cut()) } else { taken })
+}
+
+/// An end of the stream within a record is an end within the response.
+fn failure_within(error: &StreamError, response: &Response) -> Failure {
+    match failure(error) {
+        Failure::Closed => response.cut(),
+        other => other,
+    }
+}
+
+/// A handshake that the peer ends without a word failed no less than one it refuses.
+fn in_handshake(error: &StreamError) -> Failure {
+    match failure(error) {
+        Failure::Closed => Failure::Handshake,
+        other => other,
+    }
+}
+
+fn failure(error: &StreamError) -> Failure {
+    match error {
+        StreamError::Io(error) => Failure::from_io(error),
+        StreamError::Handshake(_) => Failure::Handshake,
+        StreamError::AlertReceived(_) => Failure::Alert,
+        StreamError::Violation(_)
+        | StreamError::Kernel(_)
+        | StreamError::KeyExhausted
+        | StreamError::Bug(_) => Failure::Tls,
+    }
+}
