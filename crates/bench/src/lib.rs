@@ -6,6 +6,7 @@
 
 pub mod calibrate;
 pub mod client;
+pub mod diff;
 pub mod figure;
 pub mod load;
 pub mod measure;

@@ -1,0 +1,240 @@
+//! Two results files held against each other: the same subject at the same point, a verdict for each figure.
+//!
+//! Time is judged by intervals over the rounds, counted work by fixed tolerances, and the two never by each other.
+
+mod circumstances;
+pub mod text;
+pub mod work;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::figure::{self, Better, Figure};
+use crate::results::read::Results;
+use crate::results::{Clock, Point, Sample, Value};
+use crate::stats::comparison::{Comparison, SAMPLES_MIN, Verdict};
+
+/// Two results files held against each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diff {
+    /// What the figures of both count.
+    pub clock: Clock,
+    /// What else differs between the two, a sentence each: machine, versions, rules.
+    pub circumstances: Vec<String>,
+    /// A row for each figure both have; what became most worse first, undecided ones last.
+    pub rows: Vec<Row>,
+    /// Figures only the first has.
+    pub only_a: usize,
+    /// Figures only the second has.
+    pub only_b: usize,
+}
+
+/// One figure of one subject at one point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The scenario.
+    pub scenario: String,
+    /// The subject's name.
+    pub subject: String,
+    /// Which kind of sample.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// Where on the axes.
+    pub point: Point,
+    /// The figure.
+    #[serde(serialize_with = "name_of")]
+    pub figure: &'static Figure,
+    /// Its median in the first file.
+    pub a: f64,
+    /// Its median in the second.
+    pub b: f64,
+    /// How many rounds each rests on.
+    pub rounds: [usize; 2],
+    /// The change from the first to the second as a part of the first; nothing where a sample is zero.
+    pub change: Option<Change>,
+    /// How sure the interval is, from 0 to 1.
+    pub confidence: f64,
+    /// How many of the samples carry warnings.
+    pub doubtful: usize,
+    /// What it comes to.
+    pub verdict: Verdict,
+}
+
+/// A change as a part of the first value: 0.1 is ten percent more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The change.
+    pub middle: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end of its interval.
+    pub high: f64,
+}
+
+/// Why two files cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incomparable {
+    /// One of them holds nothing.
+    Empty,
+    /// One was timed, the other counted under an emulator.
+    Clocks,
+}
+
+impl fmt::Display for Incomparable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "a file without a run has nothing to compare",
+            Self::Clocks => "one file has times, the other counted work; no figure of one says anything about the other",
+        })
+    }
+}
+
+impl std::error::Error for Incomparable {}
+
+/// Holds `b` against `a`.
+pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
+    let (Some(clock), Some(other)) = (a.clock(), b.clock()) else {
+        return Err(Incomparable::Empty);
+    };
+    if clock != other {
+        return Err(Incomparable::Clocks);
+    }
+    let mut paired: BTreeMap<Place<'_>, [Vec<&Sample>; 2]> = BTreeMap::new();
+    for (side, results) in [a, b].into_iter().enumerate() {
+        for sample in &results.samples {
+            let of_place = paired.entry(Place::of(sample)).or_default();
+            if let Some(samples) = of_place.get_mut(side) {
+                samples.push(sample);
+            }
+        }
+    }
+    let mut diff = Diff {
+        clock,
+        circumstances: circumstances::differences(a, b),
+        rows: Vec::new(),
+        only_a: 0,
+        only_b: 0,
+    };
+    for [a, b] in paired.values() {
+        for figure in figure::FIGURES.iter().filter(|figure| figure.better != Better::Neither) {
+            diff.judge(figure, a, b);
+        }
+    }
+    if clock == Clock::Work {
+        work::keep_what_holds_for_all_copies(&mut diff.rows);
+    }
+    diff.rows.sort_by(|one, other| {
+        let order = |row: &Row| (row.verdict, -row.size_of_change());
+        let ((verdict, size), (other_verdict, other_size)) = (order(one), order(other));
+        verdict.cmp(&other_verdict).then(size.total_cmp(&other_size))
+    });
+    Ok(diff)
+}
+
+/// What names the samples that are rounds of the same measurement.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place<'a> {
+    scenario: &'a str,
+    subject: &'a str,
+    part: &'a str,
+    /// Numbers as exact text.
+    point: Vec<(&'a str, String)>,
+}
+
+impl<'a> Place<'a> {
+    fn of(sample: &'a Sample) -> Self {
+        let Sample { scenario, subject, part, point, .. } = sample;
+        Self { scenario, subject, part, point: words(point) }
+    }
+}
+
+fn words(point: &Point) -> Vec<(&str, String)> {
+    let words = point.iter().map(|(axis, value)| match value {
+        Value::Number(number) => (axis.as_str(), format!("{number:?}")),
+        Value::Word(word) => (axis.as_str(), word.clone()),
+    });
+    words.collect()
+}
+
+impl Diff {
+    fn judge(&mut self, figure: &'static Figure, a: &[&Sample], b: &[&Sample]) {
+        let values = |samples: &[&Sample]| -> Vec<f64> {
+            let values = samples.iter().filter_map(|sample| sample.figures.get(figure.name));
+            values.copied().filter(|value| value.is_finite()).collect()
+        };
+        let (values_a, values_b) = (values(a), values(b));
+        let Some(found) = Comparison::of(&values_a, &values_b) else {
+            self.only_a += usize::from(!values_a.is_empty());
+            self.only_b += usize::from(!values_b.is_empty());
+            return;
+        };
+        let Some(sample) = a.first() else { return };
+        let (a_median, b_median) = (found.a.median, found.b.median);
+        let counted = (a_median > 0.0 && b_median > 0.0).then(|| b_median / a_median - 1.0);
+        let counted = counted.map(|change| Change { middle: change, low: change, high: change });
+        let timed = found.ratio.map(|ratio| Change {
+            middle: ratio.middle - 1.0,
+            low: ratio.low - 1.0,
+            high: ratio.high - 1.0,
+        });
+        let (change, confidence, verdict) = match self.clock {
+            Clock::Time => (timed, found.confidence, found.verdict(figure.better)),
+            Clock::Work => (counted, 1.0, work::verdict(figure, a_median, b_median)),
+        };
+        let doubtful = a.iter().chain(b).filter(|sample| !sample.warnings.is_empty()).count();
+        self.rows.push(Row {
+            scenario: sample.scenario.clone(),
+            subject: sample.subject.clone(),
+            part: sample.part.clone(),
+            point: sample.point.clone(),
+            figure,
+            a: a_median,
+            b: b_median,
+            rounds: [values_a.len(), values_b.len()],
+            change,
+            confidence,
+            doubtful,
+            verdict,
+        });
+    }
+
+    /// How many rows have this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|row| row.verdict == verdict).count()
+    }
+
+    /// As JSON, for programs.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+impl Row {
+    /// Whether it has too few rounds to be decided, whatever they show.
+    #[must_use]
+    pub fn lacks_rounds(&self) -> bool {
+        self.rounds.iter().any(|rounds| *rounds < SAMPLES_MIN)
+    }
+
+    /// Halving and doubling are changes of the same size; anything is large beside zero.
+    fn size_of_change(&self) -> f64 {
+        match (self.a, self.b) {
+            (a, b) if a == b => 0.0,
+            (a, b) if a > 0.0 && b > 0.0 => (b / a).ln().abs(),
+            _ => f64::INFINITY,
+        }
+    }
+}
+
+fn name_of<S: serde::Serializer>(
+    figure: &&'static Figure,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(figure.name)
+}
+
+#[cfg(test)]
+mod tests;

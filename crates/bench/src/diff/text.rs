@@ -1,0 +1,214 @@
+//! A comparison as a table for a terminal of 100 columns.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Change, Diff, Row};
+use crate::figure::Figure;
+use crate::results::{Clock, Value};
+use crate::stats::comparison::Verdict;
+
+/// The table: for each subject and point its figures, the worst change first. What is neither better nor worse is shown only
+/// if `all` is asked for.
+#[must_use]
+pub fn render(diff: &Diff, all: bool) -> String {
+    let mut text = String::new();
+    if diff.clock == Clock::Work {
+        text += "Counted work under an emulator: instructions, not time.\n";
+    }
+    for (number, difference) in diff.circumstances.iter().enumerate() {
+        let lead = if number == 0 { "Differs" } else { "" };
+        text += &cut(&format!("{lead:<9}{difference}"), COLUMNS);
+        text.push('\n');
+    }
+    let shown: Vec<&Row> = diff
+        .rows
+        .iter()
+        .filter(|row| all || matches!(row.verdict, Verdict::Better | Verdict::Worse))
+        .collect();
+    for (heading, rows) in by_heading(&shown) {
+        let _ = write!(text, "\n{}\n", cut(&heading, COLUMNS));
+        for row in rows {
+            text += &line(row);
+        }
+    }
+    let _ = write!(text, "\n{}", summary(diff, all));
+    text
+}
+
+/// The rows below their headings, these in the order of their first rows: the subject with the worst change comes first.
+fn by_heading<'a>(rows: &[&'a Row]) -> Vec<(String, Vec<&'a Row>)> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let heading = heading(row);
+        let place = *places.entry(heading.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((heading, vec![row])),
+        }
+    }
+    groups
+}
+
+fn heading(row: &Row) -> String {
+    let mut words = vec![row.scenario.clone(), row.subject.clone()];
+    if !row.part.is_empty() {
+        words.push(row.part.clone());
+    }
+    words.extend(row.point.iter().map(|(axis, value)| match value {
+        Value::Number(value) => format!("{axis} {}", number(*value)),
+        Value::Word(word) => word.clone(),
+    }));
+    words.join(" · ")
+}
+
+fn line(row: &Row) -> String {
+    let verdict = match row.verdict {
+        Verdict::Worse => "worse",
+        Verdict::Better => "better",
+        Verdict::Undecided => "undecided",
+        Verdict::Same => "same",
+    };
+    let doubt = if row.doubtful > 0 { "!" } else { "" };
+    let verdict = format!("{verdict}{doubt}");
+    let change = row.change.map(|change| percent(change.middle)).unwrap_or_default();
+    let interval = row.change.map(interval).unwrap_or_default();
+    let (a, b) = (number(row.a), number(row.b));
+    let figure = cut(&label(row.figure), COLUMNS - COLUMNS_BEFORE_LABEL);
+    let line = format!("  {verdict:<10} {change:>9} {interval:>17} {a:>9} → {b:<9} {figure}");
+    format!("{}\n", cut(line.trim_end(), COLUMNS))
+}
+
+/// Labels that go on from the one before say nothing alone; the name does.
+fn label(figure: &Figure) -> String {
+    let goes_on = figure.label.starts_with(char::is_lowercase);
+    let label = if goes_on { figure.name } else { figure.label };
+    if figure.unit.is_empty() || goes_on {
+        label.to_owned()
+    } else {
+        format!("{label}, {}", figure.unit)
+    }
+}
+
+fn percent(part: f64) -> String {
+    if part >= FACTOR_FROM {
+        return format!("×{}", number(1.0 + part));
+    }
+    format!("{:+.1} %", 100.0 * part).replace('-', "−")
+}
+
+fn interval(change: Change) -> String {
+    let Change { middle, low, high } = change;
+    if low == high {
+        return String::new();
+    }
+    if middle >= FACTOR_FROM {
+        return format!("×{} … ×{}", number(1.0 + low), number(1.0 + high));
+    }
+    format!("{:+.1} … {:+.1}", 100.0 * low, 100.0 * high).replace('-', "−")
+}
+
+fn summary(diff: &Diff, all: bool) -> String {
+    let count = |verdict| diff.count(verdict);
+    let mut text = format!("{} worse, {} better", count(Verdict::Worse), count(Verdict::Better));
+    let (undecided, same) = (count(Verdict::Undecided), count(Verdict::Same));
+    if undecided > 0 || diff.clock == Clock::Time {
+        let _ = write!(text, ", {undecided} undecided");
+    }
+    if diff.clock == Clock::Work {
+        let _ = write!(text, ", {same} the same");
+    }
+    let is_hidden = !all && undecided + same > 0;
+    text += if is_hidden { " (--all shows them).\n" } else { ".\n" };
+    let lacking = diff.rows.iter().filter(|row| row.lacks_rounds()).count();
+    if diff.clock == Clock::Time && lacking > 0 {
+        let reason = "With fewer than 3 rounds on a side, undecided whatever they show";
+        let _ = writeln!(text, "{reason}: {lacking}.");
+    }
+    let by_chance: f64 = match diff.clock {
+        Clock::Work => 0.0,
+        Clock::Time => {
+            let judged = diff.rows.iter().filter(|row| !row.lacks_rounds());
+            judged.map(|row| 1.0 - row.confidence).sum()
+        }
+    };
+    if by_chance >= 1.0 {
+        let _ = writeln!(
+            text,
+            "With so many figures, about {by_chance:.0} look decided by chance alone."
+        );
+    }
+    if diff.rows.iter().any(|row| row.doubtful > 0) {
+        text += "! marks figures with samples that carry warnings, such as a neighbour at work.\n";
+    }
+    for (count, which) in [(diff.only_a, "first"), (diff.only_b, "second")] {
+        if count > 0 {
+            let _ = writeln!(text, "In the {which} file only: {}.", figures(count));
+        }
+    }
+    text
+}
+
+fn figures(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "figure" } else { "figures" })
+}
+
+/// Four digits that matter, in at most nine characters: `8,123`, `0.01234`, `72.40 M`.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    let (scaled, suffix) = match size {
+        size if size >= 1e13 || !size.is_finite() => return format!("{value:.2e}"),
+        size if size >= 1e10 => (value / 1e9, " G"),
+        size if size >= 1e7 => (value / 1e6, " M"),
+        _ => (value, ""),
+    };
+    let size = scaled.abs();
+    let digits = match size {
+        size if size == 0.0 || size >= 1000.0 || size.fract() == 0.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        size if size >= 1.0 => 3,
+        size if size >= 0.1 => 4,
+        size if size >= 0.01 => 5,
+        size if size >= 0.001 => 6,
+        _ => return format!("{value:.2e}"),
+    };
+    let text = format!("{scaled:.digits$}");
+    format!("{}{suffix}", grouped(&text))
+}
+
+/// With a comma between thousands.
+fn grouped(text: &str) -> String {
+    let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
+    let digits = whole.chars().filter(char::is_ascii_digit).count();
+    let mut grouped = String::new();
+    let mut left = digits;
+    for (place, character) in text.char_indices() {
+        if character.is_ascii_digit() && place < whole.len() {
+            if left % 3 == 0 && left < digits {
+                grouped.push(',');
+            }
+            left -= 1;
+        }
+        grouped.push(character);
+    }
+    grouped
+}
+
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(columns.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// Changes of this part and more are told as factors.
+const FACTOR_FROM: f64 = 4.0;
+const COLUMNS: usize = 100;
+const COLUMNS_BEFORE_LABEL: usize = 63;
+
+#[cfg(test)]
+mod tests;

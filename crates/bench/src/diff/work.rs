@@ -1,0 +1,102 @@
+//! Verdicts on work counted under an emulator. It repeats to the bit, so a tolerance decides instead of an interval; and a
+//! change that would turn with the way copies are counted is none.
+
+use std::collections::BTreeMap;
+
+use super::{Diff, Incomparable, Row, compare, words};
+use crate::figure::{Better, Figure};
+use crate::results::Clock;
+use crate::results::read::Results;
+use crate::stats::comparison::Verdict;
+
+/// How much of a figure may change unnoticed.
+enum Tolerance {
+    /// A part of the first value.
+    Part(f64),
+    /// So much, in the figure's unit.
+    Absolute(f64),
+}
+
+/// Fails with a sentence for each figure of work that became worse by more than its tolerance, and for each that is gone: a
+/// figure that is measured no longer must not look like one that is good.
+pub fn gate(a: &Results, b: &Results) -> Result<(), Vec<String>> {
+    let diff = compare(a, b).map_err(|why: Incomparable| vec![why.to_string()])?;
+    if diff.clock != Clock::Work {
+        return Err(vec![
+            "times change with the machine's mood and gate nothing; counted work does".to_owned(),
+        ]);
+    }
+    let Diff { rows, only_a, .. } = diff;
+    // Judged anew: here a change counts even if it depends on how copies are counted.
+    let worse = rows.iter().filter(|row| verdict(row.figure, row.a, row.b) == Verdict::Worse);
+    let mut failures: Vec<String> = worse.map(describe).collect();
+    if only_a > 0 {
+        failures.push(format!("the second file lacks figures of the first: {only_a}"));
+    }
+    if rows.is_empty() && only_a == 0 {
+        failures.push("the files have no figure in common".to_owned());
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures) }
+}
+
+/// Same, better or worse; never undecided.
+pub(super) fn verdict(figure: &Figure, a: f64, b: f64) -> Verdict {
+    let difference = b - a;
+    let is_same = match tolerance(figure) {
+        Tolerance::Part(part) => difference.abs() <= part * a.abs(),
+        Tolerance::Absolute(most) => difference.abs() <= most,
+    };
+    match (is_same, figure.better) {
+        (true, _) | (_, Better::Neither) => Verdict::Same,
+        (false, Better::Higher) if difference > 0.0 => Verdict::Better,
+        (false, Better::Lower) if difference < 0.0 => Verdict::Better,
+        (false, _) => Verdict::Worse,
+    }
+}
+
+/// Emulators count each byte of a string copy as an instruction, or do not, by a flag of the processor they present. Where a
+/// figure was taken both ways, a change is real only if it has the same direction in both.
+pub(super) fn keep_what_holds_for_all_copies(rows: &mut [Row]) {
+    let mut both_ways: BTreeMap<String, Vec<Verdict>> = BTreeMap::new();
+    for row in rows.iter() {
+        both_ways.entry(without_copies(row)).or_default().push(row.verdict);
+    }
+    for row in rows {
+        let is_change = matches!(row.verdict, Verdict::Better | Verdict::Worse);
+        let verdicts = both_ways.get(&without_copies(row));
+        let holds = verdicts.is_none_or(|all| all.iter().all(|verdict| *verdict == row.verdict));
+        if is_change && !holds {
+            row.verdict = Verdict::Undecided;
+        }
+    }
+}
+
+/// What names a figure but for the way copies are counted.
+fn without_copies(row: &Row) -> String {
+    let mut point = words(&row.point);
+    point.retain(|(axis, _)| *axis != COPIES);
+    format!("{:?}", (&row.scenario, &row.subject, &row.part, point, row.figure.name))
+}
+
+fn describe(row: &Row) -> String {
+    let Row { scenario, subject, point, figure, a, b, .. } = row;
+    let point: Vec<String> =
+        words(point).into_iter().map(|(axis, word)| format!("{axis} {word}")).collect();
+    let (point, name) = (point.join(", "), figure.name);
+    let turned = if b > a { "rose" } else { "fell" };
+    format!("{scenario}, {subject}, {point}: {name} {turned} from {a:.4} to {b:.4}")
+}
+
+fn tolerance(figure: &Figure) -> Tolerance {
+    match figure.name {
+        "aes_blocks_per_byte" => Tolerance::Part(0.005),
+        "copied_bytes_per_byte" | "zeroed_bytes_per_byte" => Tolerance::Absolute(0.05),
+        _ => Tolerance::Part(0.02),
+    }
+}
+
+/// The axis that says whether the processor has fast string copies.
+const COPIES: &str = "erms";
+
+#[cfg(test)]
+mod tests;
