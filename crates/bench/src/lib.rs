@@ -11,6 +11,7 @@ pub mod figure;
 pub mod load;
 pub mod measure;
 pub mod peers;
+pub mod report;
 pub mod results;
 pub mod scenario;
 pub mod stats;

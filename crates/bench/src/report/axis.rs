@@ -1,0 +1,155 @@
+//! An axis of a chart: what it shows, in which unit, and what its values are called.
+
+use super::number;
+use super::scale::{Kind, Scale};
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// What it shows.
+    pub label: String,
+    /// The unit of its values; `×` for ratios.
+    pub unit: String,
+    /// How it is divided.
+    pub kind: Kind,
+    /// Values that have names of their own; then no others are named.
+    pub named: Vec<(f64, String)>,
+    /// A value that must be on it.
+    pub includes: Option<f64>,
+}
+
+impl Axis {
+    /// An axis of this kind.
+    pub fn new(label: impl Into<String>, unit: impl Into<String>, kind: Kind) -> Self {
+        let (label, unit) = (label.into(), unit.into());
+        Self { label, unit, kind, named: Vec::new(), includes: None }
+    }
+
+    /// An even axis that begins at zero.
+    pub fn from_zero(label: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self { includes: Some(0.0), ..Self::new(label, unit, Kind::Linear) }
+    }
+
+    /// The axis of a point by its name in results: sizes by powers of two, all others evenly.
+    #[must_use]
+    pub fn of_point(name: &str) -> Self {
+        let known = crate::figure::axis(name);
+        let label = known.map_or(name, |axis| axis.label);
+        let unit = known.map_or("", |axis| axis.unit);
+        let kind = if unit == "B" { Kind::Log2 } else { Kind::Linear };
+        Self::new(label, unit, kind)
+    }
+
+    /// The axis of a figure by its name in results, from zero.
+    #[must_use]
+    pub fn of_figure(name: &str) -> Self {
+        let known = crate::figure::find(name);
+        Self::from_zero(known.map_or(name, |f| f.label), known.map_or("", |f| f.unit))
+    }
+
+    /// The same, divided by ratios.
+    #[must_use]
+    pub fn by_ratios(mut self) -> Self {
+        self.kind = Kind::Log10;
+        self.includes = None;
+        self
+    }
+
+    /// The ends of an axis that shows all these values.
+    #[must_use]
+    pub fn range(&self, values: impl Iterator<Item = f64>) -> (f64, f64) {
+        let usable = |value: &f64| value.is_finite() && (self.kind == Kind::Linear || *value > 0.0);
+        let ends =
+            values.chain(self.includes).filter(usable).fold(None, |ends, value| match ends {
+                None => Some((value, value)),
+                Some((low, high)) => Some((value.min(low), value.max(high))),
+            });
+        ends.unwrap_or((1.0, 2.0))
+    }
+
+    /// The ends moved out a little, so that nothing lies on the edge.
+    #[must_use]
+    pub fn roomy(&self, (low, high): (f64, f64)) -> (f64, f64) {
+        match self.kind {
+            Kind::Linear => {
+                let air = (high - low) * 0.06;
+                let is_floor = self.includes == Some(low);
+                (if is_floor { low } else { low - air }, high + air)
+            }
+            _ => {
+                let air = (high / low).powf(0.06).max(1.03);
+                (low / air, high * air)
+            }
+        }
+    }
+
+    /// The label with the unit its values are named in.
+    #[must_use]
+    pub fn caption(&self, high: f64) -> String {
+        match self.common_unit(high) {
+            "" => self.label.clone(),
+            "1/s" => format!("{}, per second", self.label),
+            unit => format!("{}, {unit}", self.label),
+        }
+    }
+
+    /// The values that are named, at most about so many, with their names.
+    #[must_use]
+    pub fn ticks(&self, scale: &Scale, (low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
+        if self.named.is_empty() {
+            let ticks = scale.ticks(most).into_iter();
+            return ticks.map(|value| (value, self.name(value, high))).collect();
+        }
+        let within = |(value, _): &&(f64, String)| (low..=high * 1.001).contains(value);
+        self.named.iter().filter(within).cloned().collect()
+    }
+
+    /// What a value is called where the reader wants it exactly.
+    #[must_use]
+    pub fn exactly(&self, value: f64) -> String {
+        match self.unit.as_str() {
+            "×" => format!("{}×", number::digits(value)),
+            "1/s" => format!("{}/s", number::digits(value)),
+            "B" if is_round_size(value) => self.name(value, value),
+            unit => number::quantity(value, unit),
+        }
+    }
+
+    /// What a value is called where only its size matters.
+    #[must_use]
+    pub fn roughly(&self, value: f64) -> String {
+        let (divisor, unit) = number::fitting(&self.unit, value);
+        let text = number::digits_of(value / divisor, 2);
+        number::joined(text.strip_suffix(".0").unwrap_or(&text), unit)
+    }
+
+    fn name(&self, value: f64, high: f64) -> String {
+        if self.unit == "×" {
+            return format!("{}×", number::short(value));
+        }
+        if self.unit == "1/s" || self.unit.is_empty() {
+            return number::thousands(value);
+        }
+        if self.names_units() {
+            let (divisor, unit) = number::fitting(&self.unit, value);
+            return number::joined(&number::short(value / divisor), unit);
+        }
+        number::short(value / number::fitting(&self.unit, high).0)
+    }
+
+    /// Whether each value on the axis has a unit of its own, because one for all would not do.
+    fn names_units(&self) -> bool {
+        self.kind != Kind::Linear && matches!(self.unit.as_str(), "B" | "ns" | "µs")
+    }
+
+    fn common_unit(&self, high: f64) -> &str {
+        if self.names_units() || self.unit == "×" {
+            return "";
+        }
+        number::fitting(&self.unit, high).1
+    }
+}
+
+fn is_round_size(bytes: f64) -> bool {
+    bytes < number::KIB || bytes % number::KIB == 0.0
+}

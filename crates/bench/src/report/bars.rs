@@ -1,0 +1,141 @@
+//! Bars in groups, whole or in parts, with intervals and their values written beside them.
+
+use super::axis::Axis;
+use super::canvas::{Anchor, Canvas, Drawing, Room, fitted, text_width};
+use super::look::Look;
+use super::scale::Scale;
+
+/// Bars in groups.
+#[derive(Clone, Debug)]
+pub struct Bars {
+    /// What their lengths mean.
+    pub axis: Axis,
+    /// From top to bottom.
+    pub groups: Vec<Group>,
+    /// What the parts of each bar are, from the left; empty for bars in one piece.
+    pub parts: Vec<String>,
+    /// Which part's end the written value is: the last, or the first where later parts are only more of the same.
+    pub value_is_first: bool,
+}
+
+/// Bars under one heading.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The heading, empty if there is only one group.
+    pub label: String,
+    /// From top to bottom.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// What it stands for.
+    pub label: String,
+    /// How it looks.
+    pub look: Look,
+    /// Where each part ends, from left to right.
+    pub ends: Vec<f64>,
+    /// The interval of the whole.
+    pub interval: (f64, f64),
+}
+
+impl Bar {
+    fn whole(&self) -> f64 {
+        self.ends.last().copied().unwrap_or(0.0)
+    }
+}
+
+impl Bars {
+    /// Draws them.
+    #[must_use]
+    pub fn draw(&self, room: Room) -> Drawing {
+        let width = room.width();
+        let bars = || self.groups.iter().flat_map(|group| &group.bars);
+        let longest = bars().map(|bar| bar.whole().max(bar.interval.1)).fold(0.0, f64::max);
+        let widest =
+            |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max).min(width * 0.4);
+        let values = widest(&mut bars().map(|bar| text_width(&self.value(bar), SIZE))) + 10.0;
+        let labels = widest(&mut bars().map(|bar| text_width(&bar.label, SIZE))) + 12.0;
+        let left = if room.is_wide() { labels } else { 0.0 };
+        let x = Scale::new(self.axis.kind, (0.0, longest), (left, width - values));
+        let mut canvas = Canvas::new();
+        canvas.text("axis", (0.0, 14.0), Anchor::Start, &self.axis.caption(longest));
+        let mut y = 24.0 + self.draw_parts(&mut canvas, 24.0, width);
+        for group in &self.groups {
+            if !group.label.is_empty() {
+                canvas.text(
+                    "group",
+                    (0.0, y + 16.0),
+                    Anchor::Start,
+                    &fitted(&group.label, 13.0, width),
+                );
+                y += 24.0;
+            }
+            let top = y;
+            for bar in &group.bars {
+                if !room.is_wide() {
+                    canvas.text("label", (0.0, y + 13.0), Anchor::Start, &bar.label);
+                    y += 18.0;
+                }
+                self.draw_bar(&mut canvas, bar, &x, (left, y), room);
+                y += if room.is_wide() { 24.0 } else { 22.0 };
+            }
+            canvas.line("base", (left, top), (left, y));
+            y += 8.0;
+        }
+        canvas.finish(width, y)
+    }
+
+    fn draw_bar(&self, canvas: &mut Canvas, bar: &Bar, x: &Scale, at: (f64, f64), room: Room) {
+        let (left, y) = at;
+        let height = if room.is_wide() { 16.0 } else { 13.0 };
+        let middle = y + height / 2.0;
+        canvas.series(bar.look, |canvas| {
+            if room.is_wide() {
+                let name = fitted(&bar.label, SIZE, left);
+                canvas.text("label", (left - 9.0, middle + 4.5), Anchor::End, &name);
+            }
+            let mut from = left;
+            for (index, end) in bar.ends.iter().enumerate() {
+                let to = x.at(*end).max(from);
+                let part = self.parts.get(index).map(String::as_str).unwrap_or_default();
+                let title = format!("{} {part} {}", bar.label, self.axis.exactly(*end));
+                canvas.rectangle(PARTS[index.min(2)], (from, y), (to - from, height), &title);
+                from = to;
+            }
+            let (low, high) = (x.at(bar.interval.0), x.at(bar.interval.1));
+            if high - low > 1.0 {
+                canvas.line("error", (low, middle), (high, middle));
+                canvas.line("error", (low, middle - 3.0), (low, middle + 3.0));
+                canvas.line("error", (high, middle - 3.0), (high, middle + 3.0));
+            }
+            let place = (from.max(high) + 7.0, middle + 4.5);
+            canvas.text("value", place, Anchor::Start, &self.value(bar));
+        });
+    }
+
+    fn value(&self, bar: &Bar) -> String {
+        let shown = if self.value_is_first { bar.ends.first() } else { bar.ends.last() };
+        self.axis.exactly(shown.copied().unwrap_or(0.0))
+    }
+
+    fn draw_parts(&self, canvas: &mut Canvas, top: f64, width: f64) -> f64 {
+        let (mut x, mut y) = (0.0, top);
+        for (index, part) in self.parts.iter().enumerate() {
+            let needed = 20.0 + text_width(part, SIZE);
+            if x > 0.0 && x + needed > width {
+                (x, y) = (0.0, y + 19.0);
+            }
+            canvas.group("c-other", |canvas| {
+                canvas.rectangle(PARTS[index.min(2)], (x, y), (13.0, 13.0), "");
+            });
+            canvas.text("label plain", (x + 19.0, y + 11.0), Anchor::Start, part);
+            x += needed + 14.0;
+        }
+        if self.parts.is_empty() { 0.0 } else { y - top + 24.0 }
+    }
+}
+
+const PARTS: [&str; 3] = ["bar first", "bar second", "bar third"];
+const SIZE: f64 = 12.5;

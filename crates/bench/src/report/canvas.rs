@@ -1,0 +1,216 @@
+//! A drawing under construction: SVG shapes at places in CSS pixels.
+
+use super::look::{Look, Marker};
+use super::markup::Markup;
+
+/// A finished drawing.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// Its width.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+    /// What is in it.
+    pub content: Markup,
+}
+
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// A phone, or a small panel among many.
+    Narrow,
+    /// One of two columns of a page.
+    Half,
+    /// The whole width of a page.
+    Full,
+}
+
+impl Room {
+    /// The width in pixels.
+    #[must_use]
+    pub fn width(self) -> f64 {
+        match self {
+            Room::Narrow => 344.0,
+            Room::Half => 544.0,
+            Room::Full => 1120.0,
+        }
+    }
+
+    /// Whether labels stand beside what they name; else above it.
+    #[must_use]
+    pub fn is_wide(self) -> bool {
+        self != Room::Narrow
+    }
+}
+
+/// Which end of a text its place is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// The place is the left end.
+    Start,
+    /// The place is the middle.
+    Middle,
+    /// The place is the right end.
+    End,
+}
+
+/// Shapes are added in the order in which they are painted.
+#[derive(Debug, Default)]
+pub struct Canvas(Markup);
+
+impl Canvas {
+    /// Nothing drawn yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The shapes.
+    pub fn finish(self, width: f64, height: f64) -> Drawing {
+        Drawing { width, height, content: self.0 }
+    }
+
+    /// What is drawn inside shares the classes.
+    pub fn group(&mut self, class: &str, draw: impl FnOnce(&mut Canvas)) {
+        self.0.open("g", &[("class", class)]);
+        draw(self);
+        self.0.close("g");
+    }
+
+    /// What is drawn inside looks like this and fades when another such group is pointed at.
+    pub fn series(&mut self, look: Look, draw: impl FnOnce(&mut Canvas)) {
+        self.group(&format!("s {} {}", look.colour, look.stroke), draw);
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, class: &'static str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
+        let places = [("class", class), ("x1", &*x1), ("y1", &*y1), ("x2", &*x2), ("y2", &*y2)];
+        self.0.empty("line", &places);
+    }
+
+    /// A line through all the points.
+    pub fn polyline(&mut self, class: &'static str, points: &[(f64, f64)]) {
+        self.0.empty("polyline", &[("class", class), ("points", &places(points))]);
+    }
+
+    /// An area around which the points go.
+    pub fn polygon(&mut self, class: &'static str, points: &[(f64, f64)]) {
+        self.0.empty("polygon", &[("class", class), ("points", &places(points))]);
+    }
+
+    /// A rectangle; its title is shown when it is pointed at.
+    pub fn rectangle(
+        &mut self,
+        class: &'static str,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        title: &str,
+    ) {
+        let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height));
+        self.0.open(
+            "rect",
+            &[("class", class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)],
+        );
+        self.title(title);
+        self.0.close("rect");
+    }
+
+    /// Text on one line.
+    pub fn text(&mut self, class: &'static str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let (x, y) = (px(x), px(y));
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.0.element(
+            "text",
+            &[("class", class), ("x", &x), ("y", &y), ("text-anchor", anchor)],
+            text,
+        );
+    }
+
+    /// The shape of a point.
+    pub fn marker(&mut self, marker: Marker, (x, y): (f64, f64)) {
+        match marker {
+            Marker::None => {}
+            Marker::Circle => self.circle("dot", (x, y), 3.6, ""),
+            Marker::Square => self.rectangle("dot", (x - 3.3, y - 3.3), (6.6, 6.6), ""),
+            Marker::Triangle => {
+                self.polygon("dot", &[(x, y - 4.4), (x + 4.2, y + 3.2), (x - 4.2, y + 3.2)]);
+            }
+            Marker::Diamond => {
+                self.polygon("dot", &[(x, y - 4.6), (x + 4.6, y), (x, y + 4.6), (x - 4.6, y)]);
+            }
+        }
+    }
+
+    /// A circle; its title is shown when it is pointed at.
+    pub fn circle(&mut self, class: &'static str, (x, y): (f64, f64), radius: f64, title: &str) {
+        let (x, y, radius) = (px(x), px(y), px(radius));
+        self.0.open("circle", &[("class", class), ("cx", &x), ("cy", &y), ("r", &radius)]);
+        self.title(title);
+        self.0.close("circle");
+    }
+
+    fn title(&mut self, title: &str) {
+        if !title.is_empty() {
+            self.0.element("title", &[], title);
+        }
+    }
+}
+
+/// How wide a text is at most, at a font size: no fonts are known here, so each letter counts as in a wide one.
+#[must_use]
+pub fn text_width(text: &str, size: f64) -> f64 {
+    let letters = text.chars().map(|letter| match letter {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | '!' | ' ' | '\u{a0}' => 0.34,
+        'f' | 't' | 'r' | '(' | ')' | '-' | '/' | 'I' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '–' => 0.92,
+        'A'..='Z' => 0.70,
+        _ => 0.62,
+    });
+    letters.sum::<f64>() * size
+}
+
+/// The text in lines that fit, broken between words.
+#[must_use]
+pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(word, size) + size / 3.0 <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The text, shortened if it has to be.
+#[must_use]
+pub fn fitted(text: &str, size: f64, width: f64) -> String {
+    if text_width(text, size) <= width {
+        return text.to_owned();
+    }
+    let mut short = text.to_owned();
+    while !short.is_empty() && text_width(&short, size) + size > width {
+        short.pop();
+    }
+    short.push('…');
+    short
+}
+
+/// A place, to a tenth of a pixel.
+#[must_use]
+pub fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+fn places(points: &[(f64, f64)]) -> String {
+    let each: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect();
+    each.join(" ")
+}

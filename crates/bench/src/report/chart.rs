@@ -1,0 +1,162 @@
+//! A chart with the question it answers, what it found, and its numbers as a table.
+
+use super::bars::Bars;
+use super::canvas::{Anchor, Canvas, Drawing, Room, wrapped};
+use super::dots::Dots;
+use super::markup::Markup;
+use super::plot::Plot;
+use super::table::Table;
+use super::theme;
+
+/// A chart.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Its name in addresses and file names: letters, digits and hyphens.
+    pub name: String,
+    /// The question it answers.
+    pub question: String,
+    /// What was found, computed; empty if nothing can be said.
+    pub finding: String,
+    /// What it is drawn for, where a question has several drawings: one key size, one way of resuming.
+    pub panels: Vec<Part>,
+    /// How much of the page it takes.
+    pub span: Span,
+    /// A word on how to read it, where that is not plain.
+    pub note: String,
+    /// Its numbers.
+    pub table: Table,
+}
+
+/// One drawing of a chart.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What it shows, empty where there is only one.
+    pub label: String,
+    /// The drawing.
+    pub picture: Picture,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub enum Picture {
+    /// Curves.
+    Plot(Plot),
+    /// Bars.
+    Bars(Bars),
+    /// Dots.
+    Dots(Dots),
+}
+
+/// How much of the page a chart takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// One of two columns.
+    Half,
+    /// The whole width, with its parts side by side.
+    Full,
+}
+
+impl Picture {
+    /// Draws it.
+    #[must_use]
+    pub fn draw(&self, room: Room) -> Drawing {
+        match self {
+            Picture::Plot(plot) => plot.draw(room),
+            Picture::Bars(bars) => bars.draw(room),
+            Picture::Dots(dots) => dots.draw(room),
+        }
+    }
+}
+
+impl Chart {
+    /// A chart of one drawing.
+    pub fn new(name: impl Into<String>, question: impl Into<String>, picture: Picture) -> Self {
+        Self {
+            name: name.into(),
+            question: question.into(),
+            finding: String::new(),
+            panels: vec![Part { label: String::new(), picture }],
+            span: Span::Half,
+            note: String::new(),
+            table: Table::default(),
+        }
+    }
+
+    /// The chart as a file of its own; `caption` says where its numbers come from.
+    #[must_use]
+    pub fn to_svg(&self, caption: &str) -> String {
+        let room = if self.panels.len() > 1 { Room::Narrow } else { Room::Half };
+        let columns = if self.panels.len() > 1 { self.panels.len().min(3) } else { 1 };
+        let width = columns as f64 * (room.width() + GAP) - GAP;
+        let mut head = Canvas::new();
+        let mut y = 22.0;
+        for (class, size, text) in [
+            ("title", 19.0, &self.question),
+            ("finding", 14.5, &self.finding),
+            ("axis", 13.0, &self.note),
+        ] {
+            for line in wrapped(text, size, width).iter().filter(|line| !line.is_empty()) {
+                head.text(class, (0.0, y), Anchor::Start, line);
+                y += size * 1.4;
+            }
+            y += 3.0;
+        }
+        let mut body = Markup::new();
+        for row in self.panels.chunks(columns) {
+            let mut below = y;
+            for (column, part) in row.iter().enumerate() {
+                let drawing = part.picture.draw(room);
+                let x = column as f64 * (room.width() + GAP);
+                body.open("g", &[("transform", &format!("translate({x:.0} {y:.0})"))]);
+                let mut label = Canvas::new();
+                label.text("group", (0.0, 16.0), Anchor::Start, &part.label);
+                body.append(&label.finish(0.0, 0.0).content);
+                let lift = if part.label.is_empty() { 0 } else { 26 };
+                body.open("g", &[("transform", &format!("translate(0 {lift})"))]);
+                body.append(&drawing.content);
+                body.close("g");
+                body.close("g");
+                below = below.max(y + drawing.height + f64::from(lift) + 18.0);
+            }
+            y = below;
+        }
+        let mut foot = Canvas::new();
+        for line in wrapped(caption, 11.5, width) {
+            foot.text("tick", (0.0, y + 8.0), Anchor::Start, &line);
+            y += 16.0;
+        }
+        self.sheet(
+            &[head.finish(0.0, 0.0).content, body, foot.finish(0.0, 0.0).content],
+            (width, y),
+        )
+    }
+
+    fn sheet(&self, content: &[Markup], (width, height): (f64, f64)) -> String {
+        let (width, height) = (width + 2.0 * EDGE, height + 2.0 * EDGE);
+        let (wide, high) = (format!("{width:.0}"), format!("{height:.0}"));
+        let view = format!("0 0 {wide} {high}");
+        let mut svg = Markup::new();
+        let root = [
+            ("xmlns", "http://www.w3.org/2000/svg"),
+            ("class", "chart"),
+            ("width", &wide),
+            ("height", &high),
+            ("viewBox", &view),
+            ("role", "img"),
+            ("aria-label", &self.question),
+        ];
+        svg.open("svg", &root);
+        theme::chart_style(&mut svg);
+        svg.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
+        svg.open("g", &[("transform", &format!("translate({EDGE:.0} {EDGE:.0})"))]);
+        for part in content {
+            svg.append(part);
+        }
+        svg.close("g");
+        svg.close("svg");
+        svg.into_string()
+    }
+}
+
+const GAP: f64 = 36.0;
+const EDGE: f64 = 20.0;

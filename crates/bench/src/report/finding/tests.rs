@@ -1,0 +1,49 @@
+use super::super::look::Look;
+use super::super::scale::Kind;
+use super::*;
+
+fn points(values: &[(f64, f64)]) -> Vec<Point> {
+    values.iter().map(|&(x, middle)| Point { x, low: middle, middle, high: middle }).collect()
+}
+
+fn curve(values: &[(f64, f64)]) -> Curve {
+    Curve { name: "a".to_owned(), look: Look::of("a"), points: points(values) }
+}
+
+#[test]
+fn a_crossing_is_where_the_ratio_stays_below_one() {
+    let crossed = crossing(&points(&[(1.0, 1.5), (4.0, 0.9), (16.0, 1.5), (64.0, 0.5)]));
+    assert_eq!(crossed, Crossing::From(32.0));
+    assert_eq!(crossing(&points(&[(1.0, 0.9)])), Crossing::Always);
+    assert_eq!(crossing(&points(&[(1.0, 0.9), (2.0, 1.1)])), Crossing::Never);
+    assert_eq!(crossing(&[]), Crossing::Never);
+}
+
+#[test]
+fn the_envelope_is_the_best_at_each_place() {
+    let (a, b) = (curve(&[(1.0, 3.0), (2.0, 1.0)]), curve(&[(1.0, 2.0), (2.0, 4.0)]));
+    assert_eq!(envelope(&[&a, &b]), [(1.0, 2.0), (2.0, 1.0)]);
+}
+
+#[test]
+fn nearness_names_the_exceptions() {
+    let axis = Axis::new("Body", "B", Kind::Log2);
+    let best = [(1024.0, 1.0), (2048.0, 1.0), (4096.0, 1.0)];
+    let near = curve(&[(1024.0, 1.021), (2048.0, 1.0), (4096.0, 1.0)]);
+    let text = nearness(&near, &best, &axis).unwrap();
+    assert_eq!(text, "stays within 3\u{a0}% of the best path at every size");
+    let apart = curve(&[(1024.0, 1.0), (2048.0, 1.0), (4096.0, 1.2)]);
+    let text = nearness(&apart, &best, &axis).unwrap();
+    assert_eq!(
+        text,
+        "stays within 1\u{a0}% of the best path at every size but 4\u{a0}KiB (+20\u{a0}%)"
+    );
+}
+
+#[test]
+fn lists_read_like_speech() {
+    let words: Vec<String> = ["a", "b", "c"].map(str::to_owned).to_vec();
+    assert_eq!(joined(&words), "a, b and c");
+    assert_eq!(joined(&words[..2]), "a and b");
+    assert_eq!(joined(&[]), "");
+}

@@ -1,0 +1,81 @@
+//! A results file sorted by what the report asks: who ran, and what each scenario has.
+
+use super::sampling::Samples;
+use crate::results::read::Results;
+use crate::results::{Absent, Clock, Run, Subject};
+
+/// A results file by scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered<'a> {
+    /// The run, and each time it was resumed.
+    pub runs: Vec<&'a Run>,
+    /// The scenarios in the order in which they began.
+    pub scenes: Vec<Scene<'a>>,
+}
+
+/// What a file has of one scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Scene<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What its figures count.
+    pub is_work: bool,
+    /// What was the same for all.
+    pub rules: Vec<&'a str>,
+    /// The servers as they were started.
+    pub subjects: Vec<&'a Subject>,
+    /// What was measured.
+    pub samples: Samples<'a>,
+    /// What was not.
+    pub absent: Vec<&'a Absent>,
+    /// Whether all of it was measured.
+    pub is_complete: bool,
+}
+
+impl<'a> Gathered<'a> {
+    /// Sorts what was read.
+    #[must_use]
+    pub fn of(results: &'a Results) -> Self {
+        let mut gathered = Self { runs: results.runs.iter().collect(), scenes: Vec::new() };
+        for scenario in &results.scenarios {
+            gathered.scene(&scenario.name).rules =
+                scenario.rules.iter().map(String::as_str).collect();
+        }
+        for sample in &results.samples {
+            gathered.scene(&sample.scenario).samples.push(sample);
+        }
+        for subject in &results.subjects {
+            let scene = gathered.scene(&subject.scenario);
+            if !scene.subjects.contains(&subject) {
+                scene.subjects.push(subject);
+            }
+        }
+        for absent in &results.absents {
+            let scene = gathered.scene(&absent.scenario);
+            if !scene.absent.contains(&absent) {
+                scene.absent.push(absent);
+            }
+        }
+        let is_work = gathered.is_work();
+        for scene in &mut gathered.scenes {
+            scene.is_work = is_work;
+            scene.is_complete = results.is_complete(scene.name);
+        }
+        gathered
+    }
+
+    /// Whether the figures count work and not time.
+    #[must_use]
+    pub fn is_work(&self) -> bool {
+        self.runs.iter().any(|run| run.clock == Clock::Work)
+    }
+
+    fn scene(&mut self, name: &'a str) -> &mut Scene<'a> {
+        let at = self.scenes.iter().position(|scene| scene.name == name).unwrap_or_else(|| {
+            self.scenes.push(Scene { name, ..Scene::default() });
+            self.scenes.len() - 1
+        });
+        // The place was found or made just above.
+        &mut self.scenes[at]
+    }
+}

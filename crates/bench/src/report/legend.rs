@@ -1,0 +1,69 @@
+//! What the curves of a chart are called: beside their ends where there is room, else in rows above.
+
+use super::canvas::{Anchor, Canvas, text_width};
+use super::look::Look;
+
+/// Rows of samples and names above a chart; how high they are.
+pub fn draw(
+    canvas: &mut Canvas,
+    entries: &[(String, Look)],
+    (left, top): (f64, f64),
+    width: f64,
+) -> f64 {
+    let (mut x, mut y) = (left, top + 12.0);
+    for (name, look) in entries {
+        let needed = SAMPLE + 6.0 + text_width(name, SIZE);
+        if x > left && x + needed > left + width {
+            (x, y) = (left, y + ROW);
+        }
+        canvas.series(*look, |canvas| {
+            canvas.line("line", (x, y - 4.0), (x + SAMPLE, y - 4.0));
+            canvas.marker(look.marker, (x + SAMPLE / 2.0, y - 4.0));
+            canvas.text("label", (x + SAMPLE + 6.0, y), Anchor::Start, name);
+        });
+        x += needed + 14.0;
+    }
+    if entries.is_empty() { 0.0 } else { y - top + 10.0 }
+}
+
+/// Names to the right of where the curves end, moved apart where they would overlap.
+pub fn beside(
+    canvas: &mut Canvas,
+    mut ends: Vec<(String, Look, f64)>,
+    x: f64,
+    (top, bottom): (f64, f64),
+) {
+    ends.sort_by(|(_, _, a), (_, _, b)| a.total_cmp(b));
+    let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| *y).collect();
+    for ((name, look, wanted), y) in ends.into_iter().zip(apart(&wanted, top, bottom)) {
+        canvas.series(look, |canvas| {
+            if (y - wanted).abs() > 3.0 {
+                canvas.polyline("leader", &[(x - 6.0, wanted), (x + 2.0, y), (x + 6.0, y)]);
+            }
+            canvas.text("label", (x + 8.0, y + 4.0), Anchor::Start, &name);
+        });
+    }
+}
+
+/// Heights at least a row apart, as near as may be to those wanted, which are in order.
+fn apart(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+    let mut placed: Vec<f64> = Vec::with_capacity(wanted.len());
+    for y in wanted {
+        let after = placed.last().map_or(top, |before| before + APART);
+        placed.push(y.max(after));
+    }
+    let mut limit = bottom;
+    for y in placed.iter_mut().rev() {
+        *y = y.min(limit);
+        limit = *y - APART;
+    }
+    placed
+}
+
+const SAMPLE: f64 = 26.0;
+const SIZE: f64 = 12.5;
+const ROW: f64 = 19.0;
+const APART: f64 = 15.0;
+
+#[cfg(test)]
+mod tests;

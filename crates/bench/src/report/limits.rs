@@ -1,0 +1,163 @@
+//! What a run cannot show: what was said to be missing, what follows from the machine, and what the samples warn of.
+
+use std::collections::BTreeMap;
+
+use super::finding::joined;
+use super::gathered::Gathered;
+use super::markup::Markup;
+use super::number;
+use crate::results::{Clock, Run};
+
+/// Writes the box, if there is anything to say; there always is.
+pub fn write(page: &mut Markup, files: &[Gathered]) {
+    page.raw("<section class=\"limits\"><h2>What this run cannot show</h2><ul>");
+    let mut said: Vec<String> = Vec::new();
+    for sentence in files.iter().flat_map(of_machine) {
+        if !said.contains(&sentence) {
+            page.element("li", &[], &sentence);
+            said.push(sentence);
+        }
+    }
+    for sentence in files.iter().flat_map(of_samples) {
+        page.element("li", &[], &sentence);
+    }
+    page.raw("</ul>");
+    write_absent(page, files);
+    write_warnings(page, files);
+    page.raw("</section>");
+}
+
+/// What follows from the machine.
+fn of_machine(file: &Gathered) -> Vec<String> {
+    let Some(run) = file.runs.first() else { return Vec::new() };
+    let machine = &run.machine;
+    if run.clock == Clock::Work {
+        return vec![
+            "Work counts instructions, copies and calls under an emulator. Nothing about time, throughput or latency \
+             follows from it, and nothing about caches or memory bandwidth."
+                .to_owned(),
+        ];
+    }
+    let mut limits = Vec::new();
+    if machine.cpus < CPUS_TO_SCALE {
+        limits.push(format!(
+            "The machine has {}, so the client works beside the server and nothing is shown of how servers scale over cores.",
+            number::counted(machine.cpus, "processor", "processors")
+        ));
+    }
+    if let Some(host) = machine.virtualization.as_deref().filter(|host| *host != "none") {
+        limits.push(format!(
+            "This is a virtual machine ({host}): neighbours share its caches and its memory, and its clock is theirs too."
+        ));
+    }
+    if let Some(why) = machine.kernel_tls.strip_prefix("no") {
+        let why = why.trim_start_matches([':', ' ']);
+        let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+        limits.push(format!(
+            "This kernel carries no TLS{why}: every path through the kernel is missing."
+        ));
+    }
+    if machine.governor.as_deref().is_some_and(|governor| governor != "performance") {
+        limits.push("The frequency governor is not `performance`: the clock may have changed while measuring.".to_owned());
+    }
+    limits.extend(only_loopback(run));
+    limits
+}
+
+fn only_loopback(run: &Run) -> Option<String> {
+    let sentence = "Everything goes over loopback: no network card, no offload, no packet is lost, and the sender pays for receiving.";
+    (run.clock == Clock::Time).then(|| sentence.to_owned())
+}
+
+/// What follows from the samples.
+fn of_samples(file: &Gathered) -> Vec<String> {
+    let mut limits = Vec::new();
+    let (mut few, mut unfinished) = (Vec::new(), Vec::new());
+    for scene in &file.scenes {
+        let limited = scene
+            .samples
+            .iter()
+            .filter(|s| s.figures.get("client_busy").is_some_and(|b| *b >= BUSY));
+        let (limited, all) = (limited.count(), scene.samples.len());
+        if limited > 0 {
+            limits.push(format!(
+                "{}: in {limited} of {all} samples the client was at its own limit; rates there are the client's, and only \
+                 the server's processor time counts.",
+                scene.name
+            ));
+        }
+        let rounds =
+            scene.samples.iter().map(|sample| sample.round).max().map_or(0, |last| last + 1);
+        if !scene.is_work && (1..ROUNDS_FOR_INTERVAL).contains(&rounds) {
+            few.push(format!("{} ({rounds})", scene.name));
+        }
+        if !scene.is_complete {
+            unfinished.push(scene.name.to_owned());
+        }
+    }
+    if !few.is_empty() {
+        limits.push(format!(
+            "Too few rounds for an interval: {}. Whiskers there span all rounds.",
+            joined(&few)
+        ));
+    }
+    if !unfinished.is_empty() {
+        limits.push(format!(
+            "The run ended before everything was measured: {}.",
+            joined(&unfinished)
+        ));
+    }
+    limits
+}
+
+fn write_absent(page: &mut Markup, files: &[Gathered]) {
+    // The same reason for many things is said once.
+    let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for absent in files.iter().flat_map(|file| &file.scenes).flat_map(|scene| &scene.absent) {
+        let entry = reasons.entry((&absent.why, &absent.what)).or_default();
+        if !entry.contains(&absent.scenario.as_str()) {
+            entry.push(&absent.scenario);
+        }
+    }
+    if reasons.is_empty() {
+        return;
+    }
+    page.raw("<h4>Left out</h4><ul>");
+    for ((why, what), scenarios) in reasons {
+        page.raw("<li>");
+        page.element("strong", &[], what);
+        page.text(&format!(" ({}): {why}", scenarios.join(", ")));
+        page.raw("</li>");
+    }
+    page.raw("</ul>");
+}
+
+fn write_warnings(page: &mut Markup, files: &[Gathered]) {
+    let samples =
+        || files.iter().flat_map(|file| &file.scenes).flat_map(|scene| scene.samples.iter());
+    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    for warning in samples().flat_map(|sample| &sample.warnings) {
+        *counted.entry(warning).or_default() += 1;
+    }
+    if counted.is_empty() {
+        return;
+    }
+    let doubtful = samples().filter(|sample| !sample.warnings.is_empty()).count();
+    let all = number::counted(samples().count(), "sample", "samples");
+    page.raw("<details><summary>");
+    page.text(&format!("{doubtful} of {all} carry a warning"));
+    page.raw("</summary><ul>");
+    let mut counted: Vec<(&str, usize)> = counted.into_iter().collect();
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (warning, count) in counted {
+        page.element("li", &[], &format!("{count}×: {warning}"));
+    }
+    page.raw("</ul></details>");
+}
+
+/// With fewer, nothing can be said of how a server scales beside a client.
+const CPUS_TO_SCALE: usize = 4;
+/// A client thread that is busy for this share of its core is the bottleneck.
+const BUSY: f64 = 0.9;
+/// With fewer rounds the interval of a median spans all of them.
+const ROUNDS_FOR_INTERVAL: u32 = 6;

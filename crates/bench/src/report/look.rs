@@ -1,0 +1,75 @@
+//! How a subject looks in every chart: a colour for its program, a dash and a marker for where it encrypts.
+
+/// The looks of one line, dot or bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The class that sets its colour.
+    pub colour: &'static str,
+    /// The class that sets its dash and weight.
+    pub stroke: &'static str,
+    /// The shape of its points.
+    pub marker: Marker,
+}
+
+/// The shape of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// In the server's process.
+    Circle,
+    /// In the kernel, from buffers.
+    Square,
+    /// In the kernel, from the page cache.
+    Triangle,
+    /// Not encrypted.
+    Diamond,
+    /// A line that needs none.
+    None,
+}
+
+impl Look {
+    /// The look of a subject by its name, `kettle auto` or `hitch`.
+    #[must_use]
+    pub fn of(subject: &str) -> Self {
+        let (program, rest) = subject.split_once(' ').unwrap_or((subject, ""));
+        let colour = match program {
+            "kettle" => "c-kettle",
+            "nginx" => "c-nginx",
+            "haproxy" => "c-haproxy",
+            "hitch" => "c-hitch",
+            "stunnel" => "c-stunnel",
+            _ => "c-other",
+        };
+        let (stroke, marker) = match rest {
+            "auto" => ("p-auto", Marker::Circle),
+            "kernel-write" => ("p-write", Marker::Square),
+            "kernel-sendfile" => ("p-sendfile", Marker::Triangle),
+            "plain" => ("p-plain", Marker::Diamond),
+            _ => ("p-user", Marker::Circle),
+        };
+        Self { colour, stroke, marker }
+    }
+
+    /// What is neither good nor bad: what was asked for.
+    pub const ASKED: Look = Look { colour: "c-neutral", stroke: "p-write", marker: Marker::None };
+
+    /// Failures.
+    pub const FAILED: Look = Look { colour: "c-bad", stroke: "p-user", marker: Marker::None };
+
+    /// The same without points.
+    #[must_use]
+    pub fn unmarked(self) -> Self {
+        Self { marker: Marker::None, ..self }
+    }
+}
+
+/// The program of a subject: the first word of its name.
+#[must_use]
+pub fn program(subject: &str) -> &str {
+    subject.split(' ').next().unwrap_or(subject)
+}
+
+/// What a subject's name has after the program, or the program if that is all.
+#[must_use]
+pub fn way(subject: &str) -> &str {
+    subject.split_once(' ').map_or(subject, |(_, rest)| rest)
+}

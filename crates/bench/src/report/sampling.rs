@@ -1,0 +1,218 @@
+//! Samples picked and grouped for a chart: by subject, along an axis, over the rounds.
+
+use std::collections::BTreeSet;
+
+use super::look;
+use super::number;
+use super::plot::{Curve, Point};
+use crate::figure;
+use crate::results::{Sample, Value};
+use crate::stats::Estimate;
+
+/// Some samples of a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Samples<'a>(Vec<&'a Sample>);
+
+impl<'a> Samples<'a> {
+    /// Adds one.
+    pub fn push(&mut self, sample: &'a Sample) {
+        self.0.push(sample);
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &'a Sample> {
+        self.0.iter().copied()
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those for which this holds.
+    #[must_use]
+    pub fn only(&self, holds: impl Fn(&Sample) -> bool) -> Self {
+        Self(self.iter().filter(|sample| holds(sample)).collect())
+    }
+
+    /// Those of a part of the scenario.
+    #[must_use]
+    pub fn part(&self, part: &str) -> Self {
+        self.only(|sample| sample.part == part)
+    }
+
+    /// Those of a subject.
+    #[must_use]
+    pub fn subject(&self, subject: &str) -> Self {
+        self.only(|sample| sample.subject == subject)
+    }
+
+    /// Those that have a figure.
+    #[must_use]
+    pub fn having(&self, figure: &str) -> Self {
+        self.only(|sample| sample.figures.get(figure).is_some_and(|value| value.is_finite()))
+    }
+
+    /// Those at a value of an axis.
+    #[must_use]
+    pub fn at(&self, axis: &str, value: &Value) -> Self {
+        self.only(|sample| sample.point.get(axis) == Some(value))
+    }
+
+    /// The subjects, ours first, and each program's in the same order everywhere.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<&'a str> {
+        let names: BTreeSet<&str> = self.iter().map(|sample| sample.subject.as_str()).collect();
+        let mut names: Vec<&str> = names.into_iter().collect();
+        names
+            .sort_by_key(|name| (rank(PROGRAMS, look::program(name)), rank(WAYS, look::way(name))));
+        names
+    }
+
+    /// The values on an axis, in order.
+    #[must_use]
+    pub fn values(&self, axis: &str) -> Vec<Value> {
+        let mut values: Vec<Value> = Vec::new();
+        for value in self.iter().filter_map(|sample| sample.point.get(axis)) {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+        values.sort_by(order);
+        values
+    }
+
+    /// A figure of each round, in order.
+    #[must_use]
+    pub fn rounds(&self, figure: &str) -> Vec<f64> {
+        let mut rounds: Vec<(u32, f64)> = self
+            .iter()
+            .filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?)))
+            .filter(|(_, value)| value.is_finite())
+            .collect();
+        rounds.sort_by_key(|(round, _)| *round);
+        rounds.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The median of a figure over the rounds.
+    #[must_use]
+    pub fn estimate(&self, figure: &str) -> Option<Estimate> {
+        Estimate::of(&self.rounds(figure))
+    }
+
+    /// A figure along an axis.
+    #[must_use]
+    pub fn along(&self, axis: &str, figure: &str) -> Vec<Point> {
+        self.points(axis, |samples| samples.estimate(figure))
+    }
+
+    /// A figure along an axis, as a multiple of the same figure of others. Rounds are compared with the same round, since
+    /// what disturbs one disturbs both.
+    #[must_use]
+    pub fn along_relative(&self, axis: &str, figure: &str, base: &Samples) -> Vec<Point> {
+        self.points(axis, |samples| {
+            let here = samples.iter().next()?.point.get(axis)?;
+            let (ours, theirs) = (samples.rounds(figure), base.at(axis, here).rounds(figure));
+            let ratios: Vec<f64> = if ours.len() == theirs.len() {
+                ours.iter().zip(&theirs).map(|(a, b)| a / b).collect()
+            } else {
+                let middle = Estimate::of(&theirs)?.median;
+                ours.iter().map(|a| a / middle).collect()
+            };
+            Estimate::of(&ratios.into_iter().filter(|r| r.is_finite()).collect::<Vec<_>>())
+        })
+    }
+
+    fn points(&self, axis: &str, judge: impl Fn(&Samples) -> Option<Estimate>) -> Vec<Point> {
+        let numbers = self.values(axis).into_iter().filter_map(|value| match value {
+            Value::Number(x) => Some((x, value)),
+            Value::Word(_) => None,
+        });
+        let judged = numbers.filter_map(|(x, value)| {
+            let Estimate { median, low, high, .. } = judge(&self.at(axis, &value))?;
+            Some(Point { x, low, middle: median, high })
+        });
+        judged.collect()
+    }
+
+    /// A curve for each subject.
+    #[must_use]
+    pub fn curves(&self, axis: &str, figure: &str) -> Vec<Curve> {
+        let subjects = self.subjects().into_iter();
+        let curves = subjects.map(|subject| Curve {
+            name: subject.to_owned(),
+            look: look::Look::of(subject),
+            points: self.subject(subject).along(axis, figure),
+        });
+        curves.filter(|curve| !curve.points.is_empty()).collect()
+    }
+
+    /// The samples apart by every axis that has several values, but for those a chart shows itself.
+    #[must_use]
+    pub fn facets(&self, shown: &[&str]) -> Vec<(String, Self)> {
+        let axes: BTreeSet<&str> =
+            self.iter().flat_map(|sample| sample.point.keys().map(String::as_str)).collect();
+        let varying =
+            axes.into_iter().filter(|axis| !shown.contains(axis) && self.values(axis).len() > 1);
+        let mut facets = vec![(Vec::<String>::new(), self.clone())];
+        for axis in varying {
+            let mut finer = Vec::new();
+            for (labels, samples) in &facets {
+                for value in samples.values(axis) {
+                    let mut labels = labels.clone();
+                    labels.push(describe(axis, &value));
+                    finer.push((labels, samples.at(axis, &value)));
+                }
+            }
+            facets = finer;
+        }
+        facets.into_iter().map(|(labels, samples)| (labels.join(" · "), samples)).collect()
+    }
+}
+
+/// A value on an axis in words.
+#[must_use]
+pub fn describe(axis: &str, value: &Value) -> String {
+    let number = match value {
+        Value::Word(word) => return word.clone(),
+        Value::Number(number) => *number,
+    };
+    let known = figure::axis(axis);
+    match (axis, known) {
+        ("k", _) => format!("k = {}", number::digits_of(number, 6)),
+        ("workers", _) => number::counted(number as usize, "worker", "workers"),
+        ("connections", _) => number::counted(number as usize, "connection", "connections"),
+        ("size" | "throughput", Some(known)) => {
+            let (divisor, unit) = number::fitting(known.unit, number);
+            number::joined(&number::short(number / divisor), unit)
+        }
+        (_, Some(known)) => {
+            let value = number::joined(&number::short(number), known.unit);
+            format!("{}: {value}", known.label)
+        }
+        (_, None) => format!("{axis}: {}", number::short(number)),
+    }
+}
+
+fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
+        (Value::Word(a), Value::Word(b)) => a.cmp(b),
+        (Value::Number(_), Value::Word(_)) => std::cmp::Ordering::Less,
+        (Value::Word(_), Value::Number(_)) => std::cmp::Ordering::Greater,
+    }
+}
+
+fn rank(known: &[&str], name: &str) -> usize {
+    known.iter().position(|other| *other == name).unwrap_or(known.len())
+}
+
+const PROGRAMS: &[&str] = &["kettle", "nginx", "haproxy", "hitch", "stunnel"];
+const WAYS: &[&str] = &["auto", "user", "kernel-write", "kernel-sendfile", "terminator", "plain"];

@@ -1,0 +1,148 @@
+//! Which charts each scenario has.
+
+pub mod generic;
+mod nginx_1g;
+mod single;
+mod steady;
+mod tps_ramp;
+mod web_sizes;
+
+use super::axis::Axis;
+use super::bars::{Bar, Bars, Group};
+use super::chart::{Chart, Part, Picture, Span};
+use super::finding;
+use super::gathered::Scene;
+use super::look::Look;
+use super::plot::{Panel, Plot};
+use super::sampling::Samples;
+use super::scale::Kind;
+
+/// The question a scenario answers, as its heading.
+#[must_use]
+pub fn question(scene: &Scene) -> &'static str {
+    match scene.name {
+        "nginx-1g" => "What does sending one large file cost?",
+        "web-sizes" => "When is the kernel cheaper than the process?",
+        "streaming" => "What does the same stream cost each server?",
+        "tps-ramp" => "How many new connections can be taken, and how fast are they answered?",
+        "idle-memory" => "How much memory does a waiting connection hold?",
+        "mixed" => "Do new connections disturb those that are being served?",
+        "ktls-setup" => "From which size does the kernel pay for a connection that closes at once?",
+        "ciphers" => "What does a byte cost, by cipher suite and path?",
+        "work" => "How much work is done for a request?",
+        _ => "",
+    }
+}
+
+/// The charts of a scenario.
+#[must_use]
+pub fn charts(scene: &Scene) -> Vec<Chart> {
+    let mut charts = match scene.name {
+        "nginx-1g" => nginx_1g::charts(scene),
+        "web-sizes" => web_sizes::charts(scene),
+        "streaming" => steady::streaming(scene),
+        "tps-ramp" => tps_ramp::charts(scene),
+        "idle-memory" => steady::idle_memory(scene),
+        "mixed" => steady::mixed(scene),
+        "ktls-setup" => single::ktls_setup(scene),
+        "ciphers" => single::ciphers(scene),
+        "work" => single::work(scene),
+        _ => Vec::new(),
+    };
+    charts.retain(|chart| !chart.panels.is_empty());
+    for chart in &mut charts {
+        if scene.is_work {
+            chart.note = format!("Instructions, not time. {}", chart.note).trim_end().to_owned();
+        }
+    }
+    charts
+}
+
+/// Curves of a figure over an axis, with a drawing for each facet.
+fn over(
+    samples: &Samples,
+    (name, question): (&str, &str),
+    axis: &str,
+    y: &Axis,
+    figure: &str,
+) -> Chart {
+    let samples = samples.having(figure);
+    let parts = samples.facets(&[axis]).into_iter().map(|(label, samples)| Part {
+        label,
+        picture: Picture::Plot(Plot {
+            x: Axis::of_point(axis),
+            panels: vec![panel(y.clone(), &samples, axis, figure)],
+            marks: Vec::new(),
+        }),
+    });
+    let parts = parts.filter(|part| has_content(&part.picture)).collect();
+    sized(name, question, parts)
+}
+
+fn panel(y: Axis, samples: &Samples, axis: &str, figure: &str) -> Panel {
+    Panel { y, curves: samples.curves(axis, figure), guides: Vec::new(), envelope: Vec::new() }
+}
+
+/// Bars of figures that add up, or of one, with a group for each facet but those of `shown`.
+fn bars(samples: &Samples, (name, question): (&str, &str), figures: &[(&str, &str)]) -> Chart {
+    let Some((first, _)) = figures.first() else { return sized(name, question, Vec::new()) };
+    let samples = samples.having(first);
+    let groups = samples.facets(&[]).into_iter().map(|(label, samples)| Group {
+        label,
+        bars: samples
+            .subjects()
+            .iter()
+            .filter_map(|s| bar(&samples.subject(s), s, figures))
+            .collect(),
+    });
+    let groups: Vec<Group> = groups.filter(|group| !group.bars.is_empty()).collect();
+    let has_parts =
+        figures.len() > 1 && figures.iter().skip(1).any(|(f, _)| !samples.having(f).is_empty());
+    let parts = figures.iter().map(|(_, part)| (*part).to_owned());
+    let picture = Picture::Bars(Bars {
+        axis: Axis::of_figure(first),
+        parts: if has_parts { parts.collect() } else { Vec::new() },
+        groups,
+        value_is_first: false,
+    });
+    let mut chart = Chart::new(name, question, picture);
+    chart.panels.retain(|part| has_content(&part.picture));
+    if figures.len() == 1 && samples.facets(&[]).len() == 1 {
+        chart.finding = finding::best_of(&samples, first).unwrap_or_default();
+    }
+    chart
+}
+
+fn bar(samples: &Samples, subject: &str, figures: &[(&str, &str)]) -> Option<Bar> {
+    let mut ends = Vec::new();
+    let mut interval = (0.0, 0.0);
+    for (figure, _) in figures {
+        let before = ends.last().copied().unwrap_or(0.0);
+        let Some(estimate) = samples.estimate(figure) else { continue };
+        interval = (before + estimate.low, before + estimate.high);
+        ends.push(before + estimate.median.max(0.0));
+    }
+    let look = Look::of(subject);
+    (!ends.is_empty()).then(|| Bar { label: subject.to_owned(), look, ends, interval })
+}
+
+/// A chart with one drawing takes a column, one with several the whole width.
+fn sized(name: &str, question: &str, panels: Vec<Part>) -> Chart {
+    let span = if panels.len() > 1 { Span::Full } else { Span::Half };
+    let (name, question) = (name.to_owned(), question.to_owned());
+    let (finding, note) = (String::new(), String::new());
+    Chart { name, question, finding, panels, span, note, table: super::table::Table::default() }
+}
+
+fn has_content(picture: &Picture) -> bool {
+    match picture {
+        Picture::Plot(plot) => plot.panels.iter().any(|panel| !panel.curves.is_empty()),
+        Picture::Bars(bars) => bars.groups.iter().any(|group| !group.bars.is_empty()),
+        Picture::Dots(dots) => !dots.rows.is_empty(),
+    }
+}
+
+/// An axis of multiples of something, with one in it.
+fn multiples(label: &str) -> Axis {
+    Axis { includes: Some(1.0), ..Axis::new(label, "×", Kind::Log10) }
+}

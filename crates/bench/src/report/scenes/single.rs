@@ -1,0 +1,81 @@
+//! `ktls-setup`, `ciphers` and `work`: one question each about where records are encrypted.
+
+use super::{bars, over, web_sizes};
+use crate::report::axis::Axis;
+use crate::report::chart::{Chart, Picture, Span};
+use crate::report::gathered::Scene;
+use crate::report::sampling::Samples;
+
+/// Connections that close at once.
+pub(super) fn ktls_setup(scene: &Scene) -> Vec<Chart> {
+    let samples = &scene.samples;
+    let figure = "cpu_us_per_transaction";
+    let about =
+        ("ktls-setup-ratio", "From which size does the kernel pay, if the connection closes?");
+    let mut ratio = web_sizes::relative(samples, about, figure);
+    ratio.span = Span::Full;
+    let about = ("ktls-setup-cpu", "What does a transaction cost the server?");
+    let axis = Axis::of_figure(figure).by_ratios();
+    vec![ratio, over(samples, about, "size", &axis, figure)]
+}
+
+/// Bulk by suite.
+pub(super) fn ciphers(scene: &Scene) -> Vec<Chart> {
+    let samples = &scene.samples;
+    let cpu = [("cpu_ns_per_byte", "")];
+    let through = [("gigabits_per_second", "")];
+    vec![
+        bars(samples, ("ciphers-cpu", "What does a byte cost the server?"), &cpu),
+        bars(samples, ("ciphers-throughput", "How much is sent?"), &through),
+    ]
+}
+
+/// Work under an emulator.
+pub(super) fn work(scene: &Scene) -> Vec<Chart> {
+    let samples = &scene.samples;
+    let by_size = |name, question, figure: &str| {
+        let axis = Axis::of_figure(figure);
+        over(samples, (name, question), "size", &axis, figure)
+    };
+    let ratio = "instructions_per_request";
+    let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
+    let mut relative = web_sizes::relative(samples, about, ratio);
+    relative.span = Span::Full;
+    relative.note = "Instructions of a request as a multiple of the user path's. How much a string copy counts depends on `erms`: \
+                     only what holds with both settings is a result."
+        .to_owned();
+    let mut charts = vec![
+        relative,
+        largest(samples, ("work-copied", "How often is a byte copied?"), "copied_bytes_per_byte"),
+        largest(
+            samples,
+            ("work-zeroed", "How often is memory zeroed for it?"),
+            "zeroed_bytes_per_byte",
+        ),
+        largest(samples, ("work-aes", "How often is it encrypted?"), "aes_blocks_per_byte"),
+        by_size("work-calls", "How many system calls does a request take?", "calls_per_request"),
+        by_size(
+            "work-pages",
+            "How many pages are allocated for a request?",
+            "pages_allocated_per_request",
+        ),
+    ];
+    for chart in &mut charts {
+        for part in &mut chart.panels {
+            if let Picture::Plot(plot) = &mut part.picture {
+                for panel in &mut plot.panels {
+                    panel.y = panel.y.clone().by_ratios();
+                }
+            }
+        }
+    }
+    charts
+}
+
+/// Bars at the largest body there is, where what a request costs by itself no longer shows.
+fn largest(samples: &Samples, about: (&str, &str), figure: &str) -> Chart {
+    let samples = samples.having(figure);
+    let samples =
+        samples.values("size").pop().map_or(samples.clone(), |size| samples.at("size", &size));
+    bars(&samples, about, &[(figure, "")])
+}

@@ -1,0 +1,144 @@
+//! One scenario on the page: its charts, their tables, the rules it went by and the servers as they were started.
+
+use super::canvas::Room;
+use super::chart::{Chart, Part, Span};
+use super::markup::Markup;
+use super::{Options, Section, scenes, tabled};
+
+/// Writes a scenario.
+pub fn write(page: &mut Markup, section: &Section, options: &Options) {
+    let scene = section.scene;
+    page.open("section", &[("class", "scene"), ("id", &section.id)]);
+    page.open("p", &[("class", "eyebrow")]);
+    page.text(scene.name);
+    if scene.is_work {
+        page.element("span", &[("class", "badge")], "instructions, not time");
+    }
+    if !scene.is_complete {
+        page.element("span", &[("class", "badge")], "not finished");
+    }
+    page.close("p");
+    let question = scenes::question(scene);
+    page.element("h2", &[], if question.is_empty() { scene.name } else { question });
+    page.raw("<div class=\"charts\">");
+    for chart in &section.charts {
+        write_chart(page, chart, options);
+    }
+    page.raw("</div>");
+    if section.charts.is_empty() && !scene.samples.is_empty() {
+        scenes::generic::table(scene).write(page);
+    }
+    write_rules(page, section);
+    write_servers(page, section);
+    page.close("section");
+}
+
+fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
+    let class = if chart.span == Span::Full { "full" } else { "half" };
+    page.open("figure", &[("class", class), ("id", &chart.name)]);
+    page.raw("<figcaption>");
+    page.element("h3", &[], &chart.question);
+    if !chart.finding.is_empty() {
+        page.element("p", &[("class", "finding")], &chart.finding);
+    }
+    if !chart.note.is_empty() {
+        page.element("p", &[("class", "note")], &chart.note);
+    }
+    page.raw("</figcaption>");
+    match chart.panels.as_slice() {
+        [part] if part.label.is_empty() || chart.span == Span::Half => {
+            write_single(page, chart, part)
+        }
+        parts => write_parts(page, chart, parts),
+    }
+    page.raw("<div class=\"foot\"><details><summary>Numbers</summary>");
+    tabled::table(chart).write(page);
+    page.raw("</details>");
+    if let Some(folder) = &options.charts_folder {
+        let address = format!("{}/{}.svg", folder.trim_end_matches('/'), chart.name);
+        page.element("a", &[("href", &address)], "SVG");
+    }
+    page.raw("</div>");
+    page.close("figure");
+}
+
+fn write_single(page: &mut Markup, chart: &Chart, part: &Part) {
+    if !part.label.is_empty() {
+        page.element("h4", &[], &part.label);
+    }
+    let room = if chart.span == Span::Full { Room::Full } else { Room::Half };
+    write_drawing(page, "chart wide", part, room, &chart.question);
+    write_drawing(page, "chart narrow", part, Room::Narrow, &chart.question);
+}
+
+fn write_parts(page: &mut Markup, chart: &Chart, parts: &[Part]) {
+    let (class, room) =
+        if parts.len() == 2 { ("parts two", Room::Half) } else { ("parts", Room::Narrow) };
+    page.open("div", &[("class", class)]);
+    for part in parts {
+        page.raw("<div class=\"part\">");
+        page.element("h4", &[], &part.label);
+        let label = format!("{} {}", chart.question, part.label);
+        if room == Room::Half {
+            write_drawing(page, "chart wide", part, room, &label);
+            write_drawing(page, "chart narrow", part, Room::Narrow, &label);
+        } else {
+            write_drawing(page, "chart small", part, room, &label);
+        }
+        page.raw("</div>");
+    }
+    page.raw("</div>");
+}
+
+fn write_drawing(page: &mut Markup, class: &str, part: &Part, room: Room, label: &str) {
+    let drawing = part.picture.draw(room);
+    let (width, height) = (format!("{:.0}", drawing.width), format!("{:.0}", drawing.height));
+    let view = format!("0 0 {width} {height}");
+    page.open(
+        "svg",
+        &[
+            ("class", class),
+            ("width", &width),
+            ("height", &height),
+            ("viewBox", &view),
+            ("role", "img"),
+            ("aria-label", label),
+        ],
+    );
+    page.append(&drawing.content);
+    page.close("svg");
+}
+
+fn write_rules(page: &mut Markup, section: &Section) {
+    if section.scene.rules.is_empty() {
+        return;
+    }
+    page.raw("<details><summary>What was the same for all</summary><ul class=\"rules\">");
+    for rule in &section.scene.rules {
+        page.element("li", &[], rule);
+    }
+    page.raw("</ul></details>");
+}
+
+fn write_servers(page: &mut Markup, section: &Section) {
+    if section.scene.subjects.is_empty() {
+        return;
+    }
+    page.raw("<details><summary>The servers, their versions and whole configurations</summary>");
+    for subject in &section.scene.subjects {
+        let point: Vec<String> = subject
+            .point
+            .iter()
+            .map(|(axis, value)| super::sampling::describe(axis, value))
+            .collect();
+        page.open("h4", &[]);
+        page.text(&subject.name);
+        if !point.is_empty() {
+            page.text(&format!(" ({})", point.join(", ")));
+        }
+        page.close("h4");
+        page.element("p", &[("class", "note")], &subject.version);
+        page.element("pre", &[], &format!("{}\n\n{}", subject.command.join(" "), subject.config));
+    }
+    page.raw("</details>");
+}
