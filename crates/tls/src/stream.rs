@@ -11,7 +11,7 @@ mod offload;
 mod receive;
 mod send;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::io;

@@ -103,3 +103,6 @@ const TICKET_BYTES_MAX: usize = 8 + 256 + 2 * 65_537;
 
 /// Tickets on one connection; servers send two to four.
 const TICKETS_MAX: u8 = 64;
+
+#[cfg(test)]
+mod tests;

@@ -98,3 +98,23 @@ fn empty_records_are_bounded_between_data() {
     }
     assert!(control.application_data(0).is_err());
 }
+
+#[test]
+fn each_side_asks_to_renegotiate_in_its_own_way() {
+    let ask = |peer, message: &[u8]| {
+        ControlReader::new(Version::Tls12, peer).handshake(message, Instant::now())
+    };
+    assert_eq!(ask(Peer::Client, &[1, 0, 0, 40]), Ok(Action::RefuseRenegotiation));
+    assert_eq!(ask(Peer::Server, &[0, 0, 0, 0]), Ok(Action::RefuseRenegotiation));
+    assert!(ask(Peer::Client, &[0, 0, 0, 0]).is_err());
+    assert!(ask(Peer::Server, &[1, 0, 0, 40]).is_err());
+}
+
+#[test]
+fn application_data_inside_a_message_read_elsewhere_is_refused() {
+    let mut control = ControlReader::new(Version::Tls13, Peer::Server);
+    control.set_inside_message(true);
+    assert!(control.application_data(5).is_err());
+    control.set_inside_message(false);
+    assert!(control.application_data(5).is_ok());
+}

@@ -82,7 +82,7 @@ fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
     (TlsStream::new(socket, established, control::Peer::Client), peer)
 }
 
-fn handshake_in_memory(
+pub(crate) fn handshake_in_memory(
     suite: CipherSuite,
 ) -> (Established, ExtractedSecrets, KernelConnection<ClientConnectionData>) {
     let mut identities = Identities::new();
