@@ -12,6 +12,6 @@ pub mod site;
 mod start;
 pub mod subject;
 
-pub use capability::unavailable;
+pub use capability::{body_bytes_max, unavailable};
 pub use find::{Found, Missing, find};
 pub use start::{PeerError, Running, start};

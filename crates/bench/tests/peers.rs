@@ -1,49 +1,64 @@
 //! Each server that is installed, started with several setups: what it answers, what it agrees to, and that it is gone afterwards.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use kettle_bench::peers::backend::Backend;
+use kettle_bench::peers::site::Site;
 use kettle_bench::peers::subject::{Key, Path, Program, Role, Setup, Subject};
 use kettle_bench::peers::{self, Found, PeerError, Running};
 use kettle_tls::client::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
+use sha2::{Digest, Sha256};
 
-const BODY: &str = "all the tea in the kettle";
+const BODY_BYTES: u64 = 1024;
 
 struct Place {
     folder: tempfile::TempDir,
+    site: Site,
+    backend: Backend,
 }
 
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("site")).unwrap();
-        fs::write(folder.path().join("site/body"), BODY).unwrap();
-        Self { folder }
+        let site = Site::make(&folder.path().join("site"), &[BODY_BYTES]).unwrap();
+        let backend = Backend::start(cpu(), usize::try_from(BODY_BYTES).unwrap()).unwrap();
+        Self { folder, site, backend }
     }
 
     fn setup(&self, offer: Offer, key: Key) -> Setup {
         Setup {
-            cpus: vec![kettle_kernel::process::cpus_allowed()[0]],
+            cpus: vec![cpu()],
             workers: 1,
             key,
             offer,
             resumes: offer.resume_by != ResumeBy::Nothing,
             site: self.folder.path().join("site"),
-            backend: None,
+            backend: Some(self.backend.address),
             folder: self.folder.path().join("server"),
             config: None,
         }
     }
+
+    fn sha256(&self, subject: &Subject) -> [u8; 32] {
+        match subject.role {
+            Role::Files => self.site.sha256(BODY_BYTES).unwrap(),
+            Role::Terminator => self.backend.sha256,
+        }
+    }
 }
 
-fn offer(version: Version, cipher: Cipher, group: Group) -> Offer {
-    Offer { version, cipher, group, resume_by: ResumeBy::Nothing }
+fn cpu() -> usize {
+    kettle_kernel::process::cpus_allowed()[0]
+}
+
+fn offer(version: Version, cipher: Cipher, group: Group, resume_by: ResumeBy) -> Offer {
+    Offer { version, cipher, group, resume_by }
 }
 
 const USUAL: Offer = Offer {
@@ -91,64 +106,168 @@ fn ask(address: SocketAddr, arguments: &[&str]) -> String {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let request = "GET /body HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     // A handshake that fails ends s_client before it reads.
-    _ = child.stdin.take().unwrap().write_all(request.as_bytes());
+    _ = child.stdin.take().unwrap().write_all(request().as_bytes());
     String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned()
 }
 
-fn files(program: Program, path: Path) -> Subject {
-    Subject { program, path, role: Role::Files }
+fn request() -> String {
+    format!("GET /{BODY_BYTES} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 }
 
-#[track_caller]
-fn assert_serves(running: &Running, suite: &str, group: &str) {
-    let said = ask(running.address, &[]);
-    assert!(said.contains(BODY), "{said}");
-    assert!(said.contains(&format!("Cipher is {suite}\n")), "{suite} in {said}");
-    assert!(said.contains(&format!("Server Temp Key: {group}")), "{group} in {said}");
+/// The body curl receives.
+fn body(scheme: &str, address: SocketAddr) -> Vec<u8> {
+    let url = format!("{scheme}://{address}/{BODY_BYTES}");
+    let arguments = ["--silent", "--insecure", "--max-time", "20", &url];
+    Command::new("curl").args(arguments).output().unwrap().stdout
 }
 
-fn file_server_agrees_to_exactly_what_is_offered(program: Program) {
+fn subject(program: Program, path: Path, role: Role) -> Subject {
+    Subject { program, path, role }
+}
+
+fn start(subject: Subject, found: &Found, setup: &Setup) -> Running {
+    assert_eq!(peers::unavailable(&subject, found, setup), None);
+    peers::start(&subject, found, setup).unwrap_or_else(|error| panic!("{subject}: {error}"))
+}
+
+/// Keys, versions, suites and groups, with OpenSSL's names for the suite and the group.
+const OFFERS: [(Key, Offer, &str, &str); 3] = [
+    (Key::P256, USUAL, "TLS_AES_128_GCM_SHA256", "X25519"),
+    (
+        Key::Rsa2048,
+        Offer { version: Version::Tls12, cipher: Cipher::Aes256Gcm, group: Group::P256, ..USUAL },
+        "ECDHE-RSA-AES256-GCM-SHA384",
+        "ECDH, prime256v1",
+    ),
+    (
+        Key::Ed25519,
+        Offer { cipher: Cipher::Chacha20Poly1305, group: Group::P256, ..USUAL },
+        "TLS_CHACHA20_POLY1305_SHA256",
+        "ECDH, prime256v1",
+    ),
+];
+
+fn agrees_to_exactly_what_is_offered(program: Program, role: Role) {
     let Some(found) = found(program) else { return };
     let place = Place::new();
-    for (key, offer, suite, group) in [
-        (Key::P256, USUAL, "TLS_AES_128_GCM_SHA256", "X25519"),
-        (
-            Key::Rsa2048,
-            offer(Version::Tls12, Cipher::Aes256Gcm, Group::P256),
-            "ECDHE-RSA-AES256-GCM-SHA384",
-            "ECDH, prime256v1",
-        ),
-        (
-            Key::Ed25519,
-            offer(Version::Tls13, Cipher::Chacha20Poly1305, Group::P256),
-            "TLS_CHACHA20_POLY1305_SHA256",
-            "ECDH, prime256v1",
-        ),
-    ] {
-        let setup = place.setup(offer, key);
-        let running = peers::start(&files(program, Path::User), &found, &setup).unwrap();
-        assert_serves(&running, suite, group);
+    let subject = subject(program, Path::User, role);
+    for (key, offer, suite, group) in OFFERS {
+        let running = start(subject, &found, &place.setup(offer, key));
+        let body = body("https", running.address);
+        assert_eq!(<[u8; 32]>::from(Sha256::digest(&body)), place.sha256(&subject), "{subject}");
+        let said = ask(running.address, &[]);
+        assert!(said.contains("HTTP/1.1 200 OK"), "{subject}: {said}");
+        assert!(said.contains(&format!("Cipher is {suite}\n")), "{subject}: {suite} in {said}");
+        assert!(
+            said.contains(&format!("Server Temp Key: {group}")),
+            "{subject}: {group} in {said}"
+        );
+        assert!(!said.contains("session ticket:"), "{subject} resumes: {said}");
         let other = if offer.version == Version::Tls13 { "-tls1_2" } else { "-tls1_3" };
-        assert!(!ask(running.address, &[other]).contains(BODY), "{other} should be refused");
+        assert!(!ask(running.address, &[other]).contains("200 OK"), "{subject} takes {other}");
+
         let processes = running.processes();
         assert!(!processes.is_empty());
         drop(running);
         for process in processes {
-            assert!(!PathBuf::from(format!("/proc/{process}")).exists(), "{process} is left");
+            assert!(!is_alive(process), "{subject}: {process} is left");
         }
     }
 }
 
-#[test]
-fn kettle_agrees_to_exactly_what_is_offered() {
-    file_server_agrees_to_exactly_what_is_offered(Program::Kettle);
+/// A process that has ended may still wait for its parent to notice.
+fn is_alive(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Ways of resuming, with s_client's arguments for them.
+const WAYS: [(Version, ResumeBy, &[&str], &str); 3] = [
+    (Version::Tls12, ResumeBy::SessionId, &["-tls1_2", "-no_ticket"], "Reused, TLSv1.2"),
+    (Version::Tls12, ResumeBy::Ticket, &["-tls1_2"], "Reused, TLSv1.2"),
+    (Version::Tls13, ResumeBy::Ticket, &["-tls1_3"], "Reused, TLSv1.3"),
+];
+
+fn resumes_as_asked(program: Program, role: Role) {
+    let Some(found) = found(program) else { return };
+    let place = Place::new();
+    let session = place.folder.path().join("session");
+    let session = session.to_str().unwrap();
+    let subject = subject(program, Path::User, role);
+    for (version, by, arguments, reused) in WAYS {
+        let offer = offer(version, Cipher::Aes128Gcm, Group::X25519, by);
+        let running = start(subject, &found, &place.setup(offer, Key::P256));
+        let first = ask(running.address, &[arguments, &["-sess_out", session]].concat());
+        assert!(first.contains("New, "), "{subject}: {first}");
+        let second = ask(running.address, &[arguments, &["-sess_in", session]].concat());
+        assert!(second.contains(reused), "{subject} {by:?}: {second}");
+        // Nothing else is offered: with session IDs there are no tickets.
+        let has_ticket = first.contains("session ticket:");
+        assert_eq!(has_ticket, by == ResumeBy::Ticket, "{subject} {by:?}: {first}");
+    }
+}
+
+fn takes_early_data(program: Program, role: Role) {
+    let Some(found) = found(program) else { return };
+    let place = Place::new();
+    let early = place.folder.path().join("early");
+    fs::write(&early, request()).unwrap();
+    let session = place.folder.path().join("session");
+    let (early, session) = (early.to_str().unwrap(), session.to_str().unwrap());
+    let offer = Offer { resume_by: ResumeBy::EarlyData, ..USUAL };
+    let subject = subject(program, Path::User, role);
+    let running = start(subject, &found, &place.setup(offer, Key::P256));
+    ask(running.address, &["-sess_out", session]);
+    let said = ask(running.address, &["-sess_in", session, "-early_data", early]);
+    assert!(said.contains("Early data was accepted"), "{subject}: {said}");
 }
 
 #[test]
-fn nginx_agrees_to_exactly_what_is_offered() {
-    file_server_agrees_to_exactly_what_is_offered(Program::Nginx);
+fn file_servers_agree_to_exactly_what_is_offered() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        agrees_to_exactly_what_is_offered(program, Role::Files);
+    }
+}
+
+#[test]
+fn terminators_agree_to_exactly_what_is_offered() {
+    for program in [Program::Nginx, Program::Haproxy, Program::Hitch, Program::Stunnel] {
+        agrees_to_exactly_what_is_offered(program, Role::Terminator);
+    }
+}
+
+#[test]
+fn file_servers_resume_as_asked() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        resumes_as_asked(program, Role::Files);
+    }
+}
+
+#[test]
+fn terminators_resume_as_asked() {
+    for program in [Program::Nginx, Program::Haproxy, Program::Hitch, Program::Stunnel] {
+        resumes_as_asked(program, Role::Terminator);
+    }
+}
+
+#[test]
+fn nginx_and_haproxy_take_early_data() {
+    takes_early_data(Program::Nginx, Role::Files);
+    takes_early_data(Program::Haproxy, Role::Files);
+    takes_early_data(Program::Haproxy, Role::Terminator);
+}
+
+#[test]
+fn plain_servers_answer_without_tls() {
+    for program in [Program::Nginx, Program::Haproxy] {
+        let Some(found) = found(program) else { return };
+        let place = Place::new();
+        let subject = subject(program, Path::Plain, Role::Files);
+        let running = start(subject, &found, &place.setup(USUAL, Key::P256));
+        let body = body("http", running.address);
+        assert_eq!(<[u8; 32]>::from(Sha256::digest(&body)), place.sha256(&subject), "{subject}");
+    }
 }
 
 #[test]
@@ -159,7 +278,8 @@ fn a_server_that_cannot_start_is_quoted() {
     let config = place.folder.path().join("own.conf");
     fs::write(&config, "brew tea;\n").unwrap();
     setup.config = Some(config);
-    let error = peers::start(&files(Program::Nginx, Path::User), &found, &setup).unwrap_err();
+    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let error = peers::start(&nginx, &found, &setup).unwrap_err();
     assert!(matches!(error, PeerError::Silent { .. }), "{error}");
     assert!(error.to_string().contains("unknown directive \"brew\""), "{error}");
 }

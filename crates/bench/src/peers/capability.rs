@@ -7,28 +7,48 @@ use kettle_tls::Version;
 use kettle_tls::client::ResumeBy;
 use kettle_tls::policy::Group;
 
+use super::config::haproxy;
 use super::find::Found;
 use super::subject::{Path, Program, Role, Setup, Subject};
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
 #[must_use]
 pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
-    role(subject)
+    role(subject, setup)
         .or_else(|| path(subject, found, setup))
         .or_else(|| offer(found, setup))
         .or_else(|| resumption(found, setup))
 }
 
-fn role(subject: &Subject) -> Option<String> {
+fn role(subject: &Subject, setup: &Setup) -> Option<String> {
     match (subject.role, subject.program) {
         (Role::Terminator, Program::Kettle) => {
             Some("kettle does not terminate TLS for a backend yet".to_owned())
+        }
+        (Role::Files, Program::Haproxy) if !has_small_file(&setup.site) => {
+            let most = haproxy::BODY_BYTES_MAX;
+            Some(format!("HAProxy answers from a buffer, with at most {most} bytes"))
         }
         (Role::Files, Program::Hitch | Program::Stunnel) => {
             Some(format!("{} has no bodies of its own; it only ends TLS", subject.program))
         }
         _ => None,
     }
+}
+
+/// The largest body this subject answers with; `None` is any.
+#[must_use]
+pub fn body_bytes_max(subject: &Subject) -> Option<u64> {
+    (subject.program == Program::Haproxy && subject.role == Role::Files)
+        .then_some(haproxy::BODY_BYTES_MAX)
+}
+
+fn has_small_file(site: &std::path::Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(site) else { return false };
+    entries.any(|entry| {
+        let metadata = entry.and_then(|entry| entry.metadata());
+        metadata.is_ok_and(|metadata| metadata.len() <= haproxy::BODY_BYTES_MAX)
+    })
 }
 
 fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
@@ -96,6 +116,10 @@ fn resumption(found: &Found, setup: &Setup) -> Option<String> {
     match (setup.offer.resume_by, setup.offer.version, found.program) {
         (ResumeBy::SessionId, Version::Tls13, _) => Some("TLS 1.3 has no session IDs".to_owned()),
         (ResumeBy::EarlyData, Version::Tls12, _) => Some("TLS 1.2 has no early data".to_owned()),
+        // Each of its processes remembers its own.
+        (ResumeBy::SessionId, _, Program::Hitch) if setup.workers > 1 => {
+            Some(format!("{version}: its workers share no sessions"))
+        }
         (ResumeBy::EarlyData, _, Program::Kettle | Program::Hitch | Program::Stunnel) => {
             Some(format!("{version} takes no early data"))
         }

@@ -1,14 +1,18 @@
 //! A server's configuration file: a template tuned as its documentation advises, with the words of one setup filled in. Operators
 //! may bring templates of their own with the same words between @.
 
+pub(super) mod haproxy;
+mod hitch;
 mod kettle;
 mod nginx;
+mod stunnel;
 
 use std::net::SocketAddr;
 
 use kettle_tls::client::ResumeBy;
 
 use super::identity::Identity;
+use super::openssl;
 use super::subject::{Program, Setup, Subject};
 
 /// Everything a configuration is made of.
@@ -29,7 +33,9 @@ pub fn template(program: Program) -> &'static str {
     match program {
         Program::Kettle => include_str!("configs/kettle.toml"),
         Program::Nginx => include_str!("configs/nginx.conf"),
-        _ => "",
+        Program::Haproxy => include_str!("configs/haproxy.cfg"),
+        Program::Hitch => include_str!("configs/hitch.conf"),
+        Program::Stunnel => include_str!("configs/stunnel.conf"),
     }
 }
 
@@ -50,9 +56,24 @@ pub fn text(place: &Place<'_>, template: &str) -> Result<String, String> {
     let words = match place.subject.program {
         Program::Kettle => kettle::words(place),
         Program::Nginx => nginx::words(place),
-        _ => Words::new(),
+        Program::Haproxy => haproxy::words(place),
+        Program::Hitch => hitch::words(place),
+        Program::Stunnel => stunnel::words(place),
     };
-    fill(template, &common(place).into_iter().chain(words).collect::<Words>())
+    // A program's own word for something comes before the common one.
+    fill(template, &words.into_iter().chain(common(place)).collect::<Words>())
+}
+
+/// OpenSSL's own configuration for programs that have no setting for it: without it, those that resume nothing would still make
+/// and send two tickets in each TLS 1.3 handshake.
+#[must_use]
+pub fn openssl_conf(program: Program, setup: &Setup) -> Option<&'static str> {
+    match (program, resume_by(setup)) {
+        (Program::Haproxy | Program::Hitch, ResumeBy::Nothing | ResumeBy::SessionId) => {
+            Some(include_str!("configs/openssl.cnf"))
+        }
+        _ => None,
+    }
 }
 
 /// Placeholders, without their @, and what they stand for.
@@ -60,7 +81,12 @@ type Words = Vec<(&'static str, String)>;
 
 fn common(place: &Place<'_>) -> Words {
     let Place { setup, identity, address, .. } = place;
+    let offer = setup.offer;
     vec![
+        ("VERSION", openssl::version(offer.version).to_owned()),
+        ("SUITE_TLS12", openssl::suite_tls12(offer.cipher, setup.key).to_owned()),
+        ("SUITE_TLS13", openssl::suite_tls13(offer.cipher).to_owned()),
+        ("GROUP", openssl::group(offer.group).to_owned()),
         ("WORKERS", setup.workers.to_string()),
         ("ADDRESS", address.to_string()),
         ("PORT", address.port().to_string()),

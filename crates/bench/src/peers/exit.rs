@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,28 +15,40 @@ pub fn within(child: &mut Child, patience: Duration) -> io::Result<bool> {
     if child.try_wait()?.is_some() {
         return Ok(true);
     }
-    let process = pidfd_open(pid(child)?, PidfdFlags::empty())?;
-    let mut fds = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
-    let timeout = Timespec::try_from(patience).map_err(|_| io::ErrorKind::InvalidInput)?;
-    match poll(&mut fds, Some(&timeout)) {
-        // A signal of ours cuts the wait short; callers ask again.
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
+    await_end(&pidfd_open(pid(child.id())?, PidfdFlags::empty())?, patience)?;
     Ok(child.try_wait()?.is_some())
 }
 
-/// Asks the leader of a process group to stop, and ends by force what is left of the group after [`STOP_PATIENCE`].
+/// Asks the leader of a process group to stop, ends by force what is left of the group after [`STOP_PATIENCE`], and returns when
+/// all are gone.
 pub fn stop_group(child: &mut Child) {
-    let Ok(leader) = pid(child) else { return };
+    let Ok(leader) = pid(child.id()) else { return };
+    // Held open, these keep meaning the same processes.
+    let members: Vec<OwnedFd> = group(child.id())
+        .into_iter()
+        .filter_map(|member| pidfd_open(pid(member).ok()?, PidfdFlags::empty()).ok())
+        .collect();
     // nginx's and hitch's first process ends its workers when it is asked to stop, not when it is killed.
     let asked = kill_process(leader, Signal::TERM).is_ok();
     let has_ended = asked && matches!(within(child, STOP_PATIENCE), Ok(true));
     // The group keeps its number as long as it has a member, so this can hit nobody else.
-    if !has_ended || !group(leader.as_raw_nonzero().get().unsigned_abs()).is_empty() {
+    if !has_ended || !group(child.id()).is_empty() {
         _ = kill_process_group(leader, Signal::KILL);
     }
     _ = child.wait();
+    for member in members {
+        _ = await_end(&member, STOP_PATIENCE);
+    }
+}
+
+fn await_end(process: &OwnedFd, patience: Duration) -> io::Result<()> {
+    let mut fds = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
+    let timeout = Timespec::try_from(patience).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match poll(&mut fds, Some(&timeout)) {
+        // A signal of ours cuts the wait short; callers ask again.
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The living processes of a process group, lowest number first.
@@ -82,8 +94,8 @@ pub fn output(command: &mut Command) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-fn pid(child: &Child) -> io::Result<Pid> {
-    let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+fn pid(number: u32) -> io::Result<Pid> {
+    let number = i32::try_from(number).ok().and_then(Pid::from_raw);
     number.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 

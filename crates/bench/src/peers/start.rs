@@ -31,29 +31,12 @@ pub struct Running {
 
 /// Starts a server and waits until it takes connections.
 pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running, PeerError> {
-    let unwritable = |path: &Path| {
-        let path = path.to_owned();
-        move |source| PeerError::Unwritable { path, source }
-    };
     if subject.role == Role::Terminator && setup.backend.is_none() {
         return Err(PeerError::NoBackend);
     }
     fs::create_dir_all(&setup.folder).map_err(unwritable(&setup.folder))?;
-    // Beside the server's own folder, so that all servers of a run show the same certificate.
-    let shared = setup.folder.parent().unwrap_or(&setup.folder);
-    let identity = identity::obtain(shared, setup.key).map_err(PeerError::Identity)?;
     let address = free_address().map_err(PeerError::NoPort)?;
-    let template = match &setup.config {
-        Some(path) => fs::read_to_string(path)
-            .map_err(|source| PeerError::Unreadable { path: path.clone(), source })?,
-        None => config::template(subject.program).to_owned(),
-    };
-    let place = Place { subject: *subject, setup, address, identity: &identity };
-    let config = config::text(&place, &template).map_err(PeerError::Placeholder)?;
-    let path = setup.folder.join(config::file_name(subject.program));
-    fs::write(&path, &config).map_err(unwritable(&path))?;
-
-    let mut command = command(found, &path, &setup.folder);
+    let (mut command, config) = prepare(subject, found, setup, address)?;
     let log = setup.folder.join("log");
     let output = File::create(&log).map_err(unwritable(&log))?;
     let errors = output.try_clone().map_err(unwritable(&log))?;
@@ -71,6 +54,40 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     Ok(running)
 }
 
+/// Writes the certificate and the configuration. The command that uses them, and the configuration's text.
+fn prepare(
+    subject: &Subject,
+    found: &Found,
+    setup: &Setup,
+    address: SocketAddr,
+) -> Result<(Command, String), PeerError> {
+    // Beside the server's own folder, so that all servers of a run show the same certificate.
+    let shared = setup.folder.parent().unwrap_or(&setup.folder);
+    let identity = identity::obtain(shared, setup.key).map_err(PeerError::Identity)?;
+    let template = match &setup.config {
+        Some(path) => fs::read_to_string(path)
+            .map_err(|source| PeerError::Unreadable { path: path.clone(), source })?,
+        None => config::template(subject.program).to_owned(),
+    };
+    let place = Place { subject: *subject, setup, address, identity: &identity };
+    let text = config::text(&place, &template).map_err(PeerError::Placeholder)?;
+    let path = setup.folder.join(config::file_name(subject.program));
+    fs::write(&path, &text).map_err(unwritable(&path))?;
+    let mut command = command(found, &path, &setup.folder);
+    let Some(openssl_conf) = config::openssl_conf(subject.program, setup) else {
+        return Ok((command, text));
+    };
+    let path = setup.folder.join("openssl.cnf");
+    fs::write(&path, openssl_conf).map_err(unwritable(&path))?;
+    command.env("OPENSSL_CONF", &path);
+    Ok((command, [text.as_str(), openssl_conf].concat()))
+}
+
+fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> PeerError {
+    let path = path.to_owned();
+    move |source| PeerError::Unwritable { path, source }
+}
+
 impl Running {
     /// All its processes whose work is the server's work, the first one first.
     #[must_use]
@@ -78,7 +95,7 @@ impl Running {
         exit::group(self.child.id())
     }
 
-    /// Its configuration file, whole.
+    /// Its configuration file, whole, and OpenSSL's behind it where the server has one of its own.
     #[must_use]
     pub fn config(&self) -> &str {
         &self.config

@@ -46,7 +46,7 @@ fn subject(program: Program, path: Path, role: Role) -> Subject {
 
 #[test]
 fn what_everyone_can_do_is_available() {
-    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+    for program in [Program::Kettle, Program::Nginx] {
         let found = found(program, "9.9", "3.0.19");
         let subject = subject(program, Path::User, Role::Files);
         assert_eq!(unavailable(&subject, &found, &setup()), None, "{program}");
@@ -81,7 +81,7 @@ fn roles_and_paths_a_program_lacks_are_named() {
         (Program::Kettle, Path::Plain, Role::Files, "plain HTTP"),
         (Program::Nginx, Path::Auto, Role::Files, "does not choose"),
         (Program::Hitch, Path::User, Role::Files, "only ends TLS"),
-        (Program::Haproxy, Path::KernelWrite, Role::Files, "kernel TLS"),
+        (Program::Haproxy, Path::KernelWrite, Role::Terminator, "kernel TLS"),
     ] {
         let reason =
             unavailable(&subject(program, path, role), &found(program, "9.9", "3.0.19"), &setup());
@@ -102,4 +102,32 @@ fn ways_of_resuming_must_exist() {
     assert!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup).is_some());
     setup.resumes = false;
     assert_eq!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup), None);
+}
+
+#[test]
+fn haproxy_serves_what_fits_a_buffer() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut setup = setup();
+    setup.site = folder.path().to_owned();
+    let haproxy = subject(Program::Haproxy, Path::User, Role::Files);
+    let found = found(Program::Haproxy, "2.6.12", "3.0.19");
+    std::fs::write(folder.path().join("20000"), vec![0; 20_000]).unwrap();
+    let reason = unavailable(&haproxy, &found, &setup).unwrap();
+    assert_eq!(reason, "HAProxy answers from a buffer, with at most 14336 bytes");
+    std::fs::write(folder.path().join("1024"), vec![0; 1024]).unwrap();
+    assert_eq!(unavailable(&haproxy, &found, &setup), None);
+    assert_eq!(body_bytes_max(&haproxy), Some(14_336));
+}
+
+#[test]
+fn workers_of_hitch_share_no_sessions() {
+    let mut setup = setup();
+    setup.offer.version = Version::Tls12;
+    setup.offer.resume_by = ResumeBy::SessionId;
+    let hitch = subject(Program::Hitch, Path::User, Role::Terminator);
+    let found = found(Program::Hitch, "1.7.2", "3.0.19");
+    assert_eq!(unavailable(&hitch, &found, &setup), None);
+    setup.workers = 2;
+    let reason = unavailable(&hitch, &found, &setup).unwrap();
+    assert!(reason.ends_with("its workers share no sessions"), "{reason}");
 }

@@ -101,7 +101,7 @@ fn nginx_encrypts_where_it_is_told_to() {
         &[
             "worker_processes 2;",
             "worker_cpu_affinity auto 10100;",
-            "listen 127.0.0.1:4433 ssl reuseport backlog=4096;",
+            "listen 127.0.0.1:4433 ssl reuseport backlog=65535;",
             "ssl_protocols TLSv1.3;",
             "ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;",
             "ssl_ecdh_curve X25519;",
@@ -113,7 +113,7 @@ fn nginx_encrypts_where_it_is_told_to() {
     assert_lines(&nginx(Path::KernelWrite), &["ssl_conf_command Options KTLS;", "sendfile off;"]);
     assert_lines(&nginx(Path::KernelSendfile), &["ssl_conf_command Options KTLS;", "sendfile on;"]);
     let plain = nginx(Path::Plain);
-    assert_lines(&plain, &["sendfile on;", "listen 127.0.0.1:4433  reuseport backlog=4096;"]);
+    assert_lines(&plain, &["sendfile on;", "listen 127.0.0.1:4433  reuseport backlog=65535;"]);
     assert_absent(&plain, &["ssl"]);
 }
 
@@ -175,4 +175,115 @@ fn only_known_words_are_placeholders() {
         fill("me@example.org:@PORT@ (between @)", &words).unwrap(),
         "me@example.org:4433 (between @)\n"
     );
+}
+
+#[test]
+fn haproxy_answers_with_the_files_that_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut setup = setup();
+    setup.site = folder.path().to_owned();
+    for bytes in [1024, 20_000] {
+        std::fs::write(folder.path().join(bytes.to_string()), vec![0; bytes]).unwrap();
+    }
+    let text = filled(subject(Program::Haproxy, Path::User, Role::Files), &setup);
+    let rule = format!(
+        "http-request return status 200 content-type application/octet-stream file {}/1024 if {{ path /1024 }}",
+        folder.path().display()
+    );
+    assert_lines(
+        &text,
+        &[
+            "nbthread 2",
+            "cpu-map auto:1/1-2 2 4",
+            "mode http",
+            "ssl-default-bind-options ssl-min-ver TLSv1.3 ssl-max-ver TLSv1.3",
+            "ssl-default-bind-ciphersuites TLS_AES_128_GCM_SHA256",
+            "ssl-default-bind-curves X25519",
+            "bind 127.0.0.1:4433 shards by-thread ssl crt /both.pem",
+            &rule,
+        ],
+    );
+    assert_absent(&text, &["20000", "server backend"]);
+}
+
+#[test]
+fn haproxy_relays_bytes_as_a_terminator() {
+    let text = filled(subject(Program::Haproxy, Path::User, Role::Terminator), &setup());
+    assert_lines(&text, &["mode tcp", "server backend 127.0.0.1:8080"]);
+    assert_absent(&text, &["http-request", "timeout http"]);
+}
+
+#[test]
+fn haproxy_resumes_as_asked() {
+    let haproxy = subject(Program::Haproxy, Path::User, Role::Terminator);
+    let mut setup = setup();
+    let text = filled(haproxy, &setup);
+    assert_lines(&text, &["tune.ssl.cachesize 0"]);
+    assert_absent(&text, &["no-tls-tickets", "allow-0rtt"]);
+    setup.offer.resume_by = ResumeBy::EarlyData;
+    assert!(filled(haproxy, &setup).contains("allow-0rtt"));
+    setup.offer.version = Version::Tls12;
+    setup.offer.resume_by = ResumeBy::SessionId;
+    let text = filled(haproxy, &setup);
+    assert!(
+        text.contains("tune.ssl.cachesize 262144") && text.contains("no-tls-tickets"),
+        "{text}"
+    );
+    setup.resumes = false;
+    let text = filled(haproxy, &setup);
+    assert!(text.contains("tune.ssl.cachesize 0") && text.contains("no-tls-tickets"), "{text}");
+}
+
+#[test]
+fn hitch_has_a_worker_for_each_processor() {
+    let text = filled(subject(Program::Hitch, Path::User, Role::Terminator), &setup());
+    assert_lines(
+        &text,
+        &[
+            "port = \"4433\"",
+            "backend = \"[127.0.0.1]:8080\"",
+            "pem-file = \"/both.pem\"",
+            "workers = 2",
+            "tls-protos = TLSv1.3",
+            "ciphersuites = \"TLS_AES_128_GCM_SHA256\"",
+            "ecdh-curve = \"X25519\"",
+        ],
+    );
+    assert_absent(&text, &["write-proxy"]);
+}
+
+#[test]
+fn stunnel_resumes_as_asked() {
+    let stunnel = subject(Program::Stunnel, Path::User, Role::Terminator);
+    let mut setup = setup();
+    assert_lines(
+        &filled(stunnel, &setup),
+        &[
+            "accept = 127.0.0.1:4433",
+            "connect = 127.0.0.1:8080",
+            "sslVersion = TLSv1.3",
+            "ciphersuites = TLS_AES_128_GCM_SHA256",
+            "curves = X25519",
+            "socket = l:TCP_NODELAY=1",
+            "delay = no",
+        ],
+    );
+    setup.offer.version = Version::Tls12;
+    setup.offer.resume_by = ResumeBy::SessionId;
+    assert_lines(&filled(stunnel, &setup), &["sessionCacheSize = 262144", "options = NO_TICKET"]);
+    setup.resumes = false;
+    assert_lines(&filled(stunnel, &setup), &["sessionResume = no"]);
+}
+
+#[test]
+fn programs_without_a_setting_for_tickets_get_it_from_openssl() {
+    let mut setup = setup();
+    assert_eq!(openssl_conf(Program::Hitch, &setup), None);
+    setup.resumes = false;
+    for program in [Program::Hitch, Program::Haproxy] {
+        assert!(openssl_conf(program, &setup).unwrap().contains("NumTickets = 0"));
+    }
+    for program in [Program::Kettle, Program::Nginx, Program::Stunnel] {
+        assert_eq!(openssl_conf(program, &setup), None, "{program}");
+    }
 }

@@ -1,0 +1,71 @@
+//! The words of haproxy.cfg.
+
+use std::fs;
+
+use kettle_tls::client::ResumeBy;
+
+use super::{Place, SESSIONS_MAX, Words, resume_by};
+use crate::peers::subject::{Path, Role};
+
+pub(super) fn words(place: &Place<'_>) -> Words {
+    let setup = place.setup;
+    let resume_by = resume_by(setup);
+    let is_terminator = place.subject.role == Role::Terminator;
+    let sessions = match resume_by {
+        ResumeBy::SessionId | ResumeBy::EarlyData => SESSIONS_MAX,
+        ResumeBy::Nothing | ResumeBy::Ticket => 0,
+    };
+    let tickets = match resume_by {
+        ResumeBy::Ticket | ResumeBy::EarlyData => "",
+        ResumeBy::Nothing | ResumeBy::SessionId => "no-tls-tickets",
+    };
+    // `cpu-map auto` wants as many processors as threads.
+    let cpus: Vec<String> = setup.cpus.iter().take(setup.workers).map(usize::to_string).collect();
+    vec![
+        ("CPUS", cpus.join(" ")),
+        ("SESSION_CACHE", sessions.to_string()),
+        ("TICKETS", tickets.to_owned()),
+        ("MODE", if is_terminator { "tcp" } else { "http" }.to_owned()),
+        ("TIMEOUTS", if is_terminator { "" } else { HTTP_TIMEOUTS }.to_owned()),
+        ("LISTEN", listen(place, resume_by)),
+        ("SERVES", if is_terminator { backend(place) } else { responses(place) }),
+    ]
+}
+
+fn listen(place: &Place<'_>, resume_by: ResumeBy) -> String {
+    if place.subject.path == Path::Plain {
+        return String::new();
+    }
+    let early_data = if resume_by == ResumeBy::EarlyData { " allow-0rtt" } else { "" };
+    format!("ssl crt {}{early_data}", place.identity.both.display())
+}
+
+fn backend(place: &Place<'_>) -> String {
+    let backend = place.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    format!("server backend {backend}")
+}
+
+/// A rule for each file of the site that fits a buffer. `tcp mode` has no responses of its own.
+fn responses(place: &Place<'_>) -> String {
+    let Ok(entries) = fs::read_dir(&place.setup.site) else { return String::new() };
+    let mut rules: Vec<String> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let fits = entry.metadata().ok()?.len() <= BODY_BYTES_MAX;
+            let name = entry.file_name().into_string().ok()?;
+            let path = entry.path();
+            fits.then(|| {
+                format!(
+                    "http-request return status 200 content-type application/octet-stream file {} if {{ path /{name} }}",
+                    path.display()
+                )
+            })
+        })
+        .collect();
+    rules.sort_unstable();
+    rules.join("\n")
+}
+
+/// The largest body it answers with: a buffer (tune.bufsize, 16 KiB) less the room it keeps free in it and the head.
+pub const BODY_BYTES_MAX: u64 = 14 * 1024;
+const HTTP_TIMEOUTS: &str = "timeout http-request 60s\ntimeout http-keep-alive 1h";

@@ -1,0 +1,15 @@
+//! The words of stunnel.conf.
+
+use kettle_tls::client::ResumeBy;
+
+use super::{Place, SESSIONS_MAX, Words, resume_by};
+
+pub(super) fn words(place: &Place<'_>) -> Words {
+    let sessions = match resume_by(place.setup) {
+        ResumeBy::Nothing => "sessionResume = no".to_owned(),
+        ResumeBy::SessionId => format!("sessionCacheSize = {SESSIONS_MAX}\noptions = NO_TICKET"),
+        // Tickets need no memory of sessions.
+        ResumeBy::Ticket | ResumeBy::EarlyData => "sessionCacheSize = 1".to_owned(),
+    };
+    vec![("SESSIONS", sessions)]
+}
