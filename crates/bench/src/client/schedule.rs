@@ -95,9 +95,14 @@ impl Intervals {
         Self { interval, spread: spread.min(interval), state: client }
     }
 
-    /// When the first object is due: anywhere within one interval, so that clients are spread evenly from the beginning.
+    /// When the first object is due: somewhere in an interval that is chosen by its length, as it would be for a client that
+    /// has always been there. All clients together then ask at an even rate from the beginning, not in waves.
     pub(super) fn first(&mut self) -> Duration {
-        self.interval.mul_f64(self.part())
+        let shortest = (self.interval - self.spread).as_secs_f64();
+        let longest = (self.interval + self.spread).as_secs_f64();
+        let squares = shortest.powi(2) + self.part() * (longest.powi(2) - shortest.powi(2));
+        let first = Duration::try_from_secs_f64(squares.sqrt() * self.part());
+        first.unwrap_or(self.interval).min(self.interval + self.spread)
     }
 
     /// From one object's due time to the next.

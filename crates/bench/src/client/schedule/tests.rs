@@ -59,6 +59,22 @@ fn streaming_clients_differ_and_repeat() {
     assert_ne!(objects(1), objects(2));
 }
 
+#[test]
+fn streaming_clients_together_ask_evenly_from_the_beginning() {
+    let (interval, spread) = (Duration::from_secs(3), Duration::from_secs(2));
+    let mut due_in_second = [0_u32; 9];
+    for client in 0..6000 {
+        let mut intervals = Intervals::new(interval, spread, client);
+        let mut due = intervals.first();
+        while let Some(count) = due_in_second.get_mut(due.as_secs() as usize) {
+            *count += 1;
+            due += intervals.next();
+        }
+    }
+    // 6,000 clients with an object in three seconds ask for 2,000 a second.
+    assert!(due_in_second.iter().all(|count| (1900..2100).contains(count)), "{due_in_second:?}");
+}
+
 fn any_arrivals() -> impl Strategy<Value = Arrivals> {
     prop_oneof![
         (0.1..5_000.0).prop_map(|per_second| Arrivals::Constant { per_second }),
@@ -103,7 +119,7 @@ proptest! {
         let interval = Duration::from_millis(interval_ms);
         let spread = interval.mul_f64(part);
         let mut intervals = Intervals::new(interval, spread, client);
-        prop_assert!(intervals.first() <= interval);
+        prop_assert!(intervals.first() <= interval + spread);
         for _ in 0..20 {
             let next = intervals.next();
             prop_assert!(next >= interval - spread && next <= interval + spread);
