@@ -46,6 +46,9 @@ pub struct Row {
     /// The figure.
     #[serde(serialize_with = "name_of")]
     pub figure: &'static Figure,
+    /// Figures that say the same in another unit, such as seconds for a GiB beside nanoseconds for a byte.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<&'static str>,
     /// Its median in the first file.
     pub a: f64,
     /// Its median in the second.
@@ -118,9 +121,13 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
         only_b: 0,
     };
     for [a, b] in paired.values() {
+        let mut rows = Vec::new();
         for figure in figure::FIGURES.iter().filter(|figure| figure.better != Better::Neither) {
-            diff.judge(figure, a, b);
+            if let Some(row) = diff.judge(figure, a, b) {
+                keep(&mut rows, row, clock);
+            }
         }
+        diff.rows.append(&mut rows);
     }
     if clock == Clock::Work {
         work::keep_what_holds_for_all_copies(&mut diff.rows);
@@ -158,8 +165,23 @@ fn words(point: &Point) -> Vec<(&str, String)> {
     words.collect()
 }
 
+/// Adds a row, unless its figure moved exactly as another did: then it is the same one in another unit. Figures of work have
+/// tolerances of their own, so each stands for itself.
+fn keep(rows: &mut Vec<Row>, row: Row, clock: Clock) {
+    let alike = rows.iter_mut().find(|other| {
+        clock == Clock::Time
+            && other.figure.better == row.figure.better
+            && other.rounds == row.rounds
+            && other.change.zip(row.change).is_some_and(|(one, other)| one.is_like(other))
+    });
+    match alike {
+        Some(other) => other.also.push(row.figure.name),
+        None => rows.push(row),
+    }
+}
+
 impl Diff {
-    fn judge(&mut self, figure: &'static Figure, a: &[&Sample], b: &[&Sample]) {
+    fn judge(&mut self, figure: &'static Figure, a: &[&Sample], b: &[&Sample]) -> Option<Row> {
         let values = |samples: &[&Sample]| -> Vec<f64> {
             let values = samples.iter().filter_map(|sample| sample.figures.get(figure.name));
             values.copied().filter(|value| value.is_finite()).collect()
@@ -168,9 +190,9 @@ impl Diff {
         let Some(found) = Comparison::of(&values_a, &values_b) else {
             self.only_a += usize::from(!values_a.is_empty());
             self.only_b += usize::from(!values_b.is_empty());
-            return;
+            return None;
         };
-        let Some(sample) = a.first() else { return };
+        let sample = a.first()?;
         let (a_median, b_median) = (found.a.median, found.b.median);
         let counted = (a_median > 0.0 && b_median > 0.0).then(|| b_median / a_median - 1.0);
         let counted = counted.map(|change| Change { middle: change, low: change, high: change });
@@ -184,12 +206,13 @@ impl Diff {
             Clock::Work => (counted, 1.0, work::verdict(figure, a_median, b_median)),
         };
         let doubtful = a.iter().chain(b).filter(|sample| !sample.warnings.is_empty()).count();
-        self.rows.push(Row {
+        Some(Row {
             scenario: sample.scenario.clone(),
             subject: sample.subject.clone(),
             part: sample.part.clone(),
             point: sample.point.clone(),
             figure,
+            also: Vec::new(),
             a: a_median,
             b: b_median,
             rounds: [values_a.len(), values_b.len()],
@@ -197,7 +220,7 @@ impl Diff {
             confidence,
             doubtful,
             verdict,
-        });
+        })
     }
 
     /// How many rows have this verdict.
@@ -209,6 +232,18 @@ impl Diff {
     /// As JSON, for programs.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
+    }
+}
+
+impl Change {
+    /// The same but for rounding.
+    fn is_like(self, other: Self) -> bool {
+        let is_near = |one: f64, other: f64| (one - other).abs() <= ROUNDING;
+        // Figures that did not move at all are alike by chance.
+        self.low < self.high
+            && is_near(self.middle, other.middle)
+            && is_near(self.low, other.low)
+            && is_near(self.high, other.high)
     }
 }
 
@@ -235,6 +270,8 @@ fn name_of<S: serde::Serializer>(
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(figure.name)
 }
+
+const ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests;

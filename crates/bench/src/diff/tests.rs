@@ -132,6 +132,25 @@ fn the_worst_change_comes_first_and_what_is_undecided_last() {
 }
 
 #[test]
+fn a_figure_in_another_unit_is_no_second_finding() {
+    let in_both_units = |factor: f64| {
+        let mut results = timed("nginx", "cpu_ns_per_byte", &CALM.map(|it| it * factor));
+        for sample in &mut results.samples {
+            let each = sample.figures["cpu_ns_per_byte"];
+            sample.figures.insert("cpu_seconds_per_gib".to_owned(), each * 1.073_741_824);
+            sample.figures.insert("gigabits_per_second".to_owned(), each / 8.0);
+        }
+        results
+    };
+    let diff = compare(&in_both_units(1.0), &in_both_units(2.0)).unwrap();
+    let rows: Vec<_> = diff.rows.iter().map(|row| (row.figure.name, row.also.as_slice())).collect();
+    let none: &[&str] = &[];
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows.contains(&("gigabits_per_second", none)), "{rows:?}");
+    assert!(rows.contains(&("cpu_ns_per_byte", &["cpu_seconds_per_gib"])), "{rows:?}");
+}
+
+#[test]
 fn time_and_work_are_not_compared() {
     assert_eq!(compare(&results(Clock::Time), &results(Clock::Work)), Err(Incomparable::Clocks));
     assert_eq!(compare(&results(Clock::Time), &Results::default()), Err(Incomparable::Empty));

@@ -75,7 +75,8 @@ fn line(row: &Row) -> String {
     let change = row.change.map(|change| percent(change.middle)).unwrap_or_default();
     let interval = row.change.map(interval).unwrap_or_default();
     let (a, b) = (number(row.a), number(row.b));
-    let figure = cut(&label(row.figure), COLUMNS - COLUMNS_BEFORE_LABEL);
+    let also = if row.also.is_empty() { "" } else { " (and in other units)" };
+    let figure = format!("{}{also}", label(row.figure));
     let line = format!("  {verdict:<10} {change:>9} {interval:>17} {a:>9} → {b:<9} {figure}");
     format!("{}\n", cut(line.trim_end(), COLUMNS))
 }
@@ -208,7 +209,6 @@ fn cut(text: &str, columns: usize) -> String {
 /// Changes of this part and more are told as factors.
 const FACTOR_FROM: f64 = 4.0;
 const COLUMNS: usize = 100;
-const COLUMNS_BEFORE_LABEL: usize = 63;
 
 #[cfg(test)]
 mod tests;
