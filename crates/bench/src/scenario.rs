@@ -4,13 +4,26 @@
 
 pub mod bench;
 pub mod capacity;
+pub mod choose;
+mod ciphers;
+pub mod cores;
+pub mod crossover;
+mod curl;
 pub mod error;
 pub mod event;
+mod ktls_setup;
+pub mod measured;
+mod nginx_1g;
 pub mod options;
 pub mod plan;
+pub mod rules;
+pub mod run;
+pub mod server;
 pub mod stop;
 pub mod streaming;
+pub mod summary;
 pub mod tps_ramp;
+mod web_sizes;
 pub mod word;
 
 pub use bench::Bench;
@@ -31,12 +44,16 @@ pub trait Scenario: Sync {
     /// The rules of fairness and the parameters it goes by with these options, a sentence each.
     fn rules(&self, options: &Options) -> Vec<String>;
 
+    /// The figures that answer the question, the first one first.
+    fn headline(&self) -> &'static [&'static str];
+
     /// Measures. What this machine cannot show becomes a line of its own in the results; an error ends the scenario.
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError>;
 }
 
 /// All scenarios, in the order of lists and reports.
-pub static SCENARIOS: &[&dyn Scenario] = &[];
+pub static SCENARIOS: &[&dyn Scenario] =
+    &[&nginx_1g::Nginx1g, &web_sizes::WebSizes, &ciphers::Ciphers, &ktls_setup::KtlsSetup];
 
 /// The scenario of this name.
 #[must_use]

@@ -1,39 +1,71 @@
-//! One run: what scenarios measure with. It starts servers, takes samples, skips those that are there, writes and shows.
+//! What scenarios measure with: a run's files and servers, samples in interleaved rounds, and what of them is there already.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::capacity;
 use super::error::BenchError;
 use super::event::Event;
+use super::measured::Measured;
 use super::options::Options;
-use super::plan::{Key, Outlook, Taken};
+use super::plan::{self, Key, Outlook, Taken, interleaved};
+use super::server::Server;
 use super::stop::Stop;
-use crate::results::{Absent, Line, Sample};
+use crate::measure::cores::Cores;
+use crate::peers::site::Site;
+use crate::peers::subject::Subject;
+use crate::results::{Absent, Line, Point, Sample, Value};
+use crate::stats::Estimate;
 
 /// One run of one scenario.
 pub struct Bench<'a> {
     /// What the user asked for.
     pub options: &'a Options,
-    scenario: &'static str,
+    /// The processors of servers and client.
+    pub cores: &'a Cores,
+    pub(super) scenario: &'static str,
     /// Where files to serve, configurations and sockets are put.
-    folder: PathBuf,
-    write: &'a mut dyn FnMut(&Line) -> Result<(), BenchError>,
-    watch: &'a mut dyn FnMut(Event<'_>),
-    taken: &'a mut Taken,
-    outlook: Outlook,
-    stop: Stop,
+    pub(super) folder: &'a Path,
+    pub(super) site: Option<Site>,
+    pub(super) write: &'a mut dyn FnMut(&Line) -> Result<(), BenchError>,
+    pub(super) watch: &'a mut dyn FnMut(Event<'_>),
+    pub(super) samples: &'a mut Vec<Sample>,
+    pub(super) taken: Taken,
+    pub(super) outlook: Outlook,
+    pub(super) stop: &'a Stop,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
     /// Says how many samples the scenario has, given their keys, and how long each takes with its warm-up.
     pub fn plan(&mut self, keys: &[Key], each: Duration) {
         let there = keys.iter().filter(|key| self.taken.has(key)).count();
         self.outlook = Outlook::new(keys.len(), there, each);
     }
 
+    /// The same for rounds over servers at points.
+    pub fn plan_rounds(
+        &mut self,
+        servers: &[Server],
+        points: &[Point],
+        rounds: u32,
+        each: Duration,
+    ) {
+        let keys = self.keys(servers, points, rounds);
+        self.plan(&keys, each);
+    }
+
+    /// The keys of rounds over servers at points.
+    #[must_use]
+    pub fn keys(&self, servers: &[Server], points: &[Point], rounds: u32) -> Vec<Key> {
+        let at_point = |point| {
+            interleaved(rounds, servers).map(move |(round, it)| self.key_of(it, point, round))
+        };
+        points.iter().flat_map(at_point).collect()
+    }
+
     /// The key of a usual sample of this scenario.
     #[must_use]
-    pub fn key(&self, subject: impl ToString, point: &crate::results::Point, round: u32) -> Key {
+    pub fn key(&self, subject: impl ToString, point: &Point, round: u32) -> Key {
         Key {
             scenario: self.scenario.to_owned(),
             subject: subject.to_string(),
@@ -41,6 +73,14 @@ impl Bench<'_> {
             point: point.clone(),
             round,
         }
+    }
+
+    /// The same for a server, at the point it was configured for and this one.
+    #[must_use]
+    pub fn key_of(&self, server: &Server, point: &Point, round: u32) -> Key {
+        let mut whole = server.point.clone();
+        whole.extend(point.clone());
+        self.key(&server.name, &whole, round)
     }
 
     /// Whether this sample is there from an earlier, interrupted run.
@@ -54,12 +94,44 @@ impl Bench<'_> {
         if self.stop.is_asked() { Err(BenchError::Stopped) } else { Ok(()) }
     }
 
+    /// Measures each server in turn, round after round, and writes the samples down; those that are there are not measured
+    /// again. A server that fails at this point is left out of its other rounds.
+    pub fn interleave(
+        &mut self,
+        servers: &[Server],
+        point: &Point,
+        rounds: u32,
+        mut measure: impl FnMut(&mut Self, &Server, &Key) -> Result<Measured, BenchError>,
+    ) -> Result<(), BenchError> {
+        let mut failed: Vec<&str> = Vec::new();
+        for (round, server) in interleaved(rounds, servers) {
+            let key = self.key_of(server, point, round);
+            if self.has(&key) || failed.contains(&server.name.as_str()) {
+                continue;
+            }
+            self.go_on()?;
+            let began = Instant::now();
+            match measure(self, server, &key) {
+                Ok(measured) => self.record(measured.sample(&key), began.elapsed())?,
+                Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
+                    failed.push(&server.name);
+                    let place = plan::place(&key.point);
+                    self.absent(format!("{}, {place}", server.name), error)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a sample down.
     pub fn record(&mut self, sample: Sample, took: Duration) -> Result<(), BenchError> {
         self.taken.add(&Key::of(&sample));
         self.outlook.took(took);
         (self.watch)(Event::Sampled(&sample));
-        (self.write)(&Line::Sample(sample))
+        let line = Line::Sample(sample.clone());
+        self.samples.push(sample);
+        (self.write)(&line)
     }
 
     /// Writes down what cannot be shown, and why; what would mend it belongs into the reason.
@@ -83,10 +155,46 @@ impl Bench<'_> {
         (self.watch)(Event::Preparing(text));
     }
 
-    /// An empty folder of this name below the run's own; it is removed at the end.
+    /// Samples of this scenario so far, of earlier runs too.
+    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(|sample| sample.scenario == self.scenario)
+    }
+
+    /// A subject's values of a figure along an axis, smallest place first.
+    #[must_use]
+    pub fn medians(&self, subject: &Subject, axis: &str, figure: &str) -> Vec<(f64, Estimate)> {
+        let name = subject.to_string();
+        let of_subject = self.samples().filter(|sample| sample.subject == name);
+        plan::medians(of_subject, axis, figure)
+    }
+
+    /// A folder of this name below the run's own; it is removed at the end.
     pub fn folder(&self, name: &str) -> Result<PathBuf, BenchError> {
-        let path = Path::join(&self.folder, name);
+        let path = self.folder.join(name);
         std::fs::create_dir_all(&path).map_err(BenchError::file(&path))?;
         Ok(path)
     }
+
+    /// A folder with a file of each size, named by its bytes, in the page cache.
+    pub fn site(&mut self, sizes: &[u64]) -> Result<PathBuf, BenchError> {
+        let total: u64 = sizes.iter().sum();
+        self.preparing(&format!("writing {} of files to serve", plan::size(total)));
+        let folder = self.folder("site")?;
+        let site = Site::make(&folder, sizes);
+        let site = site.map_err(|error| BenchError::Machine(error.to_string()))?;
+        self.site = Some(site);
+        Ok(folder)
+    }
+
+    /// Refuses more connections than this process and a server of the same limits can have open.
+    pub fn require_descriptors(&self, connections: u32) -> Result<(), BenchError> {
+        capacity::refuse_connections(connections)
+            .map_or(Ok(()), |why| Err(BenchError::Machine(why)))
+    }
+}
+
+/// A point with one axis.
+#[must_use]
+pub fn at(axis: &str, value: u64) -> Point {
+    Point::from([(axis.to_owned(), Value::Number(value as f64))])
 }

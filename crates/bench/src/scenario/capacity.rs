@@ -1,5 +1,6 @@
 //! What the machine can hold of a load: descriptors and ports. A scenario refuses what is beyond it, with the number that is missing.
 
+pub use kettle_kernel::process::cpus_allowed;
 use rustix::process::{Resource, getrlimit};
 
 /// What to say if so many connections at once are more than this process and a server started by it may have open.

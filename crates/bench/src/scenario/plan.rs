@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::figure;
 use crate::results::{Point, Sample, Value};
+use crate::stats::Estimate;
 
 /// What makes a sample the one it is. Two samples with the same key are the same measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +121,31 @@ impl Outlook {
             _ => self.expected,
         }
     }
+}
+
+/// Values of a figure along an axis, each the median of its rounds, smallest place first.
+#[must_use]
+pub fn medians<'s>(
+    samples: impl Iterator<Item = &'s Sample>,
+    axis: &str,
+    figure: &str,
+) -> Vec<(f64, Estimate)> {
+    let mut values: Vec<(f64, Vec<f64>)> = Vec::new();
+    for sample in samples.filter(|sample| sample.part.is_empty()) {
+        let (Some(Value::Number(place)), Some(value)) =
+            (sample.point.get(axis), sample.figures.get(figure))
+        else {
+            continue;
+        };
+        match values.iter_mut().find(|(known, _)| known == place) {
+            Some((_, values)) => values.push(*value),
+            None => values.push((*place, vec![*value])),
+        }
+    }
+    values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let estimates =
+        values.iter().filter_map(|(place, values)| Some((*place, Estimate::of(values)?)));
+    estimates.collect()
 }
 
 /// A point in words: `64 KiB, aes-256-gcm`.

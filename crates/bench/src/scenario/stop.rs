@@ -52,6 +52,12 @@ impl Stop {
         self.after_sample.load(Ordering::Relaxed)
     }
 
+    /// Set when no other sample should begin, for what is one sample only.
+    #[must_use]
+    pub fn asked(&self) -> &AtomicBool {
+        &self.after_sample
+    }
+
     /// Set when the sample that is being taken should end too.
     #[must_use]
     pub fn now(&self) -> &AtomicBool {

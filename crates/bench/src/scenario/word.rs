@@ -1,10 +1,10 @@
 //! The words for choices, the same on the command line, on the axes of samples and in rules.
 
-use kettle_tls::client::ResumeBy;
-use kettle_tls::policy::Group;
-use kettle_tls::{Cipher, Version};
+pub use kettle_tls::client::{Offer, ResumeBy};
+pub use kettle_tls::policy::Group;
+pub use kettle_tls::{Cipher, Version};
 
-use crate::peers::subject::{Key, Path, Program, Role};
+pub use crate::peers::subject::{Key, Path, Program, Role};
 
 /// A choice that is written as one word.
 pub trait Word: Copy + PartialEq + 'static {

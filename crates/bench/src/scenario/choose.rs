@@ -1,0 +1,136 @@
+//! Which subjects a comparison is made of: those it usually has, as far as the user did not ask for others.
+
+use super::error::BenchError;
+use super::options::Options;
+use super::word::{Path, Program, Role, Word};
+use crate::peers::subject::Subject;
+
+/// Those of `usual`, or what was asked for of all there are. A choice the user left open keeps the values it has in `usual`.
+pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, BenchError> {
+    let is_wanted = |subject: &Subject| {
+        is_in(&options.servers, usual, subject, |it| it.program)
+            && is_in(&options.paths, usual, subject, |it| it.path)
+            && is_in(&options.roles, usual, subject, |it| it.role)
+    };
+    let asked = options.servers.is_some() || options.paths.is_some() || options.roles.is_some();
+    let chosen: Vec<Subject> = match asked {
+        true => usual
+            .iter()
+            .copied()
+            // What is usual keeps its order; the rest of what was asked for follows.
+            .chain(all().filter(|it| !usual.contains(it)))
+            .filter(|it| is_wanted(it))
+            .collect(),
+        false => usual.to_vec(),
+    };
+    if chosen.is_empty() {
+        let usual: Vec<_> = usual.iter().map(Subject::to_string).collect();
+        return Err(BenchError::Options(format!(
+            "no server does what --servers, --paths and --roles ask for together; usual here: {}",
+            usual.join(", ")
+        )));
+    }
+    Ok(chosen)
+}
+
+fn is_in<T: PartialEq>(
+    asked: &Option<Vec<T>>,
+    usual: &[Subject],
+    subject: &Subject,
+    of: impl Fn(&Subject) -> T,
+) -> bool {
+    match asked {
+        Some(asked) => asked.contains(&of(subject)),
+        None => usual.iter().any(|it| of(it) == of(subject)),
+    }
+}
+
+/// A subject that serves files.
+#[must_use]
+pub const fn files(program: Program, path: Path) -> Subject {
+    Subject { program, path, role: Role::Files }
+}
+
+/// A subject that ends TLS before a backend.
+#[must_use]
+pub const fn terminator(program: Program) -> Subject {
+    Subject { program, path: Path::User, role: Role::Terminator }
+}
+
+/// Everything a server could do at all. What one cannot do here, its own part of [`crate::peers`] knows.
+fn all() -> impl Iterator<Item = Subject> {
+    let of_program = |program: Program| {
+        let of_path = move |path: Path| {
+            let roles = Role::ALL.iter().map(|(role, _)| *role);
+            roles.map(move |role| Subject { program, path, role })
+        };
+        Path::ALL.iter().flat_map(move |(path, _)| of_path(*path))
+    };
+    Program::ALL.iter().flat_map(move |(program, _)| of_program(*program)).filter(is_possible)
+}
+
+fn is_possible(subject: &Subject) -> bool {
+    let Subject { program, path, role } = subject;
+    match role {
+        Role::Terminator => *path == Path::User,
+        Role::Files => match program {
+            Program::Kettle => *path != Path::Plain,
+            Program::Nginx => *path != Path::Auto,
+            Program::Haproxy => matches!(path, Path::User | Path::Plain),
+            Program::Hitch | Program::Stunnel => false,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: &[Subject] = &[
+        files(Program::Nginx, Path::User),
+        files(Program::Nginx, Path::KernelSendfile),
+        files(Program::Kettle, Path::User),
+        files(Program::Kettle, Path::KernelSendfile),
+        files(Program::Kettle, Path::Auto),
+    ];
+
+    fn names(options: &Options) -> Vec<String> {
+        subjects(USUAL, options).unwrap().iter().map(Subject::to_string).collect()
+    }
+
+    #[test]
+    fn without_a_wish_the_usual_ones_are_taken() {
+        assert_eq!(subjects(USUAL, &Options::default()).unwrap(), USUAL);
+    }
+
+    #[test]
+    fn a_server_alone_is_taken_with_its_usual_paths() {
+        let options = Options { servers: Some(vec![Program::Kettle]), ..Options::default() };
+        assert_eq!(names(&options), ["kettle user", "kettle kernel-sendfile", "kettle auto"]);
+    }
+
+    #[test]
+    fn what_is_not_usual_can_be_asked_for() {
+        let options = Options { paths: Some(vec![Path::Plain]), ..Options::default() };
+        assert_eq!(names(&options), ["nginx plain"]);
+        let options = Options {
+            servers: Some(vec![Program::Haproxy, Program::Kettle]),
+            paths: Some(vec![Path::User]),
+            ..Options::default()
+        };
+        assert_eq!(names(&options), ["kettle user", "haproxy user"]);
+        let options = Options {
+            servers: Some(vec![Program::Hitch]),
+            roles: Some(vec![Role::Terminator]),
+            ..Options::default()
+        };
+        assert_eq!(names(&options), ["hitch"]);
+    }
+
+    #[test]
+    fn nothing_left_is_an_error_that_names_the_usual_ones() {
+        let options = Options { servers: Some(vec![Program::Hitch]), ..Options::default() };
+        let error = subjects(USUAL, &options).unwrap_err().to_string();
+        assert!(error.contains("kettle auto"), "{error}");
+    }
+}

@@ -1,0 +1,157 @@
+//! A download by curl, as people try it by hand, told as the outcome of a load.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use kettle_kernel::process::keep_to_cpus;
+
+use super::error::BenchError;
+use super::word::{Cipher, Group, Version};
+use crate::client::outcome::{Handshakes, Outcome};
+use crate::load::Load;
+
+/// Downloads once what the load asks for, on its processors.
+pub fn download(load: &Load) -> Result<Outcome, BenchError> {
+    let started = Instant::now();
+    let output = thread::scope(|scope| {
+        // A process inherits its processors from the thread that starts it.
+        let run = || keep_to_cpus(&load.cpus).and_then(|()| command(load).output());
+        scope.spawn(run).join().map_err(|_| BenchError::Bug("a thread panicked".to_owned()))
+    })?;
+    let output = output.map_err(|error| {
+        BenchError::Machine(format!("cannot run curl: {error}; apt-get install curl"))
+    })?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(BenchError::Load(format!("curl: {complaint}")));
+    }
+    let seen = parse(&said)
+        .ok_or_else(|| BenchError::Load(format!("curl wrote what cannot be read: {said}")))?;
+    outcome(load, started, &seen)
+}
+
+/// What curl writes after a download.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seen {
+    status: u16,
+    bytes: u64,
+    total: f64,
+    first_byte: f64,
+}
+
+fn command(load: &Load) -> Command {
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--show-error", "--insecure", "--http1.1", "--output", "/dev/null"]);
+    curl.args(["--write-out", "%{http_code} %{size_download} %{time_total} %{time_starttransfer}"]);
+    curl.args(["--max-time", &load.timeout.as_secs().to_string()]);
+    let (target, port) = (load.target.ip(), load.target.port());
+    curl.args(["--resolve", &format!("{}:{port}:{target}", load.host)]);
+    let scheme = if let Some(offer) = &load.tls {
+        match offer.version {
+            Version::Tls12 => curl.args(["--tlsv1.2", "--tls-max", "1.2"]),
+            Version::Tls13 => curl.args(["--tlsv1.3", "--tls-max", "1.3"]),
+        };
+        match offer.version {
+            Version::Tls12 => curl.args(["--ciphers", suites_of_tls12(offer.cipher)]),
+            Version::Tls13 => curl.args(["--tls13-ciphers", suite_of_tls13(offer.cipher)]),
+        };
+        curl.args(["--curves", group(offer.group)]);
+        "https"
+    } else {
+        "http"
+    };
+    curl.arg(format!("{scheme}://{}:{port}{}", load.host, load.path));
+    curl
+}
+
+fn suite_of_tls13(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
+        Cipher::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+        Cipher::Chacha20Poly1305 => "TLS_CHACHA20_POLY1305_SHA256",
+    }
+}
+
+fn suites_of_tls12(cipher: Cipher) -> &'static str {
+    match cipher {
+        Cipher::Aes128Gcm => "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
+        Cipher::Aes256Gcm => "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
+        Cipher::Chacha20Poly1305 => "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305",
+    }
+}
+
+fn group(group: Group) -> &'static str {
+    match group {
+        Group::X25519 => "X25519",
+        Group::P256 => "P-256",
+        Group::P384 => "P-384",
+        Group::X25519MlKem768 => "X25519MLKEM768",
+    }
+}
+
+fn parse(text: &str) -> Option<Seen> {
+    let mut words = text.split_ascii_whitespace();
+    Some(Seen {
+        status: words.next()?.parse().ok()?,
+        bytes: words.next()?.parse().ok()?,
+        total: words.next()?.parse().ok()?,
+        first_byte: words.next()?.parse().ok()?,
+    })
+}
+
+fn outcome(load: &Load, started: Instant, seen: &Seen) -> Result<Outcome, BenchError> {
+    let one = |seconds: f64| {
+        let mut histogram = Histogram::new(HISTOGRAM_DIGITS)?;
+        histogram.saturating_record((seconds * 1e6) as u64);
+        Ok(histogram)
+    };
+    let none = Histogram::new(HISTOGRAM_DIGITS);
+    let made = |histogram: Result<Histogram<u64>, hdrhistogram::CreationError>| {
+        histogram.map_err(|error| BenchError::Bug(error.to_string()))
+    };
+    let is_right = seen.status == 200 && load.expect.body_bytes.is_none_or(|it| it == seen.bytes);
+    let mut failures = BTreeMap::new();
+    if !is_right {
+        failures.insert("wrong_answer", 1);
+    }
+    let full = u64::from(load.tls.is_some());
+    Ok(Outcome {
+        started,
+        elapsed: Duration::from_secs_f64(seen.total.max(0.0)),
+        attempted: 1,
+        succeeded: u64::from(is_right),
+        failures,
+        body_bytes: if is_right { seen.bytes } else { 0 },
+        handshakes: Handshakes { full, ..Handshakes::default() },
+        latency: made(one(seen.total))?,
+        first_byte: made(one(seen.first_byte))?,
+        handshake: made(none)?,
+        late_starts: 0,
+        stalls: 0,
+        hashed: 0,
+        thread_busy: Vec::new(),
+        seconds: Vec::new(),
+    })
+}
+
+const HISTOGRAM_DIGITS: u8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_curl_writes_is_read() {
+        let seen = parse("200 1073741824 2.151033 0.004512").unwrap();
+        assert_eq!(
+            seen,
+            Seen { status: 200, bytes: 1 << 30, total: 2.151_033, first_byte: 0.004_512 }
+        );
+        assert_eq!(parse("curl: (7) refused"), None);
+        assert_eq!(parse("200 12"), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! What a sample is made of: the client's figures and the server's, on one clock.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+use super::plan::Key;
+use crate::client::outcome::Outcome;
+use crate::measure::server::Usage;
+use crate::results::Sample;
+
+/// A load with what it cost.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What the client saw, without the warm-up.
+    pub outcome: Outcome,
+    /// What the server used. See [`Measured::cpu`] for the part that belongs to the outcome.
+    pub usage: Usage,
+    /// Whether `usage` covers the whole load to its end, rather than a window that lies within it.
+    pub is_whole: bool,
+    /// Connections whose sending side the kernel took over, warm-up included; `None` without kernel TLS.
+    pub kernel_connections: Option<u64>,
+    /// The server's processors.
+    pub server_cpus: usize,
+    /// What makes it doubtful.
+    pub warnings: Vec<String>,
+}
+
+impl Measured {
+    /// The server's processor time for what `outcome` counts. The window of a timed load is some milliseconds off the
+    /// client's, so the time is scaled to it: a load that lasts costs the same in every millisecond.
+    #[must_use]
+    pub fn cpu(&self) -> Duration {
+        let (mine, theirs) = (self.outcome.elapsed.as_secs_f64(), self.usage.elapsed.as_secs_f64());
+        match self.is_whole || theirs <= 0.0 {
+            true => self.usage.cpu,
+            false => self.usage.cpu.mul_f64(mine / theirs),
+        }
+    }
+
+    /// All figures that follow, by the names of [`crate::figure`].
+    #[must_use]
+    pub fn figures(&self) -> BTreeMap<String, f64> {
+        let mut figures = Figures::default();
+        self.of_client(&mut figures);
+        self.of_server(&mut figures);
+        figures.0
+    }
+
+    fn of_client(&self, figures: &mut Figures) {
+        let outcome = &self.outcome;
+        let seconds = outcome.elapsed.as_secs_f64();
+        let (succeeded, bytes) = (outcome.succeeded as f64, outcome.body_bytes as f64);
+        let failed: u64 = outcome.failures.values().sum();
+        figures.ratio("requests_per_second", succeeded, seconds);
+        figures.ratio("succeeded_per_second", succeeded, seconds);
+        figures.ratio("attempted_per_second", outcome.attempted as f64, seconds);
+        figures.ratio("failed_per_second", failed as f64, seconds);
+        figures.ratio("gigabits_per_second", bytes * 8.0 / 1e9, seconds);
+        figures.ratio("gigabytes_per_second", bytes / 1e9, seconds);
+        let latency = &outcome.latency;
+        if !latency.is_empty() {
+            figures.put("mean_us", latency.mean());
+            figures.put("p50_us", latency.value_at_quantile(0.5) as f64);
+            figures.put("p99_us", latency.value_at_quantile(0.99) as f64);
+            figures.put("p999_us", latency.value_at_quantile(0.999) as f64);
+            figures.put("max_us", latency.max() as f64);
+        }
+        if !outcome.first_byte.is_empty() {
+            let first_byte = outcome.first_byte.value_at_quantile(0.99);
+            figures.put("first_byte_p99_us", first_byte as f64);
+        }
+        let handshakes = &outcome.handshakes;
+        let all = handshakes.full + handshakes.by_ticket + handshakes.by_session_id;
+        figures.ratio("full_share", handshakes.full as f64, all as f64);
+        if let Some(busiest) = outcome.thread_busy.iter().copied().reduce(f64::max) {
+            figures.put("client_busy", busiest);
+        }
+    }
+
+    fn of_server(&self, figures: &mut Figures) {
+        let (outcome, usage) = (&self.outcome, &self.usage);
+        let cpu = self.cpu().as_secs_f64();
+        let (succeeded, bytes) = (outcome.succeeded as f64, outcome.body_bytes as f64);
+        figures.ratio("cpu_ns_per_request", cpu * 1e9, succeeded);
+        figures.ratio("cpu_us_per_transaction", cpu * 1e6, succeeded);
+        figures.ratio("cpu_ns_per_byte", cpu * 1e9, bytes);
+        figures.ratio("cpu_seconds_per_gib", cpu * GIB, bytes);
+        // A window over the whole load goes on until the server has settled.
+        let elapsed = if self.is_whole { outcome.elapsed } else { usage.elapsed }.as_secs_f64();
+        let used = usage.cpu.as_secs_f64() * 100.0;
+        figures.ratio("cpu_percent", used, elapsed);
+        figures.ratio("cpu_user_percent", used * usage.user_share, elapsed);
+        figures.ratio("cpu_system_percent", used * (1.0 - usage.user_share), elapsed);
+        figures.ratio("softirq_percent", usage.softirq.as_secs_f64() * 100.0, elapsed);
+        figures.ratio("server_busy", used / 100.0, elapsed * self.server_cpus as f64);
+        let switches = (usage.voluntary_switches + usage.involuntary_switches) as f64;
+        let scale = if self.is_whole { 1.0 } else { outcome.elapsed.as_secs_f64() / elapsed };
+        figures.ratio("context_switches_per_request", switches * scale, succeeded);
+        figures.put("retransmits", usage.retransmits as f64);
+        if let Some(connections) = self.kernel_connections {
+            figures.put("kernel_tls_connections", connections as f64);
+        }
+    }
+
+    /// As a line of the results.
+    #[must_use]
+    pub fn sample(&self, key: &Key) -> Sample {
+        let failures = &self.outcome.failures;
+        Sample {
+            scenario: key.scenario.clone(),
+            subject: key.subject.clone(),
+            part: key.part.clone(),
+            point: key.point.clone(),
+            round: key.round,
+            figures: self.figures(),
+            histogram: encode(&self.outcome.latency),
+            failures: failures.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect(),
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+/// A histogram as other tools read it: V2 DEFLATE in base64; `None` if it is empty.
+#[must_use]
+pub fn encode(histogram: &Histogram<u64>) -> Option<String> {
+    if histogram.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(histogram, &mut bytes).ok()?;
+    Some(STANDARD.encode(bytes))
+}
+
+#[derive(Default)]
+struct Figures(BTreeMap<String, f64>);
+
+impl Figures {
+    fn put(&mut self, name: &str, value: f64) {
+        if value.is_finite() {
+            self.0.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Nothing per nothing is no figure.
+    fn ratio(&mut self, name: &str, part: f64, whole: f64) {
+        if whole > 0.0 {
+            self.put(name, part / whole);
+        }
+    }
+}
+
+const GIB: f64 = (1_u64 << 30) as f64;
+
+#[cfg(test)]
+mod tests;

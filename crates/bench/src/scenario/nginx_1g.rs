@@ -1,0 +1,128 @@
+//! `nginx-1g`: one large file, downloaded again and again, as nginx measured kernel TLS in 2021: user space, kernel, and plain
+//! HTTP as the floor.
+
+use std::time::Duration;
+
+use super::Scenario;
+use super::bench::{Bench, at};
+use super::choose::{self, files};
+use super::curl;
+use super::error::BenchError;
+use super::measured::Measured;
+use super::options::{DownloadClient, Options};
+use super::plan::{self, Key};
+use super::rules;
+use super::server::Server;
+use super::word::{Path, Program};
+use crate::load::{End, Expect, Load, Reuse};
+use crate::peers::subject::Subject;
+use crate::results::Point;
+
+/// The scenario.
+pub struct Nginx1g;
+
+impl Scenario for Nginx1g {
+    fn name(&self) -> &'static str {
+        "nginx-1g"
+    }
+
+    fn title(&self) -> &'static str {
+        "One large file, downloaded again and again"
+    }
+
+    fn question(&self) -> &'static str {
+        "How much faster is a large download when the kernel encrypts it, and what does it cost the server?"
+    }
+
+    fn headline(&self) -> &'static [&'static str] {
+        &["gigabytes_per_second", "cpu_seconds_per_gib"]
+    }
+
+    fn rules(&self, options: &Options) -> Vec<String> {
+        let mut rules = rules::usual(options);
+        let client = match options.client {
+            DownloadClient::Own => "kettle's own client, which drops the body unread",
+            DownloadClient::Curl => "curl, which decrypts the body and writes it to /dev/null",
+        };
+        rules.push(format!(
+            "{} downloads of {} from each server, A B C A B C, each over a new connection, by {client}; one download before \
+             is not counted.",
+            rounds(options),
+            plan::size(size(options)),
+        ));
+        rules.push(
+            "Speed depends on the client too; processor time of the server for each GiB does not."
+                .to_owned(),
+        );
+        rules
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let options = bench.options;
+        let size = size(options);
+        let wanted = choose::subjects(USUAL, options)?;
+        let mut setup = bench.setup();
+        setup.site = bench.site(&[size])?;
+        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+        let point = at("size", size);
+        bench.plan_rounds(&servers, std::slice::from_ref(&point), rounds(options), EXPECTED);
+        for server in &servers {
+            let key = bench.key_of(server, &point, 0);
+            if !bench.has(&key) {
+                bench.go_on()?;
+                bench.preparing(&format!("a first download from {}, not counted", server.name));
+                // A server that fails says so in its first round.
+                let _ = download(bench, server, size, &key);
+            }
+        }
+        bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
+            download(bench, server, size, key)
+        })
+    }
+}
+
+fn download(
+    bench: &mut Bench<'_>,
+    server: &Server,
+    size: u64,
+    key: &Key,
+) -> Result<Measured, BenchError> {
+    let usual = bench.load_on(server, size);
+    let load = Load {
+        reuse: Reuse { requests_per_connection: Some(1), ..usual.reuse },
+        end: End::Requests { count: 1, at_most: TIMEOUT },
+        timeout: TIMEOUT,
+        // Hashing takes longer than the download. Its length is checked; web-sizes checks contents.
+        expect: Expect { body_sha256: None, ..usual.expect.clone() },
+        // One connection needs one thread.
+        cpus: usual.cpus.first().copied().into_iter().collect(),
+        ..usual
+    };
+    match bench.options.client {
+        DownloadClient::Own => bench.measure(server, &load, key),
+        DownloadClient::Curl => bench.measure_by(server, &load, key, |_| curl::download(&load)),
+    }
+}
+
+fn size(options: &Options) -> u64 {
+    let usual = options.effort.pick(256 << 20, 1 << 30, 1 << 30);
+    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(usual)
+}
+
+fn rounds(options: &Options) -> u32 {
+    options.rounds_or(10, 30, 50)
+}
+
+/// A first guess, until downloads were seen.
+const EXPECTED: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+const USUAL: &[Subject] = &[
+    files(Program::Nginx, Path::Plain),
+    files(Program::Nginx, Path::User),
+    files(Program::Nginx, Path::KernelWrite),
+    files(Program::Nginx, Path::KernelSendfile),
+    files(Program::Kettle, Path::User),
+    files(Program::Kettle, Path::KernelWrite),
+    files(Program::Kettle, Path::KernelSendfile),
+];

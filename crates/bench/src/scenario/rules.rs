@@ -1,0 +1,72 @@
+//! The rules of fairness that all scenarios share, as sentences with this run's values in them.
+
+use kettle_tls::client::{Offer, ResumeBy};
+
+use super::options::Options;
+use super::word::{Cipher, Group, Key, Version, Word};
+
+/// What client and servers agree on unless a scenario compares it: one choice each.
+#[must_use]
+pub fn offer(options: &Options) -> Offer {
+    Offer {
+        version: options.version.unwrap_or(Version::Tls13),
+        cipher: first(&options.suites).unwrap_or(Cipher::Aes128Gcm),
+        group: first(&options.groups).unwrap_or(Group::X25519),
+        resume_by: ResumeBy::Nothing,
+    }
+}
+
+/// The certificate's key unless a scenario compares it.
+#[must_use]
+pub fn key(options: &Options) -> Key {
+    first(&options.keys).unwrap_or(Key::P256)
+}
+
+/// The sentences.
+#[must_use]
+pub fn usual(options: &Options) -> Vec<String> {
+    let Offer { version, cipher, group, .. } = offer(options);
+    let mut rules = vec![
+        format!(
+            "Every server gets the same certificate (key {}) and offers TLS {} with {} and {}, and nothing else.",
+            key(options).word(),
+            version.word(),
+            cipher.word(),
+            group.word(),
+        ),
+        "Servers have processors of their own and as many workers; the client runs on others.".to_owned(),
+        "Files are random bytes, in the page cache; logs are off; records are as large as the server makes them, 16 KiB at most."
+            .to_owned(),
+        "Each server is configured as its documentation advises; the configurations are in this report.".to_owned(),
+    ];
+    for (program, file) in &options.configs {
+        let file = file.display();
+        rules.push(format!("{} has the user's own configuration, {file}.", program.word()));
+    }
+    rules
+}
+
+fn first<T: Copy>(list: &Option<Vec<T>>) -> Option<T> {
+    list.as_ref()?.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::word::Program;
+
+    #[test]
+    fn rules_name_what_was_agreed_on() {
+        let options = Options {
+            suites: Some(vec![Cipher::Chacha20Poly1305]),
+            configs: [(Program::Nginx, "my.conf".into())].into(),
+            ..Options::default()
+        };
+        let rules = usual(&options).join(" ");
+        for words in
+            ["chacha20-poly1305", "TLS 1.3", "x25519", "nginx has the user's own", "my.conf"]
+        {
+            assert!(rules.contains(words), "{words}: {rules}");
+        }
+    }
+}

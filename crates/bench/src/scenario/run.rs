@@ -1,0 +1,241 @@
+//! A whole run: checks what it needs, opens the results, makes one comparison after the other, and cleans up.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::bench::Bench;
+use super::error::BenchError;
+use super::event::Event;
+use super::options::Options;
+use super::plan::{Key, Outlook, Taken};
+use super::stop::Stop;
+use super::{SCENARIOS, Scenario, cores, find};
+use crate::measure::cores::Cores;
+use crate::measure::machine::Machine;
+use crate::results::read::{Results, read};
+use crate::results::write::{WriteError, Writer};
+use crate::results::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine};
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The scenarios' names; empty goes on with those of the results.
+    pub names: Vec<String>,
+    /// What the user asked for.
+    pub options: Options,
+    /// The results file.
+    pub results: PathBuf,
+    /// Whether the results file is there and to be gone on with.
+    pub resumes: bool,
+    /// The version of this program.
+    pub kettle: String,
+    /// The commit it was built from, if known.
+    pub commit: Option<String>,
+    /// The words of the command line.
+    pub command: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The user ended it.
+    pub stopped: bool,
+    /// Scenarios that could not be made, with the reason.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Runs; `watch` is told what happens, on the calling thread.
+pub fn run(
+    request: &Request,
+    stop: &Stop,
+    watch: &mut dyn FnMut(Event<'_>),
+) -> Result<Ended, BenchError> {
+    let machine = Machine::read();
+    let (mut writer, earlier) = open(request, &machine)?;
+    let scenarios = scenarios(request, &earlier)?;
+    let cores = cores::choose(&request.options)?;
+    // Refusals come from the scenarios, which know how many they need.
+    let _ = kettle_kernel::process::raise_open_files_limit();
+    let folder = working_folder(&request.options)?;
+    writer.write(&Line::Run(this_run(request, machine))).map_err(unwritten)?;
+    for warning in &cores.warnings {
+        watch(Event::Note(warning));
+    }
+    let mut samples = earlier.samples.clone();
+    let mut ended = Ended::default();
+    for scenario in scenarios {
+        if earlier.is_complete(scenario.name()) {
+            watch(Event::Note(&format!("{} is complete already", scenario.name())));
+            continue;
+        }
+        let mut turn = Turn { request, cores: &cores, folder: folder.path(), stop };
+        match turn.take(scenario, &mut writer, &mut samples, watch) {
+            Ok(()) => {}
+            Err(BenchError::Stopped) => {
+                ended.stopped = true;
+                break;
+            }
+            Err(error @ (BenchError::File { .. } | BenchError::Bug(_))) => return Err(error),
+            Err(error) => ended.failed.push((scenario.name().to_owned(), error.to_string())),
+        }
+    }
+    Ok(ended)
+}
+
+/// What a scenario needs for its turn.
+struct Turn<'t> {
+    request: &'t Request,
+    cores: &'t Cores,
+    folder: &'t Path,
+    stop: &'t Stop,
+}
+
+impl Turn<'_> {
+    fn take(
+        &mut self,
+        scenario: &'static dyn Scenario,
+        writer: &mut Writer,
+        samples: &mut Vec<Sample>,
+        watch: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), BenchError> {
+        let options = &self.request.options;
+        let name = scenario.name();
+        let rules = scenario.rules(options);
+        let mut write = |line: &Line| writer.write(line).map_err(unwritten);
+        write(&Line::Scenario(ScenarioLine { name: name.to_owned(), rules: rules.clone() }))?;
+        watch(Event::Scenario { name, title: scenario.title(), rules: &rules });
+        let folder = self.folder.join(name);
+        std::fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
+        let mut taken = Taken::default();
+        samples.iter().for_each(|sample| taken.add(&Key::of(sample)));
+        let outcome = scenario.run(&mut Bench {
+            options,
+            cores: self.cores,
+            scenario: name,
+            folder: &folder,
+            site: None,
+            write: &mut write,
+            watch,
+            samples,
+            taken,
+            outlook: Outlook::default(),
+            stop: self.stop,
+        });
+        // The next scenario may need the room.
+        let _ = std::fs::remove_dir_all(&folder);
+        match &outcome {
+            Ok(()) => write(&Line::Complete { scenario: name.to_owned() })?,
+            Err(BenchError::Stopped) => {}
+            Err(error) => {
+                let absent = Absent {
+                    scenario: name.to_owned(),
+                    what: "the rest of this comparison".to_owned(),
+                    why: error.to_string(),
+                };
+                watch(Event::Absent(&absent));
+                write(&Line::Absent(absent))?;
+            }
+        }
+        outcome
+    }
+}
+
+/// The scenarios asked for, each once, in their own order.
+fn scenarios(
+    request: &Request,
+    earlier: &Results,
+) -> Result<Vec<&'static dyn Scenario>, BenchError> {
+    let begun = || earlier.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+    let names: Vec<String> = match request.names.as_slice() {
+        [] => begun(),
+        names => names.to_vec(),
+    };
+    if let Some(unknown) = names.iter().find(|name| *name != ALL && find(name).is_none()) {
+        let known: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name()).collect();
+        let known = known.join(", ");
+        return Err(BenchError::Options(format!(
+            "there is no comparison {unknown}; there are {known} and all"
+        )));
+    }
+    let is_asked =
+        |scenario: &&&dyn Scenario| names.iter().any(|name| name == ALL || name == scenario.name());
+    Ok(SCENARIOS.iter().filter(is_asked).copied().collect())
+}
+
+/// The results file to write to, with what is in it already.
+fn open(request: &Request, machine: &Machine) -> Result<(Writer, Results), BenchError> {
+    let path = &request.results;
+    if !request.resumes {
+        let writer = Writer::create(path).map_err(unwritten)?;
+        return Ok((writer, Results::default()));
+    }
+    let earlier = read(path).map_err(|error| BenchError::Results(error.to_string()))?;
+    may_go_on(&earlier, machine, &request.kettle, request.commit.as_deref())
+        .map_err(|why| BenchError::Results(format!("{}: {why}", path.display())))?;
+    Ok((Writer::append(path).map_err(unwritten)?, earlier))
+}
+
+/// Samples of two machines or two programs do not belong into one comparison.
+fn may_go_on(
+    earlier: &Results,
+    machine: &Machine,
+    kettle: &str,
+    commit: Option<&str>,
+) -> Result<(), String> {
+    let begin = "; begin a new run, and compare the two with `kettle bench diff`";
+    for run in &earlier.runs {
+        let then = &run.machine;
+        for (what, now, then) in [
+            ("kettle", kettle, run.kettle.as_str()),
+            ("the commit", commit.unwrap_or("?"), run.commit.as_deref().unwrap_or("?")),
+            ("the kernel", &machine.kernel, &then.kernel),
+            ("the processor", &machine.processor, &then.processor),
+        ] {
+            if now != then {
+                return Err(format!("{what} is {now} and was {then}{begin}"));
+            }
+        }
+        if machine.cpus != then.cpus {
+            return Err(format!(
+                "this machine has {} processors and had {}{begin}",
+                machine.cpus, then.cpus
+            ));
+        }
+        if run.clock != Clock::Time {
+            return Err(format!("it counts work, not time{begin}"));
+        }
+    }
+    Ok(())
+}
+
+fn this_run(request: &Request, machine: Machine) -> Run {
+    let started = SystemTime::now().duration_since(UNIX_EPOCH);
+    Run {
+        format: FORMAT,
+        started: started.map_or(0, |since| since.as_secs()),
+        kettle: request.kettle.clone(),
+        commit: request.commit.clone(),
+        command: request.command.clone(),
+        machine,
+        clock: Clock::Time,
+    }
+}
+
+/// A folder of this run's own, which is gone when the run is over.
+fn working_folder(options: &Options) -> Result<tempfile::TempDir, BenchError> {
+    let parent = options.directory.clone().unwrap_or_else(std::env::temp_dir);
+    tempfile::Builder::new()
+        .prefix("kettle-bench-")
+        .tempdir_in(&parent)
+        .map_err(BenchError::file(&parent))
+}
+
+fn unwritten(error: WriteError) -> BenchError {
+    BenchError::Results(format!("cannot write results: {error}"))
+}
+
+/// Stands for every scenario.
+const ALL: &str = "all";
+
+#[cfg(test)]
+mod tests;

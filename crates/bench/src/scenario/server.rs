@@ -1,0 +1,330 @@
+//! A server as a scenario measures it: found, started, loaded, with the proof that it did what it was to do.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::bench::Bench;
+use super::error::BenchError;
+use super::event::{Event, Sampling};
+use super::measured::Measured;
+use super::plan::{self, Key};
+use super::rules;
+use super::word::Path;
+use crate::client::{self, Outcome, Progress};
+use crate::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
+use crate::measure::server::{Server as Books, Snapshot, Usage};
+use crate::measure::{MeasureError, noise};
+use crate::peers::subject::{Setup, Subject};
+use crate::peers::{self, Running};
+use crate::results::{self, Line, Point};
+
+/// A server that runs and waits to be measured.
+pub struct Server {
+    /// Which one, in which way of working.
+    pub subject: Subject,
+    /// How charts name it.
+    pub name: String,
+    /// The axis values it was configured for.
+    pub point: Point,
+    /// How it is run.
+    pub setup: Setup,
+    /// Its processes.
+    pub running: Running,
+}
+
+impl Bench<'_> {
+    /// How servers are run unless a scenario compares it.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
+        let workers = self.options.workers.as_ref().and_then(|all| all.first().copied());
+        let most = self.cores.server.len();
+        Setup {
+            cpus: self.cores.server.clone(),
+            workers: workers.unwrap_or(most).clamp(1, most.max(1)),
+            key: rules::key(self.options),
+            offer: rules::offer(self.options),
+            resumes: false,
+            site: self.folder.join("site"),
+            backend: None,
+            folder: self.folder.join("servers"),
+            config: None,
+        }
+    }
+
+    /// Starts those of the subjects that can run here. The others become lines on what this run cannot show.
+    pub fn start_all(
+        &mut self,
+        subjects: &[Subject],
+        setup: &Setup,
+        point: &Point,
+    ) -> Result<Vec<Server>, BenchError> {
+        let mut servers = Vec::new();
+        for subject in subjects {
+            servers.extend(self.start(*subject, setup.clone(), point)?);
+        }
+        if servers.is_empty() {
+            return Err(BenchError::Machine("none of the servers can be measured here".to_owned()));
+        }
+        Ok(servers)
+    }
+
+    /// Starts a server with a folder of its own. One that this machine lacks or that does not start becomes a line on what
+    /// this run cannot show.
+    pub fn start(
+        &mut self,
+        subject: Subject,
+        mut setup: Setup,
+        point: &Point,
+    ) -> Result<Option<Server>, BenchError> {
+        let name = subject.to_string();
+        let what = match plan::place(point) {
+            place if place.is_empty() => name.clone(),
+            place => format!("{name}, {place}"),
+        };
+        let found = match peers::find(subject.program) {
+            Ok(found) => found,
+            Err(missing) => return self.absent(name, missing).map(|()| None),
+        };
+        if let Some(why) = peers::unavailable(&subject, &found, &setup) {
+            return self.absent(what, with_mend(&subject, &why)).map(|()| None);
+        }
+        self.preparing(&format!("starting {what}"));
+        let folder = format!("{what}-{}", setup.workers).replace([' ', ',', '/'], "-");
+        // Servers of one key share the folder above theirs, which holds the certificate.
+        setup.folder = self.folder("servers")?.join(folder);
+        setup.config = self.options.configs.get(&subject.program).cloned();
+        let running = match peers::start(&subject, &found, &setup) {
+            Ok(running) => running,
+            Err(error) => return self.absent(what, error).map(|()| None),
+        };
+        (self.write)(&Line::Subject(results::Subject {
+            scenario: self.scenario.to_owned(),
+            name: name.clone(),
+            point: point.clone(),
+            version: found.version.clone(),
+            command: running.command().to_vec(),
+            config: running.config().to_owned(),
+        }))?;
+        Ok(Some(Server { subject, name, point: point.clone(), setup, running }))
+    }
+
+    /// A load for this server unless a scenario says more: one connection that asks for the file of this size for ever.
+    #[must_use]
+    pub fn load_on(&self, server: &Server, body_bytes: u64) -> Load {
+        let is_plain = server.subject.path == Path::Plain;
+        let hash = self.site.as_ref().and_then(|site| site.sha256(body_bytes));
+        Load {
+            target: server.running.address,
+            host: HOST.to_owned(),
+            path: format!("/{body_bytes}"),
+            tls: (!is_plain).then_some(server.setup.offer),
+            reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
+            rhythm: Rhythm::Closed { connections: 1 },
+            end: End::After(Duration::from_secs(1)),
+            warm_up: Duration::ZERO,
+            expect: Expect { body_bytes: Some(body_bytes), body_sha256: hash },
+            body: BodyUse::Discard { hash_one_in: HASH_ONE_IN },
+            cpus: self.cores.client.clone(),
+            sources: SOURCES,
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// Puts the load on the server and reads what it cost. A server that did not do what is being measured is an error, not
+    /// a figure.
+    pub fn measure(
+        &mut self,
+        server: &Server,
+        load: &Load,
+        key: &Key,
+    ) -> Result<Measured, BenchError> {
+        let stop = self.stop.clone();
+        let measured = self.measure_by(server, load, key, |on_progress| {
+            client::run_with(load, stop.now(), on_progress)
+                .map_err(|error| BenchError::Load(format!("{}: {error}", server.name)))
+        })?;
+        measured
+            .outcome
+            .check_mix(load)
+            .map_err(|error| BenchError::server(&server.name, error))?;
+        Ok(measured)
+    }
+
+    /// The same with another client, which tells its progress if it can.
+    pub fn measure_by(
+        &mut self,
+        server: &Server,
+        load: &Load,
+        key: &Key,
+        client: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<Outcome, BenchError>,
+    ) -> Result<Measured, BenchError> {
+        let broken = |error: MeasureError| BenchError::server(&server.name, error);
+        let books = Books::of(&server.running.processes());
+        let disturbance = noise::begin();
+        let first = books.snapshot().map_err(broken)?;
+        let place = plan::place(&key.point);
+        let mut window = Window::default();
+        let outcome = {
+            let (watch, outlook) = (&mut self.watch, &self.outlook);
+            let mut on_progress = |progress: &Progress| {
+                window.look(progress, load, &books);
+                watch(Event::Sampling(&sampling(server, &place, key.round, outlook, progress)));
+            };
+            on_progress(&Progress::default());
+            client(&mut on_progress)?
+        };
+        if self.stop.now().load(Ordering::Relaxed) {
+            return Err(BenchError::Stopped);
+        }
+        let is_whole = load.warm_up.is_zero();
+        if is_whole {
+            books.settle(SETTLE_MAX).map_err(broken)?;
+        }
+        let last = books.snapshot().map_err(broken)?;
+        let whole = last.since(&first);
+        let kernel_connections = moved(&whole);
+        let usage = window.usage(&last).unwrap_or(whole);
+        if !is_whole {
+            // What it still does must not fall into the next server's turn.
+            books.settle(SETTLE_MAX).map_err(broken)?;
+        }
+        proven(server, kernel_connections)?;
+        answered(server, &outcome)?;
+        let mut warnings = disturbance.warnings(&usage);
+        warnings.extend(outcome.client_limited().or_else(|| busy_client(&outcome, &usage)));
+        Ok(Measured {
+            outcome,
+            usage,
+            is_whole,
+            kernel_connections,
+            server_cpus: server.setup.cpus.len(),
+            warnings,
+        })
+    }
+}
+
+/// The server's clocks at the edges of what the client counts.
+#[derive(Default)]
+struct Window {
+    first: Option<Snapshot>,
+    last: Option<Snapshot>,
+}
+
+impl Window {
+    /// Reads the clocks at the end of the warm-up and close to the load's end. Reading takes milliseconds, so it is not done
+    /// each time.
+    fn look(&mut self, progress: &Progress, load: &Load, books: &Books) {
+        if load.warm_up.is_zero() || progress.elapsed < load.warm_up {
+            return;
+        }
+        if self.first.is_none() {
+            self.first = books.snapshot().ok();
+            return;
+        }
+        let end = end_of(load);
+        if progress.elapsed + EDGE >= end && progress.elapsed <= end {
+            self.last = books.snapshot().ok();
+        }
+    }
+
+    /// What was used between the edges; `None` if the load had no warm-up to leave out.
+    fn usage(&self, after: &Snapshot) -> Option<Usage> {
+        Some(self.last.as_ref().unwrap_or(after).since(self.first.as_ref()?))
+    }
+}
+
+fn end_of(load: &Load) -> Duration {
+    match load.end {
+        End::After(time) => time,
+        End::Requests { at_most, .. } => at_most,
+    }
+}
+
+/// Connections whose sending side went into the kernel.
+fn moved(usage: &Usage) -> Option<u64> {
+    match (usage.tls_tx_sw, usage.tls_tx_device) {
+        (None, None) => None,
+        (software, device) => Some(software.unwrap_or(0) + device.unwrap_or(0)),
+    }
+}
+
+/// A server that is said to encrypt in the kernel must have done so.
+fn proven(server: &Server, kernel_connections: Option<u64>) -> Result<(), BenchError> {
+    let is_kernel = matches!(server.subject.path, Path::KernelWrite | Path::KernelSendfile);
+    if !is_kernel || kernel_connections.is_some_and(|count| count > 0) {
+        return Ok(());
+    }
+    Err(BenchError::server(
+        &server.name,
+        "the kernel's own count of TLS connections (/proc/net/tls_stat) did not move, so this server encrypted elsewhere; \
+         its log and `kettle doctor` may say why",
+    ))
+}
+
+/// A server that gave no right answer at all has no figures.
+fn answered(server: &Server, outcome: &Outcome) -> Result<(), BenchError> {
+    if outcome.succeeded > 0 {
+        return Ok(());
+    }
+    let reasons: Vec<_> = outcome.failures.keys().copied().collect();
+    let why = match reasons.is_empty() {
+        true => {
+            "nothing was answered in the time there was; give it more with --seconds".to_owned()
+        }
+        false => format!("it answered nothing rightly: {}", reasons.join(", ")),
+    };
+    Err(BenchError::server(&server.name, why))
+}
+
+/// Of a client that does not know how busy it was, the processes know.
+fn busy_client(outcome: &Outcome, usage: &Usage) -> Option<String> {
+    let busy = usage.client.as_secs_f64() / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+    (outcome.thread_busy.is_empty() && busy > BUSY_MAX).then(|| {
+        format!("the client used {:.0} % of a processor: the speed is the client's", busy * 100.0)
+    })
+}
+
+fn with_mend(subject: &Subject, why: &str) -> String {
+    match subject.path {
+        Path::KernelWrite | Path::KernelSendfile => {
+            format!("{why}; `kettle doctor` says what would mend it")
+        }
+        _ => why.to_owned(),
+    }
+}
+
+fn sampling<'s>(
+    server: &'s Server,
+    place: &'s str,
+    round: u32,
+    outlook: &plan::Outlook,
+    progress: &Progress,
+) -> Sampling<'s> {
+    let seconds = progress.elapsed.as_secs_f64();
+    Sampling {
+        subject: &server.name,
+        place,
+        round,
+        samples: outlook.there(),
+        samples_planned: outlook.planned(),
+        left: outlook.left(progress.elapsed),
+        elapsed: progress.elapsed,
+        per_second: if seconds > 0.0 { progress.succeeded as f64 / seconds } else { 0.0 },
+        failed: progress.failed,
+        mean_us: progress.mean_us,
+        open_connections: progress.open_connections,
+    }
+}
+
+/// Certificates are made for this name.
+const HOST: &str = "localhost";
+/// One body in so many is opened and hashed: enough to see a wrong one, too few to cost anything.
+const HASH_ONE_IN: u32 = 1000;
+/// Source addresses: a pair of addresses has 28,000 ports, each of which rests a minute after its connection.
+const SOURCES: u8 = 32;
+/// A client without pauses uses nearly all of its processor.
+const BUSY_MAX: f64 = 0.9;
+const TIMEOUT: Duration = Duration::from_secs(10);
+const SETTLE_MAX: Duration = Duration::from_secs(3);
+/// The clocks are read again this close to the end.
+const EDGE: Duration = Duration::from_millis(1100);

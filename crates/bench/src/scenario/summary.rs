@@ -1,0 +1,150 @@
+//! What a run found, in a few tables for the terminal. The page has all of it.
+
+use std::fmt::Write;
+
+use super::SCENARIOS;
+use super::plan::place;
+use crate::figure;
+use crate::results::read::Results;
+use crate::results::{Point, Sample};
+use crate::stats::Estimate;
+
+/// Tables of the figures that answer each scenario's question: medians, with half their interval.
+#[must_use]
+pub fn text(results: &Results) -> String {
+    let mut text = String::new();
+    for scenario in SCENARIOS {
+        let samples: Vec<&Sample> = results.of_scenario(scenario.name()).collect();
+        for name in scenario.headline() {
+            let table = table(&samples, name);
+            if let (false, Some(figure)) = (table.is_empty(), figure::find(name)) {
+                let _ = writeln!(text, "\n{}: {} ({})", scenario.name(), figure.label, figure.unit);
+                text += &render(&table);
+            }
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// A row for each subject with its cells; the first row is the head.
+type Table = Vec<Vec<String>>;
+
+fn table(samples: &[&Sample], figure: &str) -> Table {
+    let having = || samples.iter().filter(|sample| sample.figures.contains_key(figure));
+    let mut subjects: Vec<&str> = Vec::new();
+    let mut points: Vec<&Point> = Vec::new();
+    for sample in having() {
+        if !subjects.contains(&sample.subject.as_str()) {
+            subjects.push(&sample.subject);
+        }
+        if !points.contains(&&sample.point) {
+            points.push(&sample.point);
+        }
+    }
+    if subjects.is_empty() {
+        return Table::new();
+    }
+    let mut head = vec![String::new()];
+    head.extend(points.iter().map(|point| place(point)));
+    let mut table = vec![head];
+    for subject in subjects {
+        let mut row = vec![subject.to_owned()];
+        row.extend(points.iter().map(|point| {
+            let of_cell = having().filter(|it| it.subject == subject && it.point == **point);
+            let values: Vec<f64> =
+                of_cell.filter_map(|it| it.figures.get(figure).copied()).collect();
+            Estimate::of(&values).map_or_else(|| "–".to_owned(), |estimate| cell(&estimate))
+        }));
+        table.push(row);
+    }
+    table
+}
+
+fn cell(estimate: &Estimate) -> String {
+    let value = estimate.median;
+    let decimals = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    let spread = estimate.spread() * 100.0;
+    match estimate.samples {
+        1 => format!("{value:.decimals$}"),
+        _ => format!("{value:.decimals$} ±{spread:.0}%"),
+    }
+}
+
+fn render(table: &Table) -> String {
+    let columns = table.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = table.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in table {
+        let mut line = String::from("  ");
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match column {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Value;
+
+    fn sample(subject: &str, size: f64, value: f64) -> Sample {
+        Sample {
+            scenario: "web-sizes".to_owned(),
+            subject: subject.to_owned(),
+            part: String::new(),
+            point: Point::from([("size".to_owned(), Value::Number(size))]),
+            round: 0,
+            figures: [("requests_per_second".to_owned(), value)].into(),
+            histogram: None,
+            failures: Default::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_subject_and_a_column_for_each_point() {
+        let results = Results {
+            samples: vec![
+                sample("kettle auto", 1024.0, 1000.0),
+                sample("nginx user", 1024.0, 900.0),
+                sample("kettle auto", 65536.0, 50.0),
+                sample("kettle auto", 1024.0, 1010.0),
+            ],
+            ..Results::default()
+        };
+        let text = text(&results);
+        let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(
+            lines,
+            [
+                "web-sizes: Requests (1/s)",
+                "                  1 KiB  64 KiB",
+                "  kettle auto  1005 ±0%    50.0",
+                "  nginx user        900       –",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_measured_is_no_table() {
+        assert_eq!(text(&Results::default()), "");
+    }
+}

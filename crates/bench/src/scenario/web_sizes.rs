@@ -1,0 +1,228 @@
+//! `web-sizes`: keep-alive connections that ask for bodies of one size, size by size, as Intel measured kernel TLS in 2020
+//! (Netdev 0x14). It shows from which size on each path pays, and whether `auto` is the best of them everywhere.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::Scenario;
+use super::bench::{Bench, at};
+use super::choose::{self, files};
+use super::crossover;
+use super::error::BenchError;
+use super::options::Options;
+use super::plan::Key;
+use super::rules;
+use super::server::Server;
+use super::word::{Path, Program};
+use crate::load::{End, Load, Rhythm};
+use crate::measure::calls;
+use crate::peers::subject::Subject;
+use crate::results::{Point, Sample};
+
+/// The scenario.
+pub struct WebSizes;
+
+impl Scenario for WebSizes {
+    fn name(&self) -> &'static str {
+        "web-sizes"
+    }
+
+    fn title(&self) -> &'static str {
+        "Files from 1 KiB to 10 MiB over keep-alive connections"
+    }
+
+    fn question(&self) -> &'static str {
+        "From which size of file on is the kernel the cheaper place to encrypt, and is `auto` always at the cheapest?"
+    }
+
+    fn headline(&self) -> &'static [&'static str] {
+        &["requests_per_second", "cpu_ns_per_request"]
+    }
+
+    fn rules(&self, options: &Options) -> Vec<String> {
+        let mut rules = rules::usual(options);
+        rules.push(format!(
+            "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {:.0?} each after {WARM_UP:.0?} \
+             of warm-up, A B C A B C.",
+            connections(options),
+            rounds(options),
+            seconds(options),
+        ));
+        rules.push(
+            "System calls are counted in a pass of their own, because counting them slows a server down.".to_owned(),
+        );
+        rules
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let options = bench.options;
+        let sizes = sizes(options);
+        bench.require_descriptors(connections(options))?;
+        let wanted = choose::subjects(USUAL, options)?;
+        let mut setup = bench.setup();
+        setup.site = bench.site(&sizes)?;
+        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+        let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
+        let mut keys = bench.keys(&servers, &points, rounds(options));
+        keys.extend(points.iter().flat_map(|point| call_keys(bench, &servers, point)));
+        bench.plan(&keys, WARM_UP + seconds(options));
+        for size in &sizes {
+            bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
+                let load = load(bench, server, *size);
+                bench.measure(server, &load, key)
+            })?;
+        }
+        count_calls(bench, &servers, &sizes)?;
+        say_crossovers(bench);
+        Ok(())
+    }
+}
+
+/// System calls for each request, once for each server and size.
+fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Result<(), BenchError> {
+    for size in sizes {
+        for server in servers {
+            let key = call_key(bench, server, &point(*size));
+            if bench.has(&key) {
+                continue;
+            }
+            bench.go_on()?;
+            bench.preparing(&format!(
+                "counting system calls of {} at {}",
+                server.name,
+                super::plan::size(*size)
+            ));
+            let load = Load {
+                rhythm: Rhythm::Closed { connections: CALLS_CONNECTIONS },
+                end: End::Requests { count: CALLS_REQUESTS, at_most: CALLS_TIME_MAX },
+                ..bench.load_on(server, *size)
+            };
+            let began = Instant::now();
+            let counted =
+                calls::count(&server.running.processes(), || bench.measure(server, &load, &key));
+            let (calls, measured) = match counted {
+                Ok((calls, measured)) => (calls, measured?),
+                Err(unavailable) => return bench.absent("system calls per request", unavailable),
+            };
+            let sample = Sample {
+                figures: calls_per_request(&calls, measured.outcome.succeeded),
+                ..measured.sample(&key)
+            };
+            // A server that is watched is slow, so nothing else of this sample says anything.
+            let sample = Sample { histogram: None, warnings: Vec::new(), ..sample };
+            bench.record(sample, began.elapsed())?;
+        }
+    }
+    Ok(())
+}
+
+fn call_keys(bench: &Bench<'_>, servers: &[Server], point: &Point) -> Vec<Key> {
+    servers.iter().map(|server| call_key(bench, server, point)).collect()
+}
+
+fn call_key(bench: &Bench<'_>, server: &Server, point: &Point) -> Key {
+    Key { part: "calls".to_owned(), ..bench.key_of(server, point, 0) }
+}
+
+/// All calls together: which ones they were depends on the server, how many are comparable.
+fn calls_per_request(calls: &BTreeMap<String, u64>, requests: u64) -> BTreeMap<String, f64> {
+    let all: u64 = calls.values().sum();
+    BTreeMap::from([("calls_per_request".to_owned(), all as f64 / requests.max(1) as f64)])
+}
+
+/// Says where the kernel begins to pay for each program.
+fn say_crossovers(bench: &mut Bench<'_>) {
+    let mut lines = Vec::new();
+    for program in [Program::Nginx, Program::Kettle] {
+        for path in [Path::KernelWrite, Path::KernelSendfile] {
+            let costs = |path| bench.medians(&files(program, path), "size", "cpu_ns_per_request");
+            let (user, kernel) = (costs(Path::User), costs(path));
+            if let Some(crossover) = crossover::of(&user, &kernel) {
+                lines.push(format!("{} {crossover}", files(program, path)));
+            }
+        }
+    }
+    if !lines.is_empty() {
+        bench.note(&lines.join("\n"));
+    }
+}
+
+fn load(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
+    Load {
+        rhythm: Rhythm::Closed { connections: connections(bench.options) },
+        end: End::After(WARM_UP + seconds(bench.options)),
+        warm_up: WARM_UP,
+        ..bench.load_on(server, size)
+    }
+}
+
+fn point(size: u64) -> Point {
+    at("size", size)
+}
+
+fn sizes(options: &Options) -> Vec<u64> {
+    let all = [
+        1 << 10,
+        4 << 10,
+        16 << 10,
+        32 << 10,
+        64 << 10,
+        128 << 10,
+        256 << 10,
+        1 << 20,
+        4 << 20,
+        10 << 20,
+    ];
+    let few = [1 << 10, 16 << 10, 64 << 10, 1 << 20];
+    let usual = options.effort.pick(few.to_vec(), all.to_vec(), all.to_vec());
+    options.sizes.clone().unwrap_or(usual)
+}
+
+fn connections(options: &Options) -> u32 {
+    options.connections.as_ref().and_then(|all| all.first().copied()).unwrap_or(CONNECTIONS)
+}
+
+fn rounds(options: &Options) -> u32 {
+    options.rounds_or(2, 5, 10)
+}
+
+fn seconds(options: &Options) -> Duration {
+    options.seconds_or(2, 5, 10)
+}
+
+const CONNECTIONS: u32 = 100;
+const WARM_UP: Duration = Duration::from_millis(500);
+/// Few, so that opening them does not count among the calls of many requests.
+const CALLS_CONNECTIONS: u32 = 4;
+const CALLS_REQUESTS: u64 = 400;
+const CALLS_TIME_MAX: Duration = Duration::from_secs(3);
+
+const USUAL: &[Subject] = &[
+    files(Program::Nginx, Path::User),
+    files(Program::Nginx, Path::KernelWrite),
+    files(Program::Nginx, Path::KernelSendfile),
+    files(Program::Kettle, Path::User),
+    files(Program::Kettle, Path::KernelWrite),
+    files(Program::Kettle, Path::KernelSendfile),
+    files(Program::Kettle, Path::Auto),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quick_look_has_fewer_sizes() {
+        use crate::scenario::options::Effort;
+        let quick = Options { effort: Effort::Quick, ..Options::default() };
+        assert!(sizes(&quick).len() < sizes(&Options::default()).len());
+        let asked = Options { sizes: Some(vec![7]), ..quick };
+        assert_eq!(sizes(&asked), [7]);
+    }
+
+    #[test]
+    fn calls_are_shared_out_to_requests() {
+        let calls = BTreeMap::from([("write".to_owned(), 30), ("read".to_owned(), 10)]);
+        assert_eq!(calls_per_request(&calls, 10)["calls_per_request"], 4.0);
+    }
+}
