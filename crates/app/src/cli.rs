@@ -1,5 +1,7 @@
 //! The command line: what it accepts, and the help that teaches it.
 
+pub(crate) mod bench;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -28,6 +30,8 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     /// Measure from which size of file on the kernel is the cheaper place
     Calibrate(CalibrateArguments),
+    /// Compare kettle with other servers on this machine, or put a load on one
+    Bench(bench::BenchArguments),
     /// Steer a running server
     Ctl(CtlArguments),
     /// Print the JSON schema of the configuration, for editors
@@ -157,6 +161,7 @@ Examples:
   kettle check --config kettle.toml   every mistake, before a start or a reload
   kettle run --config kettle.toml     sites, certificates and routes from a file
   kettle ctl status                   what the running server does
+  kettle bench list                   comparisons with other servers on this machine
 
 KETTLE_LOG=debug shows what happens to each connection.";
 

@@ -1,6 +1,7 @@
 //! The `kettle` program: reads the command line and runs one command.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod calibrate;
 mod check;
 mod cli;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Ctl(arguments) => ctl::ctl(&arguments),
         Command::Schema => manual::schema(),
         Command::Reference => manual::reference(),

@@ -8,6 +8,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         "" | "b" => 1,
         "k" | "kib" => KIB,
         "m" | "mib" => KIB * KIB,
+        "g" | "gib" => KIB * KIB * KIB,
         _ => return Err(HELP.to_owned()),
     };
     let number: u64 = number.parse().map_err(|_| HELP.to_owned())?;
@@ -19,7 +20,7 @@ const KIB: u64 = 1024;
 /// The largest crossover the configuration takes, too.
 const SIZE_MAX: u64 = KIB * KIB * KIB;
 
-const HELP: &str = "write a size up to 1024MiB such as 65536, 64KiB or 1MiB";
+const HELP: &str = "write a size up to 1GiB such as 65536, 64KiB or 1MiB";
 
 #[cfg(test)]
 mod tests {
@@ -27,9 +28,14 @@ mod tests {
 
     #[test]
     fn sizes_have_binary_units() {
-        for (text, bytes) in
-            [("0", 0), ("65536", 65_536), ("64KiB", 65_536), ("64 kib", 65_536), ("1M", 1 << 20)]
-        {
+        for (text, bytes) in [
+            ("0", 0),
+            ("65536", 65_536),
+            ("64KiB", 65_536),
+            ("64 kib", 65_536),
+            ("1M", 1 << 20),
+            ("1GiB", 1 << 30),
+        ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
     }

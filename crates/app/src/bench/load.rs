@@ -1,0 +1,245 @@
+//! `kettle bench load`: a load on any server, and what it answered.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use kettle_bench::client::{self, Outcome, Progress};
+use kettle_bench::load::{Arrivals, BodyUse, End, Expect, Load, Reuse, Rhythm};
+use kettle_bench::scenario::capacity;
+use kettle_bench::scenario::measured::encode;
+use kettle_bench::scenario::stop::Stop;
+use kettle_bench::scenario::word::{Offer, ResumeBy};
+use serde_json::json;
+
+use super::number::{count, latency, number};
+use super::url::Url;
+use crate::cli::bench::LoadArguments;
+use crate::output::{fail, print, print_line};
+
+/// Puts the load on and prints what came of it. Ctrl-C ends it early and prints what there is.
+pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
+    let load = match Url::parse(&arguments.url).and_then(|url| plan(arguments, &url)) {
+        Ok(load) => load,
+        Err(message) => return fail(message),
+    };
+    let stop = Stop::default();
+    if let Err(error) = stop.on_signals() {
+        return fail(format_args!("cannot listen for Ctrl-C: {error}"));
+    }
+    let shows = io::stderr().is_terminal();
+    let outcome = client::run_with(&load, stop.asked(), &mut |progress| {
+        if shows {
+            show(progress, &load);
+        }
+    });
+    if shows {
+        let _ = write!(io::stderr(), "{CLEAR_LINE}");
+    }
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return fail(error),
+    };
+    let mix = outcome.check_mix(&load).err().map(|error| error.to_string());
+    if arguments.json {
+        print_line(format_args!("{:#}", to_json(&outcome, mix.as_deref())));
+    } else {
+        print(render(&outcome, &load, mix.as_deref()));
+    }
+    // Like curl: a load without one right answer, or another one than was asked for, is no success.
+    if outcome.succeeded == 0 || mix.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
+    let per_session = arguments.connections_per_session;
+    let resume_by = match arguments.resume {
+        Some(way) => way,
+        None if per_session > 1 => ResumeBy::Ticket,
+        None => ResumeBy::Nothing,
+    };
+    if per_session > 1 && arguments.requests_per_connection.is_none() {
+        return Err(
+            "a connection that never closes is never followed by another of its session; add \
+                    --requests-per-connection 1"
+                .to_owned(),
+        );
+    }
+    if resume_by != ResumeBy::Nothing && per_session == 1 {
+        return Err("there is nothing to resume with one connection for each session; add \
+                    --connections-per-session 2 or more"
+            .to_owned());
+    }
+    let offer = Offer {
+        version: arguments.tls,
+        cipher: arguments.suite,
+        group: arguments.group,
+        resume_by,
+    };
+    let length = Duration::from_secs_f64(arguments.seconds);
+    let warm_up = Duration::from_secs_f64(arguments.warm_up);
+    let (rhythm, connections, per_second) = rhythm(arguments);
+    let cpus = arguments
+        .cpus
+        .clone()
+        .unwrap_or_else(|| capacity::cpus_allowed().into_iter().take(1).collect());
+    let target = url.resolve()?;
+    Ok(Load {
+        target,
+        host: url.host.clone(),
+        path: url.path.clone(),
+        tls: url.is_secure.then_some(offer),
+        reuse: Reuse {
+            requests_per_connection: arguments.requests_per_connection,
+            connections_per_session: per_session,
+        },
+        rhythm,
+        end: End::After(length + warm_up),
+        warm_up,
+        expect: Expect::default(),
+        body: match arguments.open {
+            true => BodyUse::Open,
+            false => BodyUse::Discard { hash_one_in: u32::MAX },
+        },
+        cpus,
+        // Only this machine has 127.0.0.2 and the like.
+        sources: if target.ip().is_loopback() {
+            capacity::sources(connections, per_second)
+        } else {
+            1
+        },
+        timeout: Duration::from_secs_f64(arguments.timeout),
+    })
+}
+
+/// The rhythm, how many connections it has at once, and how many new ones each second at most.
+fn rhythm(arguments: &LoadArguments) -> (Rhythm, u32, f64) {
+    let arrivals = match (arguments.rate, arguments.ramp) {
+        (Some(per_second), _) => Arrivals::Constant { per_second },
+        (None, Some((from, to))) => Arrivals::Ramp { from, to },
+        (None, None) => {
+            let connections = arguments.connections;
+            let is_churn = arguments.requests_per_connection.is_some();
+            let churn = if is_churn { CHURN_GUESSED } else { 0.0 };
+            return (Rhythm::Closed { connections }, connections, churn);
+        }
+    };
+    let per_second = match arrivals {
+        Arrivals::Constant { per_second } => per_second,
+        Arrivals::Ramp { from, to } => from.max(to),
+    };
+    (Rhythm::Open { arrivals, transactions_max: TRANSACTIONS_MAX }, TRANSACTIONS_MAX, per_second)
+}
+
+fn show(progress: &Progress, load: &Load) {
+    let End::After(length) = load.end else { return };
+    let Progress { elapsed, succeeded, failed, mean_us, open_connections, .. } = progress;
+    let rate = *succeeded as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+    let failed = if *failed > 0 { format!(", {} FAILED", count(*failed)) } else { String::new() };
+    // A terminal that is gone has nobody in front of it.
+    let _ = write!(
+        io::stderr(),
+        "{CLEAR_LINE}{} of {} s: {}/s, mean {}, {open_connections} open{failed}",
+        elapsed.as_secs().min(length.as_secs()),
+        length.as_secs(),
+        number(if elapsed.is_zero() { 0.0 } else { rate }),
+        latency(*mean_us),
+    );
+}
+
+fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
+    let seconds = outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+    let rate = |count: u64| number(count as f64 / seconds);
+    let failed: u64 = outcome.failures.values().sum();
+    let mut lines = vec![format!(
+        "{} requests in {:.2} s: {}/s, {} Gb/s",
+        count(outcome.succeeded),
+        outcome.elapsed.as_secs_f64(),
+        rate(outcome.succeeded),
+        number(outcome.body_bytes as f64 * 8.0 / 1e9 / seconds),
+    )];
+    if failed > 0 {
+        let reasons: Vec<_> =
+            outcome.failures.iter().map(|(why, times)| format!("{why} {times}")).collect();
+        lines.push(format!("FAILED      {} ({})", count(failed), reasons.join(", ")));
+    }
+    let from = match load.rhythm {
+        Rhythm::Open { .. } => "from when it was due",
+        _ => "from when it was begun",
+    };
+    for (name, histogram) in [
+        (format!("Latency {from}, to the last byte"), &outcome.latency),
+        ("to the first byte".to_owned(), &outcome.first_byte),
+        ("Handshake".to_owned(), &outcome.handshake),
+    ] {
+        if histogram.is_empty() {
+            continue;
+        }
+        let at = |quantile: f64| latency(histogram.value_at_quantile(quantile) as f64);
+        lines.push(format!(
+            "{name}:\n            mean {}, median {}, 99 % {}, 99.9 % {}, longest {}",
+            latency(histogram.mean()),
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            latency(histogram.max() as f64),
+        ));
+    }
+    let made = &outcome.handshakes;
+    if load.tls.is_some() {
+        lines.push(format!(
+            "Handshakes: {} full, {} by ticket, {} by session ID, {} with early data, {} failed",
+            made.full, made.by_ticket, made.by_session_id, made.early_data, made.failed
+        ));
+    }
+    if let Some(warning) = outcome.client_limited() {
+        lines.push(format!("! {warning}"));
+    }
+    if let Some(mix) = mix {
+        lines.push(format!("! this is not the load asked for: {mix}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
+    let latency = &outcome.latency;
+    let at = |quantile: f64| latency.value_at_quantile(quantile);
+    let made = &outcome.handshakes;
+    json!({
+        "seconds": outcome.elapsed.as_secs_f64(),
+        "attempted": outcome.attempted,
+        "succeeded": outcome.succeeded,
+        "failures": outcome.failures,
+        "body_bytes": outcome.body_bytes,
+        "requests_per_second": outcome.succeeded as f64 / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
+        "latency_us": {
+            "mean": latency.mean(), "p50": at(0.5), "p99": at(0.99), "p999": at(0.999), "max": latency.max(),
+        },
+        "latency_histogram": encode(latency),
+        "first_byte_histogram": encode(&outcome.first_byte),
+        "handshake_histogram": encode(&outcome.handshake),
+        "handshakes": {
+            "full": made.full, "by_ticket": made.by_ticket, "by_session_id": made.by_session_id,
+            "early_data": made.early_data, "not_resumed": made.not_resumed, "failed": made.failed,
+        },
+        "each_second": outcome.seconds.iter().map(|second| json!({
+            "attempted": second.attempted, "succeeded": second.succeeded, "failed": second.failed,
+            "mean_us": second.mean_us,
+        })).collect::<Vec<_>>(),
+        "client_busy": outcome.thread_busy,
+        "client_limited": outcome.client_limited(),
+        "late_starts": outcome.late_starts,
+        "not_as_asked": mix,
+    })
+}
+
+/// Back to the first column, and nothing left of the line.
+const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// An open loop that a server no longer keeps up with piles up transactions; beyond this many they fail at once.
+const TRANSACTIONS_MAX: u32 = 10_000;
+
+/// New connections a second that a closed loop may come to, for choosing how many addresses they come from.
+const CHURN_GUESSED: f64 = 5_000.0;
+
+#[cfg(test)]
+mod tests;
