@@ -16,7 +16,8 @@ pub struct Outcome {
     pub attempted: u64,
     /// Transactions with a right answer.
     pub succeeded: u64,
-    /// The others, by reason: `connect_refused`, `timeout`, `reset`, `wrong_status`, `not_resumed`, `late` and the like.
+    /// The others, by the words of [`Failure`](super::Failure): `connect_refused`, `timeout`, `reset`, `wrong_status` and the
+    /// like. A session that was not resumed is no failure of its transaction; [`check_mix`](Self::check_mix) judges it.
     pub failures: BTreeMap<&'static str, u64>,
     /// Body bytes received.
     pub body_bytes: u64,

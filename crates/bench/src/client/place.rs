@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use kettle_tls::client::Connector;
+use kettle_tls::client::{Connector, ResumeBy};
 use tokio::sync::{Notify, Semaphore};
 
 use super::capacity;
@@ -120,6 +120,9 @@ impl Place {
             let (path, host) = (&load.path, &load.host);
             format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n").into_bytes().into()
         };
+        // Asked early and told to close, servers do so before the handshake is over, and give no ticket.
+        let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);
+        let last = if is_early { "" } else { "Connection: close\r\n" };
         let mut tally =
             Tally::new(load.timeout).map_err(|_| LoadError::Senseless("its timeout"))?;
         if matches!(load.rhythm, Rhythm::Idle { .. }) {
@@ -136,7 +139,7 @@ impl Place {
             start: Cell::new(None),
             started: Notify::new(),
             request: text(""),
-            last_request: text("Connection: close\r\n"),
+            last_request: text(last),
             next_source: Cell::new(0),
             answers: Cell::new(0),
             plan,

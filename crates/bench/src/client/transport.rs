@@ -102,16 +102,23 @@ impl Transport {
         }
     }
 
-    /// Says that nothing more will be sent, and waits for the peer to close: to close on what it still sends would reset
-    /// the connection, and its work for the close belongs to the transaction.
-    pub(super) async fn close(mut self) {
+    /// Ends the connection and waits for the peer to close: to close on what it still sends would reset the connection, and
+    /// its work for the close belongs to the transaction. If the peer announced that it closes, that is all; if not, it
+    /// is told that nothing more will come.
+    pub(super) async fn close(mut self, is_announced: bool) {
         // Whatever goes wrong here, the answer was there before.
         match &mut self {
-            Self::Plain(socket) => plain::close(socket).await,
+            Self::Plain(socket) => plain::close(socket, is_announced).await,
             Self::Tls(stream) => {
-                stream.queue_close_notify();
-                if poll_fn(|context| stream.poll_close(context)).await.is_ok() {
-                    let _ = poll_fn(|context| stream.poll_drain(context)).await;
+                let mut is_open = true;
+                if !is_announced {
+                    stream.queue_close_notify();
+                    is_open = poll_fn(|context| stream.poll_close(context)).await.is_ok();
+                }
+                while is_open {
+                    // A ticket may still come, which the next connection needs.
+                    let fill = poll_fn(|context| stream.poll_visit(context, |_| {})).await;
+                    is_open = fill.is_ok_and(|fill| fill == Fill::Data);
                 }
             }
         }

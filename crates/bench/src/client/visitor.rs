@@ -36,9 +36,12 @@ struct Connection {
 
 /// The TLS session whose connections are being made.
 struct Session {
+    /// Remembers this session and no other; `None` where none is remembered.
     connector: Option<Connector>,
     /// Connections that may still be made with it; with none left, the next one begins a new session.
     connections_left: u32,
+    /// How many connections the next session is for.
+    length_next: u32,
     /// Whether it has been established, so that the next connection resumes it.
     is_established: bool,
 }
@@ -48,9 +51,11 @@ impl Visitor {
     /// load do not make their full handshakes all at the same time.
     pub(super) fn new(place: &Rc<Place>, number: u32) -> Self {
         let per_session = place.load().reuse.connections_per_session.max(1);
+        // The connector comes with the first connection.
         let session = Session {
-            connector: place.connector.as_ref().map(Connector::forget_sessions),
-            connections_left: 1 + number % per_session,
+            connector: None,
+            connections_left: 0,
+            length_next: 1 + number % per_session,
             is_established: false,
         };
         let conversation = Conversation {
@@ -103,8 +108,9 @@ impl Visitor {
     async fn close_if_done(&mut self) {
         let is_done = |connection: &mut Connection| connection.requests_left == 0;
         let Some(connection) = self.conversation.connection.take_if(is_done) else { return };
+        let is_announced = self.conversation.response.is_last();
         let closing = async {
-            connection.transport.close().await;
+            connection.transport.close(is_announced).await;
             Ok(())
         };
         let _ = self.deadline.within(Instant::now() + CLOSE_MAX, closing).await;
@@ -187,9 +193,11 @@ async fn connect(
     let (transport, is_sent) = match &place.connector {
         None => (Transport::Plain(socket), false),
         Some(base) => {
-            session.next_connection(base, load.reuse.connections_per_session);
-            let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);
-            let early_data = request.filter(|_| is_early && session.is_established);
+            let resume_by = load.tls.map_or(ResumeBy::Nothing, |offer| offer.resume_by);
+            let remembers = resume_by != ResumeBy::Nothing;
+            session.next_connection(base, remembers, load.reuse.connections_per_session);
+            let is_early = resume_by == ResumeBy::EarlyData && session.is_established;
+            let early_data = request.filter(|_| is_early);
             let connector = session.connector.as_ref().unwrap_or(base);
             let shaken = Transport::handshake(socket, connector, early_data).await;
             let (transport, is_accepted) = shaken.inspect_err(|_| {
@@ -212,10 +220,10 @@ async fn connect(
 
 impl Session {
     /// Takes one connection of this session, or of a new one if this has none left.
-    fn next_connection(&mut self, base: &Connector, per_session: u32) {
+    fn next_connection(&mut self, base: &Connector, remembers: bool, per_session: u32) {
         if self.connections_left == 0 {
-            self.connector = Some(base.forget_sessions());
-            self.connections_left = per_session;
+            self.connector = remembers.then(|| base.forget_sessions());
+            self.connections_left = std::mem::replace(&mut self.length_next, per_session);
             self.is_established = false;
         }
         self.connections_left -= 1;

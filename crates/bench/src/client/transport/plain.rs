@@ -87,9 +87,9 @@ pub(super) async fn until_closed(socket: &mut TcpStream) -> Failure {
     result.err().unwrap_or(Failure::ClosedIdle)
 }
 
-/// Ends our side and reads to the peer's end.
-pub(super) async fn close(socket: &mut TcpStream) {
-    if shutdown_write(socket.as_fd()).is_err() {
+/// Ends our side, unless the peer announced its end, and reads to that.
+pub(super) async fn close(socket: &mut TcpStream, is_announced: bool) {
+    if !is_announced && shutdown_write(socket.as_fd()).is_err() {
         return;
     }
     let mut is_open = true;
