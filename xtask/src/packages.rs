@@ -53,10 +53,11 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; what the guests are built and run with.
+/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; what the guests are built and run with.
 const NEEDED: &[&str] = &[
     "gcc",
     "libc6-dev",
+    "chromium",
     "curl",
     "gnutls-bin",
     "nghttp2-client",

@@ -14,20 +14,20 @@ pub struct Axis {
     pub kind: Kind,
     /// Values that have names of their own; then no others are named.
     pub named: Vec<(f64, String)>,
-    /// A value that must be on it.
-    pub includes: Option<f64>,
+    /// Values that must be on it.
+    pub includes: Vec<f64>,
 }
 
 impl Axis {
     /// An axis of this kind.
     pub fn new(label: impl Into<String>, unit: impl Into<String>, kind: Kind) -> Self {
         let (label, unit) = (label.into(), unit.into());
-        Self { label, unit, kind, named: Vec::new(), includes: None }
+        Self { label, unit, kind, named: Vec::new(), includes: Vec::new() }
     }
 
     /// An even axis that begins at zero.
     pub fn from_zero(label: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self { includes: Some(0.0), ..Self::new(label, unit, Kind::Linear) }
+        Self { includes: vec![0.0], ..Self::new(label, unit, Kind::Linear) }
     }
 
     /// The axis of a point by its name in results: sizes by powers of two, all others evenly.
@@ -51,7 +51,7 @@ impl Axis {
     #[must_use]
     pub fn by_ratios(mut self) -> Self {
         self.kind = Kind::Log10;
-        self.includes = None;
+        self.includes.clear();
         self
     }
 
@@ -60,9 +60,11 @@ impl Axis {
     pub fn range(&self, values: impl Iterator<Item = f64>) -> (f64, f64) {
         let usable = |value: &f64| value.is_finite() && (self.kind == Kind::Linear || *value > 0.0);
         let ends =
-            values.chain(self.includes).filter(usable).fold(None, |ends, value| match ends {
-                None => Some((value, value)),
-                Some((low, high)) => Some((value.min(low), value.max(high))),
+            values.chain(self.includes.iter().copied()).filter(usable).fold(None, |ends, value| {
+                match ends {
+                    None => Some((value, value)),
+                    Some((low, high)) => Some((value.min(low), value.max(high))),
+                }
             });
         ends.unwrap_or((1.0, 2.0))
     }
@@ -73,7 +75,7 @@ impl Axis {
         match self.kind {
             Kind::Linear => {
                 let air = (high - low) * 0.06;
-                let is_floor = self.includes == Some(low);
+                let is_floor = self.includes.contains(&low);
                 (if is_floor { low } else { low - air }, high + air)
             }
             _ => {
@@ -110,7 +112,9 @@ impl Axis {
         match self.unit.as_str() {
             "×" => format!("{}×", number::digits(value)),
             "1/s" => format!("{}/s", number::digits(value)),
-            "B" if is_round_size(value) => self.name(value, value),
+            "B" if value % number::KIB == 0.0 => self.roughly(value),
+            // Of what, the axis says.
+            unit if unit.starts_with('%') => number::quantity(value, "%"),
             unit => number::quantity(value, unit),
         }
     }
@@ -119,7 +123,7 @@ impl Axis {
     #[must_use]
     pub fn roughly(&self, value: f64) -> String {
         let (divisor, unit) = number::fitting(&self.unit, value);
-        let text = number::digits_of(value / divisor, 2);
+        let text = number::digits_of(value / divisor, if value >= 100.0 * divisor { 3 } else { 2 });
         number::joined(text.strip_suffix(".0").unwrap_or(&text), unit)
     }
 
@@ -148,8 +152,4 @@ impl Axis {
         }
         number::fitting(&self.unit, high).1
     }
-}
-
-fn is_round_size(bytes: f64) -> bool {
-    bytes < number::KIB || bytes % number::KIB == 0.0
 }

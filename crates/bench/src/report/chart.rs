@@ -30,6 +30,8 @@ pub struct Chart {
 /// One drawing of a chart.
 #[derive(Clone, Debug)]
 pub struct Part {
+    /// The heading it and its neighbours stand under, empty where there is none.
+    pub group: String,
     /// What it shows, empty where there is only one.
     pub label: String,
     /// The drawing.
@@ -56,6 +58,20 @@ pub enum Span {
     Full,
 }
 
+impl Part {
+    /// A drawing under no heading of its own.
+    pub fn new(label: impl Into<String>, picture: Picture) -> Self {
+        Self { group: String::new(), label: label.into(), picture }
+    }
+
+    /// What it shows, with its heading.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let words = [self.label.as_str(), self.group.as_str()];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" · ")
+    }
+}
+
 impl Picture {
     /// Draws it.
     #[must_use]
@@ -75,7 +91,7 @@ impl Chart {
             name: name.into(),
             question: question.into(),
             finding: String::new(),
-            panels: vec![Part { label: String::new(), picture }],
+            panels: vec![Part { group: String::new(), label: String::new(), picture }],
             span: Span::Half,
             note: String::new(),
             table: Table::default(),
@@ -102,23 +118,9 @@ impl Chart {
             y += 3.0;
         }
         let mut body = Markup::new();
-        for row in self.panels.chunks(columns) {
-            let mut below = y;
-            for (column, part) in row.iter().enumerate() {
-                let drawing = part.picture.draw(room);
-                let x = column as f64 * (room.width() + GAP);
-                body.open("g", &[("transform", &format!("translate({x:.0} {y:.0})"))]);
-                let mut label = Canvas::new();
-                label.text("group", (0.0, 16.0), Anchor::Start, &part.label);
-                body.append(&label.finish(0.0, 0.0).content);
-                let lift = if part.label.is_empty() { 0 } else { 26 };
-                body.open("g", &[("transform", &format!("translate(0 {lift})"))]);
-                body.append(&drawing.content);
-                body.close("g");
-                body.close("g");
-                below = below.max(y + drawing.height + f64::from(lift) + 18.0);
-            }
-            y = below;
+        let groups = self.panels.chunk_by(|a, b| a.group == b.group);
+        for row in groups.flat_map(|group| group.chunks(columns)) {
+            y += draw_row(&mut body, row, room, y);
         }
         let mut foot = Canvas::new();
         for line in wrapped(caption, 11.5, width) {
@@ -156,6 +158,27 @@ impl Chart {
         svg.close("svg");
         svg.into_string()
     }
+}
+
+/// Drawings side by side; how high they are.
+fn draw_row(body: &mut Markup, row: &[Part], room: Room, y: f64) -> f64 {
+    let mut height: f64 = 0.0;
+    for (column, part) in row.iter().enumerate() {
+        let drawing = part.picture.draw(room);
+        let x = column as f64 * (room.width() + GAP);
+        let title = part.title();
+        let mut label = Canvas::new();
+        label.text("group", (0.0, 16.0), Anchor::Start, &title);
+        let lift = if title.is_empty() { 0.0 } else { 26.0 };
+        body.open("g", &[("transform", &format!("translate({x:.0} {y:.0})"))]);
+        body.append(&label.finish(0.0, 0.0).content);
+        body.open("g", &[("transform", &format!("translate(0 {lift:.0})"))]);
+        body.append(&drawing.content);
+        body.close("g");
+        body.close("g");
+        height = height.max(drawing.height + lift + 18.0);
+    }
+    height
 }
 
 const GAP: f64 = 36.0;

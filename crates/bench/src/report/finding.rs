@@ -75,16 +75,17 @@ pub fn nearness(curve: &Curve, best: &[(f64, f64)], x: &Axis) -> Option<String> 
     }
 }
 
-/// Who has the best median of a figure, and how far the next is behind.
+/// Who has the best median of a figure, or of the sum of several, and how far the next is behind.
 #[must_use]
-pub fn best_of(samples: &Samples, name: &str) -> Option<String> {
+pub fn best_of(samples: &Samples, names: &[&str]) -> Option<String> {
+    let name = *names.first()?;
     let figure = figure::find(name)?;
     let is_higher = figure.better == Better::Higher;
     let mut judged: Vec<(&str, Estimate)> = samples
         .subjects()
         .into_iter()
         .filter(|subject| !subject.ends_with(" plain"))
-        .filter_map(|subject| Some((subject, samples.subject(subject).estimate(name)?)))
+        .filter_map(|subject| Some((subject, samples.subject(subject).estimate_of_sum(names)?)))
         .collect();
     judged.sort_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
     if is_higher {
@@ -102,9 +103,20 @@ pub fn best_of(samples: &Samples, name: &str) -> Option<String> {
         false => value.is_surely_below(other),
     };
     if is_behind(other) {
-        let gap = number::percent((other.median / value.median - 1.0).abs());
-        let far = if is_higher { "less" } else { "more" };
-        return Some(format!("{place} with {best}: {amount}. {next} follows with {gap} {far}."));
+        let gap = other.median / value.median;
+        let far = match is_higher {
+            _ if !gap.is_finite() => axis.exactly(other.median),
+            true => format!("{} less", number::percent(1.0 - gap)),
+            false if gap >= 2.0 => format!("{} times as much", number::digits_of(gap, 2)),
+            false => format!("{} more", number::percent(gap - 1.0)),
+        };
+        return Some(format!("{place} with {best}: {amount}. {next} follows with {far}."));
+    }
+    if judged.iter().all(|(_, other)| !is_behind(other)) && judged.len() > 2 {
+        return Some(format!(
+            "{} is the same for all, about {amount}, as far as this run can tell.",
+            figure.label
+        ));
     }
     let equal = judged.iter().filter(|(_, other)| !is_behind(other));
     let equal: Vec<String> = equal.map(|(subject, _)| (*subject).to_owned()).collect();

@@ -46,8 +46,9 @@ fn of_machine(file: &Gathered) -> Vec<String> {
         ));
     }
     if let Some(host) = machine.virtualization.as_deref().filter(|host| *host != "none") {
+        let host = if host.contains("virtual") { String::new() } else { format!(" ({host})") };
         limits.push(format!(
-            "This is a virtual machine ({host}): neighbours share its caches and its memory, and its clock is theirs too."
+            "This is a virtual machine{host}: neighbours share its caches and its memory, and its clock is theirs too."
         ));
     }
     if let Some(why) = machine.kernel_tls.strip_prefix("no") {

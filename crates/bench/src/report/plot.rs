@@ -259,7 +259,7 @@ impl Curve {
 }
 
 fn ticks_most(height: f64) -> usize {
-    (height / 34.0) as usize
+    (height / 27.0) as usize
 }
 
 /// With more points than this a curve has no markers, and a band in place of whiskers.

@@ -107,6 +107,23 @@ impl<'a> Samples<'a> {
         Estimate::of(&self.rounds(figure))
     }
 
+    /// The median of a sum of figures over the rounds; those a sample lacks count nothing.
+    #[must_use]
+    pub fn estimate_of_sum(&self, figures: &[&str]) -> Option<Estimate> {
+        let mut rounds: Vec<(u32, f64)> = self
+            .iter()
+            .filter(|sample| figures.iter().any(|figure| sample.figures.contains_key(*figure)))
+            .map(|sample| {
+                (
+                    sample.round,
+                    figures.iter().filter_map(|figure| sample.figures.get(*figure)).sum(),
+                )
+            })
+            .collect();
+        rounds.sort_by_key(|(round, _)| *round);
+        Estimate::of(&rounds.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
+    }
+
     /// A figure along an axis.
     #[must_use]
     pub fn along(&self, axis: &str, figure: &str) -> Vec<Point> {
@@ -186,7 +203,7 @@ pub fn describe(axis: &str, value: &Value) -> String {
     };
     let known = figure::axis(axis);
     match (axis, known) {
-        ("k", _) => format!("k = {}", number::digits_of(number, 6)),
+        ("k", _) => format!("k = {}", number::short(number)),
         ("workers", _) => number::counted(number as usize, "worker", "workers"),
         ("connections", _) => number::counted(number as usize, "connection", "connections"),
         ("size" | "throughput", Some(known)) => {

@@ -67,13 +67,10 @@ fn over(
     figure: &str,
 ) -> Chart {
     let samples = samples.having(figure);
-    let parts = samples.facets(&[axis]).into_iter().map(|(label, samples)| Part {
-        label,
-        picture: Picture::Plot(Plot {
-            x: Axis::of_point(axis),
-            panels: vec![panel(y.clone(), &samples, axis, figure)],
-            marks: Vec::new(),
-        }),
+    let parts = samples.facets(&[axis]).into_iter().map(|(label, samples)| {
+        let panels = vec![panel(y.clone(), &samples, axis, figure)];
+        let plot = Plot { x: Axis::of_point(axis), panels, marks: Vec::new() };
+        Part::new(label, Picture::Plot(plot))
     });
     let parts = parts.filter(|part| has_content(&part.picture)).collect();
     sized(name, question, parts)
@@ -83,21 +80,22 @@ fn panel(y: Axis, samples: &Samples, axis: &str, figure: &str) -> Panel {
     Panel { y, curves: samples.curves(axis, figure), guides: Vec::new(), envelope: Vec::new() }
 }
 
-/// Bars of figures that add up, or of one, with a group for each facet but those of `shown`.
-fn bars(samples: &Samples, (name, question): (&str, &str), figures: &[(&str, &str)]) -> Chart {
+/// Bars of figures that add up, or of one, with a group for each facet but those of `shown`, over which the median is taken.
+fn bars(
+    samples: &Samples,
+    (name, question): (&str, &str),
+    figures: &[(&str, &str)],
+    shown: &[&str],
+) -> Chart {
     let Some((first, _)) = figures.first() else { return sized(name, question, Vec::new()) };
     let samples = samples.having(first);
-    let groups = samples.facets(&[]).into_iter().map(|(label, samples)| Group {
-        label,
-        bars: samples
-            .subjects()
-            .iter()
-            .filter_map(|s| bar(&samples.subject(s), s, figures))
-            .collect(),
+    let groups = samples.facets(shown).into_iter().map(|(label, samples)| {
+        let bars = samples.subjects().into_iter();
+        let bars = bars.filter_map(|subject| bar(&samples.subject(subject), subject, figures));
+        Group { label, bars: bars.collect() }
     });
     let groups: Vec<Group> = groups.filter(|group| !group.bars.is_empty()).collect();
-    let has_parts =
-        figures.len() > 1 && figures.iter().skip(1).any(|(f, _)| !samples.having(f).is_empty());
+    let has_parts = figures.iter().skip(1).any(|(figure, _)| !samples.having(figure).is_empty());
     let parts = figures.iter().map(|(_, part)| (*part).to_owned());
     let picture = Picture::Bars(Bars {
         axis: Axis::of_figure(first),
@@ -107,8 +105,13 @@ fn bars(samples: &Samples, (name, question): (&str, &str), figures: &[(&str, &st
     });
     let mut chart = Chart::new(name, question, picture);
     chart.panels.retain(|part| has_content(&part.picture));
-    if figures.len() == 1 && samples.facets(&[]).len() == 1 {
-        chart.finding = finding::best_of(&samples, first).unwrap_or_default();
+    // With several groups the last, of the largest value, stands for them.
+    let facets = samples.facets(shown);
+    let names: Vec<&str> = figures.iter().map(|(figure, _)| *figure).collect();
+    if let Some((label, last)) = facets.last() {
+        let best = finding::best_of(last, &names).unwrap_or_default();
+        chart.finding =
+            if facets.len() > 1 && !best.is_empty() { format!("{label}: {best}") } else { best };
     }
     chart
 }
@@ -144,5 +147,5 @@ fn has_content(picture: &Picture) -> bool {
 
 /// An axis of multiples of something, with one in it.
 fn multiples(label: &str) -> Axis {
-    Axis { includes: Some(1.0), ..Axis::new(label, "×", Kind::Log10) }
+    Axis { includes: vec![1.0], ..Axis::new(label, "×", Kind::Log10) }
 }

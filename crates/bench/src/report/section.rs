@@ -2,7 +2,7 @@
 
 use super::canvas::Room;
 use super::chart::{Chart, Part, Span};
-use super::markup::Markup;
+use super::markup::{Attributes, Markup};
 use super::{Options, Section, scenes, tabled};
 
 /// Writes a scenario.
@@ -72,13 +72,30 @@ fn write_single(page: &mut Markup, chart: &Chart, part: &Part) {
 }
 
 fn write_parts(page: &mut Markup, chart: &Chart, parts: &[Part]) {
+    let groups: Vec<&[Part]> = parts.chunk_by(|a, b| a.group == b.group).collect();
+    for (index, group) in groups.iter().enumerate() {
+        let heading = group.first().map(|part| part.group.as_str()).unwrap_or_default();
+        if heading.is_empty() {
+            write_group(page, chart, group);
+            continue;
+        }
+        // A long sweep is not scrolled past: what comes later opens when asked for.
+        let open: Attributes = if index < GROUPS_OPEN { &[("open", ""), CLASS] } else { &[CLASS] };
+        page.open("details", open);
+        page.element("summary", &[], heading);
+        write_group(page, chart, group);
+        page.close("details");
+    }
+}
+
+fn write_group(page: &mut Markup, chart: &Chart, parts: &[Part]) {
     let (class, room) =
-        if parts.len() == 2 { ("parts two", Room::Half) } else { ("parts", Room::Narrow) };
+        if parts.len() <= 2 { ("parts two", Room::Half) } else { ("parts", Room::Narrow) };
     page.open("div", &[("class", class)]);
     for part in parts {
         page.raw("<div class=\"part\">");
         page.element("h4", &[], &part.label);
-        let label = format!("{} {}", chart.question, part.label);
+        let label = format!("{} {}", chart.question, part.title());
         if room == Room::Half {
             write_drawing(page, "chart wide", part, room, &label);
             write_drawing(page, "chart narrow", part, Room::Narrow, &label);
@@ -142,3 +159,7 @@ fn write_servers(page: &mut Markup, section: &Section) {
     }
     page.raw("</details>");
 }
+
+/// So many groups of drawings are open at first.
+const GROUPS_OPEN: usize = 2;
+const CLASS: (&str, &str) = ("class", "group");

@@ -21,7 +21,7 @@ pub fn table(chart: &Chart) -> Table {
             // Dots come with a table of their own.
             Picture::Dots(_) => continue,
         };
-        whole.merge(table, has_labels.then_some(part.label.as_str()));
+        whole.merge(table, has_labels.then(|| part.title()));
     }
     whole
 }
@@ -93,9 +93,9 @@ fn of_bars(bars: &Bars) -> Table {
 
 impl Table {
     /// Adds the rows of another table, with a label before each; columns are matched by their heads.
-    fn merge(&mut self, other: Table, label: Option<&str>) {
+    fn merge(&mut self, other: Table, label: Option<String>) {
         if self.head.is_empty() {
-            self.head = label.map(|_| String::new()).into_iter().collect();
+            self.head = label.iter().map(|_| String::new()).collect();
             self.words = other.words + self.head.len();
         }
         let lead = usize::from(label.is_some());
@@ -116,7 +116,7 @@ impl Table {
         }
         for row in other.rows {
             let mut cells = vec!["–".to_owned(); self.head.len()];
-            if let (Some(cell), Some(label)) = (cells.first_mut(), label) {
+            if let (Some(cell), Some(label)) = (cells.first_mut(), &label) {
                 label.clone_into(cell);
             }
             for (place, text) in places.iter().zip(row) {

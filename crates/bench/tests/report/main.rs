@@ -1,32 +1,79 @@
-//! The report of a run nobody made: is it whole, safe, and does it fit a phone and a desk?
-
-#![allow(clippy::unwrap_used, reason = "a failing check is how a test fails")]
-
-use std::fs;
-use std::path::Path;
+//! The report of a run nobody made: is it whole and safe, and does it fit a phone and a desk?
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use kettle_bench::report::{self, Options};
 use kettle_bench::results::read::Results;
+use kettle_bench::results::{Line, Value};
 
+mod chromium;
+mod page;
 mod synthetic;
 
+/// Two files, one of time and one of work.
 fn files() -> [Results; 2] {
-    [synthetic::results(), synthetic::work()].map(|lines| {
-        let mut results = Results::default();
-        for line in lines {
-            results.keep(line).unwrap();
-        }
-        results
-    })
+    [synthetic::results(), synthetic::work()].map(read)
 }
 
-#[test]
-fn a_page_is_written() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
-    fs::create_dir_all(folder.join("charts")).unwrap();
-    let options = Options { charts_folder: Some("charts".to_owned()), ..Options::default() };
-    fs::write(folder.join("page.html"), report::page(&files(), &options)).unwrap();
-    for (name, svg) in report::charts(&files()) {
-        fs::write(folder.join("charts").join(name).with_extension("svg"), svg).unwrap();
+fn read(lines: Vec<Line>) -> Results {
+    let mut results = Results::default();
+    for line in lines {
+        results.keep(line).unwrap();
     }
+    results
+}
+
+fn options() -> Options {
+    Options { charts_folder: Some("charts".to_owned()), ..Options::default() }
+}
+
+/// The page of the two files.
+fn page() -> String {
+    report::page(&files(), &options())
+}
+
+/// The page of results with this text wherever results hold text.
+fn page_with(text: &str) -> String {
+    let lines = synthetic::results().into_iter().map(|line| tainted(line, text));
+    report::page(&[read(lines.collect())], &Options { title: Some(text.to_owned()), ..options() })
+}
+
+fn tainted(mut line: Line, text: &str) -> Line {
+    let add = |word: &mut String| word.push_str(text);
+    match &mut line {
+        Line::Run(run) => {
+            let machine = &mut run.machine;
+            machine.flags.push(text.to_owned());
+            run.command.push(text.to_owned());
+            for word in [
+                &mut run.kettle,
+                &mut machine.kernel,
+                &mut machine.processor,
+                &mut machine.kernel_tls,
+                machine.virtualization.get_or_insert_default(),
+                machine.governor.get_or_insert_default(),
+                run.commit.get_or_insert_default(),
+            ] {
+                add(word);
+            }
+        }
+        Line::Scenario(scenario) => scenario.rules.push(text.to_owned()),
+        Line::Subject(subject) => {
+            for word in [&mut subject.name, &mut subject.version, &mut subject.config] {
+                add(word);
+            }
+            subject.command.push(text.to_owned());
+        }
+        Line::Sample(sample) => {
+            add(&mut sample.subject);
+            sample.warnings.push(text.to_owned());
+            sample.point.insert("key".to_owned(), Value::Word(text.to_owned()));
+            sample.figures.insert(text.to_owned(), 1.0);
+        }
+        Line::Absent(absent) => {
+            add(&mut absent.what);
+            add(&mut absent.why);
+        }
+        Line::Complete { .. } => {}
+    }
+    line
 }

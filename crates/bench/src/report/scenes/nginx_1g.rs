@@ -25,7 +25,7 @@ pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
             let name =
                 if label.is_empty() { name.to_owned() } else { format!("{name}-{}", charts.len()) };
             let mut chart = Chart::new(name, question, Picture::Dots(dots(&samples, figure)));
-            let best = finding::best_of(&samples, figure).unwrap_or_default();
+            let best = finding::best_of(&samples, &[figure]).unwrap_or_default();
             chart.finding = format!("{best} {}", against_user(&samples, figure)).trim().to_owned();
             chart.note = note(&label);
             chart.table = ministat(&samples, figure);
@@ -55,7 +55,7 @@ fn note(label: &str) -> String {
 
 fn dots(samples: &Samples, figure: &str) -> Dots {
     // Not from zero: what matters is how far apart the rounds are.
-    let axis = Axis { includes: None, ..Axis::of_figure(figure) };
+    let axis = Axis { includes: Vec::new(), ..Axis::of_figure(figure) };
     let rows = samples.subjects().into_iter().filter_map(|subject| {
         let values = samples.subject(subject).rounds(figure);
         let estimate = Estimate::of(&values)?;

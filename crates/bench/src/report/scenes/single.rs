@@ -25,8 +25,8 @@ pub(super) fn ciphers(scene: &Scene) -> Vec<Chart> {
     let cpu = [("cpu_ns_per_byte", "")];
     let through = [("gigabits_per_second", "")];
     vec![
-        bars(samples, ("ciphers-cpu", "What does a byte cost the server?"), &cpu),
-        bars(samples, ("ciphers-throughput", "How much is sent?"), &through),
+        bars(samples, ("ciphers-cpu", "What does a byte cost the server?"), &cpu, &[]),
+        bars(samples, ("ciphers-throughput", "How much is sent?"), &through, &[]),
     ]
 }
 
@@ -77,5 +77,5 @@ fn largest(samples: &Samples, about: (&str, &str), figure: &str) -> Chart {
     let samples = samples.having(figure);
     let samples =
         samples.values("size").pop().map_or(samples.clone(), |size| samples.at("size", &size));
-    bars(&samples, about, &[(figure, "")])
+    bars(&samples, about, &[(figure, "")], &[])
 }

@@ -17,6 +17,7 @@ pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
         samples,
         ("streaming-cpu", "How much processor does the same stream take?"),
         &processor,
+        &[],
     );
     for part in &mut cpu.panels {
         if let crate::report::chart::Picture::Bars(bars) = &mut part.picture {
@@ -24,6 +25,7 @@ pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
         }
     }
     cpu.note = "Everyone sends the same; less is better.".to_owned();
+    // Of the whole, which is measured, not of the parts, which the kernel estimates by ticks.
     cpu.finding = at_most(samples, "throughput", "cpu_percent");
     let mut charts = vec![cpu];
     if samples.values("throughput").len() > 1 {
@@ -37,14 +39,16 @@ pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
         samples,
         ("streaming-first-byte", "How long does the first byte take? 99th percentile"),
         &first,
+        &[],
     ));
     let stalls = [("stalls_per_1000", "")];
-    charts.push(bars(samples, ("streaming-stalls", "How many objects come late?"), &stalls));
+    charts.push(bars(samples, ("streaming-stalls", "How many objects come late?"), &stalls, &[]));
     let softirq = [("softirq_percent", "")];
     charts.push(bars(
         samples,
         ("streaming-softirq", "How much does the network stack take beside it?"),
         &softirq,
+        &[],
     ));
     charts
 }
@@ -52,7 +56,7 @@ pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
 /// Connections that do nothing.
 pub(super) fn idle_memory(scene: &Scene) -> Vec<Chart> {
     let mut chart =
-        memory(&scene.samples, ("idle-memory", "How much memory does a waiting connection hold?"));
+        memory(&scene.samples, ("idle-memory", "How much is the server's, how much the kernel's?"));
     chart.name = "idle-memory-bytes".to_owned();
     vec![chart]
 }
@@ -74,8 +78,7 @@ fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
         ("memory_bytes_per_connection", "in the process"),
         ("kernel_bytes_per_connection", "in the kernel"),
     ];
-    let mut chart = bars(samples, about, &parts);
-    chart.finding = at_most(samples, "connections", "memory_bytes_per_connection");
+    let mut chart = bars(samples, about, &parts, &[]);
     for part in &mut chart.panels {
         if let crate::report::chart::Picture::Bars(bars) = &mut part.picture {
             bars.axis = Axis::from_zero("Memory per connection", "B");
@@ -89,7 +92,7 @@ fn at_most(samples: &Samples, axis: &str, figure: &str) -> String {
     let samples = samples.having(figure);
     let largest = samples.values(axis).pop();
     let there = largest.as_ref().map_or_else(|| samples.clone(), |value| samples.at(axis, value));
-    let sentence = crate::report::finding::best_of(&there, figure).unwrap_or_default();
+    let sentence = crate::report::finding::best_of(&there, &[figure]).unwrap_or_default();
     match largest {
         Some(value) if samples.values(axis).len() > 1 && !sentence.is_empty() => {
             format!("At {}: {sentence}", crate::report::sampling::describe(axis, &value))

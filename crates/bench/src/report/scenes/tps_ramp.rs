@@ -9,6 +9,7 @@ use crate::report::gathered::Scene;
 use crate::report::look::{Look, Marker};
 use crate::report::plot::{Curve, Panel, Plot};
 use crate::report::sampling::Samples;
+use crate::report::scale::Kind;
 use crate::report::table::Table;
 
 pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
@@ -18,24 +19,29 @@ pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     vec![
         points(&summary),
         ramps(&scene.samples.part("step")),
-        bars(&summary, ("tps-ramp-full", "What does a full handshake cost the server?"), &[full]),
+        bars(
+            &summary,
+            ("tps-ramp-full", "What does a full handshake cost the server?"),
+            &[full],
+            &["k"],
+        ),
         bars(
             &summary,
             ("tps-ramp-resumed", "What does a resumed handshake cost the server?"),
             &[resumed],
+            &["k"],
         ),
     ]
 }
 
-/// A two-panel chart for each server and facet.
+/// A two-panel chart for each server and facet; those of a facet share their axes.
 fn ramps(steps: &Samples) -> Chart {
     let mut parts = Vec::new();
-    for (label, facet) in steps.facets(&["rate"]) {
+    for (group, facet) in steps.facets(&["rate"]) {
+        let ends = Ends::of(&facet);
         for subject in facet.subjects() {
-            let own = facet.subject(subject);
-            let label =
-                if label.is_empty() { subject.to_owned() } else { format!("{subject} · {label}") };
-            parts.push(Part { label, picture: Picture::Plot(ramp(&own, subject)) });
+            let picture = Picture::Plot(ramp(&facet.subject(subject), subject, &ends));
+            parts.push(Part { group: group.clone(), label: subject.to_owned(), picture });
         }
     }
     parts.retain(|part| has_content(&part.picture));
@@ -48,7 +54,28 @@ fn ramps(steps: &Samples) -> Chart {
     chart
 }
 
-fn ramp(samples: &Samples, subject: &str) -> Plot {
+/// The ends of the axes that several ramps share.
+struct Ends {
+    rates: Vec<f64>,
+    latencies: Vec<f64>,
+}
+
+impl Ends {
+    fn of(samples: &Samples) -> Self {
+        let values = |figures: &'static [&'static str]| {
+            samples.iter().flat_map(move |sample| {
+                figures.iter().filter_map(|figure| sample.figures.get(*figure))
+            })
+        };
+        let rates = values(&["attempted_per_second"]).copied().fold(0.0, f64::max);
+        let latencies = values(&["mean_us", "p99_us"]).copied().filter(|value| *value > 0.0);
+        let (low, high) = latencies
+            .fold((1e5, 5e5), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
+        Self { rates: vec![0.0, rates], latencies: vec![low, high] }
+    }
+}
+
+fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
     let own = Look::of(subject).unmarked();
     let curve = |name: &str, look, figure| Curve {
         name: name.to_owned(),
@@ -66,10 +93,14 @@ fn ramp(samples: &Samples, subject: &str) -> Plot {
     };
     let panel = |y, curves, guides| Panel { y, curves, guides, envelope: Vec::new() };
     let bounds = vec![(1e5, "100 ms".to_owned()), (5e5, "500 ms".to_owned())];
-    let rate = Axis::from_zero("Transactions", "1/s");
-    let latency = Axis::from_zero("Latency", "µs").by_ratios();
+    let axis = |label, unit, kind, includes: &[f64]| Axis {
+        includes: includes.to_vec(),
+        ..Axis::new(label, unit, kind)
+    };
+    let rate = axis("Transactions", "1/s", Kind::Linear, &ends.rates);
+    let latency = axis("Latency", "µs", Kind::Log10, &ends.latencies);
     Plot {
-        x: Axis::from_zero("Attempted", "1/s"),
+        x: axis("Attempted", "1/s", Kind::Linear, &ends.rates),
         panels: vec![panel(rate, full(&above), Vec::new()), panel(latency, full(&below), bounds)],
         marks: Vec::new(),
     }
@@ -107,6 +138,7 @@ fn points(summary: &Samples) -> Chart {
     chart.span = Span::Full;
     chart.panels.retain(|part| has_content(&part.picture));
     chart.finding = leaders(&samples);
+    chart.note = "The number is the end of the dark bar: what is done with a mean latency of at most 100 ms.".to_owned();
     chart.table = all_points(&samples);
     chart
 }

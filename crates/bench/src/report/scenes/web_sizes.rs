@@ -59,7 +59,7 @@ fn among_servers(samples: &Samples, figure: &str) -> Chart {
         let y = multiples(&format!("Server CPU per request, {base} = 1"));
         let panel = Panel { y, curves, guides: vec![(1.0, String::new())], envelope: Vec::new() };
         let plot = Plot { x: Axis::of_point("size"), panels: vec![panel], marks: Vec::new() };
-        Part { label, picture: Picture::Plot(plot) }
+        Part::new(label, Picture::Plot(plot))
     });
     let parts = parts.filter(|part| has_content(&part.picture)).collect();
     sized("web-sizes-servers", "How do the servers compare, by size of body?", parts)
@@ -80,7 +80,7 @@ pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure
             if !finding.is_empty() {
                 findings.push(format!("{label}: {finding}."));
             }
-            parts.push(Part { label, picture: Picture::Plot(plot) });
+            parts.push(Part::new(label, Picture::Plot(plot)));
         }
     }
     let mut chart = sized(name, question, parts);
@@ -104,7 +104,8 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<(Plot, String
         })
         .filter(|curve| !curve.points.is_empty())
         .collect();
-    if curves.len() < 2 {
+    // Without the kernel there is no choice to show.
+    if !curves.iter().any(|curve| curve.name.starts_with("kernel")) {
         return None;
     }
     let fixed: Vec<&Curve> = curves.iter().filter(|curve| curve.name != "auto").collect();
