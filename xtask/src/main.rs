@@ -37,6 +37,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
         }
         "test" => test::run(rest),
         "measure" => measure::run(rest),
+        "peers" => packages::ensure_peers().map(|()| ExitCode::SUCCESS),
         "scan" => scan::run(rest),
         "uml" => uml::run(rest),
         "vm" => vm::run(rest),
@@ -51,6 +52,7 @@ cargo xtask COMMAND
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
   measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
+  peers      install the servers that `kettle bench` compares, without starting them
   scan       testssl.sh and sslscan against a running kettle
   uml        the quick loop: uml run [-- COMMAND] under User Mode Linux
   vm         guests with real kernels: vm fetch, vm image, vm run, vm shell

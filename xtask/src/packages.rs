@@ -1,6 +1,7 @@
 //! The Debian packages the test bed needs on this machine: installed when we may, else named in the one line that does it.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::process;
@@ -25,6 +26,20 @@ pub fn ensure_all(needed: &[&'static str]) -> Result<(), String> {
     eprintln!("installing {}", missing.join(" "));
     process::run(apt_get().arg("update"))?;
     process::run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
+}
+
+/// Makes sure that the servers `kettle bench` compares are installed. Debian starts a server when it installs it; those that this
+/// call installed are stopped again, so that none disturbs a measurement or answers to the network.
+pub fn ensure_peers() -> Result<(), String> {
+    let new = missing(PEERS)?;
+    ensure_all(PEERS)?;
+    let is_systemd = Path::new("/run/systemd/system").is_dir();
+    for package in new.into_iter().filter(|_| is_systemd) {
+        let unit = if package == "stunnel4" { "stunnel.target" } else { package };
+        process::run(Command::new("systemctl").args(["disable", "--now", unit]))?;
+    }
+    println!("installed: {}", PEERS.join(", "));
+    Ok(())
 }
 
 fn apt_get() -> Command {
@@ -70,6 +85,9 @@ const NEEDED: &[&str] = &[
     "qemu-system-x86",
     "xz-utils",
 ];
+
+/// The servers that `crates/bench/src/peers/find.rs` looks for.
+const PEERS: &[&str] = &["nginx", "haproxy", "hitch", "stunnel4"];
 
 #[cfg(test)]
 mod tests;

@@ -199,7 +199,7 @@ fn version_word(program: Program) -> &'static str {
 fn mend(program: Program) -> String {
     match program {
         Program::Kettle => "set KETTLE_BIN to the program".to_owned(),
-        Program::Nginx => "apt-get install nginx-light".to_owned(),
+        Program::Nginx => "apt-get install nginx".to_owned(),
         Program::Haproxy => "apt-get install haproxy".to_owned(),
         Program::Hitch => "apt-get install hitch".to_owned(),
         Program::Stunnel => "apt-get install stunnel4".to_owned(),
