@@ -5,6 +5,7 @@ mod capability;
 pub mod config;
 mod exit;
 mod find;
+mod first_answer;
 pub mod identity;
 mod openssl;
 mod release;
@@ -14,4 +15,5 @@ pub mod subject;
 
 pub use capability::{body_bytes_max, unavailable};
 pub use find::{Found, Missing, find};
+pub use first_answer::NoAnswer;
 pub use start::{PeerError, Running, start};

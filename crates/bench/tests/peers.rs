@@ -283,3 +283,19 @@ fn a_server_that_cannot_start_is_quoted() {
     assert!(matches!(error, PeerError::Silent { .. }), "{error}");
     assert!(error.to_string().contains("unknown directive \"brew\""), "{error}");
 }
+
+#[test]
+fn a_server_that_agrees_to_something_else_is_found_out() {
+    let Some(found) = found(Program::Nginx) else { return };
+    let place = Place::new();
+    let mut setup = place.setup(USUAL, Key::P256);
+    let config = place.folder.path().join("own.conf");
+    let own = "ssl_certificate @CERTIFICATE@;\nssl_certificate_key @KEY@;\nssl_ecdh_curve P-521;";
+    let template = peers::config::template(Program::Nginx);
+    fs::write(&config, template.replace("@TLS@", own)).unwrap();
+    setup.config = Some(config);
+    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let error = peers::start(&nginx, &found, &setup).unwrap_err();
+    assert!(matches!(error, PeerError::Useless { .. }), "{error}");
+    assert!(error.to_string().starts_with("nginx runs, but a first request failed"), "{error}");
+}

@@ -10,11 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kettle_kernel::{process, tls_stat};
+use kettle_kernel::process;
 
 use super::config::{self, Place};
 use super::exit;
 use super::find::Found;
+use super::first_answer::{self, NoAnswer, kernel_connections};
 use super::identity::{self, IdentityError};
 use super::subject::{Program, Role, Setup, Subject};
 
@@ -29,7 +30,7 @@ pub struct Running {
     kernel_connections_before: Option<u64>,
 }
 
-/// Starts a server and waits until it takes connections.
+/// Starts a server and waits until it has answered a first request, by the path it is to take.
 pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running, PeerError> {
     if subject.role == Role::Terminator && setup.backend.is_none() {
         return Err(PeerError::NoBackend);
@@ -50,6 +51,11 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     let mut running = Running { address, child, config, command: words, kernel_connections_before };
     running.await_connections(processes_at_least(subject.program, setup)).map_err(|fault| {
         PeerError::Silent { program: subject.program, fault, said: last_words(&log) }
+    })?;
+    first_answer::ask(subject, setup, address).map_err(|why| PeerError::Useless {
+        program: subject.program,
+        why,
+        said: last_words(&log),
     })?;
     Ok(running)
 }
@@ -189,10 +195,6 @@ fn processes_at_least(program: Program, setup: &Setup) -> usize {
     }
 }
 
-fn kernel_connections() -> Option<u64> {
-    tls_stat::read().map(|stat| stat.count("TlsTxSw") + stat.count("TlsTxDevice"))
-}
-
 fn last_words(log: &Path) -> String {
     let said = fs::read(log).unwrap_or_default();
     let tail = said.get(said.len().saturating_sub(SAID_BYTES_MAX)..).unwrap_or_default();
@@ -240,6 +242,15 @@ pub enum PeerError {
         /// The end of what it said.
         said: String,
     },
+    /// It takes connections, but does not do on them what is to be measured.
+    Useless {
+        /// The program.
+        program: Program,
+        /// What it does not do.
+        why: NoAnswer,
+        /// The end of what it said.
+        said: String,
+    },
 }
 
 /// What was seen of a server that takes no connections.
@@ -274,6 +285,13 @@ impl fmt::Display for PeerError {
             Self::Silent { program, fault: Fault::DoesNotListen, said } => {
                 write!(f, "{program} took no connection within {START_PATIENCE:?}; it said: {said}")
             }
+            Self::Useless { program, why: NoAnswer::Failed(why), said } => {
+                write!(f, "{program} runs, but a first request failed ({why}); it said: {said}")
+            }
+            Self::Useless { program, why: NoAnswer::StayedInUserSpace, said } => write!(
+                f,
+                "{program} stayed in user space: /proc/net/tls_stat did not move on its first connection; it said: {said}"
+            ),
         }
     }
 }

@@ -1,0 +1,80 @@
+//! The first answer of a started server: proof that it agrees to what clients will offer, and encrypts where it should.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kettle_kernel::{process, tls_stat};
+
+use super::subject::{Path, Role, Setup, Subject};
+use crate::client::{self, Failure};
+use crate::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
+
+/// Asks once, as a client of the scenario will.
+pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Result<(), NoAnswer> {
+    let before = kernel_connections().unwrap_or(0);
+    let outcome = client::run(&load(subject, setup, address), &mut |_| {})
+        .map_err(|error| NoAnswer::Failed(error.to_string()))?;
+    // The site may lie elsewhere in an operator's own configuration; any answer is one.
+    let wrong = outcome.failures.get(Failure::WrongStatus.as_str()).copied().unwrap_or(0);
+    if outcome.succeeded + wrong == 0 {
+        let reasons: Vec<_> = outcome.failures.keys().copied().collect();
+        return Err(NoAnswer::Failed(reasons.join(", ")));
+    }
+    let is_kernel = matches!(subject.path, Path::KernelWrite | Path::KernelSendfile);
+    if is_kernel && kernel_connections().unwrap_or(0) <= before {
+        return Err(NoAnswer::StayedInUserSpace);
+    }
+    Ok(())
+}
+
+/// Sending sides the kernel has taken over in this network namespace; `None` without kernel TLS.
+pub(super) fn kernel_connections() -> Option<u64> {
+    tls_stat::read().map(|stat| stat.count("TlsTxSw") + stat.count("TlsTxDevice"))
+}
+
+fn load(subject: &Subject, setup: &Setup, address: SocketAddr) -> Load {
+    Load {
+        target: address,
+        host: HOST.to_owned(),
+        path: path(subject, setup),
+        tls: (subject.path != Path::Plain).then_some(setup.offer),
+        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+        rhythm: Rhythm::Closed { connections: 1 },
+        end: End::Requests { count: 1, at_most: PATIENCE },
+        warm_up: Duration::ZERO,
+        expect: Expect::default(),
+        body: BodyUse::Open,
+        cpus: process::cpus_allowed().into_iter().take(1).collect(),
+        sources: 1,
+        timeout: PATIENCE,
+    }
+}
+
+/// The smallest file of the site, which every server can answer with.
+fn path(subject: &Subject, setup: &Setup) -> String {
+    let smallest = std::fs::read_dir(&setup.site).ok().and_then(|entries| {
+        let files = entries.filter_map(|entry| {
+            let entry = entry.ok()?;
+            Some((entry.metadata().ok()?.len(), entry.file_name().into_string().ok()?))
+        });
+        files.min()
+    });
+    match (subject.role, smallest) {
+        (Role::Files, Some((_, name))) => format!("/{name}"),
+        _ => "/".to_owned(),
+    }
+}
+
+/// Why a server that runs is of no use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// What went wrong, in the client's words.
+    Failed(String),
+    /// It was to encrypt in the kernel, and the kernel has not seen it.
+    StayedInUserSpace,
+}
+
+/// The name in every certificate.
+const HOST: &str = "localhost";
+/// Long enough for the first handshake on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(15);
