@@ -1,11 +1,14 @@
 //! Each server that is installed, started with several setups: what it answers, what it agrees to, and that it is gone afterwards.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use kettle_bench::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
 use kettle_bench::peers::backend::Backend;
 use kettle_bench::peers::site::Site;
 use kettle_bench::peers::subject::{Key, Path, Program, Role, Setup, Subject};
@@ -248,6 +251,69 @@ fn file_servers_resume_as_asked() {
 fn terminators_resume_as_asked() {
     for program in [Program::Nginx, Program::Haproxy, Program::Hitch, Program::Stunnel] {
         resumes_as_asked(program, Role::Terminator);
+    }
+}
+
+/// Each of these resumes two of three connections, by the count of our own client.
+fn keeps_to_the_plan(program: Program, role: Role, workers: usize) {
+    let Some(found) = found(program) else { return };
+    let place = Place::new();
+    let subject = subject(program, Path::User, role);
+    let early_data = (Version::Tls13, ResumeBy::EarlyData);
+    for (version, by) in WAYS.map(|way| (way.0, way.1)).into_iter().chain([early_data]) {
+        let offer = offer(version, Cipher::Aes128Gcm, Group::X25519, by);
+        let mut setup = place.setup(offer, Key::P256);
+        setup.workers = workers;
+        setup.cpus = kettle_kernel::process::cpus_allowed().into_iter().take(workers).collect();
+        if setup.cpus.len() < workers || peers::unavailable(&subject, &found, &setup).is_some() {
+            continue;
+        }
+        let running = start(subject, &found, &setup);
+        let load = load(running.address, offer);
+        let outcome = kettle_bench::client::run(&load, &mut |_| {}).unwrap();
+        assert_eq!(outcome.failures, BTreeMap::new(), "{subject} {by:?}");
+        outcome.check_mix(&load).unwrap_or_else(|error| panic!("{subject} {by:?}: {error}"));
+        if by == ResumeBy::EarlyData {
+            assert_eq!(outcome.handshakes.early_data, outcome.handshakes.by_ticket, "{subject}");
+        }
+    }
+}
+
+fn load(target: SocketAddr, offer: Offer) -> Load {
+    Load {
+        target,
+        host: "localhost".to_owned(),
+        path: format!("/{BODY_BYTES}"),
+        tls: Some(offer),
+        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 3 },
+        rhythm: Rhythm::Closed { connections: 2 },
+        end: End::Requests { count: 30, at_most: Duration::from_secs(20) },
+        warm_up: Duration::ZERO,
+        expect: Expect { body_bytes: Some(BODY_BYTES), body_sha256: None },
+        body: BodyUse::Open,
+        cpus: vec![cpu()],
+        sources: 1,
+        timeout: Duration::from_secs(20),
+    }
+}
+
+#[test]
+fn servers_resume_what_our_client_plans() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        keeps_to_the_plan(program, Role::Files, 1);
+    }
+    for program in [Program::Nginx, Program::Haproxy, Program::Hitch, Program::Stunnel] {
+        keeps_to_the_plan(program, Role::Terminator, 1);
+    }
+}
+
+#[test]
+fn workers_share_what_is_resumed() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        keeps_to_the_plan(program, Role::Files, 2);
+    }
+    for program in [Program::Hitch, Program::Stunnel] {
+        keeps_to_the_plan(program, Role::Terminator, 2);
     }
 }
 
