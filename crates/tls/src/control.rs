@@ -121,6 +121,11 @@ impl ControlReader {
         }
     }
 
+    /// Which end of the connection the peer is.
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer
+    }
+
     /// A record of application data; `bytes` is its length.
     pub(crate) fn application_data(&mut self, bytes: usize) -> Result<(), Violation> {
         if self.partial_bytes > 0 || self.is_inside_message {

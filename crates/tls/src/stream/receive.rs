@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::{StreamError, TlsStream};
 use crate::buffers::Queue;
-use crate::control::{Action, Alert, ControlReader, Violation};
+use crate::control::{Action, Alert, ControlReader, Peer, Violation};
 use crate::records::{ContentType, Keys, RecordOpener, missing_record_bytes, whole_record_bytes};
 use crate::updater::Updater;
 
@@ -136,9 +136,15 @@ impl TlsStream {
         sink: &mut impl Sink,
     ) -> Poll<Result<usize, StreamError>> {
         if !self.ciphertext.is_empty() {
-            // The rest of the record, so that what follows it is read into the shared buffer again.
-            let missing_bytes = missing_record_bytes(self.ciphertext.filled());
-            let room = self.ciphertext.room(missing_bytes.max(RECEIVE_MORE_BYTES));
+            let room_bytes = match self.control.peer() {
+                // A client that says it sends a large record gets no memory for its word.
+                Peer::Client => RECEIVE_MORE_BYTES,
+                // The rest of the record, so that what follows it is read into the shared buffer again.
+                Peer::Server => {
+                    missing_record_bytes(self.ciphertext.filled()).max(RECEIVE_MORE_BYTES)
+                }
+            };
+            let room = self.ciphertext.room(room_bytes);
             let bytes = ready!(poll_read(&mut self.socket, context, room))?;
             self.ciphertext.commit(bytes);
             return Poll::Ready(Ok(bytes));
