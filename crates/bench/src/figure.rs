@@ -115,6 +115,7 @@ pub const AXES: &[Axis] = &[
     Axis { name: "rate", label: "Attempted transactions", unit: "1/s" },
     Axis { name: "throughput", label: "Throughput asked for", unit: "Gb/s" },
     Axis { name: "connections", label: "Connections", unit: "" },
+    Axis { name: "requests", label: "Requests before it fell silent", unit: "" },
     Axis { name: "k", label: "Transactions per session", unit: "" },
     Axis { name: "workers", label: "Workers", unit: "" },
     Axis { name: "key", label: "Key", unit: "" },

@@ -2,6 +2,7 @@
 //!
 //! A scenario decides whom to measure at which points; [`bench::Bench`] starts servers, measures, writes down and shows.
 
+mod behind;
 pub mod bench;
 pub mod capacity;
 pub mod choose;
@@ -11,8 +12,10 @@ pub mod crossover;
 mod curl;
 pub mod error;
 pub mod event;
+mod idle_memory;
 mod ktls_setup;
 pub mod measured;
+mod mixed;
 mod nginx_1g;
 pub mod options;
 pub mod plan;
@@ -52,8 +55,16 @@ pub trait Scenario: Sync {
 }
 
 /// All scenarios, in the order of lists and reports.
-pub static SCENARIOS: &[&dyn Scenario] =
-    &[&nginx_1g::Nginx1g, &web_sizes::WebSizes, &ciphers::Ciphers, &ktls_setup::KtlsSetup];
+pub static SCENARIOS: &[&dyn Scenario] = &[
+    &nginx_1g::Nginx1g,
+    &web_sizes::WebSizes,
+    &streaming::Streaming,
+    &tps_ramp::TpsRamp,
+    &idle_memory::IdleMemory,
+    &mixed::Mixed,
+    &ktls_setup::KtlsSetup,
+    &ciphers::Ciphers,
+];
 
 /// The scenario of this name.
 #[must_use]

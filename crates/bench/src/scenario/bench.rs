@@ -126,8 +126,13 @@ impl<'a> Bench<'a> {
 
     /// Writes a sample down.
     pub fn record(&mut self, sample: Sample, took: Duration) -> Result<(), BenchError> {
-        self.taken.add(&Key::of(&sample));
         self.outlook.took(took);
+        self.record_part(sample)
+    }
+
+    /// Writes a sample down that is a part of another one, or prepares the others: the time left is not counted by it.
+    pub fn record_part(&mut self, sample: Sample) -> Result<(), BenchError> {
+        self.taken.add(&Key::of(&sample));
         (self.watch)(Event::Sampled(&sample));
         let line = Line::Sample(sample.clone());
         self.samples.push(sample);

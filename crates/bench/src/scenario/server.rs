@@ -1,5 +1,6 @@
 //! A server as a scenario measures it: found, started, loaded, with the proof that it did what it was to do.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -199,6 +200,7 @@ impl Bench<'_> {
             kernel_connections,
             server_cpus: server.setup.cpus.len(),
             warnings,
+            replaced: BTreeMap::new(),
         })
     }
 }

@@ -1,4 +1,267 @@
-//! What many clients that each fetch an object every few seconds cost, at the same throughput for every server and path.
+//! `streaming`: many clients that each fetch an object every few seconds, at the same throughput for every server and path, as
+//! Intel measured kernel TLS in 2020 (Netdev 0x14), where the throughputs differed.
 
 pub mod memory_traffic;
+pub mod most;
 pub mod rates;
+
+use std::collections::BTreeMap;
+use std::path;
+use std::time::Duration;
+
+use super::Scenario;
+use super::bench::Bench;
+use super::capacity;
+use super::choose::{self, files};
+use super::error::BenchError;
+use super::measured::Measured;
+use super::options::Options;
+use super::plan::{self, Key};
+use super::rules;
+use super::server::Server;
+use super::word::{Path, Program};
+use crate::client::{self, Progress};
+use crate::load::{End, Load, Rhythm};
+use crate::measure::memory::Memory;
+use crate::peers::subject::Subject;
+use crate::results::{Point, Value};
+use memory_traffic::{MemoryTraffic, RESCTRL};
+use rates::{Most, Rate};
+
+/// The scenario.
+pub struct Streaming;
+
+impl Scenario for Streaming {
+    fn name(&self) -> &'static str {
+        "streaming"
+    }
+
+    fn title(&self) -> &'static str {
+        "Streaming clients at equal throughput"
+    }
+
+    fn question(&self) -> &'static str {
+        "What do processor time, memory and stalls cost when every server and path moves the same bytes in the same time?"
+    }
+
+    fn headline(&self) -> &'static [&'static str] {
+        &["cpu_percent", "memory_bytes_per_connection"]
+    }
+
+    fn rules(&self, options: &Options) -> Vec<String> {
+        let mut rules = rules::usual(options);
+        rules.extend([
+            format!(
+                "Each connection asks for an object of {} when it is due, evenly distributed over one third to five thirds of the \
+                 mean interval (as 1 to 5 seconds are to 3); the interval follows from the throughput, so it is the same for all.",
+                plan::size(object_bytes(options))
+            ),
+            "A client that has not got its object when the next is due has stalled; the next one counts from when it was due."
+                .to_owned(),
+            "Throughputs are 30 % and 60 % of what plain sendfile does here, or where no server could hold that, of what the slowest \
+             one does. A sample whose throughput is more than 2 % off says so."
+                .to_owned(),
+            "The server's memory is compared with that after its start, so it counts what it keeps of earlier connections; the \
+             kernel's with that before the connections. Kernel memory counts both ends, since both are on this machine."
+                .to_owned(),
+            "Bodies are dropped in the kernel, unopened, but for one in 1,000, which is opened and hashed: a cheap client leaves \
+             the machine to the server."
+                .to_owned(),
+        ]);
+        rules
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let options = bench.options;
+        let size = object_bytes(options);
+        let wanted = choose::subjects(USUAL, options)?;
+        let traffic = match MemoryTraffic::find(path::Path::new(RESCTRL)) {
+            Ok(traffic) => Some(traffic),
+            Err(why) => {
+                bench.absent("memory traffic", why)?;
+                None
+            }
+        };
+        let mut setup = bench.setup();
+        setup.site = bench.site(&[size])?;
+        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+        let at_start = servers.iter().map(|server| (server.name.clone(), memory(server))).collect();
+        let rates = throughputs(bench, &servers, size)?;
+        let clients = connections(bench)?;
+        let points: Vec<Point> = clients
+            .iter()
+            .flat_map(|connections| rates.iter().map(|rate| point(*connections, rate)))
+            .collect();
+        let rounds = options.rounds_or(1, 3, 5);
+        bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(8, 20, 60));
+        for connections in clients {
+            for rate in &rates {
+                let stream = Stream {
+                    size,
+                    connections,
+                    rate,
+                    traffic: traffic.as_ref(),
+                    at_start: &at_start,
+                };
+                let point = point(connections, rate);
+                bench.interleave(&servers, &point, rounds, |bench, server, key| {
+                    stream.measure(bench, server, key)
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Clients of one number at one throughput.
+struct Stream<'a> {
+    size: u64,
+    connections: u32,
+    rate: &'a Rate,
+    traffic: Option<&'a MemoryTraffic>,
+    /// Of each server, by its name.
+    at_start: &'a BTreeMap<String, Option<Memory>>,
+}
+
+impl Stream<'_> {
+    fn measure(
+        &self,
+        bench: &mut Bench<'_>,
+        server: &Server,
+        key: &Key,
+    ) -> Result<Measured, BenchError> {
+        let load = self.load(bench, server);
+        let at_start = self.at_start.get(&server.name).copied().flatten();
+        let before = memory(server);
+        let mut during = None;
+        let traffic_before = self.traffic.and_then(|traffic| traffic.bytes().ok());
+        let stop = bench.stop.clone();
+        let mut measured = bench.measure_by(server, &load, key, |on_progress| {
+            let mut look = |progress: &Progress| {
+                // Once, well after the warm-up, with all of them there.
+                let is_time = progress.elapsed > load.warm_up * 2;
+                if during.is_none() && is_time {
+                    during = memory(server);
+                }
+                on_progress(progress);
+            };
+            client::run_with(&load, stop.now(), &mut look)
+                .map_err(|error| BenchError::Load(format!("{}: {error}", server.name)))
+        })?;
+        let outcome = &measured.outcome;
+        let bytes = outcome.body_bytes as f64;
+        let achieved = bytes * 8.0 / 1e9 / outcome.elapsed.as_secs_f64();
+        let stalls = 1000.0 * outcome.stalls as f64 / outcome.attempted.max(1) as f64;
+        let mut figures = vec![("stalls_per_1000", stalls)];
+        if let (Some(at_start), Some(before), Some(during)) = (at_start, before, during) {
+            let of_each =
+                |more: u64, less: u64| (more as f64 - less as f64) / f64::from(self.connections);
+            let memory = of_each(during.pss_bytes, at_start.pss_bytes);
+            let kernel = of_each(during.kernel_bytes, before.kernel_bytes);
+            figures.extend([
+                ("memory_bytes_per_connection", memory),
+                ("kernel_bytes_per_connection", kernel),
+            ]);
+        }
+        let traffic_after = self.traffic.and_then(|traffic| traffic.bytes().ok());
+        if let (Some(before), Some(after)) = (traffic_before, traffic_after) {
+            figures.push(("memory_traffic_per_byte", after.saturating_sub(before) as f64 / bytes));
+        }
+        measured.warnings.extend(rates::deviation(self.rate.gigabits_per_second, achieved));
+        measured.replaced.extend(figures.into_iter().map(|(name, value)| (name, Some(value))));
+        Ok(measured)
+    }
+
+    fn load(&self, bench: &Bench<'_>, server: &Server) -> Load {
+        let interval = rates::interval(self.connections, self.size, self.rate.gigabits_per_second);
+        Load {
+            rhythm: Rhythm::Streaming {
+                connections: self.connections,
+                interval,
+                spread: rates::spread(interval),
+            },
+            end: End::After(WARM_UP + bench.options.seconds_or(8, 20, 60)),
+            warm_up: WARM_UP,
+            ..bench.load_on(server, self.size)
+        }
+    }
+}
+
+/// Without it there is no figure; what makes it unreadable breaks more than this.
+fn memory(server: &Server) -> Option<Memory> {
+    Memory::read(&server.running.processes()).ok()
+}
+
+/// The throughputs all servers are held to: those asked for, or shares of what the servers do.
+fn throughputs(
+    bench: &mut Bench<'_>,
+    servers: &[Server],
+    size: u64,
+) -> Result<Vec<Rate>, BenchError> {
+    if let Some(asked) = &bench.options.throughputs {
+        let rate = |rate: &f64| Rate { gigabits_per_second: *rate, why: "as asked".to_owned() };
+        return Ok(asked.iter().map(rate).collect());
+    }
+    let mut plain: Option<Most> = None;
+    let mut encrypting = Vec::new();
+    for server in servers {
+        let Some(most) = most::throughput(bench, server, size, CONNECTIONS_OF_MOST)? else {
+            continue;
+        };
+        if server.subject.path == Path::Plain {
+            plain = Some(most);
+        } else {
+            encrypting.push(most);
+        }
+    }
+    let rates = rates::choose(plain.as_ref(), &encrypting);
+    for rate in &rates {
+        bench.note(&format!("throughput {} Gb/s: {}", rate.gigabits_per_second, rate.why));
+    }
+    Ok(rates)
+}
+
+/// Numbers of connections. What the machine cannot hold is said instead.
+fn connections(bench: &mut Bench<'_>) -> Result<Vec<u32>, BenchError> {
+    let options = bench.options;
+    let usual = options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
+    let mut held = Vec::new();
+    for connections in options.connections.clone().unwrap_or(usual) {
+        match capacity::refuse_connections(connections) {
+            Some(why) => bench.absent(format!("{connections} connections"), why)?,
+            None => held.push(connections),
+        }
+    }
+    Ok(held)
+}
+
+fn point(connections: u32, rate: &Rate) -> Point {
+    Point::from([
+        ("connections".to_owned(), Value::Number(f64::from(connections))),
+        ("throughput".to_owned(), Value::Number(rate.gigabits_per_second)),
+    ])
+}
+
+fn object_bytes(options: &Options) -> u64 {
+    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(OBJECT_BYTES)
+}
+
+/// 1 MB, as in the original.
+const OBJECT_BYTES: u64 = 1_000_000;
+
+/// Enough to keep every processor of the server busy, few enough to say what it does at most.
+const CONNECTIONS_OF_MOST: u32 = 32;
+
+/// By then every client has asked once or nearly so, and is somewhere in its interval.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+const USUAL: &[Subject] = &[
+    files(Program::Nginx, Path::Plain),
+    files(Program::Nginx, Path::User),
+    files(Program::Nginx, Path::KernelWrite),
+    files(Program::Nginx, Path::KernelSendfile),
+    files(Program::Kettle, Path::User),
+    files(Program::Kettle, Path::KernelWrite),
+    files(Program::Kettle, Path::KernelSendfile),
+    files(Program::Kettle, Path::Auto),
+];

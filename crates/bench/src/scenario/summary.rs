@@ -33,7 +33,10 @@ pub fn text(results: &Results) -> String {
 type Table = Vec<Vec<String>>;
 
 fn table(samples: &[&Sample], figure: &str) -> Table {
-    let having = || samples.iter().filter(|sample| sample.figures.contains_key(figure));
+    // The parts of a sample, and what prepared the others, are in the file.
+    let is_shown = |sample: &Sample| matches!(sample.part.as_str(), "" | "summary");
+    let has = |sample: &Sample| sample.figures.contains_key(figure) && is_shown(sample);
+    let having = || samples.iter().filter(|sample| has(sample));
     let mut subjects: Vec<&str> = Vec::new();
     let mut points: Vec<&Point> = Vec::new();
     for sample in having() {
@@ -48,7 +51,7 @@ fn table(samples: &[&Sample], figure: &str) -> Table {
         return Table::new();
     }
     let mut head = vec![String::new()];
-    head.extend(points.iter().map(|point| place(point)));
+    head.extend(points.iter().map(|point| place(&differing(point, &points))));
     let mut table = vec![head];
     for subject in subjects {
         let mut row = vec![subject.to_owned()];
@@ -61,6 +64,13 @@ fn table(samples: &[&Sample], figure: &str) -> Table {
         table.push(row);
     }
     table
+}
+
+/// The axes of a point on which the points differ.
+fn differing(point: &Point, points: &[&Point]) -> Point {
+    let differs = |axis: &str| points.iter().any(|other| other.get(axis) != point.get(axis));
+    let axes = point.iter().filter(|(axis, _)| points.len() == 1 || differs(axis));
+    axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()
 }
 
 fn cell(estimate: &Estimate) -> String {

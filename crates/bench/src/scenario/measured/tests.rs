@@ -49,6 +49,7 @@ fn measured() -> Measured {
         kernel_connections: Some(7),
         server_cpus: 2,
         warnings: Vec::new(),
+        replaced: BTreeMap::new(),
     }
 }
 
@@ -92,6 +93,15 @@ fn a_window_that_covers_the_whole_load_is_not_scaled() {
     let whole = Measured { is_whole: true, ..measured() };
     assert_eq!(whole.cpu(), Duration::from_secs(2));
     assert_eq!(measured().cpu(), Duration::from_secs(1));
+}
+
+#[test]
+fn a_scenario_puts_figures_of_its_own_in_their_place() {
+    let mut own = measured();
+    own.replaced = [("stalls_per_1000", Some(3.0)), ("cpu_ns_per_byte", None)].into();
+    let figures = own.figures();
+    assert_eq!(figures["stalls_per_1000"], 3.0);
+    assert!(!figures.contains_key("cpu_ns_per_byte"));
 }
 
 #[test]

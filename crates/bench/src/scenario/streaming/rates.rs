@@ -54,8 +54,9 @@ fn can_hold(most: &Most, gigabits_per_second: f64) -> bool {
     gigabits_per_second <= HELD_WITH_EASE * most.gigabits_per_second
 }
 
-/// To two digits, so that the same machine is asked for the same again.
-fn rounded(rate: f64) -> f64 {
+/// A throughput to two digits, so that the same machine is asked for the same again.
+#[must_use]
+pub fn rounded(rate: f64) -> f64 {
     if rate <= 0.0 || !rate.is_finite() {
         return 0.0;
     }

@@ -9,20 +9,22 @@ use crate::client::outcome::Outcome;
 use crate::results::{Sample, Value};
 
 impl Step {
-    /// What came of a rate that was held for so long.
+    /// What came of a rate that was held for so long. Where the client was late and every bound was kept nevertheless, it did
+    /// not limit; `may_be_limited` counts where one was broken.
     #[must_use]
-    pub fn of(rate: f64, length: Duration, outcome: &Outcome, is_client_limited: bool) -> Self {
+    pub fn of(rate: f64, length: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
         let failed: u64 = outcome.failures.values().sum();
         let all = outcome.succeeded + failed;
         let seconds = length + queue_left(outcome);
-        Self {
+        let step = Self {
             rate,
             succeeded_per_second: ratio(outcome.succeeded as f64, seconds.as_secs_f64()),
             failed_share: if all == 0 { 1.0 } else { failed as f64 / all as f64 },
             mean_us: outcome.latency.mean(),
             p99_us: outcome.latency.value_at_quantile(0.99) as f64,
-            is_client_limited,
-        }
+            is_client_limited: false,
+        };
+        Self { is_client_limited: may_be_limited && !step.is_fine(), ..step }
     }
 
     /// The figures that say of a ramp's step what those of a steady load would not: rates are over the time it was asked for,

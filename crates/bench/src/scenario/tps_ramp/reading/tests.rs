@@ -85,11 +85,19 @@ fn no_answer_at_all_is_all_lost() {
 #[test]
 fn a_step_comes_back_from_its_line() {
     for is_client_limited in [false, true] {
-        let mut step =
-            Step::of(500.0, LENGTH, &outcome((0..1000).map(|_| 7), 0), is_client_limited);
-        step.failed_share = 0.25;
+        let even = outcome((0..1000).map(|_| 7), 0);
+        let step =
+            Step { failed_share: 0.25, is_client_limited, ..Step::of(500.0, LENGTH, &even, false) };
         assert_eq!(Step::read(&sample(&step)), Some(step));
     }
+}
+
+#[test]
+fn a_late_client_limits_only_where_a_bound_is_broken() {
+    let quick = Step::of(500.0, LENGTH, &outcome((0..1000).map(|_| 7), 0), true);
+    assert!(quick.is_fine() && !quick.is_client_limited);
+    let slow = Step::of(500.0, LENGTH, &outcome(0..1000, 0), true);
+    assert!(slow.is_client_limited);
 }
 
 #[test]

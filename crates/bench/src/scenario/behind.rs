@@ -1,0 +1,41 @@
+//! The plain HTTP backend that all terminators of a scenario stand before.
+
+use super::bench::Bench;
+use super::error::BenchError;
+use super::server::Server;
+use super::word::Role;
+use crate::load::Load;
+use crate::peers::backend::Backend;
+use crate::peers::subject::Subject;
+
+/// Starts one if any of the subjects needs it; its bodies have so many bytes. It runs on the client's first processor, because
+/// the server's are the server's.
+pub fn start(
+    bench: &mut Bench<'_>,
+    subjects: &[Subject],
+    body_bytes: u64,
+) -> Result<Option<Backend>, BenchError> {
+    if !subjects.iter().any(|subject| subject.role == Role::Terminator) {
+        return Ok(None);
+    }
+    bench.preparing("starting the backend of terminators");
+    let cpu = bench.cores.client.first().copied().unwrap_or(0);
+    let bytes = usize::try_from(body_bytes).unwrap_or(usize::MAX);
+    let started = Backend::start(cpu, bytes);
+    started
+        .map(Some)
+        .map_err(|error| BenchError::Machine(format!("no backend for terminators: {error}")))
+}
+
+/// The load as it is for this server: a terminator's bodies are the backend's.
+#[must_use]
+pub fn expecting(load: Load, server: &Server, backend: Option<&Backend>) -> Load {
+    match backend {
+        Some(backend) if server.subject.role == Role::Terminator => {
+            let mut load = load;
+            load.expect.body_sha256 = Some(backend.sha256);
+            load
+        }
+        _ => load,
+    }
+}

@@ -1,0 +1,237 @@
+//! `idle-memory`: what a connection costs in memory while nothing happens on it, after its handshake and after one request.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::Scenario;
+use super::behind;
+use super::bench::Bench;
+use super::capacity;
+use super::choose::{self, files, terminator};
+use super::error::BenchError;
+use super::options::Options;
+use super::plan::{self, Key, interleaved};
+use super::rules;
+use super::server::Server;
+use super::tps_ramp::reading::replace;
+use super::word::{Path, Program};
+use crate::client;
+use crate::load::{BodyUse, End, Load, Rhythm};
+use crate::measure::MeasureError;
+use crate::measure::memory::Memory;
+use crate::measure::server::Server as Books;
+use crate::peers::backend::Backend;
+use crate::peers::subject::Subject;
+use crate::results::{Point, Sample, Value};
+
+/// The scenario.
+pub struct IdleMemory;
+
+impl Scenario for IdleMemory {
+    fn name(&self) -> &'static str {
+        "idle-memory"
+    }
+
+    fn title(&self) -> &'static str {
+        "Memory of idle connections"
+    }
+
+    fn question(&self) -> &'static str {
+        "What does each server, and the kernel for it, hold for a connection on which nothing happens?"
+    }
+
+    fn headline(&self) -> &'static [&'static str] {
+        &["memory_bytes_per_connection", "kernel_bytes_per_connection"]
+    }
+
+    fn rules(&self, options: &Options) -> Vec<String> {
+        let mut rules = rules::usual(options);
+        rules.extend([
+            format!(
+                "Each sample is a server freshly started and warmed up with {WARM_UP_CONNECTIONS} connections. Its memory (PSS, what \
+                 it shares divided among those that share it) is read before the connections and while they are open and idle; the \
+                 difference is divided by their number."
+            ),
+            format!(
+                "Connections are idle after their handshake, or after one request for {BODY_BYTES} bytes. Timeouts of the servers \
+                 are longer than the measurement."
+            ),
+            "Kernel memory (slab and sockets) counts both ends of each connection, since both are on this machine, and the backend \
+             connections of terminators; it is the whole machine's, so what others did meanwhile is in it."
+                .to_owned(),
+        ]);
+        rules
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let options = bench.options;
+        let wanted = choose::subjects(USUAL, options)?;
+        let site = bench.site(&[BODY_BYTES])?;
+        let backend = behind::start(bench, &wanted, BODY_BYTES)?;
+        let mut setup = bench.setup();
+        setup.site = site;
+        setup.backend = backend.as_ref().map(|backend| backend.address);
+        let points = points(bench)?;
+        let rounds = options.rounds_or(1, 3, 5);
+        let mut planned = Vec::new();
+        for point in &points {
+            let subjects = interleaved(rounds, &wanted);
+            planned.extend(
+                subjects.map(|(round, subject)| {
+                    (*subject, point, bench.key(subject, &point.axes, round))
+                }),
+            );
+        }
+        bench
+            .plan(&planned.iter().map(|(_, _, key)| key.clone()).collect::<Vec<_>>(), SAMPLE_USUAL);
+        let mut missing: Vec<Subject> = Vec::new();
+        for (subject, point, key) in &planned {
+            if bench.has(key) || missing.contains(subject) {
+                continue;
+            }
+            bench.go_on()?;
+            // A server that had connections keeps some of their memory for the next ones, so each sample has a new one.
+            let Some(server) = bench.start(*subject, setup.clone(), &Point::new())? else {
+                missing.push(*subject);
+                continue;
+            };
+            let idle = Idle { server: &server, backend: backend.as_ref(), point };
+            match idle.measure(bench, key) {
+                Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
+                    let place = plan::place(&key.point);
+                    bench.absent(format!("{subject}, {place}, round {}", key.round), error)?;
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is on the axes.
+struct IdlePoint {
+    connections: u32,
+    requests: u32,
+    axes: Point,
+}
+
+/// Connections that fall silent on a server.
+struct Idle<'a> {
+    server: &'a Server,
+    backend: Option<&'a Backend>,
+    point: &'a IdlePoint,
+}
+
+impl Idle<'_> {
+    fn measure(&self, bench: &mut Bench<'_>, key: &Key) -> Result<(), BenchError> {
+        let began = Instant::now();
+        let server = self.server;
+        let place = plan::place(&key.point);
+        bench.preparing(&format!("opening connections to {}: {place}", server.name));
+        let broken = |error: MeasureError| BenchError::server(&server.name, error);
+        let processes = server.running.processes();
+        let books = Books::of(&processes);
+        self.held(bench, WARM_UP_CONNECTIONS, 1, || ())?;
+        books.settle(SETTLE_MAX).map_err(broken)?;
+        let before = Memory::read(&processes).map_err(broken)?;
+        let during = self.held(bench, self.point.connections, self.point.requests, || {
+            books.settle(SETTLE_MAX)?;
+            Memory::read(&processes)
+        })?;
+        let during = during.map_err(broken)?;
+        let of_each =
+            |more: u64, less: u64| (more as f64 - less as f64) / f64::from(self.point.connections);
+        let mut figures = BTreeMap::new();
+        let memory = of_each(during.pss_bytes, before.pss_bytes);
+        let kernel = of_each(during.kernel_bytes, before.kernel_bytes);
+        replace(
+            &mut figures,
+            [("memory_bytes_per_connection", memory), ("kernel_bytes_per_connection", kernel)],
+        );
+        let sample = Sample {
+            scenario: key.scenario.clone(),
+            subject: key.subject.clone(),
+            part: key.part.clone(),
+            point: key.point.clone(),
+            round: key.round,
+            figures,
+            histogram: None,
+            failures: BTreeMap::new(),
+            warnings: Vec::new(),
+        };
+        bench.record(sample, began.elapsed())
+    }
+
+    /// Does something while so many connections are open and idle. A server that does not hold all of them is not measured.
+    fn held<T>(
+        &self,
+        bench: &Bench<'_>,
+        connections: u32,
+        requests: u32,
+        during: impl FnOnce() -> T,
+    ) -> Result<T, BenchError> {
+        let load = Load {
+            rhythm: Rhythm::Idle { connections, requests },
+            end: End::After(OPEN_MAX),
+            body: BodyUse::Open,
+            timeout: OPEN_MAX,
+            ..bench.load_on(self.server, BODY_BYTES)
+        };
+        let load = behind::expecting(load, self.server, self.backend);
+        let held = client::hold(&load, during);
+        let (outcome, value) = held.map_err(|error| BenchError::Load(error.to_string()))?;
+        let opened = outcome.handshakes.full;
+        if opened < u64::from(connections) || !outcome.failures.is_empty() {
+            let reasons: Vec<_> = outcome.failures.keys().copied().collect();
+            let why =
+                format!("it held {opened} of {connections} connections ({})", reasons.join(", "));
+            return Err(BenchError::server(&self.server.name, why));
+        }
+        Ok(value)
+    }
+}
+
+/// Numbers of connections and of requests on each before it falls silent. What the machine cannot hold is said instead.
+fn points(bench: &mut Bench<'_>) -> Result<Vec<IdlePoint>, BenchError> {
+    let options = bench.options;
+    let usual = options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
+    let mut points = Vec::new();
+    for connections in options.connections.clone().unwrap_or(usual) {
+        if let Some(why) = capacity::refuse_connections(connections) {
+            bench.absent(format!("{connections} connections"), why)?;
+            continue;
+        }
+        for requests in [0, 1] {
+            let number = |value: u32| Value::Number(f64::from(value));
+            let axes = Point::from([
+                ("connections".to_owned(), number(connections)),
+                ("requests".to_owned(), number(requests)),
+            ]);
+            points.push(IdlePoint { connections, requests, axes });
+        }
+    }
+    Ok(points)
+}
+
+const BODY_BYTES: u64 = 1024;
+
+/// Enough for every worker to have made what it makes once.
+const WARM_UP_CONNECTIONS: u32 = 50;
+
+/// Time for all connections to open.
+const OPEN_MAX: Duration = Duration::from_secs(60);
+
+const SETTLE_MAX: Duration = Duration::from_secs(5);
+
+/// Start, handshakes, readings.
+const SAMPLE_USUAL: Duration = Duration::from_secs(6);
+
+const USUAL: &[Subject] = &[
+    files(Program::Kettle, Path::User),
+    files(Program::Kettle, Path::KernelSendfile),
+    files(Program::Nginx, Path::User),
+    files(Program::Nginx, Path::KernelSendfile),
+    files(Program::Haproxy, Path::User),
+    terminator(Program::Hitch),
+    terminator(Program::Stunnel),
+];

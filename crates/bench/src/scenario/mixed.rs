@@ -1,0 +1,247 @@
+//! `mixed`: bulk transfers over keep-alive connections while new connections storm in: what a burst of handshakes does to those
+//! who are already there.
+
+mod storm;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::Scenario;
+use super::bench::Bench;
+use super::choose::{self, files};
+use super::error::BenchError;
+use super::measured::Measured;
+use super::options::Options;
+use super::plan::{self, Key};
+use super::rules;
+use super::server::Server;
+use super::streaming::{most, rates};
+use super::word::{Path, Program};
+use crate::client;
+use crate::load::{End, Load, Rhythm};
+use crate::peers::subject::Subject;
+use crate::results::{Point, Value};
+
+/// The scenario.
+pub struct Mixed;
+
+impl Scenario for Mixed {
+    fn name(&self) -> &'static str {
+        "mixed"
+    }
+
+    fn title(&self) -> &'static str {
+        "Bulk transfers under a storm of handshakes"
+    }
+
+    fn question(&self) -> &'static str {
+        "How long do clients with a connection wait for their bodies while others storm in with new ones?"
+    }
+
+    fn headline(&self) -> &'static [&'static str] {
+        &["p99_us"]
+    }
+
+    fn rules(&self, options: &Options) -> Vec<String> {
+        let mut rules = rules::usual(options);
+        rules.extend([
+            format!(
+                "{} keep-alive connections fetch bodies of {} at a throughput that is {:.0} % of what the slowest server does at most; \
+                 latency counts from when a body was due.",
+                connections(options),
+                plan::size(body_bytes(options)),
+                BULK_SHARE * 100.0
+            ),
+            format!(
+                "Beside them new connections come in at an even rate, each with a full handshake, one request for {} and the end: none, \
+                 25 %, 50 % and 75 % of what the slowest server holds. Rate and throughput are the same for all servers.",
+                plan::size(STORM_BYTES)
+            ),
+            "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
+            "Where the client has one processor, its own handshakes delay its bulk transfers too: compare servers, not rates.".to_owned(),
+        ]);
+        rules
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let options = bench.options;
+        let size = body_bytes(options);
+        let wanted = choose::subjects(USUAL, options)?;
+        let mut setup = bench.setup();
+        setup.site = bench.site(&[STORM_BYTES, size])?;
+        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+        let Some(throughput) = bulk_throughput(bench, &servers, size)? else {
+            return Ok(());
+        };
+        let Some(storm_most) = storm::held_by_all(bench, &servers, STORM_BYTES)? else {
+            return Ok(());
+        };
+        bench.note(&format!(
+            "bulk {throughput} Gb/s; every server holds {storm_most:.0} new connections a second"
+        ));
+        let rounds = options.rounds_or(1, 3, 5);
+        let storms: Vec<f64> = STORMS.iter().map(|share| (share * storm_most).round()).collect();
+        let points: Vec<Point> = storms.iter().map(|rate| point(*rate)).collect();
+        bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(4, 10, 30));
+        for (rate, point) in storms.iter().zip(&points) {
+            let mix = Mix { size, throughput, storm: *rate };
+            bench.interleave(&servers, point, rounds, |bench, server, key| {
+                mix.measure(bench, server, key)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Bulk at a throughput under a storm of a rate.
+struct Mix {
+    size: u64,
+    /// In Gb/s.
+    throughput: f64,
+    /// New connections a second.
+    storm: f64,
+}
+
+impl Mix {
+    fn measure(
+        &self,
+        bench: &mut Bench<'_>,
+        server: &Server,
+        key: &Key,
+    ) -> Result<Measured, BenchError> {
+        let length = WARM_UP + bench.options.seconds_or(4, 10, 30);
+        let (mut bulk, mut storm) =
+            (self.bulk(bench, server, length), self.storm(bench, server, length));
+        let is_divided = divide(&bench.cores.client, &mut bulk, &mut storm);
+        let stop = bench.stop.clone();
+        let mut of_storm = None;
+        let mut measured = bench.measure_by(server, &bulk, key, |on_progress| {
+            let failed =
+                |error: client::LoadError| BenchError::Load(format!("{}: {error}", server.name));
+            let Some(storm) = &storm else {
+                return client::run_with(&bulk, stop.now(), on_progress).map_err(failed);
+            };
+            // The storm is not to outlive bulk transfers that failed.
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let storming = scope.spawn(|| client::run_with(storm, &is_over, &mut |_| {}));
+                let outcome = client::run_with(&bulk, stop.now(), on_progress);
+                if outcome.is_err() || stop.now().load(Ordering::Relaxed) {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                let stormed = storming
+                    .join()
+                    .map_err(|_| BenchError::Bug("the storm's thread panicked".to_owned()))?;
+                of_storm = Some(stormed.map_err(failed)?);
+                outcome.map_err(failed)
+            })
+        })?;
+        bulk_only(&mut measured);
+        let achieved =
+            measured.outcome.body_bytes as f64 * 8.0 / 1e9 / measured.outcome.elapsed.as_secs_f64();
+        measured.warnings.extend(rates::deviation(self.throughput, achieved));
+        if let Some(stormed) = of_storm {
+            measured.warnings.extend(storm::shortfall(self.storm, &stormed));
+            if !is_divided {
+                measured.warnings.push(
+                    "The storm and the bulk transfers share the client's only processor, so its own handshakes delay them too."
+                        .to_owned(),
+                );
+            }
+        }
+        Ok(measured)
+    }
+
+    fn bulk(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Load {
+        let connections = connections(bench.options);
+        let interval = rates::interval(connections, self.size, self.throughput);
+        Load {
+            rhythm: Rhythm::Streaming { connections, interval, spread: rates::spread(interval) },
+            end: End::After(length),
+            warm_up: WARM_UP,
+            ..bench.load_on(server, self.size)
+        }
+    }
+
+    fn storm(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Option<Load> {
+        (self.storm > 0.0).then(|| Load {
+            warm_up: WARM_UP,
+            ..storm::load(bench, server, STORM_BYTES, self.storm, length)
+        })
+    }
+}
+
+/// Gives the storm processors of its own, where there are two; says whether it has.
+fn divide(cpus: &[usize], bulk: &mut Load, storm: &mut Option<Load>) -> bool {
+    let (Some(storm), Some((first, rest))) = (storm, cpus.split_first()) else {
+        return true;
+    };
+    if rest.is_empty() {
+        return false;
+    }
+    bulk.cpus = vec![*first];
+    storm.cpus = rest.to_vec();
+    true
+}
+
+/// Takes out what would divide the work for both loads by the answers of one.
+fn bulk_only(measured: &mut Measured) {
+    let of_both = [
+        "cpu_ns_per_request",
+        "cpu_us_per_transaction",
+        "cpu_ns_per_byte",
+        "cpu_seconds_per_gib",
+        "context_switches_per_request",
+        "full_share",
+    ];
+    measured.replaced.extend(of_both.map(|name| (name, None)));
+}
+
+/// A share of the least of what the servers do at most.
+fn bulk_throughput(
+    bench: &mut Bench<'_>,
+    servers: &[Server],
+    size: u64,
+) -> Result<Option<f64>, BenchError> {
+    let mut least: Option<f64> = None;
+    for server in servers {
+        if let Some(most) = most::throughput(bench, server, size, CONNECTIONS_OF_MOST)? {
+            let most = most.gigabits_per_second;
+            least = Some(least.map_or(most, |least| least.min(most)));
+        }
+    }
+    Ok(least.map(|least| rates::rounded(BULK_SHARE * least)).filter(|rate| *rate > 0.0))
+}
+
+fn point(storm: f64) -> Point {
+    BTreeMap::from([("storm".to_owned(), Value::Number(storm))])
+}
+
+fn connections(options: &Options) -> u32 {
+    options.connections.as_ref().and_then(|all| all.first().copied()).unwrap_or(CONNECTIONS)
+}
+
+fn body_bytes(options: &Options) -> u64 {
+    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(BODY_BYTES)
+}
+
+const BODY_BYTES: u64 = 100_000;
+const STORM_BYTES: u64 = 1024;
+const CONNECTIONS: u32 = 100;
+const CONNECTIONS_OF_MOST: u32 = 32;
+
+/// With the largest storm, a server is just below its limit.
+const BULK_SHARE: f64 = 0.15;
+
+/// Of what the slowest server holds.
+const STORMS: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
+
+const WARM_UP: Duration = Duration::from_secs(1);
+
+const USUAL: &[Subject] = &[
+    files(Program::Nginx, Path::User),
+    files(Program::Nginx, Path::KernelSendfile),
+    files(Program::Kettle, Path::User),
+    files(Program::Kettle, Path::Auto),
+];

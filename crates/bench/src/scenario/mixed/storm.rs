@@ -1,0 +1,124 @@
+//! A storm of new connections: what of it every server holds, and whether it came as planned.
+
+use std::time::Duration;
+
+use crate::client::{self, Outcome};
+use crate::load::{Arrivals, BodyUse, End, Load, Reuse, Rhythm};
+use crate::results::Point;
+use crate::scenario::bench::Bench;
+use crate::scenario::error::BenchError;
+use crate::scenario::plan::Key;
+use crate::scenario::server::Server;
+use crate::scenario::tps_ramp::planner::{Next, Planner, Slope};
+use crate::scenario::tps_ramp::points::Points;
+use crate::scenario::tps_ramp::reading::replace;
+use crate::scenario::tps_ramp::step::Step;
+
+/// New connections at an even rate, each with a full handshake, one request and the end.
+pub fn load(
+    bench: &Bench<'_>,
+    server: &Server,
+    body_bytes: u64,
+    rate: f64,
+    length: Duration,
+) -> Load {
+    let in_time = (rate * TIMEOUT.as_secs_f64()).ceil() as u32;
+    Load {
+        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+        rhythm: Rhythm::Open {
+            arrivals: Arrivals::Constant { per_second: rate },
+            transactions_max: in_time.clamp(TRANSACTIONS_MIN, TRANSACTIONS_MAX),
+        },
+        end: End::After(length),
+        body: BodyUse::Open,
+        timeout: TIMEOUT,
+        ..bench.load_on(server, body_bytes)
+    }
+}
+
+/// The most new connections a second that every one of the servers holds, by a short ramp on each.
+pub fn held_by_all(
+    bench: &mut Bench<'_>,
+    servers: &[Server],
+    body_bytes: u64,
+) -> Result<Option<f64>, BenchError> {
+    let mut least: Option<f64> = None;
+    for server in servers {
+        if let Some(held) = held(bench, server, body_bytes)? {
+            least = Some(least.map_or(held, |least| least.min(held)));
+        }
+    }
+    Ok(least)
+}
+
+fn held(
+    bench: &mut Bench<'_>,
+    server: &Server,
+    body_bytes: u64,
+) -> Result<Option<f64>, BenchError> {
+    let mut key = bench.key_of(server, &Point::new(), 0);
+    "storm-most".clone_into(&mut key.part);
+    if let Some(there) = bench.samples().find(|sample| Key::of(sample) == key) {
+        return Ok(there.figures.get(FIGURE).copied());
+    }
+    let mut planner = Planner::new(SLOPE);
+    let mut last = None;
+    while let Next::Coarse(rate) | Next::Fine(rate) = planner.next() {
+        bench.go_on()?;
+        let load = load(bench, server, body_bytes, rate, LENGTH);
+        let measured = bench.measure_by(server, &load, &key, |on_progress| {
+            client::run(&load, on_progress).map_err(|error| BenchError::Load(error.to_string()))
+        });
+        let measured = match measured {
+            Ok(measured) => measured,
+            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
+                bench.absent(format!("{}, storm", server.name), error)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let may_be_limited = measured.outcome.client_limited().is_some();
+        planner.record(Step::of(rate, LENGTH, &measured.outcome, may_be_limited));
+        last = Some(measured.sample(&key));
+    }
+    // What the client could not make is no storm either, so its limit is as good as the server's here.
+    let points = Points::of(planner.steps());
+    let held = points.within.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    if let Some(mut sample) = last.filter(|_| held > 0.0) {
+        sample.figures.clear();
+        sample.histogram = None;
+        replace(&mut sample.figures, [(FIGURE, held)]);
+        bench.record_part(sample)?;
+        return Ok(Some(held));
+    }
+    bench.absent(format!("{}, storm", server.name), "it held no rate of new connections")?;
+    Ok(None)
+}
+
+/// What to say of a storm that was not the one planned.
+#[must_use]
+pub fn shortfall(rate: f64, outcome: &Outcome) -> Option<String> {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let came = if seconds > 0.0 { outcome.succeeded as f64 / seconds } else { 0.0 };
+    (came < COMPLETE * rate).then(|| {
+        format!("Of {rate:.0} new connections a second {came:.0} were served, so the storm was smaller than planned.")
+    })
+}
+
+/// The figure the capacity is written down as.
+const FIGURE: &str = "succeeded_per_second";
+
+/// Shares of the capacity are 25 % apart, so it need not be known more closely.
+const SLOPE: Slope =
+    Slope { start: 100.0, growth: 2.0, rate_max: 100_000.0, resolution: 1.15, steps_max: 16 };
+
+const LENGTH: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(2);
+const TRANSACTIONS_MIN: u32 = 100;
+const TRANSACTIONS_MAX: u32 = 4000;
+
+/// Storms smaller than this share of the plan are another storm.
+const COMPLETE: f64 = 0.98;
+
+#[cfg(test)]
+mod tests;
