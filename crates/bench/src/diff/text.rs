@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use super::{Change, Diff, Row};
 use crate::figure::Figure;
-use crate::results::{Clock, Value};
+use crate::results::Clock;
+use crate::scenario::plan::place;
 use crate::stats::comparison::Verdict;
 
 /// The table: for each subject and point its figures, the worst change first. What is neither better nor worse is shown only
@@ -56,10 +57,9 @@ fn heading(row: &Row) -> String {
     if !row.part.is_empty() {
         words.push(row.part.clone());
     }
-    words.extend(row.point.iter().map(|(axis, value)| match value {
-        Value::Number(value) => format!("{axis} {}", number(*value)),
-        Value::Word(word) => word.clone(),
-    }));
+    if !row.point.is_empty() {
+        words.push(place(&row.point));
+    }
     words.join(" · ")
 }
 

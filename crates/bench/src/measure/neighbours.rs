@@ -9,14 +9,12 @@ use kettle_kernel::process::cpu_time_of;
 use super::process::Stat;
 use super::text;
 
-/// A process that is neither server nor client.
+/// The processes of one name that are neither server nor client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The process.
-    pub process: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The processor time it used.
+    /// The processor time they used.
     pub cpu: Duration,
 }
 
@@ -49,7 +47,7 @@ enum Kind {
 pub(super) struct Shares {
     pub(super) client: Duration,
     pub(super) kernel: Duration,
-    /// The one that used most first.
+    /// The name that used most first.
     pub(super) neighbours: Vec<Neighbour>,
 }
 
@@ -112,6 +110,7 @@ impl Census {
             client: self.ended_clients.saturating_sub(earlier.ended_clients),
             ..Shares::default()
         };
+        let mut others: BTreeMap<&str, Duration> = BTreeMap::new();
         for (process, entry) in &self.processes {
             let before = earlier
                 .processes
@@ -119,18 +118,17 @@ impl Census {
                 .filter(|before| before.started == entry.started)
                 .map(|before| before.cpu);
             let cpu = entry.cpu.saturating_sub(before.unwrap_or_default());
-            match entry.kind {
-                Kind::Server => {}
-                Kind::Client => shares.client = shares.client.saturating_add(cpu),
-                Kind::Kernel => shares.kernel = shares.kernel.saturating_add(cpu),
-                Kind::Other if cpu.is_zero() => {}
-                Kind::Other => shares.neighbours.push(Neighbour {
-                    process: *process,
-                    name: entry.name.clone(),
-                    cpu,
-                }),
-            }
+            let sum = match entry.kind {
+                Kind::Server => continue,
+                Kind::Client => &mut shares.client,
+                Kind::Kernel => &mut shares.kernel,
+                Kind::Other => others.entry(&entry.name).or_default(),
+            };
+            *sum = sum.saturating_add(cpu);
         }
+        let others = others.into_iter().filter(|(_, cpu)| !cpu.is_zero());
+        let others = others.map(|(name, cpu)| Neighbour { name: name.to_owned(), cpu });
+        shares.neighbours = others.collect();
         shares.neighbours.sort_by_key(|neighbour| std::cmp::Reverse(neighbour.cpu));
         shares
     }

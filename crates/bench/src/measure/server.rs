@@ -14,7 +14,6 @@ use super::{MeasureError, text};
 #[derive(Clone, Debug)]
 pub struct Server {
     processes: Vec<u32>,
-    bystanders: Vec<u32>,
 }
 
 /// The server's clocks and the machine's counters at one moment.
@@ -64,14 +63,7 @@ impl Server {
     /// A server of these processes: those that do the work, each with all its threads.
     #[must_use]
     pub fn of(processes: &[u32]) -> Self {
-        Self { processes: processes.to_vec(), bystanders: Vec::new() }
-    }
-
-    /// Names processes that belong to the test but are no part of what is measured, such as a backend.
-    #[must_use]
-    pub fn beside(mut self, processes: &[u32]) -> Self {
-        self.bystanders.extend_from_slice(processes);
-        self
+        Self { processes: processes.to_vec() }
     }
 
     /// Reads everything. It takes some milliseconds on a machine with hundreds of processes.
@@ -91,7 +83,6 @@ impl Server {
             switches.voluntary += of_threads.voluntary;
             switches.involuntary += of_threads.involuntary;
         }
-        let known: Vec<u32> = self.processes.iter().chain(&self.bystanders).copied().collect();
         Ok(Snapshot {
             at,
             cpu,
@@ -99,7 +90,7 @@ impl Server {
             system,
             switches,
             counters: Counters::read()?,
-            census: Census::take(&known, std::process::id()),
+            census: Census::take(&self.processes, std::process::id()),
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Absent, Clock, FORMAT, Line, Point, Run, Sample, ScenarioLine, Subject};
+use super::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine, Subject};
 
 /// A results file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,25 +95,6 @@ impl Results {
     #[must_use]
     pub fn is_complete(&self, scenario: &str) -> bool {
         self.complete.iter().any(|name| name == scenario)
-    }
-
-    /// Whether this has been measured already.
-    #[must_use]
-    pub fn has(
-        &self,
-        scenario: &str,
-        subject: &str,
-        part: &str,
-        point: &Point,
-        round: u32,
-    ) -> bool {
-        self.samples.iter().any(|sample| {
-            sample.round == round
-                && sample.subject == subject
-                && sample.scenario == scenario
-                && sample.part == part
-                && sample.point == *point
-        })
     }
 
     /// The samples of a scenario, in the order of time.

@@ -101,20 +101,6 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn a_sample_is_found_by_everything_that_names_it() {
-    let place = place();
-    write(&place, &all_lines());
-    let results = read(&place.path).unwrap();
-    let point = sample(0).point;
-    assert!(results.has("web-sizes", "kettle auto", "", &point, 0));
-    assert!(!results.has("web-sizes", "kettle auto", "", &point, 1));
-    assert!(!results.has("web-sizes", "kettle auto", "step", &point, 0));
-    assert!(!results.has("web-sizes", "nginx", "", &point, 0));
-    assert!(!results.has("ciphers", "kettle auto", "", &point, 0));
-    assert!(!results.has("web-sizes", "kettle auto", "", &Point::new(), 0));
-}
-
-#[test]
 fn results_are_never_overwritten() {
     let place = place();
     write(&place, &all_lines());

@@ -43,10 +43,10 @@ fn a_table_shows_what_is_decided_worst_first() {
     let expected = "\
 Differs  kernel: 6.1 → 6.18
 
-web-sizes · nginx user · size 65,536
+web-sizes · nginx user · 64 KiB
   worse        −50.0 %     −51.4 … −48.5       102 → 51        Requests, 1/s
 
-web-sizes · kettle auto · size 65,536
+web-sizes · kettle auto · 64 KiB
   better       +20.0 %     +16.5 … +23.6       102 → 122.4     Requests, 1/s
 
 1 worse, 1 better, 1 undecided (--all shows them).

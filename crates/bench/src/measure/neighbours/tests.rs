@@ -39,7 +39,7 @@ fn each_process_counts_for_its_side() {
         "the client and its curl, not the server it started"
     );
     assert_eq!(shares.kernel, milliseconds(2));
-    let expected = Neighbour { process: 20, name: "cargo".to_owned(), cpu: milliseconds(12) };
+    let expected = Neighbour { name: "cargo".to_owned(), cpu: milliseconds(12) };
     assert_eq!(shares.neighbours, [expected]);
 }
 
@@ -49,7 +49,7 @@ fn a_process_number_used_again_counts_from_zero() {
     let mut later = machine(1);
     later.insert(20, (stat("rustc", 1, 99), milliseconds(4)));
     let shares = Census::of(&later, &[11], 10).since(&earlier);
-    let expected = Neighbour { process: 20, name: "rustc".to_owned(), cpu: milliseconds(4) };
+    let expected = Neighbour { name: "rustc".to_owned(), cpu: milliseconds(4) };
     assert_eq!(shares.neighbours, [expected]);
 }
 
@@ -60,6 +60,17 @@ fn the_busiest_neighbour_comes_first() {
     let shares = Census::of(&later, &[11], 10).since(&Census::of(&machine(1), &[11], 10));
     let names: Vec<&str> = shares.neighbours.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["make", "cargo"]);
+}
+
+#[test]
+fn processes_of_one_name_are_one_neighbour() {
+    let mut later = machine(2);
+    for process in 21..25 {
+        later.insert(process, (stat("rustc", 1, 80), milliseconds(5)));
+    }
+    let shares = Census::of(&later, &[11], 10).since(&Census::of(&machine(1), &[11], 10));
+    let expected = Neighbour { name: "rustc".to_owned(), cpu: milliseconds(20) };
+    assert_eq!(shares.neighbours.first(), Some(&expected));
 }
 
 #[test]

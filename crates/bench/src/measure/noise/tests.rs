@@ -37,11 +37,8 @@ fn steal_time_counts_above_half_a_percent() {
 
 #[test]
 fn neighbours_are_named_above_three_percent() {
-    let neighbour = |name: &str, cpu| Neighbour {
-        process: 7,
-        name: name.to_owned(),
-        cpu: Duration::from_millis(cpu),
-    };
+    let neighbour =
+        |name: &str, cpu| Neighbour { name: name.to_owned(), cpu: Duration::from_millis(cpu) };
     let usage =
         |others, neighbours| Usage { others: Duration::from_millis(others), neighbours, ..calm() };
     assert_eq!(warnings(&usage(300, vec![neighbour("cargo", 300)])), [""; 0]);
