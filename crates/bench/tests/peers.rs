@@ -325,6 +325,46 @@ fn nginx_and_haproxy_take_early_data() {
 }
 
 #[test]
+fn servers_agree_to_the_post_quantum_group() {
+    for program in [Program::Kettle, Program::Nginx, Program::Haproxy] {
+        let Some(found) = found(program) else { continue };
+        let place = Place::new();
+        let offer = Offer { group: Group::X25519MlKem768, ..USUAL };
+        let subject = subject(program, Path::User, Role::Files);
+        let setup = place.setup(offer, Key::P256);
+        match peers::unavailable(&subject, &found, &setup) {
+            // That it answers our client, which offers nothing else, is part of starting it.
+            None => drop(start(subject, &found, &setup)),
+            Some(why) => skip(&why),
+        }
+    }
+}
+
+#[test]
+fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
+    for program in [Program::Kettle, Program::Nginx] {
+        let Some(found) = found(program) else { continue };
+        let place = Place::new();
+        let setup = place.setup(USUAL, Key::P256);
+        for path in [Path::KernelWrite, Path::KernelSendfile] {
+            let subject = subject(program, path, Role::Files);
+            if let Some(why) = peers::unavailable(&subject, &found, &setup) {
+                skip(&why);
+                return;
+            }
+            let running = start(subject, &found, &setup);
+            let mut load = load(running.address, USUAL);
+            load.reuse.connections_per_session = 1;
+            load.expect.body_sha256 = place.site.sha256(BODY_BYTES);
+            let outcome = kettle_bench::client::run(&load, &mut |_| {}).unwrap();
+            assert_eq!(outcome.failures, BTreeMap::new(), "{subject}");
+            // Other tests of this network namespace may add to it.
+            assert!(running.kernel_connections() > Some(outcome.succeeded), "{subject}");
+        }
+    }
+}
+
+#[test]
 fn plain_servers_answer_without_tls() {
     for program in [Program::Nginx, Program::Haproxy] {
         let Some(found) = found(program) else { return };
