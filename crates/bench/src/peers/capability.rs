@@ -14,10 +14,29 @@ use super::subject::{Path, Program, Role, Setup, Subject};
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
 #[must_use]
 pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
-    role(subject, setup)
+    too_old(found)
+        .or_else(|| role(subject, setup))
         .or_else(|| path(subject, found, setup))
         .or_else(|| offer(found, setup))
         .or_else(|| resumption(found, setup))
+}
+
+/// Versions that know every setting of our templates.
+fn too_old(found: &Found) -> Option<String> {
+    let needed: &[u32] = match found.program {
+        Program::Kettle => return None,
+        // `-e` on the command line.
+        Program::Nginx => &[1, 19, 5],
+        // `shards`.
+        Program::Haproxy => &[2, 5],
+        // `ciphersuites`, here and there.
+        Program::Hitch => &[1, 6],
+        Program::Stunnel => &[5, 50],
+    };
+    let oldest: Vec<String> = needed.iter().map(u32::to_string).collect();
+    let (version, oldest) = (&found.version, oldest.join("."));
+    (!is_at_least(found.release.as_ref(), needed))
+        .then(|| format!("{version} is too old: version {oldest} is needed"))
 }
 
 fn role(subject: &Subject, setup: &Setup) -> Option<String> {

@@ -68,7 +68,7 @@ fn post_quantum_group_needs_a_new_openssl_and_tls13() {
 #[test]
 fn an_nginx_from_before_kernel_tls_is_told_from_a_kernel_without() {
     let nginx = subject(Program::Nginx, Path::KernelSendfile, Role::Files);
-    let reason = unavailable(&nginx, &found(Program::Nginx, "1.18.0", "3.0.19"), &setup()).unwrap();
+    let reason = unavailable(&nginx, &found(Program::Nginx, "1.20.0", "3.0.19"), &setup()).unwrap();
     assert!(reason.contains("from 1.21.4 on"), "{reason}");
     let reason = unavailable(&nginx, &found(Program::Nginx, "1.22.1", "1.1.1"), &setup()).unwrap();
     assert!(reason.contains("OpenSSL does from 3.0 on"), "{reason}");
@@ -102,6 +102,13 @@ fn ways_of_resuming_must_exist() {
     assert!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup).is_some());
     setup.resumes = false;
     assert_eq!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup), None);
+}
+
+#[test]
+fn a_program_that_lacks_settings_of_the_template_is_too_old() {
+    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let reason = unavailable(&nginx, &found(Program::Nginx, "1.18.0", "1.1.1"), &setup()).unwrap();
+    assert_eq!(reason, "nginx 1.18.0, OpenSSL 1.1.1 is too old: version 1.19.5 is needed");
 }
 
 #[test]
