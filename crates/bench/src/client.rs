@@ -85,10 +85,28 @@ pub fn run_with(
 /// # Errors
 /// As [`run`].
 pub fn hold<T>(load: &Load, during: impl FnOnce() -> T) -> Result<(Outcome, T), LoadError> {
+    hold_with(load, &AtomicBool::new(false), &mut |_| {}, during)
+}
+
+/// As [`hold`], but gives up when `stop` becomes true before `during` is called, and tells how many connections are open.
+///
+/// # Errors
+/// As [`run`], and [`LoadError::Stopped`].
+pub fn hold_with<T>(
+    load: &Load,
+    stop: &AtomicBool,
+    on_progress: &mut dyn FnMut(&Progress),
+    during: impl FnOnce() -> T,
+) -> Result<(Outcome, T), LoadError> {
     let mut threads = Threads::start(load, true)?;
-    let start = threads.open(&AtomicBool::new(false), &mut |_| {})?;
+    let start = threads.open(stop, on_progress)?;
+    let should_halt = || stop.load(Ordering::Relaxed);
     let warm = start.map(|start| start + load.warm_up);
-    threads.wait(start, warm, &|| false, &mut |_| {});
+    threads.wait(start, warm, &should_halt, on_progress);
+    if start.is_none() || threads.halted.is_some() {
+        threads.finish(start)?;
+        return Err(LoadError::Stopped);
+    }
     let value = during();
     threads.halt();
     Ok((threads.finish(start)?, value))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::outcome::Outcome;
-use crate::load::Load;
+use crate::load::{Load, Rhythm};
 use kettle_tls::client::ResumeBy;
 
 /// Why the mix of handshakes is not the one asked for.
@@ -72,19 +72,32 @@ impl Outcome {
         if offer.resume_by == ResumeBy::EarlyData && is_more_than_explained(refused, resumed) {
             return Err(MixError::NoEarlyData { refused, of: resumed });
         }
-        self.check_share(total, failed, load.reuse.connections_per_session)
+        self.check_share(total, failed, load)
     }
 
-    fn check_share(&self, total: u64, failed: u64, per_session: u32) -> Result<(), MixError> {
-        let asked = 1.0 / f64::from(per_session.max(1));
+    fn check_share(&self, total: u64, failed: u64, load: &Load) -> Result<(), MixError> {
+        let asked = 1.0 / f64::from(load.reuse.connections_per_session.max(1));
         let expected = total as f64 * asked;
         let full = self.handshakes.full as f64;
         // Clients are anywhere in their sessions when counting begins and ends, which scatters the count a little.
-        let tolerance = expected * SHARE_TOLERANCE + DEVIATIONS * expected.sqrt() + failed as f64;
+        let scatter = expected * SHARE_TOLERANCE + DEVIATIONS * expected.sqrt();
+        let tolerance = scatter + failed as f64 + self.sessions_cut_short(load) * (1.0 - asked);
         if (full - expected).abs() > tolerance {
             return Err(MixError::Share { full: full / total as f64, asked });
         }
         Ok(())
+    }
+
+    /// In an open loop the server decides how many transactions are under way at the same time, each with a session of its
+    /// own: a server that falls behind makes the client begin sessions that the end of the load cuts short.
+    fn sessions_cut_short(&self, load: &Load) -> f64 {
+        match load.rhythm {
+            Rhythm::Open { arrivals, transactions_max } => {
+                let under_way = arrivals.per_second_max() * self.latency.max() as f64 / 1e6;
+                under_way.min(f64::from(transactions_max))
+            }
+            Rhythm::Closed { .. } | Rhythm::Streaming { .. } | Rhythm::Idle { .. } => 0.0,
+        }
     }
 
     /// A sentence if the client, not the server, may have set the figures.

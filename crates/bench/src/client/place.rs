@@ -54,6 +54,8 @@ pub(super) struct Place {
 pub(super) struct Opened {
     /// So many connections.
     pub(super) opened: u64,
+    /// So many not.
+    failed: u64,
     /// The last failure.
     pub(super) failure: Option<Failure>,
 }
@@ -61,6 +63,7 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn add(&mut self, other: Self) {
         self.opened += other.opened;
+        self.failed += other.failed;
         self.failure = other.failure.or(self.failure);
     }
 }
@@ -176,10 +179,19 @@ impl Place {
         let mut opening = self.opening.borrow_mut();
         match opened {
             Ok(()) => opening.opened.opened += 1,
-            Err(failure) => opening.opened.failure = Some(failure),
+            Err(failure) => {
+                opening.opened.failed += 1;
+                opening.opened.failure = Some(failure);
+            }
         }
         opening.left = opening.left.map(|left| left.saturating_sub(1));
         self.all_opened.notify_one();
+    }
+
+    /// Why no further connection is worth a try: as many as are opened at the same time have failed, and none has not.
+    pub(super) fn is_hopeless(&self) -> Option<Failure> {
+        let Opened { opened, failed, failure } = self.opening.borrow().opened;
+        failure.filter(|_| opened == 0 && failed >= OPENINGS_MAX as u64)
     }
 
     /// Waits until none is left to open.

@@ -63,7 +63,10 @@ async fn visit_all<V: Future<Output = ()> + 'static>(
 async fn open_first(place: &Place, visitor: &mut Visitor) {
     // The semaphore is never closed, so a permit always comes.
     let _permit = place.openings.acquire().await;
-    let opened = visitor.open().await;
+    let opened = match place.is_hopeless() {
+        Some(failure) => Err(failure),
+        None => visitor.open().await,
+    };
     place.note_opening(opened);
 }
 

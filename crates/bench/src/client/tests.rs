@@ -248,3 +248,27 @@ fn stopping_early_keeps_what_was_measured() {
     assert!(outcome.succeeded > 100 && outcome.elapsed < Duration::from_secs(50));
     assert!(reports.get() > 0);
 }
+
+#[test]
+fn a_server_that_answers_nobody_is_given_up_soon() {
+    let server = Server::start(|stream, _| {
+        let _ = std::io::Read::read(stream, &mut [0; 1]);
+        false
+    });
+    let rhythm = Rhythm::Idle { connections: 500, requests: 1 };
+    let timeout = Duration::from_millis(200);
+    let begun = Instant::now();
+    let (outcome, ()) = hold(&Load { rhythm, timeout, ..load(&server) }, || ()).unwrap();
+    assert_eq!(failures(&outcome), [("timeout", 500)]);
+    // One after the other, 32 at a time, they would take 3 seconds.
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(server.connections() < 500);
+}
+
+#[test]
+fn a_load_that_is_stopped_before_it_is_open_is_not_held() {
+    let server = Server::start(|stream, _| respond(stream, 10));
+    let stop = AtomicBool::new(true);
+    let held = hold_with(&load(&server), &stop, &mut |_| {}, || panic!("called"));
+    assert!(matches!(held, Err(LoadError::Stopped)));
+}

@@ -7,7 +7,7 @@ use kettle_tls::{Cipher, Version};
 use super::*;
 use crate::client::outcome::Handshakes;
 use crate::client::tally;
-use crate::load::{BodyUse, End, Expect, Reuse, Rhythm};
+use crate::load::{Arrivals, BodyUse, End, Expect, Reuse, Rhythm};
 
 fn load(resume_by: ResumeBy, connections_per_session: u32) -> Load {
     let offer = Offer {
@@ -87,6 +87,20 @@ fn sessions_that_are_cut_short_fail_the_check() {
     let handshakes = Handshakes { full: 100, by_ticket: 1_900, ..Handshakes::default() };
     let error = outcome(handshakes).check_mix(&load(ResumeBy::Ticket, 80)).unwrap_err();
     assert_eq!(error, MixError::Share { full: 0.05, asked: 0.0125 });
+}
+
+#[test]
+fn in_an_open_loop_a_slow_server_explains_sessions_that_are_cut_short() {
+    let handshakes = Handshakes { full: 1_322, by_ticket: 2_553, ..Handshakes::default() };
+    let mut outcome = outcome(handshakes);
+    outcome.latency.record(500_000).unwrap();
+    let closed = load(ResumeBy::Ticket, 4);
+    assert!(matches!(outcome.check_mix(&closed), Err(MixError::Share { .. })));
+    let arrivals = Arrivals::Ramp { from: 50.0, to: 1_500.0 };
+    let open = Load { rhythm: Rhythm::Open { arrivals, transactions_max: 500 }, ..closed.clone() };
+    assert_eq!(outcome.check_mix(&open), Ok(()));
+    let few = Load { rhythm: Rhythm::Open { arrivals, transactions_max: 50 }, ..closed };
+    assert!(matches!(outcome.check_mix(&few), Err(MixError::Share { .. })));
 }
 
 #[test]

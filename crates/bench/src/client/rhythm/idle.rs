@@ -12,7 +12,13 @@ pub(super) async fn visit(place: Rc<Place>, number: u32, requests: u32) {
     let opened = {
         // The semaphore is never closed, so a permit always comes.
         let _permit = place.openings.acquire().await;
-        open(&place, &mut visitor, requests).await
+        match place.is_hopeless() {
+            Some(failure) => {
+                place.tally.borrow_mut().failed(Instant::now(), failure);
+                Err(failure)
+            }
+            None => open(&place, &mut visitor, requests).await,
+        }
     };
     place.note_opening(opened);
     let start = place.until_begin().await;
