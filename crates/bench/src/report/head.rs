@@ -93,8 +93,11 @@ fn write_facts(page: &mut Markup, file: &Gathered, known: &mut Vec<(&'static str
 }
 
 fn write_glance(page: &mut Markup, sections: &[Section]) {
-    let charts = sections.iter().flat_map(|section| &section.charts);
-    let found: Vec<_> = charts.filter(|chart| !chart.finding.is_empty()).collect();
+    // One for each scenario; the rest stands with its chart.
+    let first =
+        |section: &'_ Section| section.charts.iter().position(|chart| !chart.finding.is_empty());
+    let found = sections.iter().filter_map(|section| section.charts.get(first(section)?));
+    let found: Vec<_> = found.collect();
     if found.is_empty() {
         return;
     }

@@ -117,7 +117,8 @@ impl Plot {
     }
 
     fn marks_height(&self) -> f64 {
-        self.marks.len() as f64 * 16.0
+        let count = self.marks.len() as f64;
+        if count > 0.0 { count * 16.0 + 6.0 } else { 0.0 }
     }
 
     fn xs(&self) -> impl Iterator<Item = f64> {
@@ -145,6 +146,8 @@ impl Plot {
         let mut free = f64::NEG_INFINITY;
         for (value, name) in self.x.ticks(x, ends, most) {
             let (at, half) = (x.at(value), text_width(&name, TICK) / 2.0);
+            // A name at the right end may not hang over.
+            let at = at.min(frame.right + 12.0 - half);
             if at - half >= free {
                 canvas.text("tick", (at, frame.top + 4.0), Anchor::Middle, &name);
                 free = at + half + 4.0;
@@ -157,7 +160,7 @@ impl Plot {
     fn draw_marks(&self, canvas: &mut Canvas, x: &Scale, frame: Frame, is_named: bool) {
         for (index, mark) in self.marks.iter().enumerate() {
             let at = x.at(mark.x);
-            let top = frame.top - 6.0 - self.marks_height() + index as f64 * 16.0;
+            let top = frame.top - self.marks_height() + index as f64 * 16.0;
             let from = if is_named { top } else { frame.top };
             canvas.group(&format!("m {}", mark.look.colour), |canvas| {
                 canvas.line("mark", (at, from), (at, frame.bottom));

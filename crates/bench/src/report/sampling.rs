@@ -198,6 +198,7 @@ impl<'a> Samples<'a> {
 #[must_use]
 pub fn describe(axis: &str, value: &Value) -> String {
     let number = match value {
+        Value::Word(word) if axis == "erms" => return format!("fast string copies {word}"),
         Value::Word(word) => return word.clone(),
         Value::Number(number) => *number,
     };
@@ -209,6 +210,9 @@ pub fn describe(axis: &str, value: &Value) -> String {
         ("size" | "throughput", Some(known)) => {
             let (divisor, unit) = number::fitting(known.unit, number);
             number::joined(&number::short(number / divisor), unit)
+        }
+        (_, Some(known)) if known.unit == "1/s" => {
+            format!("{}: {}/s", known.label, number::short(number))
         }
         (_, Some(known)) => {
             let value = number::joined(&number::short(number), known.unit);

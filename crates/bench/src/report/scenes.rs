@@ -1,6 +1,7 @@
 //! Which charts each scenario has.
 
 pub mod generic;
+mod latency;
 mod nginx_1g;
 mod single;
 mod steady;
@@ -16,6 +17,7 @@ use super::look::Look;
 use super::plot::{Panel, Plot};
 use super::sampling::Samples;
 use super::scale::Kind;
+use crate::results::Value;
 
 /// The question a scenario answers, as its heading.
 #[must_use]
@@ -50,6 +52,7 @@ pub fn charts(scene: &Scene) -> Vec<Chart> {
         _ => Vec::new(),
     };
     charts.retain(|chart| !chart.panels.is_empty());
+    charts.extend(latency::chart(scene.name, &scene.samples));
     for chart in &mut charts {
         if scene.is_work {
             chart.note = format!("Instructions, not time. {}", chart.note).trim_end().to_owned();
@@ -105,11 +108,18 @@ fn bars(
     });
     let mut chart = Chart::new(name, question, picture);
     chart.panels.retain(|part| has_content(&part.picture));
-    // With several groups the last, of the largest value, stands for them.
-    let facets = samples.facets(shown);
     let names: Vec<&str> = figures.iter().map(|(figure, _)| *figure).collect();
-    if let Some((label, last)) = facets.last() {
-        let best = finding::best_of(last, &names).unwrap_or_default();
+    let facets = samples.facets(shown);
+    // One group stands for all: the largest of quantities, the first of words.
+    let is_by_words = samples.iter().any(|sample| {
+        sample.point.iter().any(|(axis, value)| {
+            matches!(value, Value::Word(_))
+                && !shown.contains(&axis.as_str())
+                && samples.values(axis).len() > 1
+        })
+    });
+    if let Some((label, typical)) = if is_by_words { facets.first() } else { facets.last() } {
+        let best = finding::best_of(typical, &names).unwrap_or_default();
         chart.finding =
             if facets.len() > 1 && !best.is_empty() { format!("{label}: {best}") } else { best };
     }

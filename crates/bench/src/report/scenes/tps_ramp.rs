@@ -138,7 +138,7 @@ fn points(summary: &Samples) -> Chart {
     chart.span = Span::Full;
     chart.panels.retain(|part| has_content(&part.picture));
     chart.finding = leaders(&samples);
-    chart.note = "The number is the end of the dark bar: what is done with a mean latency of at most 100 ms.".to_owned();
+    chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms.".to_owned();
     chart.table = all_points(&samples);
     chart
 }

@@ -110,21 +110,22 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<(Plot, String
     }
     let fixed: Vec<&Curve> = curves.iter().filter(|curve| curve.name != "auto").collect();
     let best = finding::envelope(&fixed);
+    let less =
+        if figure.starts_with("cpu") { "is cheaper than user" } else { "takes less than user" };
     let mut marks = Vec::new();
     let mut sentences = Vec::new();
     for curve in fixed.iter().filter(|curve| curve.name != "user") {
         match finding::crossing(&curve.points) {
             Crossing::From(at) => {
                 let at_size = x.roughly(at);
-                sentences.push(format!("{} is cheaper than user from about {at_size}", curve.name));
+                sentences.push(format!("{} {less} from about {at_size}", curve.name));
                 let label = format!("{} from {at_size}", curve.name);
                 marks.push(Mark { x: at, label, look: curve.look });
             }
-            Crossing::Always => {
-                sentences.push(format!("{} is cheaper than user at every size", curve.name))
+            Crossing::Always => sentences.push(format!("{} {less} at every size", curve.name)),
+            Crossing::Never => {
+                sentences.push(format!("{} is not below user at the largest size", curve.name))
             }
-            Crossing::Never => sentences
-                .push(format!("{} is not cheaper than user for good at any size", curve.name)),
         }
     }
     let auto = curves.iter().find(|curve| curve.name == "auto" && fixed.len() > 1);
