@@ -47,15 +47,14 @@ struct Session {
 }
 
 impl Visitor {
-    /// The visitor with this number. Its first session is shorter than the others, by its number, so that the visitors of a
-    /// load do not make their full handshakes all at the same time.
+    /// The visitor with this number.
     pub(super) fn new(place: &Rc<Place>, number: u32) -> Self {
         let per_session = place.load().reuse.connections_per_session.max(1);
         // The connector comes with the first connection.
         let session = Session {
             connector: None,
             connections_left: 0,
-            length_next: 1 + number % per_session,
+            length_next: first_length(number, per_session),
             is_established: false,
         };
         let conversation = Conversation {
@@ -230,8 +229,23 @@ impl Session {
     }
 }
 
+/// How many connections a visitor's first session is for: fewer than the others have, by its number, so that the visitors
+/// of a load do not make their full handshakes all at the same time. Multiples of the golden ratio spread any number of
+/// visitors evenly, and the first one's session is a whole one.
+fn first_length(number: u32, per_session: u32) -> u32 {
+    let part = number.wrapping_mul(GOLDEN_RATIO);
+    let missing = (u64::from(part) * u64::from(per_session)) >> u32::BITS;
+    per_session - u32::try_from(missing).unwrap_or(0)
+}
+
+/// 2³² divided by the golden ratio.
+const GOLDEN_RATIO: u32 = 0x9e37_79b9;
+
 /// A start that is later than this is the client's fault.
 const LATE_START_MIN: Duration = Duration::from_millis(1);
 
 /// How long the peer may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ fn counts(outcome: &Outcome) -> [u64; 5] {
 
 #[test]
 fn sessions_of_four_connections_are_one_full_handshake_and_three_resumed() {
-    // The first session of the first client is one connection long, so that clients are not in step.
+    // The first client begins with a whole session: ten of them, and the beginning of another.
     let rows = [
         (Version::Tls12, ResumeBy::SessionId, [11, 0, 30, 0, 0]),
         (Version::Tls12, ResumeBy::Ticket, [11, 30, 0, 0, 0]),
