@@ -7,6 +7,7 @@ use super::bench::{Bench, at};
 use super::choose::{self, files};
 use super::error::BenchError;
 use super::options::Options;
+use super::plan;
 use super::rules;
 use super::word::{Cipher, Path, Program, Word};
 use crate::load::{End, Load, Rhythm};
@@ -36,11 +37,11 @@ impl Scenario for Ciphers {
     fn rules(&self, options: &Options) -> Vec<String> {
         let mut rules = rules::usual(options);
         rules.push(format!(
-            "Suites compared: {}. {CONNECTIONS} keep-alive connections fetch bodies of {}; {} rounds of {:.0?} each.",
+            "Suites compared: {}. {CONNECTIONS} keep-alive connections fetch bodies of {}; {} rounds of {} each.",
             suites(options).iter().map(|suite| suite.word()).collect::<Vec<_>>().join(", "),
-            super::plan::size(size(options)),
+            plan::size(size(options)),
             rounds(options),
-            seconds(options),
+            plan::time(seconds(options)),
         ));
         rules
     }

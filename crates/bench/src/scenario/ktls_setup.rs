@@ -9,6 +9,7 @@ use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
+use super::plan;
 use super::rules;
 use super::word::{Path, Program};
 use crate::load::{End, Load, Reuse, Rhythm};
@@ -39,9 +40,9 @@ impl Scenario for KtlsSetup {
         let mut rules = rules::usual(options);
         rules.push(format!(
             "Each transaction is a connection, a full handshake, one request and the end; {CONNECTIONS} at a time; {} rounds of \
-             {:.0?} each.",
+             {} each.",
             rounds(options),
-            seconds(options),
+            plan::time(seconds(options)),
         ));
         rules.push(
             "A full handshake costs many times what the move costs, so what counts is processor time for each transaction."

@@ -173,6 +173,16 @@ pub fn size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
+/// A length of time as people write it: `500 ms`, `2 s`, `1.5 s`.
+#[must_use]
+pub fn time(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{} ms", time.as_millis()),
+        seconds if seconds.fract() < 0.05 => format!("{seconds:.0} s"),
+        seconds => format!("{seconds:.1} s"),
+    }
+}
+
 /// So many of the last samples say how long the next ones take.
 const RECENT: usize = 20;
 

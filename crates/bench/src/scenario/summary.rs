@@ -1,5 +1,7 @@
 //! What a run found, in a few tables for the terminal. The page has all of it.
 
+mod spread;
+
 use std::fmt::Write;
 
 use super::SCENARIOS;
@@ -9,14 +11,17 @@ use crate::results::read::Results;
 use crate::results::{Point, Sample};
 use crate::stats::Estimate;
 
-/// Tables of the figures that answer each scenario's question: medians, with half their interval.
+/// Tables of the figures that answer each scenario's question: medians with half their interval; where there is one point and
+/// enough rounds, how they are spread.
 #[must_use]
 pub fn text(results: &Results) -> String {
     let mut text = String::new();
     for scenario in SCENARIOS {
-        let samples: Vec<&Sample> = results.of_scenario(scenario.name()).collect();
+        // The parts of a sample, and what prepared the others, are in the file.
+        let is_shown = |sample: &&Sample| matches!(sample.part.as_str(), "" | "summary");
+        let samples: Vec<&Sample> = results.of_scenario(scenario.name()).filter(is_shown).collect();
         for name in scenario.headline() {
-            let table = table(&samples, name);
+            let table = spread::table(&samples, name).unwrap_or_else(|| table(&samples, name));
             if let (false, Some(figure)) = (table.is_empty(), figure::find(name)) {
                 let _ = writeln!(text, "\n{}: {} ({})", scenario.name(), figure.label, figure.unit);
                 text += &render(&table);
@@ -29,14 +34,11 @@ pub fn text(results: &Results) -> String {
     text
 }
 
-/// A row for each subject with its cells; the first row is the head.
+/// Rows of cells; the first row is the head.
 type Table = Vec<Vec<String>>;
 
 fn table(samples: &[&Sample], figure: &str) -> Table {
-    // The parts of a sample, and what prepared the others, are in the file.
-    let is_shown = |sample: &Sample| matches!(sample.part.as_str(), "" | "summary");
-    let has = |sample: &Sample| sample.figures.contains_key(figure) && is_shown(sample);
-    let having = || samples.iter().filter(|sample| has(sample));
+    let having = || samples.iter().filter(|sample| sample.figures.contains_key(figure));
     let mut subjects: Vec<&str> = Vec::new();
     let mut points: Vec<&Point> = Vec::new();
     for sample in having() {
@@ -50,18 +52,28 @@ fn table(samples: &[&Sample], figure: &str) -> Table {
     if subjects.is_empty() {
         return Table::new();
     }
+    let cell_of = |subject: &str, point: &Point| {
+        let of_cell = having().filter(|it| it.subject == subject && it.point == *point);
+        let values: Vec<f64> = of_cell.filter_map(|it| it.figures.get(figure).copied()).collect();
+        Estimate::of(&values).map_or_else(|| "–".to_owned(), |estimate| cell(&estimate))
+    };
     let mut head = vec![String::new()];
-    head.extend(points.iter().map(|point| place(&differing(point, &points))));
-    let mut table = vec![head];
-    for subject in subjects {
-        let mut row = vec![subject.to_owned()];
-        row.extend(points.iter().map(|point| {
-            let of_cell = having().filter(|it| it.subject == subject && it.point == **point);
-            let values: Vec<f64> =
-                of_cell.filter_map(|it| it.figures.get(figure).copied()).collect();
-            Estimate::of(&values).map_or_else(|| "–".to_owned(), |estimate| cell(&estimate))
+    let mut table = Table::new();
+    // A terminal has more room downwards.
+    if points.len() > subjects.len() {
+        head.extend(subjects.iter().map(|subject| (*subject).to_owned()));
+        table.push(head);
+        table.extend(points.iter().map(|point| {
+            let cells = subjects.iter().map(|subject| cell_of(subject, point));
+            std::iter::once(place(&differing(point, &points))).chain(cells).collect()
         }));
-        table.push(row);
+    } else {
+        head.extend(points.iter().map(|point| place(&differing(point, &points))));
+        table.push(head);
+        table.extend(subjects.iter().map(|subject| {
+            let cells = points.iter().map(|point| cell_of(subject, point));
+            std::iter::once((*subject).to_owned()).chain(cells).collect()
+        }));
     }
     table
 }
@@ -74,18 +86,23 @@ fn differing(point: &Point, points: &[&Point]) -> Point {
 }
 
 fn cell(estimate: &Estimate) -> String {
-    let value = estimate.median;
+    let value = digits(estimate.median);
+    let spread = estimate.spread() * 100.0;
+    match estimate.samples {
+        1 => value,
+        _ => format!("{value} ±{spread:.0}%"),
+    }
+}
+
+/// Three digits that matter, or all before the point.
+fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 => 0,
         size if size >= 10.0 => 1,
         size if size >= 1.0 => 2,
         _ => 3,
     };
-    let spread = estimate.spread() * 100.0;
-    match estimate.samples {
-        1 => format!("{value:.decimals$}"),
-        _ => format!("{value:.decimals$} ±{spread:.0}%"),
-    }
+    format!("{value:.decimals$}")
 }
 
 fn render(table: &Table) -> String {

@@ -10,7 +10,7 @@ use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
-use super::plan::Key;
+use super::plan::{self, Key};
 use super::rules;
 use super::server::Server;
 use super::word::{Path, Program};
@@ -42,11 +42,12 @@ impl Scenario for WebSizes {
     fn rules(&self, options: &Options) -> Vec<String> {
         let mut rules = rules::usual(options);
         rules.push(format!(
-            "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {:.0?} each after {WARM_UP:.0?} \
+            "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {} each after {} \
              of warm-up, A B C A B C.",
             connections(options),
             rounds(options),
-            seconds(options),
+            plan::time(seconds(options)),
+            plan::time(WARM_UP),
         ));
         rules.push(
             "System calls are counted in a pass of their own, because counting them slows a server down.".to_owned(),
@@ -90,7 +91,7 @@ fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Resu
             bench.preparing(&format!(
                 "counting system calls of {} at {}",
                 server.name,
-                super::plan::size(*size)
+                plan::size(*size)
             ));
             let load = Load {
                 rhythm: Rhythm::Closed { connections: CALLS_CONNECTIONS },
