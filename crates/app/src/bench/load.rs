@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use kettle_bench::client::outcome::Handshakes;
 use kettle_bench::client::{self, Outcome, Progress};
 use kettle_bench::load::{Arrivals, BodyUse, End, Expect, Load, Reuse, Rhythm};
 use kettle_bench::scenario::capacity;
@@ -82,7 +83,7 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         .cpus
         .clone()
         .unwrap_or_else(|| capacity::cpus_allowed().into_iter().take(1).collect());
-    let target = url.resolve()?;
+    let target = arguments.connect.map_or_else(|| url.resolve(), Ok)?;
     Ok(Load {
         target,
         host: url.host.clone(),
@@ -185,7 +186,9 @@ fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
         ));
     }
     let made = &outcome.handshakes;
-    if load.tls.is_some() {
+    if load.tls.is_some() && *made == Handshakes::default() {
+        lines.push("Handshakes: none, connections were open before counting began".to_owned());
+    } else if load.tls.is_some() {
         lines.push(format!(
             "Handshakes: {} full, {} by ticket, {} by session ID, {} with early data, {} failed",
             made.full, made.by_ticket, made.by_session_id, made.early_data, made.failed

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use clap::Parser;
 use kettle_bench::scenario::options::Options;
 use kettle_bench::scenario::run::{Ended, Request, run as run_scenarios};
 use kettle_bench::scenario::stop::Stop;
@@ -13,7 +14,8 @@ use kettle_bench::scenario::summary;
 use super::list::names;
 use super::report::{page_beside, read};
 use super::screen::Screen;
-use crate::cli::bench::RunArguments;
+use crate::cli::bench::{BenchArguments, BenchCommand, RunArguments};
+use crate::cli::{Cli, Command};
 use crate::output::{fail, print, print_line};
 
 /// Runs what was asked for; without a name, says what there is.
@@ -25,15 +27,20 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
+    let begun = match arguments.resume.as_deref().map(begun).transpose() {
+        Ok(begun) => begun,
+        Err(message) => return fail(message),
+    };
     let results = match results_file(arguments) {
         Ok(results) => results,
         Err(message) => return fail(message),
     };
+    let as_begun = begun.as_ref().unwrap_or(arguments);
     let request = Request {
-        names: arguments.names.clone(),
-        options: options(arguments),
+        names: as_begun.names.clone(),
+        options: options(as_begun),
         results,
-        resumes: arguments.resume.is_some(),
+        resumes: begun.is_some(),
         kettle: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("KETTLE_COMMIT").map(str::to_owned),
         command: std::env::args().collect(),
@@ -73,6 +80,22 @@ fn conclude(results: &Path, ended: &Ended) -> ExitCode {
         return ExitCode::from(INTERRUPTED);
     }
     if ended.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the run in this results file was begun with.
+fn begun(results: &Path) -> Result<RunArguments, String> {
+    let runs = read(results)?.runs;
+    let command = runs.first().map(|run| run.command.as_slice()).unwrap_or_default();
+    let parsed = Cli::try_parse_from(command).ok().map(|cli| cli.command);
+    match parsed {
+        Some(Command::Bench(BenchArguments { command: BenchCommand::Run(arguments) })) => {
+            Ok(*arguments)
+        }
+        _ => Err(format!(
+            "{} was not begun by `kettle bench run`, so there is nothing to go on with",
+            results.display()
+        )),
+    }
 }
 
 /// Where results go: into the file to go on with, or into a new folder.

@@ -1,5 +1,6 @@
 //! The command line of `kettle bench`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
@@ -43,10 +44,10 @@ pub(crate) struct RunArguments {
     #[arg(long, default_value = "normal", value_name = "EFFORT", value_parser = word::<Effort>)]
     pub(crate) effort: Effort,
     /// Where results and page are put [default: ./kettle-bench-DATE]
-    #[arg(long, value_name = "DIR", conflicts_with = "resume", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
-    /// Go on with a run that was stopped: what is in this results file is not measured again
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Go on with a run that was stopped, as it was begun: what is in this results file is not measured again
+    #[arg(long, value_name = "FILE", exclusive = true, value_hint = ValueHint::FilePath)]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) what: WhatArguments,
@@ -162,6 +163,9 @@ pub(crate) struct LoadArguments {
     /// Whom to ask for what: https://HOST[:PORT]/PATH, or http://
     #[arg(value_name = "URL")]
     pub(crate) url: String,
+    /// Connect to this address and port instead of where the URL's host is
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) connect: Option<SocketAddr>,
     /// Connections open at the same time; each asks again as soon as it has its answer
     #[arg(long, short, default_value_t = 10, value_name = "NUMBER", value_parser = at_least_one)]
     pub(crate) connections: u32,

@@ -62,9 +62,11 @@ fn a_mistyped_word_is_answered_with_the_known_ones() {
 }
 
 #[test]
-fn resuming_names_its_folder_already() {
+fn a_run_goes_on_as_it_was_begun() {
     assert!(bench(&["run", "--resume", "a.jsonl"]).is_ok());
     assert!(bench(&["run", "--resume", "a.jsonl", "--output", "b"]).is_err());
+    assert!(bench(&["run", "--resume", "a.jsonl", "--rounds", "3"]).is_err());
+    assert!(bench(&["run", "ciphers", "--resume", "a.jsonl"]).is_err());
 }
 
 #[test]
