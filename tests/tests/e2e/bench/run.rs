@@ -1,0 +1,135 @@
+//! Runs of `kettle bench run`: their results, the end at Ctrl-C, and going on.
+
+use std::fs;
+use std::num::NonZero;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+use kettle_tests::environment::skip;
+use kettle_tests::tool::Tool;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Words for a short run that needs no other program; its results go into `folder`.
+fn words(folder: &Path, more: &[&str]) -> Vec<String> {
+    let folder = folder.to_str().unwrap();
+    let words = ["bench", "run", "web-sizes", "--servers", "kettle", "--paths", "user"];
+    let where_to = ["--output", folder, "--connections", "4", "--seconds", "0.5"];
+    words.iter().chain(&where_to).chain(more).map(|word| (*word).to_owned()).collect()
+}
+
+fn lines(folder: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("results.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn of_kind<'l>(lines: &'l [Value], kind: &str) -> Vec<&'l Value> {
+    lines.iter().filter(|line| line["line"] == kind).collect()
+}
+
+/// Samples that are not about system calls, which only machines with strace have.
+fn samples(lines: &[Value]) -> Vec<&Value> {
+    let samples = of_kind(lines, "sample").into_iter();
+    samples.filter(|sample| sample["part"].is_null()).collect()
+}
+
+fn has_two_processors() -> bool {
+    let is_enough = available_parallelism().is_ok_and(|count| count >= NonZero::new(2).unwrap());
+    if !is_enough {
+        skip("one processor: client and server would share it");
+    }
+    is_enough
+}
+
+#[test]
+fn a_run_leaves_results_and_a_page() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let said =
+        Tool::kettle(words(folder.path(), &["--sizes", "1k,64k", "--rounds", "1"])).succeed();
+    assert!(said.contains("kettle user") && said.contains("report.html"), "{said}");
+    let lines = lines(folder.path());
+    assert_eq!(lines[0]["line"], "run");
+    assert_eq!(of_kind(&lines, "scenario").len(), 1);
+    assert_eq!(of_kind(&lines, "complete").len(), 1);
+    let subjects = of_kind(&lines, "subject");
+    assert_eq!(subjects.len(), 1);
+    assert!(subjects[0]["config"].as_str().unwrap().contains("[[listener]]"));
+    let samples = samples(&lines);
+    let sizes: Vec<_> = samples.iter().map(|sample| sample["point"]["size"].as_f64()).collect();
+    assert_eq!(sizes, [Some(1024.0), Some(65536.0)]);
+    for sample in samples {
+        for figure in ["requests_per_second", "cpu_ns_per_request", "p99_us", "gigabits_per_second"]
+        {
+            let value = sample["figures"][figure].as_f64();
+            assert!(value.is_some_and(|value| value > 0.0), "{figure}: {sample}");
+        }
+        assert!(sample["histogram"].is_string());
+    }
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("kettle user"));
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let mut running =
+        Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", "3"])).start();
+    running.stderr.wait_until("the first sample", |bytes| {
+        String::from_utf8_lossy(bytes).contains("[1/").then_some(())
+    });
+    let process = Pid::from_raw(i32::try_from(running.process()).unwrap()).unwrap();
+    kill_process(process, Signal::INT).unwrap();
+    let ended = running.ended();
+    assert_eq!(ended.status.code(), Some(130), "{}", ended.stderr);
+    assert!(ended.text().contains("--resume"), "{}", ended.text());
+    let before = lines(folder.path());
+    let measured = samples(&before).len();
+    assert!((1..3).contains(&measured), "{measured}");
+    assert!(of_kind(&before, "complete").is_empty());
+
+    let results = folder.path().join("results.jsonl");
+    let _ = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).succeed();
+    let after = lines(folder.path());
+    assert_eq!(after[..before.len()], before);
+    let rounds: Vec<_> = samples(&after).iter().map(|sample| sample["round"].as_u64()).collect();
+    assert_eq!(rounds, [Some(0), Some(1), Some(2)]);
+    assert_eq!(of_kind(&after, "run").len(), 2);
+    assert_eq!(of_kind(&after, "complete").len(), 1);
+}
+
+#[test]
+fn results_of_another_machine_are_not_gone_on_with() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let _ = Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", "1"])).succeed();
+    let results = folder.path().join("results.jsonl");
+    let text = fs::read_to_string(&results).unwrap();
+    let mut first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    first["machine"]["kernel"] = "2.6.32".into();
+    fs::write(&results, format!("{first}\n")).unwrap();
+    let ended = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).output();
+    assert!(!ended.status.success());
+    assert!(ended.stderr.contains("2.6.32"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_run_without_a_name_says_what_there_is() {
+    let ended = Tool::kettle(["bench", "run"]).output();
+    assert!(!ended.status.success());
+    assert!(ended.text().contains("web-sizes"), "{}", ended.text());
+}
+
+#[test]
+fn the_list_names_comparisons_and_servers() {
+    let list = Tool::kettle(["bench", "list"]).succeed();
+    assert!(list.contains("ktls-setup") && list.contains("kettle 0."), "{list}");
+}
