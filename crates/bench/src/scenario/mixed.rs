@@ -55,7 +55,7 @@ impl Scenario for Mixed {
             ),
             format!(
                 "Beside them new connections come in at an even rate, each with a full handshake, one request for {} and the end: none, \
-                 25 %, 50 % and 75 % of what the slowest server holds. Rate and throughput are the same for all servers.",
+                 25 %, 50 % and 75 % of the most that the slowest server served in a short ramp. Rate and throughput are the same for all servers.",
                 plan::size(STORM_BYTES)
             ),
             "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
@@ -78,7 +78,7 @@ impl Scenario for Mixed {
             return Ok(());
         };
         bench.note(&format!(
-            "bulk {throughput} Gb/s; every server holds {storm_most:.0} new connections a second"
+            "bulk {throughput} Gb/s; every server served up to {storm_most:.0} new connections a second"
         ));
         let rounds = options.rounds_or(1, 3, 5);
         let storms: Vec<f64> = STORMS.iter().map(|share| (share * storm_most).round()).collect();

@@ -73,8 +73,8 @@ impl Scenario for TpsRamp {
             "A rate counts up to the first one that breaks its bound, unless the mean of the next eight keeps it. A bound on latency \
              allows a loss of at most 0.1 %. A rate that leaves a growing queue counts for nothing."
                 .to_owned(),
-            "What a full and a resumed transaction cost is the slope of the server's processor time over the rate, by least squares \
-             over all steps of all k below the knee. It holds where the client is what limits."
+            "What a full and a resumed transaction cost is told from the server's processor time in all steps of all k that it keeps \
+             up with, by least squares; busy steps weigh more. It holds where the client is what limits."
                 .to_owned(),
             "Servers that have bodies of their own answer themselves; hitch and stunnel stand before a plain HTTP backend on the \
              client's processors, the same for all terminators. Its work is not the server's, its latency is in theirs."

@@ -39,15 +39,16 @@ pub fn choose(plain: Option<&Most>, encrypting: &[Most]) -> Vec<Rate> {
             most.name
         ),
     };
-    let rate = |share: f64| match (plain, slowest) {
-        (Some(plain), Some(slowest)) if can_hold(slowest, share * plain.gigabits_per_second) => {
-            Some(of(share, plain))
+    let largest = SHARES.iter().copied().fold(0.0, f64::max);
+    let measure = match (plain, slowest) {
+        (Some(plain), Some(slowest)) if !can_hold(slowest, largest * plain.gigabits_per_second) => {
+            slowest
         }
-        (_, Some(slowest)) => Some(of(share, slowest)),
-        (Some(plain), None) => Some(of(share, plain)),
-        (None, None) => None,
+        (Some(plain), _) => plain,
+        (None, Some(slowest)) => slowest,
+        (None, None) => return Vec::new(),
     };
-    SHARES.iter().filter_map(|share| rate(*share)).collect()
+    SHARES.iter().map(|share| of(*share, measure)).collect()
 }
 
 fn can_hold(most: &Most, gigabits_per_second: f64) -> bool {

@@ -1,5 +1,5 @@
-//! What one transaction costs the server, from how its processor time grows with the rate: the figure that stays right when the
-//! client is too weak to find the server's limit.
+//! What one transaction costs the server, by its processor time at rates it holds: the figure that stays right when the client
+//! is too weak to find the server's limit.
 
 /// What a step cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,8 +15,6 @@ pub struct Observation {
 /// What transactions cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// What the server costs without transactions, in microseconds a second.
-    pub idle_us: f64,
     /// A transaction with a full handshake, in microseconds; absent if the steps do not tell.
     pub full_us: Option<f64>,
     /// One with a resumed handshake.
@@ -24,8 +22,11 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Fits cpu = idle + full × full_us + resumed × resumed_us to the observations by least squares. A deviation weighs by the
-    /// root of the time it is a deviation of, as counts of independent events deviate.
+    /// Fits cpu = full × full_us + resumed × resumed_us to the observations by least squares. A deviation weighs by the root of
+    /// the time it is a deviation of, as counts of independent events deviate, so the busiest steps say most.
+    ///
+    /// There is no term for a server at rest: it would take up what each transaction costs more at low rates, when nothing is
+    /// shared with the one before, and then the slope that is left is less than any transaction costs.
     ///
     /// Steps of several numbers of transactions per session are needed to tell the two kinds apart. `None` if nothing can be told.
     #[must_use]
@@ -34,16 +35,9 @@ impl Costs {
         let is_there = |kind: fn(&Observation) -> f64| used.iter().any(|seen| kind(seen) > 0.0);
         let kinds = [is_there(|seen| seen.full), is_there(|seen| seen.resumed)];
         let rows: Vec<_> = used.iter().map(|seen| seen.weighed()).collect();
-        // An idle cost below nothing is noise; then there is none.
-        let with_idle = fit(&rows, [true, kinds[0], kinds[1]]).filter(|fit| fit[0] >= 0.0);
-        let [idle_us, full, resumed] =
-            with_idle.or_else(|| fit(&rows, [false, kinds[0], kinds[1]]))?;
+        let [full, resumed] = fit(&rows, kinds)?;
         let if_told = |told: bool, cost: f64| (told && cost > 0.0).then_some(cost);
-        Some(Self {
-            idle_us,
-            full_us: if_told(kinds[0], full),
-            resumed_us: if_told(kinds[1], resumed),
-        })
+        Some(Self { full_us: if_told(kinds[0], full), resumed_us: if_told(kinds[1], resumed) })
     }
 }
 
@@ -54,7 +48,7 @@ impl Observation {
 
     fn weighed(&self) -> Row {
         let root = self.cpu_us.sqrt();
-        Row { columns: [1.0 / root, self.full / root, self.resumed / root], value: root }
+        Row { columns: [self.full / root, self.resumed / root], value: root }
     }
 }
 
@@ -114,8 +108,8 @@ fn solve(mut equations: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     equations.iter().enumerate().map(value).collect()
 }
 
-/// Idle, full, resumed.
-const COLUMNS: usize = 3;
+/// Full, resumed.
+const COLUMNS: usize = 2;
 
 /// Below this, what is left of a column of length one after the others are taken out is noise.
 const DEPENDENT: f64 = 1e-4;

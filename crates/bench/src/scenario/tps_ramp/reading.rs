@@ -15,7 +15,7 @@ impl Step {
     pub fn of(rate: f64, length: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
         let failed: u64 = outcome.failures.values().sum();
         let all = outcome.succeeded + failed;
-        let seconds = length + queue_left(outcome);
+        let seconds = length + queue_left(outcome).saturating_sub(SCHEDULING);
         let step = Self {
             rate,
             succeeded_per_second: ratio(outcome.succeeded as f64, seconds.as_secs_f64()),
@@ -105,6 +105,9 @@ fn ratio(part: f64, whole: f64) -> f64 {
 /// What makes a step useless for finding the server's limits, and not for its processor time.
 pub const CLIENT_LIMITED: &str = "The client gave way before the server did, so this step says nothing of the server's limits; the server's processor time \
      for each transaction holds.";
+
+/// Latencies this much apart are no queue: on a machine with other work, a processor is away for so long.
+const SCHEDULING: Duration = Duration::from_millis(50);
 
 /// Steps that lose more say nothing of what a transaction costs.
 const LOST_MAX: f64 = 0.001;

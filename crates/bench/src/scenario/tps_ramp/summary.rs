@@ -54,7 +54,7 @@ impl Summary {
     }
 }
 
-/// The slope of processor time over the rate, at this mix of handshakes.
+/// Processor time for a transaction, at this mix of handshakes.
 fn per_transaction(own: &[Observation]) -> Option<f64> {
     let together =
         |seen: &Observation| Observation { full: seen.full + seen.resumed, resumed: 0.0, ..*seen };

@@ -61,6 +61,7 @@ proptest! {
         let encrypting: Vec<_> = others.into_iter().map(|rate| most("server", rate)).collect();
         let rates = choose(plain.as_ref(), &encrypting);
         prop_assert_eq!(rates.len(), 2);
+        prop_assert!(rates[0].gigabits_per_second < rates[1].gigabits_per_second);
         for rate in &rates {
             prop_assert!(rate.gigabits_per_second > 0.0);
             prop_assert!(rate.gigabits_per_second <= lowest * 0.85);
