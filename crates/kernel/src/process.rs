@@ -10,7 +10,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -71,6 +71,17 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
 
 /// Keeps the calling thread on these processors, and what it starts from now on.
 pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
+    Ok(sched_setaffinity(None, &cpu_set(cpus)?)?)
+}
+
+/// Keeps a thread of whatever process on these processors.
+pub fn keep_thread_to_cpus(thread: u32, cpus: &[usize]) -> io::Result<()> {
+    let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
+    let thread = thread.ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(sched_setaffinity(Some(thread), &cpu_set(cpus)?)?)
+}
+
+fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
     let mut set = CpuSet::new();
     for cpu in cpus {
         if *cpu >= CpuSet::MAX_CPU {
@@ -78,7 +89,7 @@ pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
         }
         set.set(*cpu);
     }
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(set)
 }
 
 /// The processors the calling thread may run on, lowest first; never empty.

@@ -134,3 +134,16 @@ fn accounts_are_found_by_name_and_by_number() {
     assert!(matches!(find_accounts("4294967294", None), Err(PrivilegeError::UnknownUser(_))));
     assert!(matches!(find_accounts("0", Some("-1")), Err(PrivilegeError::UnknownGroup(_))));
 }
+
+#[test]
+fn another_process_can_be_kept_on_a_processor() {
+    let cpu = *cpus_allowed().last().unwrap();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    keep_thread_to_cpus(child.id(), &[cpu]).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    assert_eq!(allowed.trim(), cpu.to_string());
+    assert!(keep_thread_to_cpus(child.id(), &[CpuSet::MAX_CPU]).is_err());
+}
