@@ -365,6 +365,34 @@ fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
 }
 
 #[test]
+fn servers_stay_on_their_processors() {
+    // Not the first, which is where a server would be that counts processors by itself.
+    let last = *kettle_kernel::process::cpus_allowed().last().unwrap();
+    for (program, role) in [
+        (Program::Kettle, Role::Files),
+        (Program::Nginx, Role::Files),
+        (Program::Haproxy, Role::Files),
+        (Program::Hitch, Role::Terminator),
+        (Program::Stunnel, Role::Terminator),
+    ] {
+        let Some(found) = found(program) else { continue };
+        let place = Place::new();
+        let mut setup = place.setup(USUAL, Key::P256);
+        setup.cpus = vec![last];
+        let running = start(subject(program, Path::User, role), &found, &setup);
+        for process in running.processes() {
+            for thread in fs::read_dir(format!("/proc/{process}/task")).unwrap() {
+                let status = fs::read_to_string(thread.unwrap().path().join("status"));
+                // A thread of stunnel's may have ended in the meantime.
+                let Ok(status) = status else { continue };
+                let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"));
+                assert_eq!(allowed.unwrap().trim(), last.to_string(), "{program}");
+            }
+        }
+    }
+}
+
+#[test]
 fn plain_servers_answer_without_tls() {
     for program in [Program::Nginx, Program::Haproxy] {
         let Some(found) = found(program) else { return };

@@ -27,8 +27,8 @@ fn too_old(found: &Found) -> Option<String> {
         Program::Kettle => return None,
         // `-e` on the command line.
         Program::Nginx => &[1, 19, 5],
-        // `shards`.
-        Program::Haproxy => &[2, 5],
+        // `fd-hard-limit`.
+        Program::Haproxy => &[2, 6],
         // `ciphersuites`, here and there.
         Program::Hitch => &[1, 6],
         Program::Stunnel => &[5, 50],

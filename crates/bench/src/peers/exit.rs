@@ -65,6 +65,12 @@ pub fn group(leader: u32) -> Vec<u32> {
     members
 }
 
+/// Whether a process waits for something to happen.
+pub fn is_asleep(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
+}
+
 /// `/proc/PID/stat`: after the name in brackets, which may hold anything, come state, parent and group (proc_pid_stat(5)).
 fn is_member(stat: &str, leader: u32) -> bool {
     let Some((_, rest)) = stat.rsplit_once(')') else { return false };

@@ -45,6 +45,8 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     // A group of its own is what stops it with all it started, and keeps a Ctrl-C at the terminal from stopping it early.
     command.process_group(0);
     let words = words(&command);
+    // It is inherited, and not every server raises it; one that needs more than there is says so itself.
+    _ = process::raise_open_files_limit();
     let kernel_connections_before = kernel_connections();
     let child = spawn_on(&mut command, &setup.cpus)
         .map_err(|source| PeerError::NotStarted { program: subject.program, source })?;
@@ -52,6 +54,10 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     running.await_connections(processes_at_least(subject.program, setup)).map_err(|fault| {
         PeerError::Silent { program: subject.program, fault, said: last_words(&log) }
     })?;
+    if subject.program == Program::Hitch {
+        let kept = running.keep_workers_to(&setup.cpus);
+        kept.map_err(|source| PeerError::Astray { program: subject.program, source })?;
+    }
     first_answer::ask(subject, setup, address).map_err(|why| PeerError::Useless {
         program: subject.program,
         why,
@@ -139,6 +145,24 @@ impl Running {
             }
         }
         Err(Fault::DoesNotListen)
+    }
+
+    /// hitch ties its first worker to the machine's first processor, the second to the second, and has no setting for it. Here
+    /// they get those that the server was given, in the same order.
+    fn keep_workers_to(&mut self, cpus: &[usize]) -> io::Result<()> {
+        let processes = self.processes();
+        let workers = processes.get(1..).unwrap_or_default();
+        let deadline = Instant::now() + START_PATIENCE;
+        // They do so before they wait for the first connection.
+        while !workers.iter().all(|worker| exit::is_asleep(*worker)) {
+            if Instant::now() > deadline || exit::within(&mut self.child, ATTEMPT_STEP)? {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        for (worker, cpu) in workers.iter().zip(cpus.iter().cycle()) {
+            process::keep_thread_to_cpus(*worker, &[*cpu])?;
+        }
+        Ok(())
     }
 }
 
@@ -242,6 +266,13 @@ pub enum PeerError {
         /// The end of what it said.
         said: String,
     },
+    /// It cannot be kept on its processors.
+    Astray {
+        /// The program.
+        program: Program,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// It takes connections, but does not do on them what is to be measured.
     Useless {
         /// The program.
@@ -284,6 +315,9 @@ impl fmt::Display for PeerError {
             }
             Self::Silent { program, fault: Fault::DoesNotListen, said } => {
                 write!(f, "{program} took no connection within {START_PATIENCE:?}; it said: {said}")
+            }
+            Self::Astray { program, source } => {
+                write!(f, "{program} does not stay on the processors it was given: {source}")
             }
             Self::Useless { program, why: NoAnswer::Failed(why), said } => {
                 write!(f, "{program} runs, but a first request failed ({why}); it said: {said}")
