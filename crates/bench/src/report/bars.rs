@@ -53,6 +53,7 @@ impl Bars {
         let width = room.width();
         let bars = || self.groups.iter().flat_map(|group| &group.bars);
         let longest = bars().map(|bar| bar.whole().max(bar.interval.1)).fold(0.0, f64::max);
+        let longest = if longest > 0.0 { longest } else { 1.0 };
         let widest =
             |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max).min(width * 0.4);
         let values = widest(&mut bars().map(|bar| text_width(&self.value(bar), SIZE))) + 10.0;

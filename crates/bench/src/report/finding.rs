@@ -6,6 +6,7 @@ use super::plot::{Curve, Point};
 use super::sampling::Samples;
 use crate::figure::{self, Better};
 use crate::stats::Estimate;
+use crate::stats::comparison::SAMPLES_MIN;
 
 /// From where on a ratio stays below one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,6 +103,9 @@ pub fn best_of(samples: &Samples, names: &[&str]) -> Option<String> {
         true => other.is_surely_below(value),
         false => value.is_surely_below(other),
     };
+    if value.samples.min(other.samples) < SAMPLES_MIN {
+        return Some(format!("{place} with {best}, {amount}; too few rounds to be sure."));
+    }
     if is_behind(other) {
         let gap = other.median / value.median;
         let far = match is_higher {

@@ -113,21 +113,25 @@ fn of_samples(file: &Gathered) -> Vec<String> {
 
 fn write_absent(page: &mut Markup, files: &[Gathered]) {
     // The same reason for many things is said once.
-    let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut reasons: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
     for absent in files.iter().flat_map(|file| &file.scenes).flat_map(|scene| &scene.absent) {
-        let entry = reasons.entry((&absent.why, &absent.what)).or_default();
-        if !entry.contains(&absent.scenario.as_str()) {
-            entry.push(&absent.scenario);
+        let (things, scenarios) = reasons.entry(&absent.why).or_default();
+        for (list, word) in [(things, &absent.what), (scenarios, &absent.scenario)] {
+            if !list.contains(&word.as_str()) {
+                list.push(word);
+            }
         }
     }
     if reasons.is_empty() {
         return;
     }
     page.raw("<h4>Left out</h4><ul>");
-    for ((why, what), scenarios) in reasons {
+    for (why, (things, scenarios)) in reasons {
         page.raw("<li>");
-        page.element("strong", &[], what);
-        page.text(&format!(" ({}): {why}", scenarios.join(", ")));
+        page.element("strong", &[], &things.join(", "));
+        let short: String = why.chars().take(REASON_MAX).collect();
+        let more = if short.len() < why.len() { "…" } else { "" };
+        page.text(&format!(" ({}): {short}{more}", scenarios.join(", ")));
         page.raw("</li>");
     }
     page.raw("</ul>");
@@ -162,3 +166,5 @@ const CPUS_TO_SCALE: usize = 4;
 const BUSY: f64 = 0.9;
 /// With fewer rounds the interval of a median spans all of them.
 const ROUNDS_FOR_INTERVAL: u32 = 6;
+/// A server may say a lot before it ends; the beginning tells why, and the results hold all of it.
+const REASON_MAX: usize = 320;

@@ -11,7 +11,7 @@ mod synthetic;
 
 /// Two files, one of time and one of work.
 fn files() -> [Results; 2] {
-    [synthetic::results(), synthetic::work()].map(read)
+    [synthetic::results(), synthetic::work::results()].map(read)
 }
 
 fn read(lines: Vec<Line>) -> Results {
