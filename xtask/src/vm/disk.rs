@@ -15,7 +15,11 @@ pub fn build(folder: &Path, image: &Path) -> Result<(), String> {
     // No journal: the guest mounts it read-only.
     process::run_quietly(
         Command::new("mke2fs")
-            .args(["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d"])
+            .args(["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0"])
+            // Otherwise no two disks with the same content would be alike.
+            .args(["-U", FIXED_ID, "-E", &format!("hash_seed={FIXED_ID}")])
+            .env("E2FSPROGS_FAKE_TIME", FIXED_SECONDS)
+            .arg("-d")
             .arg(folder)
             .arg(image)
             .arg(format!("{kibibytes}k")),
@@ -54,3 +58,5 @@ fn size_of(folder: &Path) -> Result<u64, String> {
 const BLOCK_BYTES: u64 = 4096;
 const INODE_BYTES: u64 = 256;
 const SPARE_KIB: u64 = 16 * 1024;
+const FIXED_ID: &str = "6b657474-6c65-4000-8000-000000000000";
+const FIXED_SECONDS: &str = "1798761600";

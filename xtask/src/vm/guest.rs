@@ -10,7 +10,7 @@ use super::cache::{Cache, at, create_folder, remove_folder};
 use super::image::Image;
 use super::kernel::Kernel;
 use super::qemu::{self, Access, Files, Machine, Terminal};
-use super::{busybox, disk, initramfs};
+use super::{busybox, disk, initramfs, modules};
 use crate::process::{self, Ending};
 
 /// What to run and on which machine.
@@ -52,24 +52,33 @@ impl Guest {
         let boot = self.kernel.obtain(cache)?;
         let image = self.image.obtain(cache)?;
         let work = WorkFolder::new()?;
+        self.lay_out(&work.path("files"))?;
+        disk::build(&work.path("files"), &work.path("files.ext4"))?;
+        let read = [image, boot.modules_disk, work.path("files.ext4")];
+        let (boot_modules, in_memory, disks) = if self.machine.icount {
+            let modules = modules::for_disks_in_memory(
+                &boot.boot_modules,
+                &read[1],
+                &boot.release,
+                &work.path("loop"),
+            )?;
+            (modules, Some(read.as_slice()), Vec::new())
+        } else {
+            disk::build_raw(&work.path("out.tar"), OUT_BYTES)?;
+            disk::build_empty(&work.path("scratch.ext4"), SCRATCH_BYTES)?;
+            let mut disks: Vec<_> = read.iter().map(|disk| (disk.clone(), Access::Read)).collect();
+            disks.extend(["scratch.ext4", "out.tar"].map(|name| (work.path(name), Access::Write)));
+            (boot.boot_modules, None, disks)
+        };
         let files = Files {
             kernel: boot.image,
             initramfs: work.path("initramfs"),
-            disks: vec![
-                (image, Access::Read),
-                (boot.modules_disk, Access::Read),
-                (work.path("files.ext4"), Access::Read),
-                (work.path("scratch.ext4"), Access::Write),
-                (work.path("out.tar"), Access::Write),
-            ],
+            disks,
             console: work.path("console.log"),
+            out: in_memory.map(|_| work.path("out.tar")),
         };
-        let archive = initramfs::build(&busybox::obtain(cache)?, &boot.boot_modules)?;
+        let archive = initramfs::build(&busybox::obtain(cache)?, &boot_modules, in_memory)?;
         fs::write(&files.initramfs, archive).map_err(|error| at(&files.initramfs, &error))?;
-        self.lay_out(&work.path("files"))?;
-        disk::build(&work.path("files"), &work.path("files.ext4"))?;
-        disk::build_empty(&work.path("scratch.ext4"), SCRATCH_BYTES)?;
-        disk::build_raw(&work.path("out.tar"), OUT_BYTES)?;
 
         let failure = if self.command.is_empty() {
             let mut command = qemu::command(&self.machine, &files, Terminal::Interactive);
@@ -222,7 +231,13 @@ echo "guest: Linux $(uname -r), up after $uptime s" >/dev/ttyS1
 
 const EPILOGUE: &str = r#"echo $? >/status
 dmesg >/messages
-tar --create --file /dev/vde --directory / status messages out
+out=/dev/vde
+if [ ! -b $out ]; then
+    # A guest whose disks are in its memory has no drive, only a line.
+    out=/dev/ttyS2
+    stty -F $out raw
+fi
+tar --create --blocking-factor 1 --directory / status messages out | cat >$out
 busybox poweroff -f
 "#;
 

@@ -1,4 +1,5 @@
-//! The guests' first file system: busybox, the modules to load at boot and the script that mounts the disks and hands over.
+//! The guests' first file system: busybox, the modules to load at boot, the script that mounts the disks and hands over, and, for
+//! guests whose instructions are counted, those disks themselves.
 //! Written as a `newc` cpio archive, the format of the kernel's Documentation/driver-api/early-userspace/buffer-format.
 
 use std::fs;
@@ -6,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::cache::at;
 
-/// Builds the archive.
-pub fn build(busybox: &Path, modules: &[PathBuf]) -> Result<Vec<u8>, String> {
+/// Builds the archive. The read-only disks are left out where the guest has drives for them.
+pub fn build(
+    busybox: &Path,
+    modules: &[PathBuf],
+    disks: Option<&[PathBuf]>,
+) -> Result<Vec<u8>, String> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "proc", "sys", "modules", "disk", "overlay", "root"] {
         archive.add(folder, FOLDER_MODE, &[]);
@@ -16,6 +21,12 @@ pub fn build(busybox: &Path, modules: &[PathBuf]) -> Result<Vec<u8>, String> {
     for module in modules {
         let name = module.file_name().unwrap_or_default().to_string_lossy();
         archive.add(&format!("modules/{name}"), FILE_MODE, &read(module)?);
+    }
+    if let Some(disks) = disks {
+        archive.add("disks", FOLDER_MODE, &[]);
+        for (position, disk) in disks.iter().enumerate() {
+            archive.add(&format!("disks/{position}"), FILE_MODE, &read(disk)?);
+        }
     }
     archive.add("init", PROGRAM_MODE, INIT.as_bytes());
     Ok(archive.finish())
@@ -75,13 +86,20 @@ for module in /modules/*.ko; do
     insmod "$module" || echo "init: $module not loaded"
 done
 mkdir -p /disk/root /disk/kettle
-mount -t ext4 -o ro /dev/vda /disk/root
+if [ -d /disks ]; then
+    # A drive's interrupts come when the host is ready, and no two runs would be alike.
+    for disk in 0 1 2; do losetup -r /dev/loop$disk /disks/$disk; done
+    root=/dev/loop0 modules=/dev/loop1 kettle=/dev/loop2
+else
+    root=/dev/vda modules=/dev/vdb kettle=/dev/vdc
+fi
+mount -t ext4 -o ro $root /disk/root
 mount -t tmpfs -o size=50% tmpfs /overlay
 mkdir /overlay/upper /overlay/work
 mount -t overlay -o lowerdir=/disk/root,upperdir=/overlay/upper,workdir=/overlay/work overlay /root
-mount -t ext4 -o ro /dev/vdb /root/usr/lib/modules
-mount -t ext4 -o ro /dev/vdc /root/kettle
-mount -t ext4 /dev/vdd /root/tmp
+mount -t ext4 -o ro $modules /root/usr/lib/modules
+mount -t ext4 -o ro $kettle /root/kettle
+if [ -d /disks ]; then mount -t tmpfs tmpfs /root/tmp; else mount -t ext4 /dev/vdd /root/tmp; fi
 chmod 1777 /root/tmp
 mount --move /proc /root/proc
 mount --move /sys /root/sys

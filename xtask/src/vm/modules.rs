@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::cache::at;
+use super::cache::{at, create_folder};
 use crate::process;
 
 /// Without these a guest cannot do its work, so a kernel that lacks one is refused. Compiled in counts as present.
@@ -63,6 +63,35 @@ pub fn extract(module: &Path, folder: &Path, position: usize) -> Result<(), Stri
     } else {
         fs::copy(module, &target).map(drop).map_err(|error| at(module, &error))
     }
+}
+
+/// The modules for a guest whose disks are files in its memory: those for a drive replaced by the loop device, which is taken from
+/// the modules of the kernel `release` on `disk` and unpacked into `folder`.
+pub fn for_disks_in_memory(
+    boot_modules: &[PathBuf],
+    disk: &Path,
+    release: &str,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, String> {
+    create_folder(folder)?;
+    let is_for_drives = |path: &&PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().contains("-virtio"))
+    };
+    let mut kept: Vec<PathBuf> =
+        boot_modules.iter().filter(|path| !is_for_drives(path)).cloned().collect();
+    for ending in ["ko.xz", "ko"] {
+        let packed = folder.join(format!("loop.{ending}"));
+        let request =
+            format!("dump /{release}/kernel/drivers/block/loop.{ending} {}", packed.display());
+        process::run_quietly(Command::new("debugfs").arg("-R").arg(request).arg(disk))?;
+        if packed.is_file() {
+            let position = kept.len();
+            extract(&packed, folder, position)?;
+            kept.push(folder.join(format!("{position:02}-loop.ko")));
+            return Ok(kept);
+        }
+    }
+    Err(format!("kernel {release} has no loop device"))
 }
 
 fn show_depends(tree: &Path, release: &str, name: &str) -> Result<String, String> {

@@ -6,8 +6,11 @@ use std::process::Command;
 /// What differs from guest to guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Counts instructions: one guest instruction is one nanosecond of guest time, on one CPU and reproducibly.
+    /// Counts instructions: one guest instruction is one nanosecond of guest time, on one CPU and reproducibly: all that the guest reads
+    /// is in its memory from the start, since a drive answers when the host gets to it.
     pub icount: bool,
+    /// A plugin of the emulator with its arguments, as QEMU takes them.
+    pub plugin: Option<String>,
     /// Shows the guest a CPU with ERMS and FSRM, so that it copies with `rep movsb`, each byte of which the emulator counts.
     pub erms: bool,
     /// Virtual CPUs; counting instructions allows one.
@@ -20,7 +23,14 @@ pub struct Machine {
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { icount: false, erms: true, cpus: 2, memory_mib: 3072, append: String::new() }
+        Self {
+            icount: false,
+            plugin: None,
+            erms: true,
+            cpus: 2,
+            memory_mib: 3072,
+            append: String::new(),
+        }
     }
 }
 
@@ -34,6 +44,8 @@ pub struct Files {
     pub disks: Vec<(PathBuf, Access)>,
     /// Where the kernel's own messages go.
     pub console: PathBuf,
+    /// Where a third serial line goes, for a guest without a disk to leave its files on.
+    pub out: Option<PathBuf>,
 }
 
 /// Whether the guest may write to a disk.
@@ -58,8 +70,13 @@ pub enum Terminal {
 pub fn command(machine: &Machine, files: &Files, terminal: Terminal) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    command.args(["-machine", "q35", "-m", &machine.memory_mib.to_string()]);
+    // From 7.2 on the newest machine gives the kernel a random seed, whatever `-seed` says. Firmware waits for SATA as for any drive.
+    let board = if machine.icount { "pc-q35-7.1,sata=off" } else { "q35" };
+    command.args(["-machine", board, "-m", &machine.memory_mib.to_string()]);
     command.args(processor(machine));
+    if let Some(plugin) = &machine.plugin {
+        command.args(["-plugin", plugin]);
+    }
     command.arg("-kernel").arg(&files.kernel).arg("-initrd").arg(&files.initramfs);
     command.args(["-append", &kernel_arguments(machine)]);
     for (position, (path, access)) in files.disks.iter().enumerate() {
@@ -79,6 +96,11 @@ pub fn command(machine: &Machine, files: &Files, terminal: Terminal) -> Command 
     let signal = if terminal == Terminal::Interactive { "off" } else { "on" };
     command.args(["-chardev", &format!("stdio,id=command,signal={signal}")]);
     command.args(["-serial", "chardev:command"]);
+    if let Some(out) = &files.out {
+        let out = out.display().to_string().replace(',', ",,");
+        command.args(["-chardev", &format!("file,id=out,path={out}")]);
+        command.args(["-serial", "chardev:out"]);
+    }
     command
 }
 

@@ -28,7 +28,16 @@ fn the_first_program_is_part_of_the_archive() {
     let folder = tempfile::tempdir().unwrap();
     let busybox = folder.path().join("busybox");
     fs::write(&busybox, "the busybox").unwrap();
-    let archive = build(&busybox, &[]).unwrap();
+    let archive = build(&busybox, &[], None).unwrap();
     let text = String::from_utf8_lossy(&archive);
     assert!(text.contains("the busybox") && text.contains("switch_root"));
+}
+
+#[test]
+fn disks_travel_in_the_archive_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    fs::write(&disk, "the disk").unwrap();
+    let archive = build(&disk, &[], Some(std::slice::from_ref(&disk))).unwrap();
+    assert!(String::from_utf8_lossy(&archive).contains("disks/0\0"));
 }

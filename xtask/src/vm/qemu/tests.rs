@@ -6,6 +6,7 @@ fn arguments(machine: &Machine) -> String {
         initramfs: "initramfs".into(),
         disks: vec![("root,1".into(), Access::Read), ("out".into(), Access::Write)],
         console: "console".into(),
+        out: None,
     };
     let command = command(machine, &files, Terminal::Output);
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
@@ -22,9 +23,14 @@ fn a_test_guest_has_two_cpus_and_threads() {
 #[test]
 fn counting_instructions_leaves_nothing_to_chance() {
     let line = arguments(&Machine { icount: true, ..Machine::default() });
-    for word in
-        ["-icount shift=0,sleep=off", "-smp 1", "max,-rdrand,-rdseed", "clock=vm", "nokaslr"]
-    {
+    for word in [
+        "-icount shift=0,sleep=off",
+        "-smp 1",
+        "max,-rdrand,-rdseed",
+        "clock=vm",
+        "nokaslr",
+        "pc-q35-7.1",
+    ] {
         assert!(line.contains(word), "{word} is missing in {line}");
     }
 }
@@ -33,6 +39,13 @@ fn counting_instructions_leaves_nothing_to_chance() {
 fn the_cpu_can_hide_fast_string_copies() {
     let line = arguments(&Machine { erms: false, icount: true, ..Machine::default() });
     assert!(line.contains("-cpu max,-rdrand,-rdseed,-erms,-fsrm"), "{line}");
+}
+
+#[test]
+fn a_plugin_comes_with_its_arguments() {
+    let plugin = Some("counter.so,out=windows".to_owned());
+    let line = arguments(&Machine { plugin, ..Machine::default() });
+    assert!(line.contains("-plugin counter.so,out=windows "), "{line}");
 }
 
 #[test]
