@@ -1,4 +1,4 @@
-//! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`) and in instructions on a
+//! `cargo xtask measure`: what kettle costs beside nginx, in processor time on this machine (`native`) and in work on a
 //! kernel with kTLS (`work`); and whether the load generator sees what other clients see (`cross-check`). The figures go to standard
 //! output as tables; docs/performance.md explains them.
 
@@ -9,7 +9,7 @@ mod native;
 mod programs;
 mod reference;
 mod servers;
-mod work;
+pub mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,6 +30,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 /// What was asked for.
+#[derive(Default)]
 pub struct Arguments {
     /// Rounds of each scenario.
     pub rounds: Option<usize>,
@@ -39,18 +40,37 @@ pub struct Arguments {
     pub kettle: Option<PathBuf>,
     /// Words that the names of what is measured must hold one of; all, if there are none.
     pub only: Vec<String>,
+    /// Where the results go.
+    pub output: Option<PathBuf>,
+    /// Whether to measure all sizes and the calls by name.
+    pub is_thorough: bool,
+    /// Whether to hold the work against the committed baseline.
+    pub is_check: bool,
+    /// Whether to make what is measured the new baseline.
+    pub is_blessing: bool,
 }
 
 impl Arguments {
     fn parse(words: &[String]) -> Result<Self, String> {
-        let mut arguments = Self { rounds: None, seconds: None, kettle: None, only: Vec::new() };
+        let mut arguments = Self::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
+            let flag = match word.as_str() {
+                "--thorough" => Some(&mut arguments.is_thorough),
+                "--check" => Some(&mut arguments.is_check),
+                "--bless" => Some(&mut arguments.is_blessing),
+                _ => None,
+            };
+            if let Some(flag) = flag {
+                *flag = true;
+                continue;
+            }
             let value = words.next().ok_or_else(|| format!("{word} lacks its value\n{USAGE}"))?;
             match word.as_str() {
                 "--rounds" => arguments.rounds = Some(positive(word, value)?),
                 "--seconds" => arguments.seconds = Some(positive(word, value)? as u64),
                 "--kettle" => arguments.kettle = Some(PathBuf::from(value)),
+                "--output" => arguments.output = Some(PathBuf::from(value)),
                 "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
                 _ => return Err(format!("unknown option {word}\n{USAGE}")),
             }
@@ -71,13 +91,17 @@ fn positive(option: &str, value: &str) -> Result<usize, String> {
 
 const USAGE: &str = "\
 cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx
-cargo xtask measure work [OPTIONS]     instructions for each request by every path, on Linux 7 under QEMU, beside nginx
+cargo xtask measure work [OPTIONS]     the work of a request by every path, on Linux 7 under QEMU, beside nginx
+cargo xtask measure work --check       kettle's work, held against docs/results/work-baseline.jsonl
+cargo xtask measure work --bless       the same, and what was measured becomes the baseline
 cargo xtask measure cross-check [OPTIONS]   the load generator beside wrk, h2load and openssl s_time
 
-  --rounds N       rounds of each scenario (native 9, cross-check 5)
+  --rounds N       rounds of each scenario (native 9, cross-check 5, work 2)
   --seconds N      how long each client runs (cross-check only: 4)
   --kettle PATH    this kettle, instead of a new release build
   --only A,B       only what has one of these words in its name
+  --thorough       all sizes, and system calls by name (work only)
+  --output FILE    where the results go (work only: target/work.jsonl)
 ";
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ mod build;
 mod programs;
 mod tally;
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use crate::measure::work::{self, Verdict};
 use crate::vm::kernel::Kernel;
 use crate::{packages, process, tidy, vm};
 use build::Programs;
@@ -48,6 +50,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
                 programs::run_in_guest(programs, kernel, &choice.filter)
             });
         }
+        if choice.includes(Part::Guests) && choice.filter.is_empty() && choice.has_all_kernels() {
+            session.stage("work of a request", || check_work(&programs.kettle));
+        }
     }
     Ok(session.finish())
 }
@@ -60,6 +65,20 @@ fn check_tidiness() -> Result<Tally, String> {
     // Not as a program: the build stage may just have replaced the file we run from.
     let is_tidy = tidy::run(&vm::workspace()) == ExitCode::SUCCESS;
     if is_tidy { Ok(Tally::default()) } else { Err("the findings are above".into()) }
+}
+
+/// Counts as one test.
+fn check_work(kettle: &Path) -> Result<Tally, String> {
+    let mut tally = Tally::default();
+    match work::check(kettle)? {
+        Verdict::Same(_) => tally.passed = 1,
+        Verdict::Skipped(why) => {
+            tally.skipped = 1;
+            tally.skip_reasons.insert(why, 1);
+        }
+        Verdict::Changed(sentences) => tally.fail(work::complaint(&sentences)),
+    }
+    Ok(tally)
 }
 
 /// Which stages to run.
@@ -98,6 +117,10 @@ impl Choice {
             choice.kernels = Kernel::ALL.to_vec();
         }
         Ok(choice)
+    }
+
+    fn has_all_kernels(&self) -> bool {
+        Kernel::ALL.iter().all(|kernel| self.kernels.contains(kernel))
     }
 
     fn includes(&self, part: Part) -> bool {
@@ -164,7 +187,7 @@ cargo xtask test [--only unit|e2e|vm] [--kernel 6.1|6.12|7]... [-- FILTER...]
 
   --only unit     formatting, lints, unit and property tests, tidy
   --only e2e      the end-to-end suite on this machine
-  --only vm       the kernel crate's tests and the end-to-end suite in QEMU
+  --only vm       the kernel crate's tests and the end-to-end suite in QEMU, and the work of a request
   --kernel NAME   the guests' kernels; may be repeated (all three)
   FILTER          passed to the test programs, for instance part of a test's name
 ";

@@ -103,9 +103,14 @@ pub const FIGURES: &[Figure] = &[
     lower("instructions_per_request", "Instructions per request", ""),
     lower("user_instructions_per_request", "Instructions in user space per request", ""),
     lower("kernel_instructions_per_request", "Instructions in the kernel per request", ""),
+    lower(
+        "counted_instructions_per_request",
+        "Instructions, each step of a string copy counted",
+        "",
+    ),
     lower("copied_bytes_per_byte", "Bytes copied per byte", ""),
     lower("zeroed_bytes_per_byte", "Bytes zeroed per byte", ""),
-    lower("aes_blocks_per_byte", "AES rounds per byte", ""),
+    lower("aes_blocks_per_byte", "AES blocks per byte", ""),
     lower("pages_allocated_per_request", "Pages allocated per request", ""),
 ];
 

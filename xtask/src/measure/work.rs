@@ -1,149 +1,177 @@
-//! `measure work`: instructions a server's process spends on one more request, for each path and size, on a kernel with kTLS. QEMU
-//! counts them: one instruction is one nanosecond of the guest's time, so the process clock is the counter. Instructions are not
-//! time, and the emulator counts every byte of `rep movsb`, so each figure is taken with and without fast string copies.
+//! `measure work`: what a server does for one more request, for each path and size, on a kernel with kTLS under QEMU: instructions,
+//! bytes copied and filled, AES blocks, system calls, switches, pages. A plugin of the emulator counts them; docs/work.md says how
+//! that is checked and what it does not show. `--check` holds a short vector against the committed one.
 
+mod counter;
+mod gate;
+mod record;
+mod servers;
 mod table;
+mod vector;
+mod window;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::configs::{self, Place};
 use super::native::commit;
-use super::{Arguments, programs};
+use super::{Arguments, configs, programs};
 use crate::vm;
-use crate::vm::cache::{Cache, create_folder, remove_folder};
+use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::Guest;
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
 use crate::vm::qemu::Machine;
-use table::{Calls, Work};
+use counter::Counter;
+pub use gate::{Verdict, check, complaint};
+use record::Record;
+use servers::{SERVERS, Server};
+use table::Calls;
+use vector::{Lines, Vector};
 
-/// Measures everything and prints the tables.
+/// Measures everything, prints the tables and writes the results.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    let cache = Cache::open()?;
+    if arguments.is_check || arguments.is_blessing {
+        return gate::run(arguments);
+    }
     let kettle = programs::kettle(arguments)?;
-    let kernel = Kernel::Linux7.obtain(&cache)?;
-    println!("- Linux {} under QEMU's emulator; instructions, not time", kernel.release);
-    println!("- kettle: commit {}\n", commit()?);
     let servers: Vec<&Server> =
         SERVERS.iter().filter(|server| arguments.wants(server.name)).collect();
-    let configs = lay_out(&servers)?;
-    let guest = |erms: bool, plans: &str, count_calls: &str| Guest {
-        kernel: Kernel::Linux7,
-        image: Image::Measure,
-        machine: Machine { icount: true, erms, cpus: 1, ..Machine::default() },
-        files: vec![(configs.clone(), "measure".into()), (kettle.clone(), "kettle".into())],
-        environment: vec![
-            ("KETTLE_SERVERS".into(), names(&servers)),
-            ("KETTLE_PLANS".into(), plans.into()),
-            ("KETTLE_COUNT_CALLS".into(), count_calls.into()),
-        ],
-        command: vec!["sh".into(), "/kettle/measure/guest.sh".into()],
-        out: vm::target_folder().join("vm/out"),
-        limit: LIMIT,
-    };
-    for (erms, title) in [(false, "Without fast string copies"), (true, "With fast string copies")]
-    {
-        let mut work = Work::default();
-        follow(&guest(erms, WORK_PLANS, "0"), &cache, &mut |line| work.take(line))?;
-        println!("\n{title}, thousands of instructions for one more request:\n");
-        println!("{}", work.table(&servers)?);
+    let rounds = arguments.rounds.unwrap_or(ROUNDS);
+    let bed = Bed::new(Image::Measure, kettle, &servers, "release")?;
+    println!("- QEMU {}; work, not time", bed.qemu);
+    println!("- kettle: commit {}\n", commit()?);
+    let plans =
+        if arguments.is_thorough { format!("{PLANS} {THOROUGH}") } else { PLANS.to_owned() };
+    let mut vectors = Vec::new();
+    let mut machine = None;
+    for erms in [true, false] {
+        let (lines, found) = bed.count(erms, &plans, rounds)?;
+        vectors.extend(found);
+        machine.get_or_insert(lines);
     }
-    let mut calls = Calls::default();
-    follow(&guest(false, CALL_PLANS, "1"), &cache, &mut |line| calls.take(line))?;
-    println!("\nSystem calls of one more request:\n\n{}", calls.table(&servers));
+    let Some(lines) = machine else { return Err("nothing was measured".into()) };
+    println!("\n{}", table::all(&vectors, &servers));
+    if arguments.is_thorough {
+        let mut calls = Calls::default();
+        bed.follow(&bed.guest(false, CALL_PLANS, 1, true)?, &mut |line| calls.take(line))?;
+        println!("\nSystem calls of one more request by name:\n\n{}", calls.table(&servers));
+    }
+    let path = arguments.output.clone().unwrap_or_else(|| vm::target_folder().join("work.jsonl"));
+    Record { bed: &bed, lines: &lines, vectors: &vectors }.write(&path)?;
+    println!("\nresults: {}", path.display());
     Ok(())
 }
 
-fn follow(guest: &Guest, cache: &Cache, on_line: &mut dyn FnMut(&str)) -> Result<(), String> {
-    let report = guest.run(cache, on_line)?;
-    match (report.status, report.failure) {
-        (Some(0), _) => Ok(()),
-        (Some(status), _) => Err(format!("the guest's script ended with {status}")),
-        (None, failure) => Err(failure.unwrap_or_default()),
+/// What the guests are made of.
+pub struct Bed<'s> {
+    cache: Cache,
+    image: Image,
+    kettle: PathBuf,
+    /// The profile kettle was built in.
+    profile: &'static str,
+    servers: Vec<&'s Server>,
+    folder: PathBuf,
+    counter: Counter,
+    qemu: String,
+}
+
+impl<'s> Bed<'s> {
+    fn new(
+        image: Image,
+        kettle: PathBuf,
+        servers: &[&'s Server],
+        profile: &'static str,
+    ) -> Result<Self, String> {
+        let qemu = counter::qemu_version()?;
+        let counter = Counter::build(vm::target_folder().join("vm/counter"))?;
+        let folder = lay_out(servers, &counter.window_program())?;
+        let servers = servers.to_vec();
+        Ok(Self { cache: Cache::open()?, image, kettle, profile, servers, folder, counter, qemu })
+    }
+
+    /// Runs one guest and takes its counts.
+    fn count(
+        &self,
+        erms: bool,
+        plans: &str,
+        rounds: usize,
+    ) -> Result<(Lines, Vec<Vector>), String> {
+        let mut lines = Lines::default();
+        self.follow(&self.guest(erms, plans, rounds, false)?, &mut |line| lines.take(line))?;
+        let vectors = lines.vectors(&self.counter.windows()?, &self.servers, erms)?;
+        Ok((lines, vectors))
+    }
+
+    fn guest(
+        &self,
+        erms: bool,
+        plans: &str,
+        rounds: usize,
+        by_name: bool,
+    ) -> Result<Guest, String> {
+        let names: Vec<_> = self.servers.iter().map(|server| server.name).collect();
+        let plugin = if by_name { None } else { Some(self.counter.plugin()?) };
+        Ok(Guest {
+            kernel: Kernel::Linux7,
+            image: self.image,
+            machine: Machine { icount: true, plugin, erms, cpus: 1, ..Machine::default() },
+            files: vec![
+                (self.folder.clone(), "measure".into()),
+                (self.kettle.clone(), "kettle".into()),
+            ],
+            environment: vec![
+                ("KETTLE_SERVERS".into(), names.join(" ")),
+                ("KETTLE_PLANS".into(), plans.into()),
+                ("KETTLE_ROUNDS".into(), rounds.to_string()),
+                ("KETTLE_COUNT_CALLS".into(), u8::from(by_name).to_string()),
+            ],
+            command: vec!["sh".into(), "/kettle/measure/guest.sh".into()],
+            out: vm::target_folder().join("vm/out"),
+            limit: LIMIT,
+        })
+    }
+
+    fn follow(&self, guest: &Guest, on_line: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let report = guest.run(&self.cache, on_line)?;
+        match (report.status, report.failure) {
+            (Some(0), _) => Ok(()),
+            (Some(status), _) => Err(format!("the guest's script ended with {status}")),
+            (None, failure) => Err(failure.unwrap_or_default()),
+        }
     }
 }
 
-/// A server with one configuration.
-pub struct Server {
-    /// Its name in the tables.
-    pub name: &'static str,
-    /// Whether its connections move into the kernel; unknown if that depends on the size.
-    pub is_offloaded: Option<bool>,
-    config: Config,
-}
-
-enum Config {
-    Kettle { path: &'static str, hot_file: &'static str },
-    Nginx { has_ktls: bool, has_sendfile: bool },
-}
-
-/// Makes the folder with the configurations, the certificate and the script, which the guest sees as `/kettle/measure`.
-fn lay_out(servers: &[&Server]) -> Result<PathBuf, String> {
+/// Makes the folder that the guest sees as `/kettle/measure`: configurations, what is served, the script and its helper.
+fn lay_out(servers: &[&Server], window: &Path) -> Result<PathBuf, String> {
     let folder = vm::target_folder().join("vm/measure");
     remove_folder(&folder)?;
-    create_folder(&folder)?;
-    configs::make_certificate(&folder)?;
+    create_folder(&folder.join("site"))?;
     configs::write(&folder.join("guest.sh"), SCRIPT)?;
-    let place = Place { folder: "/kettle/measure", site: "/tmp/site", port: 8443 };
+    std::fs::copy(window, folder.join("window")).map_err(|error| at(window, &error))?;
+    for kibibytes in SITE {
+        let path = folder.join(format!("site/{kibibytes}"));
+        let body: Vec<u8> = (0..kibibytes * 1024).map(|offset| noise(offset as u64)).collect();
+        std::fs::write(&path, body).map_err(|error| at(&path, &error))?;
+    }
     for server in servers {
-        let (text, ending) = match server.config {
-            Config::Kettle { path, hot_file } => (place.kettle(path, hot_file), "toml"),
-            Config::Nginx { has_ktls, has_sendfile } => {
-                (place.nginx(has_ktls, has_sendfile), "conf")
-            }
-        };
+        let (text, ending) = server.config();
         configs::write(&folder.join(format!("{}.{ending}", server.name)), &text)?;
     }
     Ok(folder)
 }
 
-fn names(servers: &[&Server]) -> String {
-    servers.iter().map(|server| server.name).collect::<Vec<_>>().join(" ")
+/// A byte that is the same in each run and nothing that a file system or a cipher could shorten.
+fn noise(offset: u64) -> u8 {
+    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-const SERVERS: &[Server] = &[
-    Server {
-        name: "kettle-user",
-        is_offloaded: Some(false),
-        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
-    },
-    Server {
-        name: "kettle-kernel-write",
-        is_offloaded: Some(true),
-        config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
-    },
-    Server {
-        name: "kettle-kernel-sendfile",
-        is_offloaded: Some(true),
-        // With small files in memory there would be no file to send from.
-        config: Config::Kettle { path: "kernel-sendfile", hot_file: "0 B" },
-    },
-    Server {
-        name: "kettle-auto",
-        is_offloaded: None,
-        config: Config::Kettle { path: "auto", hot_file: "64 KiB" },
-    },
-    Server {
-        name: "nginx-user",
-        is_offloaded: Some(false),
-        config: Config::Nginx { has_ktls: false, has_sendfile: true },
-    },
-    Server {
-        name: "nginx-kernel-write",
-        is_offloaded: Some(true),
-        config: Config::Nginx { has_ktls: true, has_sendfile: false },
-    },
-    Server {
-        name: "nginx-kernel-sendfile",
-        is_offloaded: Some(true),
-        config: Config::Nginx { has_ktls: true, has_sendfile: true },
-    },
-];
+const SITE: &[usize] = &[1, 4, 16, 64, 256, 1024, 10240];
 
-/// File (its size in KiB) and two numbers of requests; the difference is what counts.
-const WORK_PLANS: &str = "1:20:220 4:20:220 16:20:120 64:10:50 256:4:20 1024:2:10 10240:1:3";
+/// Size in KiB and two numbers of requests; the difference is what counts.
+const PLANS: &str = "1:20:220 16:20:120 64:10:50 256:4:20 1024:2:10";
+const THOROUGH: &str = "4:20:220 10240:1:3";
 const CALL_PLANS: &str = "1:20:120 64:10:50 1024:2:10";
+const ROUNDS: usize = 2;
 
 const SCRIPT: &str = include_str!("work/guest.sh");
 const LIMIT: Duration = Duration::from_secs(3600);

@@ -219,3 +219,16 @@ proptest! {
         prop_assert_eq!(after.samples, before.samples);
     }
 }
+
+#[test]
+fn the_committed_work_is_in_this_format() {
+    let text = include_bytes!("../../../../docs/results/work-baseline.jsonl");
+    let results = parse(text).unwrap();
+    assert_eq!(results.clock(), Some(Clock::Work));
+    assert!(results.is_complete("work"));
+    for sample in results.of_scenario("work") {
+        for name in sample.figures.keys() {
+            assert!(crate::figure::find(name).is_some(), "no figure is called {name}");
+        }
+    }
+}

@@ -1,17 +1,47 @@
-# Runs in the guest of `cargo xtask measure work`, where a nanosecond of processor time is an instruction. For each server and
-# each size it prints the clock of the server's processes over two numbers of requests on one connection:
-#   WORK server file requests nanoseconds connections-moved-into-the-kernel
-# and with KETTLE_COUNT_CALLS=1 the system calls of one more request instead:
-#   CALLS server file requests call count
+# Runs in the guest of `cargo xtask measure work`, where a nanosecond of processor time is an instruction and QEMU's plugin counts
+# the work within each window (window.c). It prints what the guest is, `MACHINE name value`, and for each server, size and number
+# of requests on one connection:
+#   WORK server size round requests window nanoseconds pages moved
+# the window's number, the clock of the server's processes over it, the pages allocated in it, and the connections that moved into the
+# kernel; with KETTLE_COUNT_CALLS=1 instead the system calls by name:
+#   CALLS server size requests call count
 set -eu
 cd /kettle/measure
-site=/tmp/site
-mkdir -p $site /run/nginx /run/kettle
-for size in 1 4 16 64 256 1024 10240; do
-    head -c $((size * 1024)) /dev/urandom >$site/$size
-done
-cat $site/* >/dev/null
+mkdir -p /run/nginx /run/kettle /run/measure
+# Made here, where chance is the same in each run. A signature's length depends on it.
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj /CN=localhost \
+    -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE \
+    -keyout /run/measure/key.pem -out /run/measure/certificate.pem 2>/dev/null
+cat site/* >/dev/null
 modprobe tls
+windows=0
+
+describe() {
+    echo "MACHINE kernel $(uname -r)"
+    awk -F': ' '
+        /^model name/ { print "MACHINE processor", $2 }
+        /^cpu family/ { family = $2 } /^model\t/ { model = $2 } /^stepping/ { stepping = $2 }
+        /^flags/ { flags = $2 }
+        END { print "MACHINE model", family "/" model "/" stepping; print "MACHINE flags", flags }' /proc/cpuinfo
+    awk '$1 == "MemTotal:" { print "MACHINE memory", $2 * 1024 }' /proc/meminfo
+    for vulnerability in /sys/devices/system/cpu/vulnerabilities/*; do
+        echo "MACHINE mitigation ${vulnerability##*/} $(cat "$vulnerability")"
+    done
+    dmesg | grep -o 'heap alloc:[a-z]*' | sed 's/heap alloc:/MACHINE init-on-alloc /'
+    ! command -v nginx >/dev/null || nginx -v 2>&1 | sed 's/^nginx version: /MACHINE nginx /'
+    ! command -v openssl >/dev/null || echo "MACHINE openssl $(openssl version)"
+    curl --version | sed -n '1s/^/MACHINE curl /p'
+    /lib64/ld-linux-x86-64.so.2 --version | sed -n '1s/^/MACHINE libc /p'
+}
+
+# Known work, to check the plugin by.
+calibrate() {
+    for turns in 10 20; do
+        ./window --known $turns >/dev/null
+        windows=$((windows + 1))
+        echo "KNOWN $turns $windows"
+    done
+}
 
 ran() {
     sum=0
@@ -26,55 +56,62 @@ moved() {
     awk '$1 == "TlsTxSw" { print $2 }' /proc/net/tls_stat
 }
 
+# Fetches the file $2 times over one connection, by way of the command $3... if there is one, and checks what came.
 fetch() {
-    curl --silent --show-error --fail --insecure --tlsv1.3 --curves X25519 \
+    size=$1 files=$2
+    shift 2
+    "$@" curl --silent --show-error --fail --insecure --tlsv1.3 --curves X25519 \
         --tls13-ciphers TLS_AES_128_GCM_SHA256 --output /dev/null \
         --write-out '%{http_code} %{size_download} %{num_connects}\n' \
-        "https://127.0.0.1:8443/$1?[1-$2]" >/run/fetched
-    awk -v files="$2" -v bytes=$(($1 * 1024)) '
+        "https://127.0.0.1:8443/$size?[1-$files]" >/run/fetched
+    awk -v files="$files" -v bytes=$((size * 1024)) '
         $1 == 200 && $2 == bytes { right++ }
-        { connections += $3 }
+        NF == 3 { connections += $3 }
         END { exit !(right == files && connections == 1) }' /run/fetched
 }
 
 count_work() {
     for plan in $KETTLE_PLANS; do
-        IFS=: read -r file few many <<END
+        IFS=: read -r size few many <<END
 $plan
 END
-        fetch "$file" 2
-        for requests in "$few" "$many"; do
-            # The end of the connection before is not part of this one.
-            sleep 0.3
-            before=$(ran "$2") moved_before=$(moved)
-            fetch "$file" "$requests"
-            sleep 0.3
-            after=$(ran "$2") moved_after=$(moved)
-            echo "WORK $1 $file $requests $((after - before)) $((moved_after - moved_before))"
+        fetch "$size" 2
+        round=0
+        while [ $round -lt "$KETTLE_ROUNDS" ]; do
+            for requests in "$few" "$many"; do
+                before=$(ran "$2") moved_before=$(moved)
+                fetch "$size" "$requests" ./window
+                windows=$((windows + 1))
+                after=$(ran "$2") moved_after=$(moved) pages=$(awk 'NF == 1' /run/fetched)
+                echo "WORK $1 $size $round $requests $windows $((after - before)) $pages $((moved_after - moved_before))"
+            done
+            round=$((round + 1))
         done
     done
 }
 
 count_calls() {
     for plan in $KETTLE_PLANS; do
-        IFS=: read -r file few many <<END
+        IFS=: read -r size few many <<END
 $plan
 END
-        fetch "$file" 2
+        fetch "$size" 2
         for requests in "$few" "$many"; do
             strace -c -f -U calls,name -o /run/calls -p "$2" 2>/run/strace &
             tracer=$!
             until grep -q attached /run/strace; do sleep 0.1; done
-            fetch "$file" "$requests"
+            fetch "$size" "$requests"
             sleep 0.3
             kill -INT $tracer
             wait $tracer || true
-            awk -v begin="CALLS $1 $file $requests" '
+            awk -v begin="CALLS $1 $size $requests" '
                 $1 ~ /^[0-9]+$/ && $2 != "total" { print begin, $2, $1 }' /run/calls
         done
     done
 }
 
+describe
+[ "${KETTLE_COUNT_CALLS:-0}" = 1 ] || calibrate
 for server in $KETTLE_SERVERS; do
     case $server in
     kettle-*)

@@ -1,80 +1,100 @@
-//! What the guest printed, as tables.
+//! The work as tables for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Server;
+use super::servers::Server;
+use super::vector::{Vector, mean};
 
-/// Counts over two numbers of requests, by server and file.
-#[derive(Default)]
-pub struct Work(BTreeMap<(String, u64), Vec<Run>>);
-
-struct Run {
-    requests: f64,
-    instructions: f64,
-    moved: u64,
+/// All tables of the vectors, each under its sentence.
+pub fn all(vectors: &[Vector], servers: &[&Server]) -> String {
+    let mut text = String::new();
+    for (erms, title) in [(true, "with"), (false, "without")] {
+        let counted = in_thousands(vectors, servers, erms);
+        text.push_str(&format!(
+            "Thousands of instructions as the emulator counts them, {title} fast string copies:\n\n{counted}\n\n"
+        ));
+    }
+    for (erms, title) in [(true, "with"), (false, "without")] {
+        let work = work(vectors, servers, erms);
+        text.push_str(&format!(
+            "The work of one more request, {title} fast string copies:\n\n{work}\n\n"
+        ));
+    }
+    text
 }
 
-impl Work {
-    /// Takes a line of the guest; others than `WORK` are not ours.
-    pub fn take(&mut self, line: &str) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let ["WORK", server, file, requests, instructions, moved] = words.as_slice() else {
-            return;
-        };
-        let (Ok(file), Ok(requests), Ok(instructions), Ok(moved)) =
-            (file.parse(), requests.parse(), instructions.parse(), moved.parse())
-        else {
-            return;
-        };
-        let runs = self.0.entry(((*server).to_owned(), file)).or_default();
-        runs.push(Run { requests, instructions, moved });
+/// Instructions by the process clock: all servers by all sizes, and what kettle's own choice is measured by.
+fn in_thousands(vectors: &[Vector], servers: &[&Server], erms: bool) -> String {
+    let bodies = bodies(vectors);
+    let thousands = |server: &str, bytes| {
+        mean(vectors, server, bytes, erms, "counted_instructions_per_request")
+            .map(|instructions| instructions / 1000.0)
+    };
+    let mut lines = vec![
+        format!("| body |{}", cells(&bodies, |bytes| Some(size(bytes / 1024)))),
+        format!("|---|{}", cells(&bodies, |_| Some("--:".into()))),
+    ];
+    for server in servers {
+        let cells = cells(&bodies, |bytes| Some(shown(thousands(server.name, bytes)?)));
+        lines.push(format!("| {} |{cells}", server.name));
     }
-
-    /// Thousands of instructions for one more request.
-    fn thousands(&self, server: &str, file: u64) -> Option<f64> {
-        let [few, many] = self.0.get(&(server.to_owned(), file))?.as_slice() else { return None };
-        Some((many.instructions - few.instructions) / (many.requests - few.requests) / 1000.0)
-    }
-
-    /// All servers by all sizes, and what kettle's own choice is measured by.
-    pub fn table(&self, servers: &[&Server]) -> Result<String, String> {
-        self.check(servers)?;
-        let files: BTreeSet<u64> = self.0.keys().map(|(_, file)| *file).collect();
-        let mut lines = vec![
-            format!("| body |{}", cells(&files, |file| Some(size(file)))),
-            format!("|---|{}", cells(&files, |_| Some("--:".into()))),
-        ];
-        for server in servers {
-            let cells = cells(&files, |file| Some(shown(self.thousands(server.name, file)?)));
-            lines.push(format!("| {} |{cells}", server.name));
+    for (title, others) in
+        [("auto ÷ kettle's best fixed path", KETTLE_FIXED), ("auto ÷ nginx's best", NGINX)]
+    {
+        let ratio = |bytes| {
+            let others = others.iter().filter_map(|other| thousands(other, bytes));
+            let best = others.min_by(f64::total_cmp)?;
+            Some(format!("{:.3}", thousands(AUTO, bytes)? / best))
+        };
+        let cells = cells(&bodies, ratio);
+        if cells.contains('.') {
+            lines.push(format!("| {title} |{cells}"));
         }
-        for (title, others) in
-            [("auto ÷ kettle's best fixed path", KETTLE_FIXED), ("auto ÷ nginx's best", NGINX)]
-        {
-            let ratio = |file| {
-                let others = others.iter().filter_map(|other| self.thousands(other, file));
-                let best = others.min_by(f64::total_cmp)?;
-                Some(format!("{:.3}", self.thousands(AUTO, file)? / best))
+    }
+    lines.join("\n")
+}
+
+/// Every figure, a line for each body and server.
+fn work(vectors: &[Vector], servers: &[&Server], erms: bool) -> String {
+    let mut lines = vec![
+        "| body | server | instr. user, K | kernel, K | copied B/B | filled B/B | encrypted | calls | switches | pages |".to_owned(),
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|".to_owned(),
+    ];
+    for bytes in bodies(vectors) {
+        for server in servers {
+            let figure = |name| mean(vectors, server.name, bytes, erms, name);
+            let cell = |name, scale: f64, digits: usize| {
+                let value = figure(name).map(|value| {
+                    let value = format!("{:.digits$}", value * scale);
+                    // A difference of two readings may be a little below nothing.
+                    if value.trim_start_matches('-').bytes().all(|byte| b"0.".contains(&byte)) {
+                        value.trim_start_matches('-').to_owned()
+                    } else {
+                        value
+                    }
+                });
+                value.unwrap_or_default()
             };
-            lines.push(format!("| {title} |{}", cells(&files, ratio)));
+            lines.push(format!(
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                size(bytes / 1024),
+                server.name,
+                cell("user_instructions_per_request", 0.001, 1),
+                cell("kernel_instructions_per_request", 0.001, 1),
+                cell("copied_bytes_per_byte", 1.0, 3),
+                cell("zeroed_bytes_per_byte", 1.0, 3),
+                cell("aes_blocks_per_byte", 16.0, 4),
+                cell("calls_per_request", 1.0, 1),
+                cell("context_switches_per_request", 1.0, 1),
+                cell("pages_allocated_per_request", 1.0, 1),
+            ));
         }
-        Ok(lines.join("\n"))
     }
+    lines.join("\n")
+}
 
-    /// A connection that was to move into the kernel and did not has measured something else.
-    fn check(&self, servers: &[&Server]) -> Result<(), String> {
-        for server in servers {
-            let Some(is_offloaded) = server.is_offloaded else { continue };
-            let runs = self.0.iter().filter(|((name, _), _)| name == server.name);
-            for ((_, file), runs) in runs {
-                if runs.iter().any(|run| (run.moved > 0) != is_offloaded) {
-                    let size = size(*file);
-                    return Err(format!("{} took another path for {size}", server.name));
-                }
-            }
-        }
-        Ok(())
-    }
+fn bodies(vectors: &[Vector]) -> BTreeSet<u64> {
+    vectors.iter().map(|vector| vector.bytes).collect()
 }
 
 /// System calls over two numbers of requests, by server and file: requests, then calls by name.

@@ -1,31 +1,33 @@
+use super::super::servers::SERVERS;
 use super::*;
 
-fn work(lines: &[&str]) -> Work {
-    let mut work = Work::default();
-    lines.iter().for_each(|line| work.take(line));
-    work
+fn vector(server: &str, round: u32, counted: f64) -> Vector {
+    Vector {
+        server: server.to_owned(),
+        bytes: 1024,
+        round,
+        erms: true,
+        figures: [
+            ("counted_instructions_per_request", counted),
+            ("pages_allocated_per_request", -0.01),
+        ]
+        .into(),
+    }
 }
 
 #[test]
-fn one_more_request_is_the_difference_of_two_lengths() {
-    let work = work(&["WORK kettle-user 1 20 1000000 0", "WORK kettle-user 1 120 2000000 0"]);
-    assert_eq!(work.thousands("kettle-user", 1), Some(10.0));
-    assert_eq!(work.thousands("kettle-user", 4), None);
-}
-
-#[test]
-fn other_lines_are_left_alone() {
-    let work = work(&["guest: Linux 7", "WORK kettle-user 1 x 5 0", "CALLS a 1 2 read 3"]);
-    assert!(work.0.is_empty());
-}
-
-#[test]
-fn a_path_not_taken_is_an_error() {
-    let server =
-        super::super::SERVERS.iter().find(|server| server.name == "kettle-kernel-write").unwrap();
-    let lines = ["WORK kettle-kernel-write 1 20 5 1", "WORK kettle-kernel-write 1 120 9 0"];
-    let message = work(&lines).table(&[server]).unwrap_err();
-    assert_eq!(message, "kettle-kernel-write took another path for 1 K");
+fn a_row_is_the_mean_of_its_rounds_and_auto_is_held_against_the_best() {
+    let vectors = [
+        vector("kettle-auto", 0, 10_000.0),
+        vector("kettle-auto", 1, 12_000.0),
+        vector("kettle-user", 0, 22_000.0),
+        vector("kettle-kernel-write", 0, 11_000.0),
+    ];
+    let servers: Vec<&Server> = SERVERS.iter().collect();
+    let text = all(&vectors, &servers);
+    assert!(text.contains("| kettle-auto | 11.0 |"), "{text}");
+    assert!(text.contains("| auto ÷ kettle's best fixed path | 1.000 |"), "{text}");
+    assert!(!text.contains("nginx's best") && !text.contains("-0.0"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! The servers whose work is counted, each with its configuration.
+
+use super::super::configs::Place;
+
+/// A server with one configuration.
+pub struct Server {
+    /// Its name in the tables.
+    pub name: &'static str,
+    /// Whether its connections move into the kernel; unknown if that depends on the size.
+    pub is_offloaded: Option<bool>,
+    config: Config,
+}
+
+enum Config {
+    Kettle { path: &'static str, hot_file: &'static str },
+    Nginx { has_ktls: bool, has_sendfile: bool },
+}
+
+impl Server {
+    /// Its configuration and the ending of the file it is in.
+    pub fn config(&self) -> (String, &'static str) {
+        // The certificate is made in the guest, and what is served comes with the scripts.
+        let place = Place { folder: "/run/measure", site: "/kettle/measure/site", port: 8443 };
+        match self.config {
+            Config::Kettle { path, hot_file } => (place.kettle(path, hot_file), "toml"),
+            Config::Nginx { has_ktls, has_sendfile } => {
+                (place.nginx(has_ktls, has_sendfile), "conf")
+            }
+        }
+    }
+
+    /// Whether it is kettle.
+    pub fn is_kettle(&self) -> bool {
+        matches!(self.config, Config::Kettle { .. })
+    }
+
+    /// How results name it: `kettle kernel-write`.
+    pub fn subject(&self) -> String {
+        self.name.replacen('-', " ", 1)
+    }
+}
+
+/// All of them.
+pub const SERVERS: &[Server] = &[
+    Server {
+        name: "kettle-user",
+        is_offloaded: Some(false),
+        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "kettle-kernel-write",
+        is_offloaded: Some(true),
+        config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "kettle-kernel-sendfile",
+        is_offloaded: Some(true),
+        // With small files in memory there would be no file to send from.
+        config: Config::Kettle { path: "kernel-sendfile", hot_file: "0 B" },
+    },
+    Server {
+        name: "kettle-auto",
+        is_offloaded: None,
+        config: Config::Kettle { path: "auto", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "nginx-user",
+        is_offloaded: Some(false),
+        config: Config::Nginx { has_ktls: false, has_sendfile: true },
+    },
+    Server {
+        name: "nginx-kernel-write",
+        is_offloaded: Some(true),
+        config: Config::Nginx { has_ktls: true, has_sendfile: false },
+    },
+    Server {
+        name: "nginx-kernel-sendfile",
+        is_offloaded: Some(true),
+        config: Config::Nginx { has_ktls: true, has_sendfile: true },
+    },
+];
