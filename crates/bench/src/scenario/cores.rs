@@ -13,7 +13,9 @@ pub fn choose(options: &Options) -> Result<Cores, BenchError> {
     let allowed = cpus_allowed();
     match (&options.server_cpus, &options.client_cpus) {
         (None, None) => {
-            let workers = options.workers.iter().flatten().max().copied();
+            let asked = || options.workers.iter().flatten().copied();
+            // Those of several that do not fit are refused by the scenario that compares them, the others are measured.
+            let workers = asked().filter(|it| *it < allowed.len()).max().or_else(|| asked().max());
             let server = workers.unwrap_or(allowed.len() / 2).max(1);
             let client = allowed.len().saturating_sub(server).max(1);
             cores::choose(server, client).map_err(|error| BenchError::Machine(error.to_string()))
