@@ -82,7 +82,10 @@ impl Bars {
                 self.draw_bar(&mut canvas, bar, &x, (left, y), room);
                 y += if room.is_wide() { 24.0 } else { 22.0 };
             }
-            canvas.line("base", (left, top), (left, y));
+            // Without room the labels stand where the line would be.
+            if room.is_wide() {
+                canvas.line("base", (left, top), (left, y));
+            }
             y += 8.0;
         }
         canvas.finish(width, y)
