@@ -6,9 +6,10 @@ use std::process::Command;
 
 use crate::process;
 
-/// Makes sure that every package the tests need is installed.
+/// Makes sure that every package the tests need is installed, the servers `kettle bench` compares among them.
 pub fn ensure() -> Result<(), String> {
-    ensure_all(NEEDED)
+    let all: Vec<&'static str> = NEEDED.iter().chain(PEERS).copied().collect();
+    without_their_services(|| ensure_all(&all))
 }
 
 /// Makes sure that these packages are installed.
@@ -28,17 +29,23 @@ pub fn ensure_all(needed: &[&'static str]) -> Result<(), String> {
     process::run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
 }
 
-/// Makes sure that the servers `kettle bench` compares are installed. Debian starts a server when it installs it; those that this
-/// call installed are stopped again, so that none disturbs a measurement or answers to the network.
+/// Makes sure that the servers `kettle bench` compares are installed.
 pub fn ensure_peers() -> Result<(), String> {
+    without_their_services(|| ensure_all(PEERS))?;
+    println!("installed: {}", PEERS.join(", "));
+    Ok(())
+}
+
+/// Debian starts a server when it installs it; those that are new after `install` are stopped again, so that none disturbs a
+/// measurement or answers to the network.
+fn without_their_services(install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let new = missing(PEERS)?;
-    ensure_all(PEERS)?;
+    install()?;
     let is_systemd = Path::new("/run/systemd/system").is_dir();
     for package in new.into_iter().filter(|_| is_systemd) {
         let unit = if package == "stunnel4" { "stunnel.target" } else { package };
         process::run(Command::new("systemctl").args(["disable", "--now", unit]))?;
     }
-    println!("installed: {}", PEERS.join(", "));
     Ok(())
 }
 
