@@ -31,15 +31,11 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         Ok(begun) => begun,
         Err(message) => return fail(message),
     };
-    let results = match results_file(arguments) {
-        Ok(results) => results,
-        Err(message) => return fail(message),
-    };
     let as_begun = begun.as_ref().unwrap_or(arguments);
     let request = Request {
         names: as_begun.names.clone(),
         options: options(as_begun),
-        results,
+        results: results_file(arguments),
         resumes: begun.is_some(),
         kettle: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("KETTLE_COMMIT").map(str::to_owned),
@@ -99,17 +95,12 @@ fn begun(results: &Path) -> Result<RunArguments, String> {
 }
 
 /// Where results go: into the file to go on with, or into a new folder.
-fn results_file(arguments: &RunArguments) -> Result<PathBuf, String> {
-    if let Some(file) = &arguments.resume {
-        return Ok(file.clone());
+fn results_file(arguments: &RunArguments) -> PathBuf {
+    match (&arguments.resume, &arguments.output) {
+        (Some(file), _) => file.clone(),
+        (None, Some(folder)) => folder.join("results.jsonl"),
+        (None, None) => free_folder(&date(SystemTime::now())).join("results.jsonl"),
     }
-    let folder = match &arguments.output {
-        Some(folder) => folder.clone(),
-        None => free_folder(&date(SystemTime::now())),
-    };
-    let made = std::fs::create_dir_all(&folder);
-    made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    Ok(folder.join("results.jsonl"))
 }
 
 /// `kettle-bench-2026-11-22`, or `…-2` if that is taken.

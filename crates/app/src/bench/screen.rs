@@ -151,12 +151,13 @@ fn sample_line(sample: &Sample) -> String {
     let figures = headline.iter().chain(others).filter_map(|name| {
         let value = sample.figures.get(*name)?;
         let figure = figure::find(name)?;
-        let unit = match figure.unit {
-            "1/s" => "/s".to_owned(),
-            "" => String::new(),
-            unit => format!(" {unit}"),
+        let value = match figure.unit {
+            "1/s" => format!("{}/s", number(*value)),
+            "µs" => latency(*value),
+            "" => number(*value),
+            unit => format!("{} {unit}", number(*value)),
         };
-        Some(format!("{}{unit} {}", number(*value), figure.label.to_lowercase()))
+        Some(format!("{} {value}", figure.label))
     });
     let figures: Vec<_> = figures.take(FIGURES_MAX).collect();
     format!("{}: {}", parts.join(", "), figures.join(", "))
@@ -237,7 +238,7 @@ mod tests {
         };
         assert_eq!(
             sample_line(&sample),
-            "kettle auto, round 1: 1,234/s requests, 81.0 µs 99th percentile of latency"
+            "kettle auto, round 1: Requests 1,234/s, 99th percentile of latency 81 µs"
         );
     }
 }

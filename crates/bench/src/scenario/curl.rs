@@ -105,8 +105,9 @@ fn parse(text: &str) -> Option<Seen> {
 
 fn outcome(load: &Load, started: Instant, seen: &Seen) -> Result<Outcome, BenchError> {
     let one = |seconds: f64| {
-        let mut histogram = Histogram::new(HISTOGRAM_DIGITS)?;
-        histogram.saturating_record((seconds * 1e6) as u64);
+        let microseconds = (seconds * 1e6) as u64;
+        let mut histogram = Histogram::new_with_max(microseconds.max(2), HISTOGRAM_DIGITS)?;
+        histogram.saturating_record(microseconds);
         Ok(histogram)
     };
     let none = Histogram::new(HISTOGRAM_DIGITS);
@@ -143,6 +144,7 @@ const HISTOGRAM_DIGITS: u8 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{BodyUse, End, Expect, Reuse, Rhythm};
 
     #[test]
     fn what_curl_writes_is_read() {
@@ -153,5 +155,35 @@ mod tests {
         );
         assert_eq!(parse("curl: (7) refused"), None);
         assert_eq!(parse("200 12"), None);
+    }
+
+    #[test]
+    fn a_download_becomes_an_outcome() {
+        let load = load_of(1000);
+        let seen = Seen { status: 200, bytes: 1000, total: 2.0, first_byte: 0.5 };
+        let right = outcome(&load, Instant::now(), &seen).unwrap();
+        assert_eq!((right.succeeded, right.body_bytes), (1, 1000));
+        let seconds = right.latency.max() as f64 / 1e6;
+        assert!((seconds - 2.0).abs() < 0.01, "{seconds}");
+        let short = outcome(&load, Instant::now(), &Seen { bytes: 999, ..seen }).unwrap();
+        assert_eq!((short.succeeded, short.failures["wrong_answer"]), (0, 1));
+    }
+
+    fn load_of(body_bytes: u64) -> Load {
+        Load {
+            target: ([127, 0, 0, 1], 443).into(),
+            host: "localhost".to_owned(),
+            path: "/".to_owned(),
+            tls: None,
+            reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+            rhythm: Rhythm::Closed { connections: 1 },
+            end: End::Requests { count: 1, at_most: Duration::from_secs(1) },
+            warm_up: Duration::ZERO,
+            expect: Expect { body_bytes: Some(body_bytes), body_sha256: None },
+            body: BodyUse::Open,
+            cpus: vec![0],
+            sources: 1,
+            timeout: Duration::from_secs(1),
+        }
     }
 }

@@ -51,9 +51,11 @@ pub fn run(
     watch: &mut dyn FnMut(Event<'_>),
 ) -> Result<Ended, BenchError> {
     let machine = Machine::read();
-    let (mut writer, earlier) = open(request, &machine)?;
+    let earlier = earlier(request, &machine)?;
     let scenarios = scenarios(request, &earlier)?;
     let cores = cores::choose(&request.options)?;
+    // A refusal until here leaves no results behind.
+    let mut writer = open(request)?;
     // Refusals come from the scenarios, which know how many they need.
     let _ = kettle_kernel::process::raise_open_files_limit();
     let folder = working_folder(&request.options)?;
@@ -162,17 +164,28 @@ fn scenarios(
     Ok(SCENARIOS.iter().filter(is_asked).copied().collect())
 }
 
-/// The results file to write to, with what is in it already.
-fn open(request: &Request, machine: &Machine) -> Result<(Writer, Results), BenchError> {
+/// What is in the results file already.
+fn earlier(request: &Request, machine: &Machine) -> Result<Results, BenchError> {
     let path = &request.results;
     if !request.resumes {
-        let writer = Writer::create(path).map_err(unwritten)?;
-        return Ok((writer, Results::default()));
+        return Ok(Results::default());
     }
     let earlier = read(path).map_err(|error| BenchError::Results(error.to_string()))?;
     may_go_on(&earlier, machine, &request.kettle, request.commit.as_deref())
         .map_err(|why| BenchError::Results(format!("{}: {why}", path.display())))?;
-    Ok((Writer::append(path).map_err(unwritten)?, earlier))
+    Ok(earlier)
+}
+
+/// The results file to write to, in a folder that may have to be made.
+fn open(request: &Request) -> Result<Writer, BenchError> {
+    let path = &request.results;
+    if request.resumes {
+        return Writer::append(path).map_err(unwritten);
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(BenchError::file(folder))?;
+    }
+    Writer::create(path).map_err(unwritten)
 }
 
 /// Samples of two machines or two programs do not belong into one comparison.

@@ -122,6 +122,17 @@ fn results_of_another_machine_are_not_gone_on_with() {
 }
 
 #[test]
+fn a_refused_run_leaves_nothing() {
+    let folder = TempDir::new().unwrap();
+    let output = folder.path().join("new");
+    let words = ["bench", "run", "web-size", "--output", output.to_str().unwrap()];
+    let ended = Tool::kettle(words).output();
+    assert!(!ended.status.success());
+    assert!(ended.stderr.contains("web-sizes"), "{}", ended.stderr);
+    assert!(!output.exists());
+}
+
+#[test]
 fn a_run_without_a_name_says_what_there_is() {
     let ended = Tool::kettle(["bench", "run"]).output();
     assert!(!ended.status.success());
