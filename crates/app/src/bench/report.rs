@@ -26,7 +26,16 @@ fn make(arguments: &ReportArguments) -> Result<PathBuf, String> {
         write_charts(folder, &all)?;
     }
     let first = arguments.files.first().map_or(Path::new("."), PathBuf::as_path);
-    page_beside(first, &all, arguments.output.as_deref())
+    let page = arguments.output.clone().unwrap_or_else(|| page_path(first));
+    let charts_folder =
+        arguments.charts.as_deref().and_then(|folder| link_to(folder, &page)).map(str::to_owned);
+    write(&page, &report::page(&all, &report::Options { title: None, charts_folder }))?;
+    Ok(page)
+}
+
+/// How the page names the folder of charts, if that lies beside it or below: such links still hold when both are moved.
+fn link_to<'f>(folder: &'f Path, page: &Path) -> Option<&'f str> {
+    folder.strip_prefix(page.parent()?).ok()?.to_str()
 }
 
 /// Reads a results file; the error names it.
@@ -37,15 +46,15 @@ pub(crate) fn read(path: &Path) -> Result<Results, String> {
     })
 }
 
-/// Writes the page, beside this results file unless it is to be elsewhere, and returns where.
-pub(crate) fn page_beside(
-    results: &Path,
-    all: &[Results],
-    elsewhere: Option<&Path>,
-) -> Result<PathBuf, String> {
-    let page = elsewhere.map_or_else(|| results.with_file_name("report.html"), Path::to_owned);
+/// Writes the page beside its results file and returns where.
+pub(crate) fn page_beside(results: &Path, all: &[Results]) -> Result<PathBuf, String> {
+    let page = page_path(results);
     write(&page, &report::page(all, &report::Options::default()))?;
     Ok(page)
+}
+
+fn page_path(results: &Path) -> PathBuf {
+    results.with_file_name("report.html")
 }
 
 fn write_charts(folder: &Path, all: &[Results]) -> Result<(), String> {
@@ -60,3 +69,6 @@ fn write_charts(folder: &Path, all: &[Results]) -> Result<(), String> {
 fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests;

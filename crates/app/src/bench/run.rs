@@ -62,7 +62,7 @@ fn conclude(results: &Path, ended: &Ended) -> ExitCode {
         Err(message) => return fail(message),
     };
     print(summary::text(&read));
-    let page = page_beside(results, &[read], None);
+    let page = page_beside(results, &[read]);
     print_line(format_args!("Results: {shown}"));
     match page {
         Ok(page) => print_line(format_args!("Page:    {}", page.display())),

@@ -49,7 +49,7 @@ impl Screen {
             }
             Event::Preparing(what) => self.draw(&[format!("{}: {what} …", self.scenario)]),
             Event::Sampling(sampling) => {
-                self.counted = format!("{}/{}", sampling.samples + 1, sampling.samples_planned);
+                self.counted = counted(sampling, "/");
                 self.draw(&live_lines(&self.scenario, sampling));
             }
             Event::Sampled(sample) => {
@@ -110,10 +110,10 @@ impl Screen {
 }
 
 fn live_lines(scenario: &str, sampling: &Sampling<'_>) -> [String; 2] {
-    let Sampling { subject, place, round, samples, samples_planned, left, .. } = sampling;
+    let Sampling { subject, place, round, left, .. } = sampling;
     let about =
         if left.is_zero() { String::new() } else { format!(" · {} left", duration(*left)) };
-    let first = format!("{scenario} · sample {} of {samples_planned}{about}", samples + 1);
+    let first = format!("{scenario} · sample {}{about}", counted(sampling, " of "));
     let mut parts = vec![(*subject).to_owned()];
     if !place.is_empty() {
         parts.push((*place).to_owned());
@@ -133,6 +133,15 @@ fn live_lines(scenario: &str, sampling: &Sampling<'_>) -> [String; 2] {
         parts.push(format!("{} FAILED", count(sampling.failed)));
     }
     [first, format!("  {}", parts.join(" · "))]
+}
+
+/// Which sample this is, and of how many as far as that is known: a search does not know how long it will take.
+fn counted(sampling: &Sampling<'_>, of: &str) -> String {
+    let Sampling { samples, samples_planned, .. } = sampling;
+    match samples_planned {
+        0 => format!("{}", samples + 1),
+        planned => format!("{}{of}{planned}", samples + 1),
+    }
 }
 
 /// A sample in a line: what it is of, and the figures that people ask for first.

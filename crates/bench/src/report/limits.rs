@@ -128,7 +128,7 @@ fn write_absent(page: &mut Markup, files: &[Gathered]) {
     page.raw("<h4>Left out</h4><ul>");
     for (why, (things, scenarios)) in reasons {
         page.raw("<li>");
-        page.element("strong", &[], &things.join(", "));
+        page.element("strong", &[], &first_of(&things));
         let short: String = why.chars().take(REASON_MAX).collect();
         let more = if short.len() < why.len() { "…" } else { "" };
         page.text(&format!(" ({}): {short}{more}", scenarios.join(", ")));
@@ -137,12 +137,24 @@ fn write_absent(page: &mut Markup, files: &[Gathered]) {
     page.raw("</ul>");
 }
 
+/// The first few; a list of all would hide the reason behind it, and the results have it.
+fn first_of(things: &[&str]) -> String {
+    match things.get(..THINGS_MAX) {
+        Some(first) if things.len() > THINGS_MAX => {
+            format!("{} and {} more", first.join(", "), things.len() - THINGS_MAX)
+        }
+        _ => things.join(", "),
+    }
+}
+
 fn write_warnings(page: &mut Markup, files: &[Gathered]) {
     let samples =
         || files.iter().flat_map(|file| &file.scenes).flat_map(|scene| scene.samples.iter());
-    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    // Most have a number of their own, so the first of a kind stands for all.
+    let mut counted: BTreeMap<String, (&str, usize)> = BTreeMap::new();
     for warning in samples().flat_map(|sample| &sample.warnings) {
-        *counted.entry(warning).or_default() += 1;
+        let kind = warning.split(|character: char| character.is_ascii_digit()).collect();
+        counted.entry(kind).or_insert((warning, 0)).1 += 1;
     }
     if counted.is_empty() {
         return;
@@ -152,10 +164,15 @@ fn write_warnings(page: &mut Markup, files: &[Gathered]) {
     page.raw("<details><summary>");
     page.text(&format!("{doubtful} of {all} carry a warning"));
     page.raw("</summary><ul>");
-    let mut counted: Vec<(&str, usize)> = counted.into_iter().collect();
+    let mut counted: Vec<(&str, usize)> = counted.into_values().collect();
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     for (warning, count) in counted {
-        page.element("li", &[], &format!("{count}×: {warning}"));
+        let text = if count == 1 {
+            format!("once: {warning}")
+        } else {
+            format!("{count} times, such as: {warning}")
+        };
+        page.element("li", &[], &text);
     }
     page.raw("</ul></details>");
 }
@@ -166,5 +183,7 @@ const CPUS_TO_SCALE: usize = 4;
 const BUSY: f64 = 0.9;
 /// With fewer rounds the interval of a median spans all of them.
 const ROUNDS_FOR_INTERVAL: u32 = 6;
+/// Things that are left out for one reason and named.
+const THINGS_MAX: usize = 4;
 /// A server may say a lot before it ends; the beginning tells why, and the results hold all of it.
 const REASON_MAX: usize = 320;
