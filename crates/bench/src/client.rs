@@ -268,6 +268,11 @@ impl Threads {
             (Some(start), End::After(length)) if !self.plan.is_held => Some(start + length),
             _ => None,
         };
+        // Objects that were due and come late are fetched, and counted, behind the end: the load lasted until then.
+        let planned = match load.rhythm {
+            Rhythm::Streaming { .. } => planned.max(tally::last_end(&tallies)),
+            _ => planned,
+        };
         let until = match (planned, self.halted) {
             (Some(planned), Some(halted)) => Some(planned.min(halted)),
             (planned, halted) => planned.or(halted),

@@ -219,10 +219,10 @@ impl Handshake {
         };
         let (secrets, updater) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
-        let updater = Updater::Server(Box::new(updater));
         let (sealer, opener, session) =
             agreed.into_session(&secrets, resumed, observed.server_name)?;
-        let updater = (session.version == Version::Tls13).then_some(updater);
+        let updater =
+            (session.version == Version::Tls13).then(|| Updater::Server(Box::new(updater)));
         Ok(Established { sealer, opener, updater, session, incoming, plaintext, outgoing })
     }
 }

@@ -50,7 +50,7 @@ impl Outcome {
         let resumed = counts.by_ticket + counts.by_session_id;
         let total = counts.full + resumed;
         // Each failed transaction ends its session, and the next one begins with a full handshake.
-        let failed = self.failures.values().sum::<u64>() + counts.failed;
+        let failed = self.failures.values().sum::<u64>();
         let is_more_than_explained =
             |count: u64, of: u64| count as f64 > failed as f64 + of as f64 * UNEXPLAINED_SHARE;
         let was_to_resume = resumed + counts.not_resumed;

@@ -234,6 +234,12 @@ impl Place {
         self.start.get().is_some_and(|start| moment >= self.end_after(start))
     }
 
+    /// Whether so much time has passed since the end that nothing else is waited for.
+    pub(super) fn is_given_up(&self) -> bool {
+        let patience = self.load().timeout;
+        self.start.get().is_some_and(|start| Instant::now() >= self.end_after(start) + patience)
+    }
+
     /// Waits until the load begins, and says when that was.
     pub(super) async fn until_begin(&self) -> Instant {
         loop {

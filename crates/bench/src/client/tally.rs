@@ -188,6 +188,11 @@ impl Tally {
     }
 }
 
+/// When the last transaction that counts ended.
+pub(super) fn last_end(tallies: &[Tally]) -> Option<Instant> {
+    tallies.iter().filter_map(|tally| tally.last_end).max()
+}
+
 /// The outcome of all threads; `until` is when counting ended, or `None` where the last transaction ends it.
 pub(super) fn outcome(
     tallies: &[Tally],
@@ -197,7 +202,7 @@ pub(super) fn outcome(
     timeout: Duration,
 ) -> Result<Outcome, CreationError> {
     let histogram = empty_histogram(timeout)?;
-    let last_end = tallies.iter().filter_map(|tally| tally.last_end).max();
+    let last_end = last_end(tallies);
     let mut outcome = Outcome {
         started: from,
         elapsed: until.or(last_end).unwrap_or(from).saturating_duration_since(from),

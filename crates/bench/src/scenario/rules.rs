@@ -35,7 +35,8 @@ pub fn usual(options: &Options) -> Vec<String> {
             group.word(),
         ),
         "Servers have processors of their own and as many workers; the client runs on others.".to_owned(),
-        "Files are random bytes, in the page cache; logs are off; records are as large as the server makes them, 16 KiB at most."
+        "Files are random bytes, in the page cache; logs are off; records are as large as the server makes them, 16 KiB at most. \
+         kettle has files of up to 64 KiB in memory, as it does unless told otherwise (not on its path `kernel-sendfile`)."
             .to_owned(),
         "Each server is configured as its documentation advises; the configurations are in this report.".to_owned(),
     ];

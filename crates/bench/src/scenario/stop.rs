@@ -19,9 +19,13 @@ impl Stop {
     /// Takes SIGINT and SIGTERM as that wish from now on.
     pub fn on_signals(&self) -> io::Result<()> {
         let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate) = {
+        let (mut interrupt, mut terminate, mut hangup) = {
             let _inside = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+            (
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+                signal(SignalKind::hangup())?,
+            )
         };
         let stop = self.clone();
         // It waits for signals as long as the process lives.
@@ -31,6 +35,8 @@ impl Stop {
                     tokio::select! {
                         _ = interrupt.recv() => stop.ask(),
                         _ = terminate.recv() => stop.ask(),
+                        // The terminal is gone; the servers must not outlive it.
+                        _ = hangup.recv() => stop.ask(),
                     }
                 }
             })

@@ -79,3 +79,18 @@ fn a_stream_that_is_not_complete_when_the_next_is_due_has_stalled() {
         assert_eq!(outcome.stalls > outcome.succeeded / 2, is_slow, "{outcome:?}");
     }
 }
+
+#[test]
+fn a_stream_that_falls_behind_is_not_said_to_have_kept_its_rate() {
+    let server = server(|_| Answer::After(Duration::from_millis(400)));
+    let mut load = requests(&server, 1, 0);
+    load.rhythm = Rhythm::Streaming {
+        connections: 1,
+        interval: Duration::from_millis(100),
+        spread: Duration::ZERO,
+    };
+    load.end = End::After(Duration::from_secs(1));
+    let outcome = run(&load);
+    // Ten objects are due in the second, and the server takes four seconds for them.
+    assert!(outcome.elapsed > Duration::from_secs(2), "{outcome:?}");
+}

@@ -29,7 +29,7 @@ impl TlsStream {
     ) -> Poll<Result<u64, StreamError>> {
         let mut dropped = 0;
         loop {
-            match self.poll_discard_record(context, plaintext_bytes - dropped)? {
+            match self.poll_discard_record(context, plaintext_bytes.saturating_sub(dropped))? {
                 Poll::Ready(0) => return Poll::Ready(Ok(dropped)),
                 Poll::Ready(bytes) => dropped += bytes,
                 Poll::Pending if dropped > 0 => return Poll::Ready(Ok(dropped)),

@@ -23,6 +23,12 @@ pub(super) async fn visit(place: Rc<Place>, number: u32, interval: Duration, spr
         if !place.claim(due) {
             return;
         }
+        if place.is_given_up() {
+            // Whoever is behind by more will not catch up, and each object could take its whole timeout.
+            place.tally.borrow_mut().refused(due);
+            due += intervals.next();
+            continue;
+        }
         // A failure is counted; the next object is due when it is due.
         let _ = visitor.transaction(due, due.max(free_since)).await;
         free_since = Instant::now();

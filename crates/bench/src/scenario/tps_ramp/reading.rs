@@ -9,16 +9,15 @@ use crate::client::outcome::Outcome;
 use crate::results::{Sample, Value};
 
 impl Step {
-    /// What came of a rate that was held for so long. Where the client was late and every bound was kept nevertheless, it did
-    /// not limit; `may_be_limited` counts where one was broken.
+    /// What came of a rate, where the server needed `taken` for it. Where the client was late and every bound was kept
+    /// nevertheless, it did not limit; `may_be_limited` counts where one was broken.
     #[must_use]
-    pub fn of(rate: f64, length: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
+    pub fn of(rate: f64, taken: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
         let failed: u64 = outcome.failures.values().sum();
         let all = outcome.succeeded + failed;
-        let seconds = length + queue_left(outcome).saturating_sub(SCHEDULING);
         let step = Self {
             rate,
-            succeeded_per_second: ratio(outcome.succeeded as f64, seconds.as_secs_f64()),
+            succeeded_per_second: ratio(outcome.succeeded as f64, taken.as_secs_f64()),
             failed_share: if all == 0 { 1.0 } else { failed as f64 / all as f64 },
             mean_us: outcome.latency.mean(),
             p99_us: outcome.latency.value_at_quantile(0.99) as f64,
@@ -27,11 +26,12 @@ impl Step {
         Self { is_client_limited: may_be_limited && !step.is_fine(), ..step }
     }
 
-    /// The figures that say of a ramp's step what those of a steady load would not: rates are over the time it was asked for,
+    /// The figures that say of a ramp's step what those of a steady load would not: rates are over the time that was needed,
     /// not over the time until the last answer, which one lost transaction makes seconds longer.
     #[must_use]
-    pub fn figures(&self) -> [(&'static str, f64); 3] {
+    pub fn figures(&self) -> [(&'static str, f64); 4] {
         [
+            ("requests_per_second", self.succeeded_per_second),
             ("attempted_per_second", self.rate),
             ("succeeded_per_second", self.succeeded_per_second),
             ("failed_per_second", self.rate * self.failed_share),
@@ -75,6 +75,12 @@ impl Observation {
     }
 }
 
+/// How long a server took for a rate that was asked for during `length`: until its queue was empty, and never less than the
+/// processor time that each of its workers spent. A queue that is long and steady shows in that only.
+pub fn time_taken(length: Duration, outcome: &Outcome, worked: Duration) -> Duration {
+    (length + queue_left(outcome).saturating_sub(SCHEDULING)).max(worked)
+}
+
 /// How long the queue was that the server was left with when the last transaction was due.
 ///
 /// A queue that grows makes latency grow evenly from the first transaction to the last, so the middle eight tenths of all
@@ -82,6 +88,16 @@ impl Observation {
 fn queue_left(outcome: &Outcome) -> Duration {
     let at = |quantile| Duration::from_micros(outcome.latency.value_at_quantile(quantile));
     at(0.9).saturating_sub(at(0.1)).mul_f64(1.0 / 0.8)
+}
+
+/// Shares of a processor and bytes a second are over a time that a step does not have: the server works on its queue for longer
+/// than it is asked.
+pub fn forget_shares(figures: &mut BTreeMap<String, f64>) {
+    figures.retain(|name, _| {
+        !name.ends_with("_percent")
+            && !name.starts_with("gigabits")
+            && !name.starts_with("gigabytes")
+    });
 }
 
 /// The figures of one sample with others in their place.
