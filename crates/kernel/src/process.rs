@@ -41,6 +41,12 @@ pub fn process_cpu_time() -> Duration {
     duration(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// Time since this machine started, the time it was suspended included. Never goes back.
+#[must_use]
+pub fn time_since_boot() -> Duration {
+    duration(clock_gettime(ClockId::Boottime))
+}
+
 /// Processor time all threads of a process have used, those that ended included. Any process may be asked about; a thread
 /// that runs right now is behind by what it used since the last tick.
 pub fn cpu_time_of(process: u32) -> io::Result<Duration> {

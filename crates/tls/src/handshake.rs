@@ -132,8 +132,12 @@ impl Handshake {
     pub(crate) fn advance(mut self: Box<Self>) -> Step {
         let mut plaintext = Queue::default();
         loop {
-            let progress = self.step(&mut plaintext);
-            self.note();
+            let mut observed = std::mem::take(&mut self.observed);
+            let progress = observed.during(|| self.step(&mut plaintext));
+            self.observed = observed;
+            if self.connection.handshake_kind() != Some(HandshakeKind::Resumed) {
+                self.observed.forget_session();
+            }
             let progress = match progress {
                 Ok(progress) => progress,
                 Err(error) => return self.fail(error),
@@ -148,14 +152,6 @@ impl Handshake {
                 return Step::Blocked(self);
             }
         }
-    }
-
-    fn note(&mut self) {
-        let seen = observed::take();
-        if seen.server_name.is_some() {
-            self.observed.server_name = seen.server_name;
-        }
-        self.observed.has_read_ticket |= seen.has_read_ticket;
     }
 
     fn step(&mut self, plaintext: &mut Queue) -> Result<Progress, HandshakeError> {

@@ -2,7 +2,8 @@
 //!
 //! The unbuffered connection has no accessor for the server name, and none for how a TLS 1.2
 //! session was resumed; both can be seen in the callbacks it makes. A handshake step runs to its
-//! end on one thread, so a thread-local note taken up right after the step belongs to it.
+//! end on one thread, so notes that are laid out on the thread before the step and taken up right
+//! after it belong to that handshake.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,20 +12,50 @@ use rustls::ServerConfig;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-/// What the callbacks of one handshake step showed.
+use crate::tickets::KeyName;
+
+/// What the callbacks of one handshake showed.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) has_read_ticket: bool,
+    /// The key that the client's session was sealed under, by ticket or in the cache.
+    session_key: Option<KeyName>,
+}
+
+impl Observed {
+    /// Runs a step of the handshake these notes belong to.
+    pub(crate) fn during<T>(&mut self, step: impl FnOnce() -> T) -> T {
+        OBSERVED.set(Some(std::mem::take(self)));
+        let outcome = step();
+        *self = OBSERVED.take().unwrap_or_default();
+        outcome
+    }
+
+    /// A session that was offered and not resumed says nothing about the new one.
+    pub(crate) fn forget_session(&mut self) {
+        self.has_read_ticket = false;
+        self.session_key = None;
+    }
 }
 
 thread_local! {
-    static OBSERVED: RefCell<Observed> = RefCell::default();
+    /// Absent when no step runs: then nothing is noted.
+    static OBSERVED: RefCell<Option<Observed>> = const { RefCell::new(None) };
 }
 
-/// Takes the notes of the step that just ran on this thread.
-pub(crate) fn take() -> Observed {
-    OBSERVED.take()
+/// The key of the session that the handshake of this step resumes; none in a full handshake.
+pub(crate) fn session_key() -> Option<KeyName> {
+    OBSERVED.with_borrow(|observed| observed.as_ref()?.session_key)
+}
+
+/// Notes the key of a session that a client offered.
+pub(crate) fn note_session_key(key: KeyName) {
+    note(|observed| observed.session_key = Some(key));
+}
+
+fn note(write: impl FnOnce(&mut Observed)) {
+    OBSERVED.with_borrow_mut(|observed| observed.as_mut().map(write));
 }
 
 /// Puts the observers around what a configuration calls back.
@@ -39,7 +70,7 @@ struct ObservingResolver(Arc<dyn ResolvesServerCert>);
 impl ResolvesServerCert for ObservingResolver {
     fn resolve(&self, client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let server_name = client_hello.server_name().map(Box::from);
-        OBSERVED.with_borrow_mut(|observed| observed.server_name = server_name);
+        note(|observed| observed.server_name = server_name);
         self.0.resolve(client_hello)
     }
 }
@@ -63,7 +94,7 @@ impl ProducesTickets for ObservingTicketer {
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
         let plain = self.0.decrypt(cipher);
         if plain.is_some() {
-            OBSERVED.with_borrow_mut(|observed| observed.has_read_ticket = true);
+            note(|observed| observed.has_read_ticket = true);
         }
         plain
     }

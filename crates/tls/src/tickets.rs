@@ -1,26 +1,33 @@
 //! What clients resume sessions with: ticket keys that change each period, and a cache of
 //! sessions for clients without tickets. One of each serves all workers and outlives reloads.
 //!
-//! rustls' own ticketer has a fixed period and keeps the keys of an idle server for longer than
-//! two of them, hence our own rotation; a ticket is sealed by aws-lc-rs.
+//! A session ends with the key of its full handshake. Cached sessions are sealed by that key as
+//! tickets are, and a resumed connection gets its new tickets under the key of the old one, so no
+//! chain of resumptions goes on for longer (RFC 8446 §4.6.1 asks for a limit; in TLS 1.2 the
+//! chain has one master secret). rustls' own ticketer has a fixed period, keeps the keys of an
+//! idle server for longer than two of them and knows no chains, hence this one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustls::server::{
-    NoServerSessionStorage, ProducesTickets, ServerSessionMemoryCache, StoresServerSessions,
-};
+use kettle_kernel::process::time_since_boot;
+use rustls::server::{NoServerSessionStorage, ProducesTickets, StoresServerSessions};
 
+use cache::SealedSessions;
+pub(crate) use key::KeyName;
 use key::TicketKey;
 
+use crate::observed;
+
+mod cache;
 mod key;
 
 /// Session resumption, shared by cloning.
 #[derive(Clone, Debug)]
 pub struct SharedResumption {
-    tickets: Arc<RotatingTickets>,
+    tickets: Arc<RotatingKeys>,
     sessions: Arc<dyn StoresServerSessions>,
 }
 
@@ -53,20 +60,20 @@ impl SharedResumption {
     /// A first random key, used for `rotation_period` and accepted for one period more, and room
     /// for `sessions_max` cached sessions (0 caches none).
     pub fn new(rotation_period: Duration, sessions_max: usize) -> Result<Self, NoRandomness> {
-        let start = Instant::now();
-        Self::with_clock(rotation_period, sessions_max, Arc::new(move || start.elapsed()))
+        Self::with_clock(rotation_period, sessions_max, Arc::new(time_since_boot))
     }
 
-    fn with_clock(
+    pub(crate) fn with_clock(
         rotation_period: Duration,
         sessions_max: usize,
         clock: Clock,
     ) -> Result<Self, NoRandomness> {
+        let tickets = Arc::new(RotatingKeys::new(rotation_period, clock)?);
         let sessions: Arc<dyn StoresServerSessions> = match sessions_max {
             0 => Arc::new(NoServerSessionStorage {}),
-            _ => ServerSessionMemoryCache::new(sessions_max),
+            _ => Arc::new(SealedSessions::new(Arc::clone(&tickets), sessions_max)),
         };
-        Ok(Self { tickets: Arc::new(RotatingTickets::new(rotation_period, clock)?), sessions })
+        Ok(Self { tickets, sessions })
     }
 
     /// Changes the period from the next rotation on, as a reload may.
@@ -103,10 +110,11 @@ impl SharedResumption {
     }
 }
 
-/// Time since an arbitrary moment; monotonic, so that a corrected clock keeps no key alive.
-type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+/// Time since an arbitrary moment; never goes back, so that a corrected clock keeps no key alive,
+/// and goes on while the machine is suspended.
+pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-struct RotatingTickets {
+struct RotatingKeys {
     keys: RwLock<Keys>,
     clock: Clock,
     issued: AtomicU64,
@@ -122,7 +130,7 @@ struct Keys {
     period: Duration,
 }
 
-impl RotatingTickets {
+impl RotatingKeys {
     fn new(period: Duration, clock: Clock) -> Result<Self, NoRandomness> {
         let period = bounded(period);
         let keys = Keys {
@@ -173,38 +181,67 @@ impl RotatingTickets {
     }
 }
 
-impl ProducesTickets for RotatingTickets {
+impl RotatingKeys {
+    /// Seals the state of the session whose handshake is under way: a new one under the current
+    /// key, a resumed one under the key it came with. Absent when that key is gone.
+    fn seal(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.with_keys(|keys, _| match observed::session_key() {
+            None => keys.current.seal(plain),
+            Some(name) => keys.present().find(|key| *key.name() == name)?.seal(plain),
+        })
+    }
+
+    /// Opens what `seal` made, and notes the key for the tickets that follow in this handshake.
+    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (name, plain) = self.with_keys(|keys, _| {
+            keys.present().find_map(|key| Some((*key.name(), key.open(sealed)?)))
+        })?;
+        observed::note_session_key(name);
+        Some(plain)
+    }
+}
+
+impl Keys {
+    fn present(&self) -> impl Iterator<Item = &TicketKey> {
+        std::iter::once(&self.current).chain(&self.previous)
+    }
+}
+
+impl ProducesTickets for RotatingKeys {
     fn enabled(&self) -> bool {
         true
     }
 
-    /// How long a ticket of this moment will be accepted: the rest of this period and the next.
+    /// How long a ticket of this moment will be accepted: as long as the key it is under.
     fn lifetime(&self) -> u32 {
-        let lifetime = self.with_keys(|keys, now| Some(keys.rotate_at - now + keys.period));
+        let lifetime = self.with_keys(|keys, now| {
+            let as_current = keys.rotate_at - now + keys.period;
+            match observed::session_key() {
+                Some(name) if name != *keys.current.name() => Some(keys.rotate_at - now),
+                _ => Some(as_current),
+            }
+        });
         let seconds = lifetime.unwrap_or_default().min(LIFETIME_MAX).as_secs();
         u32::try_from(seconds).unwrap_or(u32::MAX)
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let ticket = self.with_keys(|keys, _| keys.current.seal(plain))?;
+        let ticket = self.seal(plain)?;
         self.issued.fetch_add(1, Ordering::Relaxed);
         Some(ticket)
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        let opened = self.with_keys(|keys, _| {
-            let older = || keys.previous.as_ref().and_then(|previous| previous.open(ticket));
-            keys.current.open(ticket).or_else(older)
-        });
+        let opened = self.open(ticket);
         let counter = if opened.is_some() { &self.accepted } else { &self.refused };
         counter.fetch_add(1, Ordering::Relaxed);
         opened
     }
 }
 
-impl fmt::Debug for RotatingTickets {
+impl fmt::Debug for RotatingKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RotatingTickets").finish_non_exhaustive()
+        f.debug_struct("RotatingKeys").finish_non_exhaustive()
     }
 }
 

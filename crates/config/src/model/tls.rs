@@ -56,7 +56,9 @@ settings! {
         /// Session tickets sent after each full TLS 1.3 handshake. TLS 1.2 clients get one if they
         /// ask for it. 0 turns tickets off in both versions.
         pub tickets: u8 = number(2, 0, 8, "tickets"),
-        /// How long a ticket key seals new tickets. It opens old ones for the same time again.
+        /// How long new sessions are begun under one key, which opens them for the same time again. A session,
+        /// by ticket or by ID, ends with its key: one to two of these periods after its full handshake,
+        /// however often it was resumed.
         pub ticket_rotation: Duration = duration(
             Duration::from_hours(6), Duration::from_mins(1), Duration::from_hours(84)),
         /// Sessions remembered for resumption by session ID (TLS 1.2), shared by all workers;

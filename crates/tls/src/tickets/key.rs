@@ -8,9 +8,11 @@ use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
+/// Tells in nanoseconds that a ticket is under another key; random and not secret.
+pub(crate) type KeyName = [u8; NAME_BYTES];
+
 pub(super) struct TicketKey {
-    /// Tells in nanoseconds that a ticket is under another key; random and not secret.
-    name: [u8; NAME_BYTES],
+    name: KeyName,
     key: RandomizedNonceKey,
 }
 
@@ -23,6 +25,10 @@ impl TicketKey {
         random.fill(secret.as_mut()).ok()?;
         let key = RandomizedNonceKey::new(&AES_256_GCM_SIV, secret.as_ref()).ok()?;
         Some(Self { name, key })
+    }
+
+    pub(super) fn name(&self) -> &KeyName {
+        &self.name
     }
 
     pub(super) fn seal(&self, plain: &[u8]) -> Option<Vec<u8>> {

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod lifetime;
+
 const PERIOD: Duration = Duration::from_secs(6 * 60 * 60);
 const STATE: &[u8] = b"the state of a session";
 
