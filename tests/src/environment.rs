@@ -3,11 +3,11 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::kernel_counts::Turn;
-use crate::tool::Tool;
 
 /// The `kettle` program under test: `KETTLE_BIN`, or the one beside the test program.
 #[must_use]
@@ -33,7 +33,8 @@ pub fn has_kernel_tls() -> bool {
     *ANSWER.get_or_init(|| {
         let _turn = Turn::shared();
         // The doctor's probe loads the kernel's module where that is allowed.
-        Tool::kettle(["doctor"]).run();
+        let mut doctor = Command::new(kettle_program());
+        drop(doctor.arg("doctor").stdin(Stdio::null()).output().unwrap());
         let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp");
         let found = available.is_ok_and(|list| list.split_whitespace().any(|ulp| ulp == "tls"));
         let is_promised = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some_and(|value| value == "1");

@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
+mod checkout;
 mod measure;
 mod packages;
 mod process;
@@ -41,7 +42,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
         "scan" => scan::run(rest),
         "uml" => uml::run(rest),
         "vm" => vm::run(rest),
-        "tidy" => Ok(tidy::run(&vm::workspace())),
+        "tidy" => Ok(tidy::run(&checkout::workspace())),
         other => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
     }
 }

@@ -8,12 +8,12 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use crate::{packages, process, vm};
+use crate::{checkout, packages, process};
 use report::{Finding, Scan};
 
 /// Runs the scans and prints their summary in Markdown.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let workspace = vm::workspace();
+    let workspace = checkout::workspace();
     let kettle = match arguments {
         [] => build(&workspace)?,
         [option, path] if option == "--kettle" => PathBuf::from(path),

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use crate::measure::work::{self, Verdict};
 use crate::vm::kernel::Kernel;
-use crate::{packages, process, tidy, vm};
+use crate::{checkout, packages, process, tidy};
 use build::Programs;
-pub use build::{build, cargo};
+pub use build::build;
 use tally::Tally;
 
 /// Runs the stages the arguments ask for.
@@ -21,16 +21,23 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     packages::ensure()?;
     let mut session = Session::default();
     if choice.includes(Part::Unit) {
-        session.stage("formatting", || plain(cargo().args(["fmt", "--all", "--check"])));
+        session.stage("formatting", || plain(checkout::cargo().args(["fmt", "--all", "--check"])));
         session.stage("lints", || {
-            plain(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+            plain(checkout::cargo().args([
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ]))
         });
     }
     let programs = session.build();
     if choice.includes(Part::Unit) {
         session.stage("tidy", check_tidiness);
         session.stage("examples in the documentation", || {
-            programs::run_command(cargo().args(["test", "--workspace", "--doc"]))
+            programs::run_command(checkout::cargo().args(["test", "--workspace", "--doc"]))
         });
     }
     if let Some(programs) = &programs {
@@ -63,7 +70,7 @@ fn plain(command: &mut Command) -> Result<Tally, String> {
 
 fn check_tidiness() -> Result<Tally, String> {
     // Not as a program: the build stage may just have replaced the file we run from.
-    let is_tidy = tidy::run(&vm::workspace()) == ExitCode::SUCCESS;
+    let is_tidy = tidy::run(&checkout::workspace()) == ExitCode::SUCCESS;
     if is_tidy { Ok(Tally::default()) } else { Err("the findings are above".into()) }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use crate::checkout;
 use crate::process::{self, Ending};
 use crate::test;
 use crate::vm::apt::{self, Apt};
@@ -119,7 +120,7 @@ fn init_script(
     INIT.replace("@busybox@", &path(busybox))
         .replace("@modules@", &path(&uml.join(BOOT_MODULES)))
         .replace("@shared@", &path(shared))
-        .replace("@target@", &path(&crate::vm::target_folder()))
+        .replace("@target@", &path(&checkout::target_folder()))
         .replace("@here@", &path(here))
         .replace("@path@", &variable("PATH"))
         .replace("@home@", &variable("HOME"))

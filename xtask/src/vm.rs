@@ -12,7 +12,6 @@ pub mod kernel;
 pub mod modules;
 pub mod qemu;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use arguments::Arguments;
@@ -83,20 +82,6 @@ fn start(guest: &Guest) -> Result<ExitCode, String> {
     match (report.status, report.failure) {
         (Some(status), _) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))),
         (None, failure) => Err(failure.unwrap_or_default()),
-    }
-}
-
-/// The workspace's root folder.
-pub fn workspace() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_owned()
-}
-
-/// Cargo's target folder.
-pub fn target_folder() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => workspace().join(folder),
-        None => workspace().join("target"),
     }
 }
 

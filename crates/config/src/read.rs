@@ -8,12 +8,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::DeValue;
 
 use crate::finding::{Finding, Instead};
 use crate::located::Located;
-use crate::nearest;
-use crate::setting::{Fallback, Kind};
 use crate::source::{Places, Source};
 
 /// A value of the document, with the names it is known by.
@@ -30,7 +28,8 @@ impl<'i> Item<'i> {
         Self { trail: String::new(), value, span: 0..0 }
     }
 
-    fn below(&self, step: &str, value: &'i Spanned<DeValue<'i>>) -> Self {
+    /// What stands in it, under the name `step`.
+    pub(crate) fn below(&self, step: &str, value: &'i Spanned<DeValue<'i>>) -> Self {
         let dot = if self.trail.is_empty() { "" } else { "." };
         let trail = format!("{}{dot}{step}", self.trail);
         Self { trail, value: value.get_ref(), span: value.span() }
@@ -103,9 +102,9 @@ pub(crate) struct Reader<'s> {
     /// Settings that are written but could not be read: they have their default.
     unread: BTreeSet<String>,
     /// Whether values are read only for their mistakes.
-    is_rehearsal: bool,
+    pub(crate) is_rehearsal: bool,
     /// Whether broken statements were left out, so that nothing can be called missing.
-    is_partial: bool,
+    pub(crate) is_partial: bool,
 }
 
 impl<'s> Reader<'s> {
@@ -178,6 +177,11 @@ impl<'s> Reader<'s> {
         }
     }
 
+    /// Records that a setting is written but could not be read.
+    pub(crate) fn remember_unread(&mut self, item: &Item<'_>) {
+        self.unread.insert(item.trail.clone());
+    }
+
     /// A path of the file: relative ones start from the file's folder.
     pub(crate) fn resolve(&self, path: &str) -> PathBuf {
         self.source.folder().join(path)
@@ -214,85 +218,4 @@ fn type_name(value: &DeValue<'_>) -> &'static str {
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
     }
-}
-
-/// A table whose settings are about to be read.
-pub(crate) struct Table<'i> {
-    header: String,
-    span: Range<usize>,
-    entries: Vec<(&'static str, Item<'i>)>,
-}
-
-impl<'i> Table<'i> {
-    /// Matches the entries of a table with the settings it may hold. A misspelt key is a
-    /// finding, but its value is still read as the setting that was meant.
-    pub(crate) fn open(
-        item: &Item<'i>,
-        names: &[&'static str],
-        reader: &mut Reader<'_>,
-    ) -> Option<Self> {
-        let Some(found) = item.entries() else {
-            reader.wrong_type(item, "a table", Instead::write(item.header()));
-            return None;
-        };
-        let mut entries: Vec<(&'static str, Item<'i>)> = Vec::new();
-        let mut misspelt: Vec<(&'static str, Item<'i>)> = Vec::new();
-        for (key, value) in found {
-            if let Some(name) = names.iter().copied().find(|name| *name == key.text) {
-                entries.push((name, value));
-                continue;
-            }
-            let meant = nearest::meant(key.text, names);
-            let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
-            if meant.is_none() {
-                message.push_str(&format!(", which has: {}", names.join(", ")));
-            }
-            let instead = meant.map_or_else(|| Instead::act("remove it"), Instead::write);
-            reader.find_at(&key.span, message, instead);
-            if let (Some(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
-                misspelt.push((name, item.below(name, value)));
-            }
-        }
-        entries.extend(misspelt);
-        Some(Self { header: item.header(), span: item.span().clone(), entries })
-    }
-
-    /// Reads one setting, or gives its default.
-    pub(crate) fn setting<K: Kind>(
-        &self,
-        name: &'static str,
-        kind: &K,
-        reader: &mut Reader<'_>,
-    ) -> K::Value {
-        let mut written = self.entries.iter().filter(|(key, _)| *key == name);
-        let Some((_, item)) = written.next() else {
-            if !reader.is_partial
-                && let Fallback::Required = kind.fallback_text()
-            {
-                let message = format!("{} needs the setting `{name}`", self.header);
-                let instead = format!("{name} = {}", kind.form().example());
-                reader.find_at(&self.span, message, Instead::write(instead));
-            }
-            return kind.fallback();
-        };
-        reader.remember(item);
-        let value = kind.read(item, reader);
-        if value.is_none() {
-            reader.unread.insert(item.trail.clone());
-        }
-        let was_rehearsal = std::mem::replace(&mut reader.is_rehearsal, true);
-        for (_, misspelt) in written {
-            kind.read(misspelt, reader);
-        }
-        reader.is_rehearsal = was_rehearsal;
-        value.unwrap_or_else(|| kind.fallback())
-    }
-}
-
-/// The value of a key as it stands in the document.
-fn spanned<'i>(table: &'i DeValue<'i>, key: &str) -> Option<&'i Spanned<DeValue<'i>>> {
-    let table: &'i DeTable<'i> = table.as_table()?;
-    let mut entries = table.iter();
-    let found = entries.find(|(name, _): &(&Spanned<DeString<'i>>, _)| name.get_ref() == key);
-    found.map(|(_, value)| value)
 }

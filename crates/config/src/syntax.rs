@@ -8,7 +8,8 @@ use std::ops::Range;
 use toml::de::{DeTable, Error};
 
 use crate::finding::Instead;
-use crate::setting::{is_repeatable, quoted};
+use crate::model::Config;
+use crate::setting::{Form, Settings, quoted};
 
 /// Statements blanked out before the rest of a file is given up.
 const BROKEN_STATEMENTS_MAX: usize = 50;
@@ -296,6 +297,21 @@ fn bare_text(statement: &str) -> Option<(usize, &str)> {
     let quotes = value.len() - inner.len();
     (quotes < 2 && !inner.is_empty() && inner.chars().all(is_plain))
         .then_some((value_offset, value))
+}
+
+/// Whether the table with this dotted name is one of several, `[[name]]`.
+fn is_repeatable(name: &str) -> bool {
+    let mut section = Config::describe();
+    let mut is_repeatable = false;
+    for step in name.split('.') {
+        let setting = section.settings.into_iter().find(|setting| setting.name == step.trim());
+        (section, is_repeatable) = match setting.map(|setting| setting.form) {
+            Some(Form::Tables(describe)) => (describe(), true),
+            Some(Form::Table(describe)) => (describe(), false),
+            _ => return false,
+        };
+    }
+    is_repeatable
 }
 
 #[cfg(test)]

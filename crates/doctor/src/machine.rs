@@ -67,6 +67,12 @@ impl Machine {
         self.capabilities.tx_reason().is_none()
     }
 
+    /// Whether the module of this name is loaded.
+    pub(crate) fn has_loaded(&self, module: &str) -> bool {
+        let modules = self.text("proc/modules").unwrap_or_default();
+        modules.lines().any(|line| line.split(' ').next() == Some(module))
+    }
+
     /// A file's text, bounded and with odd bytes replaced.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         Some(String::from_utf8_lossy(&self.bytes(path)?).into_owned())

@@ -12,8 +12,8 @@ use super::estimate::Estimate;
 use super::reference::Reference;
 use super::servers::{CLIENT_CPU, Server, pinned};
 use super::{Arguments, configs, programs};
+use crate::checkout;
 use crate::process;
-use crate::vm;
 use crate::vm::cache::{Cache, at, create_folder};
 use crate::vm::guest::WorkFolder;
 
@@ -140,7 +140,7 @@ pub(super) fn print_provenance(reference: &Reference) -> Result<(), String> {
 /// The commit that is measured, as far as git knows.
 pub fn commit() -> Result<String, String> {
     let mut command = Command::new("git");
-    command.args(["describe", "--always", "--dirty"]).current_dir(vm::workspace());
+    command.args(["describe", "--always", "--dirty"]).current_dir(checkout::workspace());
     Ok(process::read(&mut command).map_or_else(|_| "unknown".into(), |said| said.trim().to_owned()))
 }
 

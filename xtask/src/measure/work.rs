@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::native::commit;
 use super::{Arguments, configs, programs};
-use crate::vm;
+use crate::checkout;
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::Guest;
 use crate::vm::image::Image;
@@ -56,7 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         bed.follow(&bed.guest(false, CALL_PLANS, 1, true)?, &mut |line| calls.take(line))?;
         println!("\nSystem calls of one more request by name:\n\n{}", calls.table(&servers));
     }
-    let path = arguments.output.clone().unwrap_or_else(|| vm::target_folder().join("work.jsonl"));
+    let path =
+        arguments.output.clone().unwrap_or_else(|| checkout::target_folder().join("work.jsonl"));
     Record { bed: &bed, lines: &lines, vectors: &vectors }.write(&path)?;
     println!("\nresults: {}", path.display());
     Ok(())
@@ -83,7 +84,7 @@ impl<'s> Bed<'s> {
         profile: &'static str,
     ) -> Result<Self, String> {
         let qemu = counter::qemu_version()?;
-        let counter = Counter::build(vm::target_folder().join("vm/counter"))?;
+        let counter = Counter::build(checkout::target_folder().join("vm/counter"))?;
         let folder = lay_out(servers, &counter.window_program())?;
         let servers = servers.to_vec();
         Ok(Self { cache: Cache::open()?, image, kettle, profile, servers, folder, counter, qemu })
@@ -126,7 +127,7 @@ impl<'s> Bed<'s> {
                 ("KETTLE_COUNT_CALLS".into(), u8::from(by_name).to_string()),
             ],
             command: vec!["sh".into(), "/kettle/measure/guest.sh".into()],
-            out: vm::target_folder().join("vm/out"),
+            out: checkout::target_folder().join("vm/out"),
             limit: LIMIT,
         })
     }
@@ -143,7 +144,7 @@ impl<'s> Bed<'s> {
 
 /// Makes the folder that the guest sees as `/kettle/measure`: configurations, what is served, the script and its helper.
 fn lay_out(servers: &[&Server], window: &Path) -> Result<PathBuf, String> {
-    let folder = vm::target_folder().join("vm/measure");
+    let folder = checkout::target_folder().join("vm/measure");
     remove_folder(&folder)?;
     create_folder(&folder.join("site"))?;
     configs::write(&folder.join("guest.sh"), SCRIPT)?;

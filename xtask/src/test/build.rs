@@ -1,11 +1,10 @@
 //! Builds the workspace once, with everything the stages run, and finds the programs among what cargo made.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{process, vm};
+use crate::{checkout, process};
 
 /// What the stages run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,20 +37,13 @@ impl Programs {
 
 /// Builds all targets in one go: one choice of features for all, so that no dependency is built twice.
 pub fn build() -> Result<Programs, String> {
-    let messages = process::read_showing_errors(cargo().args([
+    let messages = process::read_showing_errors(checkout::cargo().args([
         "build",
         "--workspace",
         "--all-targets",
         "--message-format=json-render-diagnostics",
     ]))?;
-    find(&messages, &vm::workspace())
-}
-
-/// Cargo, as the one that runs us calls itself.
-pub fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(vm::workspace());
-    command
+    find(&messages, &checkout::workspace())
 }
 
 fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::build::{Programs, TestProgram};
 use super::tally::Tally;
+use crate::checkout;
 use crate::process::{self, Ending};
-use crate::vm;
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::Guest;
 use crate::vm::image::Image;
@@ -56,7 +56,7 @@ pub fn run_in_guest(
     kernel: Kernel,
     filter: &[String],
 ) -> Result<Tally, String> {
-    let out = vm::target_folder().join(format!("vm/out-{}", kernel.name()));
+    let out = checkout::target_folder().join(format!("vm/out-{}", kernel.name()));
     let mut files = vec![(programs.kettle.clone(), "kettle".to_owned())];
     let mut names = Vec::new();
     for (position, program) in programs.for_kernels().iter().enumerate() {
@@ -122,7 +122,7 @@ struct SkipLog {
 
 impl SkipLog {
     fn new() -> Result<Self, String> {
-        let folder = vm::target_folder().join(format!("skips-{}", std::process::id()));
+        let folder = checkout::target_folder().join(format!("skips-{}", std::process::id()));
         remove_folder(&folder)?;
         create_folder(&folder)?;
         let path = folder.join("log");

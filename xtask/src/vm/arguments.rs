@@ -7,6 +7,7 @@ use super::guest::Guest;
 use super::image::Image;
 use super::kernel::Kernel;
 use super::qemu::Machine;
+use crate::checkout;
 
 /// What was asked for.
 pub struct Arguments {
@@ -41,7 +42,7 @@ impl Arguments {
             machine: Machine::default(),
             files: Vec::new(),
             environment: Vec::new(),
-            out: super::target_folder().join("vm/out"),
+            out: checkout::target_folder().join("vm/out"),
             limit: Duration::from_secs(DEFAULT_LIMIT_SECONDS),
             refresh: false,
             names: Vec::new(),

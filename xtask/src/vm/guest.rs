@@ -11,6 +11,7 @@ use super::image::Image;
 use super::kernel::Kernel;
 use super::qemu::{self, Access, Files, Machine, Terminal};
 use super::{busybox, disk, initramfs, modules};
+use crate::checkout;
 use crate::process::{self, Ending};
 
 /// What to run and on which machine.
@@ -155,7 +156,7 @@ pub struct WorkFolder(PathBuf);
 impl WorkFolder {
     /// Makes the folder, empty.
     pub fn new() -> Result<Self, String> {
-        let folder = super::target_folder().join(format!("vm/run-{}", std::process::id()));
+        let folder = checkout::target_folder().join(format!("vm/run-{}", std::process::id()));
         remove_folder(&folder)?;
         create_folder(&folder)?;
         Ok(Self(folder))

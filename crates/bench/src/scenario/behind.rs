@@ -1,8 +1,8 @@
 //! The plain HTTP backend that all terminators of a scenario stand before.
 
 use super::bench::Bench;
+use super::bench::Server;
 use super::error::BenchError;
-use super::server::Server;
 use super::word::Role;
 use crate::load::Load;
 use crate::peers::backend::Backend;

@@ -9,11 +9,11 @@ use super::event::Event;
 use super::measured::Measured;
 use super::options::Options;
 use super::plan::{self, Key, Outlook, Taken, interleaved};
-use super::server::Server;
 use super::stop::Stop;
 use crate::measure::cores::Cores;
+use crate::peers::Running;
 use crate::peers::site::Site;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Setup, Subject};
 use crate::results::{Absent, Line, Point, Sample, Value};
 use crate::stats::Estimate;
 
@@ -33,6 +33,20 @@ pub struct Bench<'a> {
     pub(super) taken: Taken,
     pub(super) outlook: Outlook,
     pub(super) stop: &'a Stop,
+}
+
+/// A server that runs and waits to be measured.
+pub struct Server {
+    /// Which one, in which way of working.
+    pub subject: Subject,
+    /// How charts name it.
+    pub name: String,
+    /// The axis values it was configured for.
+    pub point: Point,
+    /// How it is run.
+    pub setup: Setup,
+    /// Its processes.
+    pub running: Running,
 }
 
 impl<'a> Bench<'a> {

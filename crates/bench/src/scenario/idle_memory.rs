@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::Scenario;
 use super::behind;
-use super::bench::Bench;
+use super::bench::{Bench, Server};
 use super::capacity;
 use super::choose::{self, files, terminator};
 use super::error::BenchError;
 use super::options::Options;
 use super::plan::{self, Key, interleaved};
 use super::rules;
-use super::server::Server;
 use super::tps_ramp::reading::replace;
 use super::word::{Path, Program};
 use crate::client;

@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Scenario;
-use super::bench::Bench;
+use super::bench::{Bench, Server};
 use super::choose::{self, files};
 use super::error::BenchError;
 use super::measured::Measured;
 use super::options::Options;
 use super::plan::{self, Key};
 use super::rules;
-use super::server::Server;
 use super::streaming::{most, rates};
 use super::word::{Path, Program};
 use crate::client;

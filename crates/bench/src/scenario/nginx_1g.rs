@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Scenario;
-use super::bench::{Bench, at};
+use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
 use super::curl;
 use super::error::BenchError;
@@ -12,7 +12,6 @@ use super::measured::Measured;
 use super::options::{DownloadClient, Options};
 use super::plan::{self, Key};
 use super::rules;
-use super::server::Server;
 use super::word::{Path, Program};
 use crate::load::{End, Expect, Load, Reuse};
 use crate::peers::subject::Subject;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::bench::Bench;
+use super::bench::{Bench, Server};
 use super::error::BenchError;
 use super::event::{Event, Sampling};
 use super::measured::Measured;
@@ -15,23 +15,9 @@ use crate::client::{self, Outcome, Progress};
 use crate::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
 use crate::measure::server::{Server as Books, Snapshot, Usage};
 use crate::measure::{MeasureError, noise};
+use crate::peers;
 use crate::peers::subject::{Setup, Subject};
-use crate::peers::{self, Running};
 use crate::results::{self, Line, Point};
-
-/// A server that runs and waits to be measured.
-pub struct Server {
-    /// Which one, in which way of working.
-    pub subject: Subject,
-    /// How charts name it.
-    pub name: String,
-    /// The axis values it was configured for.
-    pub point: Point,
-    /// How it is run.
-    pub setup: Setup,
-    /// Its processes.
-    pub running: Running,
-}
 
 impl Bench<'_> {
     /// How servers are run unless a scenario compares it.

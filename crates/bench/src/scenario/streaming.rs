@@ -10,7 +10,7 @@ use std::path;
 use std::time::Duration;
 
 use super::Scenario;
-use super::bench::Bench;
+use super::bench::{Bench, Server};
 use super::capacity;
 use super::choose::{self, files};
 use super::error::BenchError;
@@ -18,7 +18,6 @@ use super::measured::Measured;
 use super::options::Options;
 use super::plan::{self, Key};
 use super::rules;
-use super::server::Server;
 use super::word::{Path, Program};
 use crate::client::{self, Progress};
 use crate::load::{End, Load, Rhythm};

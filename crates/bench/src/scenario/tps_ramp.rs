@@ -13,12 +13,11 @@ use std::time::{Duration, Instant};
 
 use super::Scenario;
 use super::behind;
-use super::bench::Bench;
+use super::bench::{Bench, Server};
 use super::error::BenchError;
 use super::options::{Effort, Options};
 use super::plan::Key;
 use super::rules;
-use super::server::Server;
 use crate::client;
 use crate::load::{Arrivals, BodyUse, End, Load, Reuse, Rhythm};
 use crate::peers::backend::Backend;

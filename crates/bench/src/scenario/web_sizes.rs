@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::Scenario;
-use super::bench::{Bench, at};
+use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
 use super::plan::{self, Key};
 use super::rules;
-use super::server::Server;
 use super::word::{Path, Program};
 use crate::load::{End, Load, Rhythm};
 use crate::measure::calls;

@@ -9,9 +9,11 @@ mod site;
 mod tls;
 
 pub use listener::{Listener, ListenerKind, PathChoice};
-pub use process::{Admin, Limits, Log, LogFormat, LogTarget, Metrics, Server};
-pub use site::{CacheRule, Certificate, Coding, Hsts, Route, Site, Symlinks};
+pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
+pub use site::{Certificate, Coding, Hsts, Route, Site, Symlinks};
 pub use tls::{Group, Suite, Tls, TlsVersion};
+
+pub use crate::setting::{CacheRule, LogTarget};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

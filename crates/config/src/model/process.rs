@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::setting::{
-    KIB, MIB, address, duration, flag, level, log_target, number, optional, path, plain_path,
-    rules, settings, size, text, word,
+    KIB, LogTarget, MIB, address, duration, flag, level, log_target, number, optional, path,
+    plain_path, rules, settings, size, text, word,
 };
 use crate::word::words;
 
@@ -27,17 +27,6 @@ settings! {
         /// Where generated certificates are kept.
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
     }
-}
-
-/// Where a log goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogTarget {
-    /// Appended to this file, which `kettle ctl reopen` opens anew after a rotation.
-    Path(PathBuf),
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
 }
 
 words! {

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::PathChoice;
-use crate::glob;
 use crate::located::Located;
 use crate::setting::{
-    cache_rules, duration, error_pages, flag, headers, located_path, located_texts, mime_types,
-    optional, required, rules, section, sections, settings, text, text_or_off, texts, word,
-    word_list,
+    CacheRule, cache_rules, duration, error_pages, flag, headers, located_path, located_texts,
+    mime_types, optional, required, rules, section, sections, settings, text, text_or_off, texts,
+    word, word_list,
 };
 use crate::word::words;
 
@@ -103,23 +102,6 @@ words! {
         Zstd = "zstd",
         /// gzip, `page.html.gz`.
         Gzip = "gzip",
-    }
-}
-
-/// A `Cache-Control` value for the files whose name or path fits a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheRule {
-    /// A pattern of `*`, `**` and `?`. With a `/` in it, it is held against the whole path below
-    /// the site, otherwise against the file's name.
-    pub pattern: String,
-    /// The value of the header.
-    pub value: String,
-}
-
-impl CacheRule {
-    /// Whether the rule holds for the request path `path`, which begins with a slash.
-    pub fn fits(&self, path: &str) -> bool {
-        glob::fits(&self.pattern, path)
     }
 }
 

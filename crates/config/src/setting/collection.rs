@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::quote::bare_key;
 use super::rules::{self, TextRule};
-use super::text::{bare_key, read_text};
+use super::text::read_text;
 use super::{Fallback, Form, Kind, LocatedPath, located_path};
 use crate::finding::Instead;
+use crate::glob;
 use crate::located::Located;
-use crate::model::CacheRule;
 use crate::read::{Item, Key, Reader};
 
 /// The entries of a table in the order of the file, with keys that follow `rule`.
@@ -115,6 +116,23 @@ impl Kind for ErrorPages {
             }
         }
         Some(pages)
+    }
+}
+
+/// A `Cache-Control` value for the files whose name or path fits a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheRule {
+    /// A pattern of `*`, `**` and `?`. With a `/` in it, it is held against the whole path below
+    /// the site, otherwise against the file's name.
+    pub pattern: String,
+    /// The value of the header.
+    pub value: String,
+}
+
+impl CacheRule {
+    /// Whether the rule holds for the request path `path`, which begins with a slash.
+    pub fn fits(&self, path: &str) -> bool {
+        glob::fits(&self.pattern, path)
     }
 }
 

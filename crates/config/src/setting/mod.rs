@@ -5,25 +5,32 @@
 
 mod collection;
 mod describe;
+mod example;
 mod network;
 mod number;
 mod place;
+mod quote;
 pub(crate) mod rules;
 mod section;
 mod span;
+mod table;
 mod text;
 mod word;
 
+pub use collection::CacheRule;
 pub(crate) use collection::{cache_rules, error_pages, headers, mime_types};
 pub(crate) use describe::{Fallback, Form, Section, Setting};
 pub(crate) use network::{address, located_address};
 pub(crate) use number::{
     KIB, MIB, bounds_text, number, one_number, quoted_size, size, size_pattern, size_text,
 };
+pub use place::LogTarget;
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
-pub(crate) use section::{Settings, is_repeatable, optional, required, section, sections};
+pub(crate) use quote::quoted;
+pub(crate) use section::{Settings, optional, required, section, sections};
 pub(crate) use span::{duration, duration_pattern, duration_text};
-pub(crate) use text::{located_texts, quoted, text, text_or_off, texts};
+pub(crate) use table::Table;
+pub(crate) use text::{located_texts, text, text_or_off, texts};
 pub(crate) use word::{flag, level, word, word_list};
 
 use crate::read::{Item, Reader};
@@ -97,7 +104,7 @@ macro_rules! settings {
 
             fn read(item: &$crate::read::Item<'_>, reader: &mut $crate::read::Reader<'_>) -> Option<Self> {
                 let names = [$($crate::setting::key!($field $(as $key)?),)*];
-                let table = $crate::read::Table::open(item, &names, reader)?;
+                let table = $crate::setting::Table::open(item, &names, reader)?;
                 Some(Self {
                     $($field: table.setting($crate::setting::key!($field $(as $key)?), &$kind, reader),)*
                     $($($beside: Default::default(),)*)?

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::text::quoted;
+use super::quote::quoted;
 use super::{Fallback, Form, Kind};
 use crate::finding::Instead;
 use crate::located::Located;

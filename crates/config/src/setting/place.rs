@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use toml::de::DeValue;
 
-use super::text::quoted;
+use super::quote::quoted;
 use super::{Fallback, Form, Kind};
 use crate::finding::Instead;
 use crate::located::Located;
-use crate::model::LogTarget;
 use crate::read::{Item, Reader};
 
 fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<PathBuf> {
@@ -100,6 +99,17 @@ impl Kind for LocatedPath {
         let path = read_path(item, reader, false)?;
         Some(Located::new(path, reader.source().position(item.span().start)))
     }
+}
+
+/// Where a log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Appended to this file, which `kettle ctl reopen` opens anew after a rotation.
+    Path(PathBuf),
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
 }
 
 /// Where a log goes; `"off"` is no log.

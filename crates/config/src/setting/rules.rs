@@ -2,7 +2,7 @@
 //!
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
-use super::text::quoted;
+use super::quote::quoted;
 use crate::finding::Instead;
 use crate::glob;
 

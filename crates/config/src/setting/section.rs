@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use super::{Fallback, Form, Kind, Section};
 use crate::finding::Instead;
-use crate::model::Config;
 use crate::read::{Item, Reader};
 
 /// A struct declared with `settings!`.
@@ -14,21 +13,6 @@ pub(crate) trait Settings: Default {
 
     /// Reads the table, or records that it is none.
     fn read(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self>;
-}
-
-/// Whether the table with this dotted name is one of several, `[[name]]`.
-pub(crate) fn is_repeatable(name: &str) -> bool {
-    let mut section = Config::describe();
-    let mut is_repeatable = false;
-    for step in name.split('.') {
-        let setting = section.settings.into_iter().find(|setting| setting.name == step.trim());
-        (section, is_repeatable) = match setting.map(|setting| setting.form) {
-            Some(Form::Tables(describe)) => (describe(), true),
-            Some(Form::Table(describe)) => (describe(), false),
-            _ => return false,
-        };
-    }
-    is_repeatable
 }
 
 /// A table that may be left out.

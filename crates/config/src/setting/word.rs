@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::text::quoted;
+use super::quote::quoted;
 use super::{Fallback, Form, Kind};
 use crate::finding::Instead;
 use crate::nearest;

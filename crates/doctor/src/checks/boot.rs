@@ -1,6 +1,5 @@
 //! Whether the module will be there after the next boot, or this user could load it when it is needed.
 
-use super::module;
 use crate::finding::Finding;
 use crate::machine::Machine;
 
@@ -12,7 +11,7 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         return None;
     }
     // Without a configuration, only a loaded module is known to be one.
-    if option.is_none() && !module::is_loaded(machine) {
+    if option.is_none() && !machine.has_loaded("tls") {
         return None;
     }
     if let Some(path) = loaded_by(machine) {

@@ -1,12 +1,13 @@
 //! Whether the module is loaded and TCP lists it.
 
+use super::boot;
 use crate::finding::Finding;
 use crate::machine::Machine;
 
 pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     let listed = machine.text("proc/sys/net/ipv4/tcp_available_ulp").unwrap_or_default();
     let is_listed = listed.split_ascii_whitespace().any(|name| name == "tls");
-    let is_loaded = is_loaded(machine);
+    let is_loaded = machine.has_loaded("tls");
     if is_listed {
         let how = if is_loaded { "loaded" } else { "part of the kernel" };
         let all = listed.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
@@ -25,21 +26,15 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         return Some(
             finding
                 .fix("kernel.modules_disabled=1: load it at boot instead, before that is set")
-                .fix(machine.write_as_root("tls", super::boot::FILE)),
+                .fix(machine.write_as_root("tls", boot::FILE)),
         );
     }
     let load = machine.as_root("modprobe tls");
-    Some(if super::boot::may_load(machine) {
+    Some(if boot::may_load(machine) {
         finding.fix(load)
     } else {
         finding.fix(format!("{load}   # this process may not load modules itself"))
     })
-}
-
-/// Whether `tls` is among the loaded modules.
-pub(super) fn is_loaded(machine: &Machine) -> bool {
-    let modules = machine.text("proc/modules").unwrap_or_default();
-    modules.lines().any(|line| line.split(' ').next() == Some("tls"))
 }
 
 const NAME: &str = "tls module";

@@ -11,10 +11,9 @@ use super::record::Record;
 use super::servers::{SERVERS, Server};
 use super::vector::{Vector, mean};
 use super::{Bed, counter};
-use crate::test::cargo;
 use crate::vm::cache::at;
 use crate::vm::image::Image;
-use crate::{process, vm};
+use crate::{checkout, process};
 
 /// What the comparison came to.
 #[derive(Debug, PartialEq)]
@@ -32,8 +31,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let kettle = match &arguments.kettle {
         Some(path) => path.canonicalize().map_err(|error| at(path, &error))?,
         None => {
-            process::run(cargo().args(["build", "-p", "kettle"]))?;
-            vm::target_folder().join("debug/kettle")
+            process::run(checkout::cargo().args(["build", "-p", "kettle"]))?;
+            checkout::target_folder().join("debug/kettle")
         }
     };
     if arguments.is_blessing {
@@ -81,7 +80,7 @@ fn measure(kettle: &Path) -> Result<Measured, String> {
         SERVERS.iter().filter(|server| CHECKED.contains(&server.name)).collect();
     let bed = Bed::new(Image::Test, kettle.to_owned(), &servers, "dev")?;
     let (lines, vectors) = bed.count(true, PLANS, ROUNDS)?;
-    let path = vm::target_folder().join("work-check.jsonl");
+    let path = checkout::target_folder().join("work-check.jsonl");
     let record = Record { bed: &bed, lines: &lines, vectors: &vectors };
     record.write(&path)?;
     Ok(Measured { rules: record.rules()?, vectors, path })
@@ -157,7 +156,7 @@ fn compare(baseline: &Baseline, rules: &[String], vectors: &[Vector]) -> Result<
 }
 
 fn baseline_path() -> PathBuf {
-    vm::workspace().join("docs/results/work-baseline.jsonl")
+    checkout::workspace().join("docs/results/work-baseline.jsonl")
 }
 
 /// How far a figure may be off: the wider of both.

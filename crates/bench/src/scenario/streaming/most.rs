@@ -6,10 +6,9 @@ use std::time::Duration;
 use super::rates::Most;
 use crate::load::{End, Load, Rhythm};
 use crate::results::Point;
-use crate::scenario::bench::Bench;
+use crate::scenario::bench::{Bench, Server};
 use crate::scenario::error::BenchError;
 use crate::scenario::plan::Key;
-use crate::scenario::server::Server;
 
 /// The most a server moves, in Gb/s of bodies, to so many connections that ask again as soon as they have their answer.
 /// `None`, and a line on why, for a server that fails.

@@ -1,0 +1,92 @@
+//! A table of the file, matched with the settings it may hold.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::{Fallback, Kind};
+use crate::finding::Instead;
+use crate::nearest;
+use crate::read::{Item, Reader};
+
+/// A table whose settings are about to be read.
+pub(crate) struct Table<'i> {
+    header: String,
+    span: Range<usize>,
+    entries: Vec<(&'static str, Item<'i>)>,
+}
+
+impl<'i> Table<'i> {
+    /// Matches the entries of a table with the settings it may hold. A misspelt key is a
+    /// finding, but its value is still read as the setting that was meant.
+    pub(crate) fn open(
+        item: &Item<'i>,
+        names: &[&'static str],
+        reader: &mut Reader<'_>,
+    ) -> Option<Self> {
+        let Some(found) = item.entries() else {
+            reader.wrong_type(item, "a table", Instead::write(item.header()));
+            return None;
+        };
+        let mut entries: Vec<(&'static str, Item<'i>)> = Vec::new();
+        let mut misspelt: Vec<(&'static str, Item<'i>)> = Vec::new();
+        for (key, value) in found {
+            if let Some(name) = names.iter().copied().find(|name| *name == key.text) {
+                entries.push((name, value));
+                continue;
+            }
+            let meant = nearest::meant(key.text, names);
+            let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
+            if meant.is_none() {
+                message.push_str(&format!(", which has: {}", names.join(", ")));
+            }
+            let instead = meant.map_or_else(|| Instead::act("remove it"), Instead::write);
+            reader.find_at(&key.span, message, instead);
+            if let (Some(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
+                misspelt.push((name, item.below(name, value)));
+            }
+        }
+        entries.extend(misspelt);
+        Some(Self { header: item.header(), span: item.span().clone(), entries })
+    }
+
+    /// Reads one setting, or gives its default.
+    pub(crate) fn setting<K: Kind>(
+        &self,
+        name: &'static str,
+        kind: &K,
+        reader: &mut Reader<'_>,
+    ) -> K::Value {
+        let mut written = self.entries.iter().filter(|(key, _)| *key == name);
+        let Some((_, item)) = written.next() else {
+            if !reader.is_partial
+                && let Fallback::Required = kind.fallback_text()
+            {
+                let message = format!("{} needs the setting `{name}`", self.header);
+                let instead = format!("{name} = {}", kind.form().example());
+                reader.find_at(&self.span, message, Instead::write(instead));
+            }
+            return kind.fallback();
+        };
+        reader.remember(item);
+        let value = kind.read(item, reader);
+        if value.is_none() {
+            reader.remember_unread(item);
+        }
+        let was_rehearsal = std::mem::replace(&mut reader.is_rehearsal, true);
+        for (_, misspelt) in written {
+            kind.read(misspelt, reader);
+        }
+        reader.is_rehearsal = was_rehearsal;
+        value.unwrap_or_else(|| kind.fallback())
+    }
+}
+
+/// The value of a key as it stands in the document.
+fn spanned<'i>(table: &'i DeValue<'i>, key: &str) -> Option<&'i Spanned<DeValue<'i>>> {
+    let table: &'i DeTable<'i> = table.as_table()?;
+    let mut entries = table.iter();
+    let found = entries.find(|(name, _): &(&Spanned<DeString<'i>>, _)| name.get_ref() == key);
+    found.map(|(_, value)| value)
+}
