@@ -1,16 +1,28 @@
 //! Which crate may depend on which, and who may know rustls, tokio and libc.
+//!
+//! The arrows are the ones drawn in ARCHITECTURE.md: no dependency without an arrow, no arrow that
+//! nobody takes.
 
 use super::finding::Finding;
 use super::packages::{Dependency, Package};
 use super::scan::Workspace;
 use super::tree::Tree;
 
-/// Compares the dependency sections with the arrows of the design.
-pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+/// Compares the dependency sections and what the sources use with the arrows of the map.
+pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+    let arrows = read_arrows(tree.text(PAGE).unwrap_or_default());
     for package in &workspace.packages {
-        let own: Vec<&str> = workspace.packages.iter().map(|other| other.name.as_str()).collect();
         for dependency in package.dependencies.iter().filter(|it| !it.is_for_tests) {
-            check_dependency(package, dependency, &own, findings);
+            check_dependency(package, dependency, workspace, &arrows, findings);
+        }
+    }
+    let named = |word: &str| workspace.packages.iter().find(|it| word_for(it) == word);
+    for Arrow { from, to, line } in &arrows {
+        let ends = named(from).zip(named(to));
+        let is_taken = ends.is_some_and(|(from, to)| is_used(workspace, from, &to.name));
+        if !is_taken {
+            let message = format!("no code of `{from}` uses `{to}`: remove the arrow");
+            findings.push(Finding::at(PAGE, *line, "unused_arrow", message));
         }
     }
 }
@@ -18,37 +30,67 @@ pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
 fn check_dependency(
     package: &Package,
     dependency: &Dependency,
-    own: &[&str],
+    workspace: &Workspace,
+    arrows: &[Arrow<'_>],
     findings: &mut Vec<Finding>,
 ) {
-    let Package { name, .. } = package;
     let mut refuse = |message: String| {
         findings.push(Finding::at(&package.manifest(), dependency.line, "arrow", message));
     };
-    let target = dependency.name.as_str();
-    if own.contains(&target) {
-        let arrows = ARROWS.iter().find(|(from, _)| from == name).map(|(_, to)| *to);
-        if !arrows.unwrap_or_default().contains(&target) {
-            refuse(format!("the design has no arrow {name} → {target}"));
+    let name = dependency.name.as_str();
+    if let Some(target) = workspace.packages.iter().find(|it| it.name == name) {
+        let (from, to) = (word_for(package), word_for(target));
+        if !arrows.iter().any(|arrow| (arrow.from, arrow.to) == (from, to)) {
+            refuse(format!("{PAGE} has no arrow {from} ─► {to}"));
         }
     }
-    let homes = HOMES.iter().find(|(library, _)| *library == target).map(|(_, homes)| *homes);
-    if homes.is_some_and(|homes| !homes.contains(&name.as_str())) {
-        refuse(format!("{target} is not for {name}; see HOMES in tidy/arrows.rs"));
+    let homes = HOMES.iter().find(|(library, _)| *library == name).map(|(_, homes)| *homes);
+    if homes.is_some_and(|homes| !homes.contains(&package.name.as_str())) {
+        refuse(format!("{name} is not for {}; see HOMES in tidy/arrows.rs", package.name));
     }
 }
 
-/// Every arrow between packages of the workspace. Whoever is not listed has none.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("kettle", &["kettle-doctor", "kettle-bench", "kettle-server", "kettle-config"]),
-    ("kettle-server", &["kettle-tls", "kettle-http", "kettle-config", "kettle-kernel"]),
-    ("kettle-doctor", &["kettle-tls", "kettle-config", "kettle-kernel"]),
-    ("kettle-bench", &["kettle-tls", "kettle-http", "kettle-kernel"]),
-    ("kettle-tls", &["kettle-kernel"]),
-    ("kettle-tests", &["kettle-http"]),
-    ("xtask", &["kettle-config"]),
-    ("kettle-fuzz", &["kettle-http", "kettle-config", "kettle-tls"]),
-];
+/// Whether the manifest asks for `target` and a source that ships says its name.
+fn is_used(workspace: &Workspace, package: &Package, target: &str) -> bool {
+    let is_declared = package.dependencies.iter().any(|it| it.name == target && !it.is_for_tests);
+    let word = target.replace('-', "_");
+    is_declared
+        && workspace.product_modules(&package.directory).any(|module| {
+            let mut names = module.facts.names.iter().filter(|it| !it.is_for_tests);
+            names.any(|name| name.path.first() == Some(&word))
+        })
+}
+
+/// What the map calls a package: the last part of its folder.
+fn word_for(package: &Package) -> &str {
+    package.directory.rsplit('/').next().unwrap_or_default()
+}
+
+/// One arrow of the map.
+struct Arrow<'t> {
+    from: &'t str,
+    to: &'t str,
+    line: usize,
+}
+
+/// The lines `one, other ─► this, that` of the part on crates.
+fn read_arrows(page: &str) -> Vec<Arrow<'_>> {
+    let lines = page.lines().enumerate().skip_while(|(_, line)| *line != HEADING).skip(1);
+    let lines = lines.take_while(|(_, line)| !line.starts_with('#'));
+    let mut arrows = Vec::new();
+    for (index, line) in lines {
+        let Some((from, to)) = line.split_once("─►") else { continue };
+        for from in from.split(',').map(str::trim) {
+            let targets = to.split(',').map(str::trim).filter(|to| *to != NOTHING);
+            arrows.extend(targets.map(|to| Arrow { from, to, line: index + 1 }));
+        }
+    }
+    arrows
+}
+
+const PAGE: &str = "ARCHITECTURE.md";
+const HEADING: &str = "## Crates and arrows";
+const NOTHING: &str = "nothing of ours";
 
 /// Libraries that only some crates may know.
 const HOMES: &[(&str, &[&str])] = &[

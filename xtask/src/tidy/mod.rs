@@ -12,10 +12,12 @@ use self::tree::Tree;
 
 mod architecture;
 mod arrows;
+mod cycles;
 mod dependencies;
 mod exceptions;
 mod finding;
 mod links;
+mod mentions;
 mod modules;
 mod order;
 mod packages;
@@ -63,6 +65,7 @@ type Rule = fn(&Tree, &Workspace, &mut Vec<Finding>);
 const RULES: &[Rule] = &[
     architecture::check,
     arrows::check,
+    cycles::check,
     dependencies::check,
     links::check,
     modules::check,

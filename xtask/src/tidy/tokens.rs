@@ -40,8 +40,10 @@ pub struct Declaration {
 /// A path into a crate.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Its segments from the crate's root.
+    /// Its segments: from the crate's root, or from the name it begins with.
     pub path: Vec<String>,
+    /// The name by which a `use` makes it known where it stands.
+    pub imported_as: Option<String>,
     /// Whether only `cargo test` compiles the inline module it stands in.
     pub is_for_tests: bool,
     /// The line.
@@ -53,8 +55,13 @@ impl Facts {
     pub fn read(text: &str, module: &[String]) -> Result<Self, String> {
         let stream = TokenStream::from_str(text)
             .map_err(|error| format!("line {}: {error}", error.span().start().line))?;
-        let mut reader =
-            Reader { module, inside: Vec::new(), is_for_tests: false, facts: Self::default() };
+        let mut reader = Reader {
+            module,
+            inside: Vec::new(),
+            is_for_tests: false,
+            is_import: false,
+            facts: Self::default(),
+        };
         reader.stream(stream);
         Ok(reader.facts)
     }
@@ -64,6 +71,8 @@ struct Reader<'m> {
     module: &'m [String],
     inside: Vec<String>,
     is_for_tests: bool,
+    /// Whether it reads between a `use` and its semicolon.
+    is_import: bool,
     facts: Facts,
 }
 
@@ -81,7 +90,11 @@ impl Reader<'_> {
                     self.group(group, is_inner_attribute(&tokens, index));
                     1
                 }
-                TokenTree::Punct(_) | TokenTree::Literal(_) => 1,
+                TokenTree::Punct(mark) => {
+                    self.is_import &= mark.as_char() != ';';
+                    1
+                }
+                TokenTree::Literal(_) => 1,
             };
         }
     }
@@ -91,6 +104,11 @@ impl Reader<'_> {
         match word {
             "unsafe" => {
                 self.facts.unsafe_lines.push(line);
+                1
+            }
+            "use" => {
+                // `use<'a>` behind an `impl` is no import.
+                self.is_import = !is_mark(tokens, index + 1, '<');
                 1
             }
             "mod" => self.module_word(line, tokens, index),
@@ -179,7 +197,13 @@ impl Reader<'_> {
                 TokenTree::Punct(_) | TokenTree::Group(_) | TokenTree::Literal(_) => break,
             }
         }
-        let reference = Reference { path: base, is_for_tests: self.is_for_tests, line };
+        let imported_as = self.is_import.then(|| renamed(tokens, index).or(base.last().cloned()));
+        let reference = Reference {
+            path: base,
+            imported_as: imported_as.flatten(),
+            is_for_tests: self.is_for_tests,
+            line,
+        };
         let kind = if is_own { &mut self.facts.references } else { &mut self.facts.names };
         kind.push(reference);
         Some(index)
@@ -203,11 +227,22 @@ fn parent(mut path: Vec<String>) -> Vec<String> {
     path
 }
 
+/// The name behind an `as` at `index`.
+fn renamed(tokens: &[TokenTree], index: usize) -> Option<String> {
+    match (tokens.get(index)?, tokens.get(index + 1)?) {
+        (TokenTree::Ident(word), TokenTree::Ident(name)) if word == "as" => Some(name.to_string()),
+        _ => None,
+    }
+}
+
+fn is_mark(tokens: &[TokenTree], index: usize, wanted: char) -> bool {
+    matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.as_char() == wanted)
+}
+
 /// Whether `::` stands at `index`.
 fn is_separator(tokens: &[TokenTree], index: usize) -> bool {
-    let is_colon = |offset: usize| matches!(tokens.get(index + offset), Some(TokenTree::Punct(mark)) if mark.as_char() == ':');
     let is_joint = matches!(tokens.get(index), Some(TokenTree::Punct(mark)) if mark.spacing() == Spacing::Joint);
-    is_joint && is_colon(0) && is_colon(1)
+    is_joint && is_mark(tokens, index, ':') && is_mark(tokens, index + 1, ':')
 }
 
 fn is_after_separator(tokens: &[TokenTree], index: usize) -> bool {
@@ -216,11 +251,7 @@ fn is_after_separator(tokens: &[TokenTree], index: usize) -> bool {
 
 /// Whether the group at `index` is the `[…]` of a `#![…]`.
 fn is_inner_attribute(tokens: &[TokenTree], index: usize) -> bool {
-    let mark = |back: usize, wanted: char| {
-        let token = index.checked_sub(back).and_then(|at| tokens.get(at));
-        matches!(token, Some(TokenTree::Punct(mark)) if mark.as_char() == wanted)
-    };
-    mark(1, '!') && mark(2, '#')
+    index >= 2 && is_mark(tokens, index - 1, '!') && is_mark(tokens, index - 2, '#')
 }
 
 /// The outer attributes before the `mod` at `index`, without spaces: `cfg(test)`.

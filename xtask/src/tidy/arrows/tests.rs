@@ -1,15 +1,21 @@
-//! Arrows against the design are caught in every section that ships.
+//! Arrows against the map are caught in every section that ships, and arrows that nobody takes on the map.
 
 use super::*;
 
-fn rules(section: &str) -> Vec<&'static str> {
+const MAP: &str = "## Crates and arrows\n\ntls ─► kernel\nhttp ─► nothing of ours\n\n## More\n";
+
+/// The rules broken by an `http` with this section and source, on this map.
+fn rules(map: &str, section: &str, source: &str) -> Vec<&'static str> {
     let manifest = format!("[package]\nname = \"kettle-http\"\n{section}");
     let tree = Tree::of(&[
+        (PAGE, map),
         ("crates/http/Cargo.toml", &manifest),
+        ("crates/http/src/lib.rs", source),
         (
             "crates/tls/Cargo.toml",
             "[package]\nname = \"kettle-tls\"\n[dependencies]\nkettle-kernel.workspace = true",
         ),
+        ("crates/tls/src/lib.rs", "use kettle_kernel::record;"),
         ("crates/kernel/Cargo.toml", "[package]\nname = \"kettle-kernel\""),
     ]);
     let (workspace, mut findings) = Workspace::scan(&tree);
@@ -17,23 +23,51 @@ fn rules(section: &str) -> Vec<&'static str> {
     findings.into_iter().map(|finding| finding.rule).collect()
 }
 
+const ON_KERNEL: &str = "[dependencies]\nkettle-kernel.workspace = true";
+const USES_KERNEL: &str = "fn f() { kettle_kernel::ktls::attach(); }";
+
 #[test]
-fn an_arrow_the_design_lacks_is_caught() {
-    assert_eq!(rules("[dependencies]\nkettle-kernel.workspace = true"), ["arrow"]);
-    assert_eq!(rules("[build-dependencies]\nkettle-kernel.workspace = true"), ["arrow"]);
+fn an_arrow_the_map_lacks_is_caught() {
+    assert_eq!(rules(MAP, ON_KERNEL, USES_KERNEL), ["arrow"]);
+    let for_building = "[build-dependencies]\nkettle-kernel.workspace = true";
+    assert_eq!(rules(MAP, for_building, USES_KERNEL), ["arrow"]);
+}
+
+#[test]
+fn an_arrow_in_code_and_on_the_map_passes() {
+    let map = MAP.replace("http ─► nothing of ours", "http ─► kernel");
+    assert_eq!(rules(&map, ON_KERNEL, USES_KERNEL), [""; 0]);
+}
+
+#[test]
+fn an_arrow_nobody_takes_is_caught() {
+    let map = MAP.replace("http ─► nothing of ours", "http ─► kernel");
+    assert_eq!(rules(&map, "", ""), ["unused_arrow"]);
+    assert_eq!(rules(&map, ON_KERNEL, "fn f() {}"), ["unused_arrow"]);
+    let map = MAP.replace("tls ─► kernel", "tls, http ─► kernel, quic");
+    assert_eq!(rules(&map, ON_KERNEL, USES_KERNEL), ["unused_arrow"; 2]);
+}
+
+#[test]
+fn what_only_tests_use_is_no_arrow() {
+    let map = MAP.replace("http ─► nothing of ours", "http ─► kernel");
+    let source = "#[cfg(test)] mod tests { use kettle_kernel::record; }";
+    assert_eq!(rules(&map, ON_KERNEL, source), ["unused_arrow"]);
+    let for_tests = "[dev-dependencies]\nkettle-kernel.workspace = true";
+    assert_eq!(rules(&map, for_tests, USES_KERNEL), ["unused_arrow"]);
 }
 
 #[test]
 fn a_library_outside_its_home_is_caught() {
-    assert_eq!(rules("[dependencies]\nrustls.workspace = true"), ["arrow"]);
+    assert_eq!(rules(MAP, "[dependencies]\nrustls.workspace = true", ""), ["arrow"]);
 }
 
 #[test]
-fn arrows_of_the_design_and_free_libraries_pass() {
-    assert_eq!(rules("[dependencies]\nitoa.workspace = true"), [""; 0]);
+fn free_libraries_pass() {
+    assert_eq!(rules(MAP, "[dependencies]\nitoa.workspace = true", ""), [""; 0]);
 }
 
 #[test]
 fn tests_may_look_anywhere() {
-    assert_eq!(rules("[dev-dependencies]\nkettle-kernel.workspace = true"), [""; 0]);
+    assert_eq!(rules(MAP, "[dev-dependencies]\nkettle-kernel.workspace = true", ""), [""; 0]);
 }

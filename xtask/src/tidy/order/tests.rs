@@ -1,4 +1,4 @@
-//! Imports against the order and cycles are caught.
+//! Imports against the order are caught.
 
 use super::*;
 
@@ -61,30 +61,4 @@ fn a_module_without_a_place_and_a_place_without_a_module_are_caught() {
     let text: String = findings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(findings.len(), 2);
     assert!(text.contains("`new` has no place") && text.contains("names `route`"));
-}
-
-fn cycles(one: &str, two: &str, three: &str) -> Vec<String> {
-    let workspace = scan(&[
-        ("crates/a/Cargo.toml", "[package]\nname = \"a\""),
-        ("crates/a/src/lib.rs", "mod one; mod two; mod three;"),
-        ("crates/a/src/one.rs", one),
-        ("crates/a/src/two.rs", two),
-        ("crates/a/src/three.rs", three),
-    ]);
-    let mut findings = Vec::new();
-    check_cycles(&workspace, "crates/a", &mut findings);
-    findings.into_iter().map(|finding| finding.message).collect()
-}
-
-#[test]
-fn a_cycle_is_caught_and_told_with_its_places() {
-    let seen = cycles("use crate::two::X;", "\nuse crate::one::Y;", "use crate::one::Y;");
-    let expected = "modules import each other in a cycle: \
-        one → two (crates/a/src/one.rs:1), two → one (crates/a/src/two.rs:2)";
-    assert_eq!(seen, [expected]);
-}
-
-#[test]
-fn imports_one_way_are_no_cycle() {
-    assert!(cycles("use crate::{two::X, three::Z};", "use crate::three::Z;", "").is_empty());
 }
