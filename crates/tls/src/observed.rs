@@ -12,7 +12,8 @@ use rustls::ServerConfig;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::tickets::KeyName;
+/// Tells in nanoseconds which key a session was sealed under; random and not secret.
+pub(crate) type KeyName = [u8; 16];
 
 /// What the callbacks of one handshake showed.
 #[derive(Debug, Default)]

@@ -16,7 +16,6 @@ use kettle_kernel::process::time_since_boot;
 use rustls::server::{NoServerSessionStorage, ProducesTickets, StoresServerSessions};
 
 use cache::SealedSessions;
-pub(crate) use key::KeyName;
 use key::TicketKey;
 
 use crate::observed;

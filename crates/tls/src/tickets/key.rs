@@ -8,8 +8,7 @@ use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, NONCE_LEN, Nonce, RandomizedNonceKey
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
-/// Tells in nanoseconds that a ticket is under another key; random and not secret.
-pub(crate) type KeyName = [u8; NAME_BYTES];
+use crate::observed::KeyName;
 
 pub(super) struct TicketKey {
     name: KeyName,
@@ -19,7 +18,7 @@ pub(super) struct TicketKey {
 impl TicketKey {
     pub(super) fn generate() -> Option<Self> {
         let random = SystemRandom::new();
-        let mut name = [0; NAME_BYTES];
+        let mut name = KeyName::default();
         random.fill(&mut name).ok()?;
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         random.fill(secret.as_mut()).ok()?;
@@ -51,7 +50,6 @@ impl TicketKey {
     }
 }
 
-const NAME_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 /// A state without client certificates takes a few hundred bytes, at most a server name and an
 /// ALPN name more. Longer tickets are not ours.
