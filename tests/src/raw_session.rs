@@ -46,8 +46,18 @@ impl RawSession {
     /// Connects and finishes the handshake; nothing has been sent after it.
     #[must_use]
     pub fn connect(address: SocketAddr) -> Self {
+        Self::dial(Dialer::suite(TLS13_AES_128), address)
+    }
+
+    /// As [`connect`](Self::connect), but takes in only little before somebody reads.
+    #[must_use]
+    pub fn connect_reading_slowly(address: SocketAddr) -> Self {
+        Self::dial(Dialer::suite(TLS13_AES_128).reading_slowly(), address)
+    }
+
+    fn dial(dialer: Dialer, address: SocketAddr) -> Self {
         let log = Arc::new(Secrets::default());
-        let dialer = Dialer::suite(TLS13_AES_128).key_log(Arc::clone(&log) as Arc<dyn KeyLog>);
+        let dialer = dialer.key_log(Arc::clone(&log) as Arc<dyn KeyLog>);
         let client = dialer.connect(address);
         let sending = Direction::new(log.secret("CLIENT_TRAFFIC_SECRET_0"));
         let receiving = Direction::new(log.secret("SERVER_TRAFFIC_SECRET_0"));

@@ -4,7 +4,7 @@
 //! repeat without sending data is counted and bounded.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kettle_kernel::ktls::Version;
 
@@ -23,6 +23,8 @@ impl Alert {
     pub const BAD_RECORD_MAC: Alert = Alert(20);
     /// A record that is too long.
     pub const RECORD_OVERFLOW: Alert = Alert(22);
+    /// A field with a value that is not allowed.
+    pub const ILLEGAL_PARAMETER: Alert = Alert(47);
     /// A message that cannot be parsed.
     pub const DECODE_ERROR: Alert = Alert(50);
     /// A fault of ours.
@@ -61,6 +63,7 @@ impl From<RecordError> for Violation {
             RecordError::BadRecordMac => (Alert::BAD_RECORD_MAC, "bad_record_mac"),
             RecordError::Overflow => (Alert::RECORD_OVERFLOW, "record_overflow"),
             RecordError::UnexpectedType => (Alert::UNEXPECTED_MESSAGE, "unexpected_record_type"),
+            RecordError::UnknownVersion => (Alert::DECODE_ERROR, "unknown_record_version"),
             RecordError::KeyExhausted => (Alert::INTERNAL_ERROR, "key_exhausted"),
         };
         Self { alert, what }
@@ -96,28 +99,42 @@ pub(crate) enum Peer {
 pub(crate) struct ControlReader {
     version: Version,
     peer: Peer,
-    /// A message that is read elsewhere, a ticket, goes on in the next record.
-    is_inside_message: bool,
-    partial: [u8; KEY_UPDATE_BYTES],
-    partial_bytes: usize,
+    message: Message,
     warnings: u8,
     empty_records: u8,
-    key_updates: u8,
-    key_updates_since: Option<Instant>,
+    key_updates: KeyUpdates,
+}
+
+/// The handshake message that goes on in the next record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message {
+    /// None does.
+    None,
+    /// A ticket, which is read elsewhere.
+    Elsewhere,
+    /// A KeyUpdate, of which this much has come.
+    KeyUpdate { bytes: usize },
+    /// A request to renegotiate, of which the body is not looked at.
+    Renegotiation(Refused),
+}
+
+/// A message that is refused: so much of its header, then so much of its body left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Refused {
+    header_bytes: usize,
+    left_bytes: usize,
 }
 
 impl ControlReader {
-    pub(crate) fn new(version: Version, peer: Peer) -> Self {
+    /// For a connection that is established `now`.
+    pub(crate) fn new(version: Version, peer: Peer, now: Instant) -> Self {
         Self {
             version,
             peer,
-            is_inside_message: false,
-            partial: [0; KEY_UPDATE_BYTES],
-            partial_bytes: 0,
+            message: Message::None,
             warnings: 0,
             empty_records: 0,
-            key_updates: 0,
-            key_updates_since: None,
+            key_updates: KeyUpdates { since: now, count: 0 },
         }
     }
 
@@ -128,9 +145,7 @@ impl ControlReader {
 
     /// A record of application data; `bytes` is its length.
     pub(crate) fn application_data(&mut self, bytes: usize) -> Result<(), Violation> {
-        if self.partial_bytes > 0 || self.is_inside_message {
-            return Err(unexpected("application data inside a handshake message"));
-        }
+        self.forbid_inside_message("application data inside a handshake message")?;
         if bytes > 0 {
             self.empty_records = 0;
             return Ok(());
@@ -144,10 +159,18 @@ impl ControlReader {
 
     /// A record of alerts.
     pub(crate) fn alert(&mut self, content: &[u8]) -> Result<Action, Violation> {
-        let &[level, description] = content else {
-            return Err(Violation { alert: Alert::DECODE_ERROR, what: "malformed alert" });
+        self.forbid_inside_message("an alert inside a handshake message")?;
+        self.empty_records = 0;
+        let (level, alert) = match *content {
+            [] => return Err(unexpected("an empty alert record")),
+            [level, description] => (level, Alert(description)),
+            _ => return Err(Violation { alert: Alert::DECODE_ERROR, what: "malformed alert" }),
         };
-        let alert = Alert(description);
+        // TLS 1.3 tells from the description alone how grave an alert is (RFC 8446 §6).
+        let has_level = self.version == Version::Tls12;
+        if has_level && !matches!(level, LEVEL_WARNING | LEVEL_FATAL) {
+            return Err(Violation { alert: Alert::ILLEGAL_PARAMETER, what: "unknown alert level" });
+        }
         if alert == Alert::CLOSE_NOTIFY {
             return Ok(Action::PeerCloses);
         }
@@ -165,78 +188,132 @@ impl ControlReader {
         Ok(Action::Nothing)
     }
 
+    /// In TLS 1.3 no other record may come between the parts of a handshake message (RFC 8446 §5.1). TLS 1.2 allows
+    /// it (RFC 5246 §6.2.1).
+    fn forbid_inside_message(&self, what: &'static str) -> Result<(), Violation> {
+        match (self.version, self.message) {
+            (Version::Tls12, _) | (_, Message::None) => Ok(()),
+            _ => Err(unexpected(what)),
+        }
+    }
+
     /// Whether a message that is read elsewhere goes on in the next record.
     pub(crate) fn set_inside_message(&mut self, is_inside: bool) {
-        self.is_inside_message = is_inside;
+        self.message = if is_inside { Message::Elsewhere } else { Message::None };
     }
 
     /// Whether a KeyUpdate goes on in the next record.
     pub(crate) fn is_inside_key_update(&self) -> bool {
-        self.partial_bytes > 0
+        matches!(self.message, Message::KeyUpdate { .. })
     }
 
     /// A record of handshake messages. After a TLS 1.3 handshake a client may send KeyUpdate only;
     /// a server's tickets are not read here.
     pub(crate) fn handshake(&mut self, content: &[u8], now: Instant) -> Result<Action, Violation> {
-        if self.version == Version::Tls12 {
-            return self.renegotiation(content);
-        }
         if content.is_empty() {
-            return Err(unexpected("empty handshake record"));
+            return Err(unexpected("an empty handshake record"));
         }
-        let bytes = self.partial_bytes;
-        let Some(room) = self.partial.get_mut(bytes..bytes + content.len()) else {
-            return Err(match content.first() {
-                Some(&HANDSHAKE_KEY_UPDATE) => unexpected("data after a KeyUpdate"),
-                _ => unexpected("a handshake message after the handshake"),
-            });
+        self.empty_records = 0;
+        match self.version {
+            Version::Tls12 => self.renegotiation(content),
+            Version::Tls13 => self.key_update(content, now),
+        }
+    }
+
+    fn key_update(&mut self, content: &[u8], now: Instant) -> Result<Action, Violation> {
+        let mut bytes = match self.message {
+            Message::KeyUpdate { bytes } => bytes,
+            _ => 0,
         };
-        room.copy_from_slice(content);
-        self.partial_bytes += content.len();
-        let expected = [HANDSHAKE_KEY_UPDATE, 0, 0, 1];
-        if self.partial.iter().zip(expected).take(self.partial_bytes).any(|(&is, be)| is != be) {
-            return Err(unexpected("a handshake message after the handshake"));
+        for (position, &byte) in content.iter().enumerate() {
+            match (bytes, byte) {
+                (0, HANDSHAKE_KEY_UPDATE) | (1 | 2, 0) | (3, 1) => bytes += 1,
+                (0, _) => return Err(unexpected("a handshake message after the handshake")),
+                (1..=3, _) => {
+                    let what = "a KeyUpdate of another length";
+                    return Err(Violation { alert: Alert::DECODE_ERROR, what });
+                }
+                // The keys change here, so a message may not go on behind it (RFC 8446 §5.1).
+                _ if position + 1 < content.len() => {
+                    return Err(unexpected("data after a KeyUpdate"));
+                }
+                (_, request) => {
+                    self.message = Message::None;
+                    return self.key_updates.count(now, request);
+                }
+            }
         }
-        if self.partial_bytes < KEY_UPDATE_BYTES {
-            return Ok(Action::Nothing);
-        }
-        self.partial_bytes = 0;
-        self.count_key_update(now)?;
-        match self.partial {
-            [.., 0] => Ok(Action::UpdateReceiveKey { is_requested: false }),
-            [.., 1] => Ok(Action::UpdateReceiveKey { is_requested: true }),
-            _ => Err(Violation { alert: Alert(47), what: "illegal KeyUpdate request" }),
-        }
+        self.message = Message::KeyUpdate { bytes };
+        Ok(Action::Nothing)
     }
 
-    fn count_key_update(&mut self, now: Instant) -> Result<(), Violation> {
-        let is_new_period = self
-            .key_updates_since
-            .is_none_or(|since| now.duration_since(since) >= KEY_UPDATES_PERIOD);
-        if is_new_period {
-            self.key_updates_since = Some(now);
-            self.key_updates = 0;
-        }
-        self.key_updates += 1;
-        if self.key_updates > KEY_UPDATES_PER_PERIOD_MAX {
-            return Err(unexpected("too many KeyUpdates"));
-        }
-        Ok(())
-    }
-
+    /// Passes over requests to renegotiate, unread but for their length, and refuses each when it is complete.
     fn renegotiation(&mut self, content: &[u8]) -> Result<Action, Violation> {
         let asks_anew = match self.peer {
             Peer::Client => HANDSHAKE_CLIENT_HELLO,
             Peer::Server => HANDSHAKE_HELLO_REQUEST,
         };
-        if content.first() != Some(&asks_anew) {
-            return Err(unexpected("a handshake message after the handshake"));
+        let mut refused = match self.message {
+            Message::Renegotiation(refused) => refused,
+            _ => Refused::default(),
+        };
+        let mut action = Action::Nothing;
+        for &byte in content {
+            if refused.header_bytes == HANDSHAKE_HEADER_BYTES {
+                refused.left_bytes -= 1;
+            } else {
+                if refused.header_bytes == 0 && byte != asks_anew {
+                    return Err(unexpected("a handshake message after the handshake"));
+                }
+                if refused.header_bytes > 0 {
+                    refused.left_bytes = refused.left_bytes << 8 | usize::from(byte);
+                }
+                refused.header_bytes += 1;
+            }
+            if refused.left_bytes > RENEGOTIATION_BYTES_MAX {
+                let what = "a request to renegotiate longer than any";
+                return Err(Violation { alert: Alert::DECODE_ERROR, what });
+            }
+            if refused.header_bytes == HANDSHAKE_HEADER_BYTES && refused.left_bytes == 0 {
+                refused = Refused::default();
+                action = Action::RefuseRenegotiation;
+                self.warnings += 1;
+                if self.warnings > WARNINGS_MAX {
+                    return Err(unexpected("too many attempts to renegotiate"));
+                }
+            }
         }
-        self.warnings += 1;
-        if self.warnings > WARNINGS_MAX {
-            return Err(unexpected("too many attempts to renegotiate"));
+        self.message = match refused.header_bytes {
+            0 => Message::None,
+            _ => Message::Renegotiation(refused),
+        };
+        Ok(action)
+    }
+}
+
+/// How many KeyUpdates came since the connection was established.
+struct KeyUpdates {
+    since: Instant,
+    count: u64,
+}
+
+impl KeyUpdates {
+    /// Counts against the whole time, not since the last one: what comes while a long response is sent is read at its
+    /// end, all at once.
+    fn count(&mut self, now: Instant, request: u8) -> Result<Action, Violation> {
+        self.count += 1;
+        let seconds = now.saturating_duration_since(self.since).as_secs();
+        if self.count > (seconds + 1).saturating_mul(KEY_UPDATES_PER_SECOND) {
+            return Err(unexpected("too many KeyUpdates"));
         }
-        Ok(Action::RefuseRenegotiation)
+        match request {
+            0 => Ok(Action::UpdateReceiveKey { is_requested: false }),
+            1 => Ok(Action::UpdateReceiveKey { is_requested: true }),
+            _ => {
+                let what = "illegal KeyUpdate request";
+                Err(Violation { alert: Alert::ILLEGAL_PARAMETER, what })
+            }
+        }
     }
 }
 
@@ -251,6 +328,8 @@ pub(crate) fn unexpected(what: &'static str) -> Violation {
 }
 
 const KEY_UPDATE_BYTES: usize = 5;
+/// `HandshakeType msg_type; uint24 length`.
+const HANDSHAKE_HEADER_BYTES: usize = 4;
 const HANDSHAKE_HELLO_REQUEST: u8 = 0;
 const HANDSHAKE_CLIENT_HELLO: u8 = 1;
 const HANDSHAKE_KEY_UPDATE: u8 = 24;
@@ -259,10 +338,12 @@ const LEVEL_FATAL: u8 = 2;
 const WARNINGS_MAX: u8 = 4;
 const EMPTY_RECORDS_MAX: u8 = 32;
 
+/// The longest handshake message that rustls takes too.
+const RENEGOTIATION_BYTES_MAX: usize = 0xffff;
+
 /// No honest client changes its key more often: OpenSSL and GnuTLS do it by request of the user,
 /// Java by bytes sent.
-const KEY_UPDATES_PER_PERIOD_MAX: u8 = 8;
-const KEY_UPDATES_PERIOD: Duration = Duration::from_secs(1);
+const KEY_UPDATES_PER_SECOND: u64 = 8;
 
 #[cfg(test)]
 mod tests;

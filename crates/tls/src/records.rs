@@ -81,6 +81,8 @@ pub enum RecordError {
     Overflow,
     /// The record's type or inner type is none that may be sent now.
     UnexpectedType,
+    /// The record's version is none of TLS.
+    UnknownVersion,
     /// The key has protected as many records as it safely can.
     KeyExhausted,
 }
@@ -91,6 +93,7 @@ impl fmt::Display for RecordError {
             RecordError::BadRecordMac => "a record does not authenticate",
             RecordError::Overflow => "a record is longer than TLS allows",
             RecordError::UnexpectedType => "a record has a type that may not be sent now",
+            RecordError::UnknownVersion => "a record has a version that TLS does not have",
             RecordError::KeyExhausted => "the key has protected as many records as it safely can",
         })
     }
@@ -108,8 +111,11 @@ pub fn whole_record_bytes(buffer: &[u8]) -> Result<Option<usize>, RecordError> {
         return Ok(None);
     };
     let [content_type, major, _minor, high, low] = *header;
-    if ContentType::from_byte(content_type).is_none() || major != 3 {
+    if ContentType::from_byte(content_type).is_none() {
         return Err(RecordError::UnexpectedType);
+    }
+    if major != 3 {
+        return Err(RecordError::UnknownVersion);
     }
     let body_bytes = usize::from(u16::from_be_bytes([high, low]));
     if body_bytes > BODY_BYTES_MAX {

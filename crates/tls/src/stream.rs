@@ -53,8 +53,7 @@ pub struct TlsStream {
     /// The kernel still has to send these control records, in this order.
     control_due: ControlDue,
     key_changes: KeyChanges,
-    /// The current key can no longer be used for long and the kernel cannot change it.
-    must_close: bool,
+    sending_key: SendingKey,
 }
 
 /// Who encrypts what this connection sends.
@@ -63,6 +62,16 @@ enum Transmit {
     Kernel(KernelTransmit),
     /// Nothing may be sent any more: the kernel failed half-way, or the connection was closed.
     Ended,
+}
+
+/// What may still be sent under the current key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SendingKey {
+    Good,
+    /// It nears its limit and cannot be changed: the response under way, or the next.
+    NearsLimit,
+    /// The peer wants another one and the kernel cannot change it: no more application data (RFC 8446 §4.6.3).
+    Refused,
 }
 
 /// What is known of a direction that the kernel encrypts.
@@ -192,10 +201,10 @@ impl TlsStream {
     }
 
     /// Whether the connection must close after the current response, because its key must change
-    /// and the kernel cannot change it (before Linux 6.14).
+    /// and cannot be changed: by the kernel before Linux 6.14, and in TLS 1.2.
     #[must_use]
     pub fn must_close(&self) -> bool {
-        self.must_close
+        self.sending_key != SendingKey::Good
     }
 
     /// The underlying socket's descriptor.

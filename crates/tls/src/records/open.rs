@@ -89,13 +89,14 @@ impl RecordOpener {
             .map_err(|_| RecordError::BadRecordMac)?;
         self.sequence = sequence.checked_add(1).ok_or(RecordError::KeyExhausted)?;
         let start = HEADER_BYTES + explicit_bytes;
+        // Padding counts (RFC 8446 §5.4).
+        if plaintext.len() > PLAINTEXT_BYTES_MAX + form.inner_type_bytes() {
+            return Err(RecordError::Overflow);
+        }
         let (content_type, bytes) = match form {
             Form::Tls13 => inner_type(plaintext)?,
             Form::Tls12Gcm | Form::Tls12Chacha => (outer_type, plaintext.len()),
         };
-        if bytes > PLAINTEXT_BYTES_MAX {
-            return Err(RecordError::Overflow);
-        }
         Ok(Opened { content_type, plaintext: start..start + bytes })
     }
 }

@@ -82,7 +82,7 @@ fn header_says_what_the_version_demands() {
 #[test]
 fn what_is_no_record_is_refused_from_its_header() {
     assert_eq!(whole_record_bytes(b"GET / HTTP/1.1"), Err(RecordError::UnexpectedType));
-    assert_eq!(whole_record_bytes(&[23, 2, 3, 0, 1, 0]), Err(RecordError::UnexpectedType));
+    assert_eq!(whole_record_bytes(&[23, 2, 3, 0, 1, 0]), Err(RecordError::UnknownVersion));
     assert_eq!(whole_record_bytes(&[23, 3, 3, 0xff, 0xff]), Err(RecordError::Overflow));
 }
 
@@ -105,6 +105,23 @@ fn tls13_padding_is_stripped() {
     let opened = pair(FORMS[0], 0).1.open(&mut record).unwrap();
     assert_eq!(opened.content_type, ContentType::Alert);
     assert_eq!(&record[opened.plaintext], b"data");
+}
+
+#[test]
+fn padding_counts_towards_the_longest_plaintext() {
+    let content = [&[7; 100][..], &[ContentType::ApplicationData.byte()]].concat();
+    for (inner_bytes, is_opened) in
+        [(PLAINTEXT_BYTES_MAX + 1, true), (PLAINTEXT_BYTES_MAX + 2, false), (16_640 - 16, false)]
+    {
+        let mut inner = content.clone();
+        inner.resize(inner_bytes, 0);
+        let opened = pair(FORMS[0], 0).1.open(&mut padded_record(&inner));
+        assert_eq!(opened.as_ref().err(), (!is_opened).then_some(&RecordError::Overflow));
+        // All of it padding is still too long, whatever else it is.
+        let opened = pair(FORMS[0], 0).1.open(&mut padded_record(&vec![0; inner_bytes]));
+        let refused = if is_opened { RecordError::UnexpectedType } else { RecordError::Overflow };
+        assert_eq!(opened, Err(refused));
+    }
 }
 
 #[test]

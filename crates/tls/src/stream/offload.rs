@@ -6,14 +6,15 @@
 
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use kettle_kernel::ktls::{self, Direction, Refusal};
 use kettle_kernel::record;
 use tokio::net::TcpStream;
 
 use super::{
-    ControlDue, KernelTransmit, KeyChanges, Received, Skipping, StreamError, TlsStream, Transmit,
-    send,
+    ControlDue, KernelTransmit, KeyChanges, Received, SendingKey, Skipping, StreamError, TlsStream,
+    Transmit, send,
 };
 use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION, Peer};
 use crate::handshake::Established;
@@ -34,7 +35,7 @@ impl TlsStream {
             established;
         Self {
             socket,
-            control: ControlReader::new(session.version, peer),
+            control: ControlReader::new(session.version, peer, Instant::now()),
             session: Box::new(session),
             transmit: Transmit::User(Box::new(sealer)),
             opener: Box::new(opener),
@@ -46,7 +47,7 @@ impl TlsStream {
             has_peer_closed: false,
             control_due: ControlDue::default(),
             key_changes: KeyChanges::default(),
-            must_close: false,
+            sending_key: SendingKey::Good,
         }
     }
 
@@ -88,21 +89,27 @@ impl TlsStream {
         Ok(())
     }
 
-    /// The peer asked for our next key (RFC 8446 §4.6.3).
-    pub(super) fn answer_key_update(&mut self) -> Result<(), StreamError> {
-        match &mut self.transmit {
-            Transmit::User(_) => self.update_user_key(),
-            Transmit::Kernel(transmit) if transmit.can_rekey => {
-                self.control_due.key_update = true;
-                Ok(())
+    /// The peer asked for our next key: nothing may be sent before it has it. One answer does for all that ask
+    /// before it is sent (RFC 8446 §4.6.3).
+    pub(super) fn answer_key_update(&mut self) {
+        match &self.transmit {
+            // Before Linux 6.14 the key cannot change. An alert is all that may follow under the old one.
+            Transmit::Kernel(transmit) if !transmit.can_rekey => {
+                self.queue_close_notify();
+                self.sending_key = SendingKey::Refused;
             }
-            // Before Linux 6.14 the key cannot change: finish under the old one, then close.
-            Transmit::Kernel(_) => {
-                self.must_close = true;
-                Ok(())
-            }
-            Transmit::Ended => Ok(()),
+            Transmit::User(_) | Transmit::Kernel(_) => self.control_due.key_update = true,
+            Transmit::Ended => {}
         }
+    }
+
+    /// Answers a KeyUpdate before anything else is sealed or sent.
+    pub(super) fn update_user_key_if_due(&mut self) -> Result<(), StreamError> {
+        if self.control_due.key_update && matches!(self.transmit, Transmit::User(_)) {
+            self.control_due.key_update = false;
+            self.update_user_key()?;
+        }
+        Ok(())
     }
 
     fn update_user_key(&mut self) -> Result<(), StreamError> {
@@ -124,14 +131,15 @@ impl TlsStream {
             .map_err(|_| StreamError::Bug("the next key has another suite"))
     }
 
-    /// Changes the user-space key while it can still seal a full write and the KeyUpdate.
-    pub(super) fn rekey_before_limit(&mut self) -> Result<(), StreamError> {
+    /// Changes the user-space key where the peer asked for it, or while it can still seal a full write and the KeyUpdate.
+    pub(super) fn rekey_if_due(&mut self) -> Result<(), StreamError> {
+        self.update_user_key_if_due()?;
         match &self.transmit {
             Transmit::User(sealer) if sealer.records_left() <= RECORDS_RESERVED => {
                 if self.updater.is_some() {
                     return self.update_user_key();
                 }
-                self.must_close = true;
+                self.sending_key = SendingKey::NearsLimit;
                 Ok(())
             }
             _ => Ok(()),
@@ -159,7 +167,7 @@ impl TlsStream {
         if transmit.can_rekey && self.updater.is_some() {
             self.control_due.key_update = true;
         } else if sequence < AES_GCM_RECORDS_MAX {
-            self.must_close = true;
+            self.sending_key = SendingKey::NearsLimit;
         } else {
             self.cut();
             return Err(StreamError::KeyExhausted);

@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::{StreamError, TlsStream};
+use super::{SendingKey, StreamError, TlsStream};
 use crate::buffers::Queue;
 use crate::control::{Action, Alert, ControlReader, Peer, Violation};
 use crate::records::{ContentType, Keys, RecordOpener, missing_record_bytes, whole_record_bytes};
@@ -20,7 +20,8 @@ use crate::updater::Updater;
 pub enum Fill {
     /// There is more plaintext than before.
     Data,
-    /// The peer said close_notify: it sends no more.
+    /// The peer said close_notify: it sends no more. Or it wants a key that the kernel cannot change to, and we said
+    /// close_notify: nothing that was received can be answered.
     Closed,
     /// The connection ended without a close_notify: what was received may be cut short.
     Truncated,
@@ -109,10 +110,14 @@ impl TlsStream {
         sink: &mut impl Sink,
     ) -> Poll<Result<Fill, StreamError>> {
         debug_assert!(self.skipping.left_bytes == 0, "in the middle of a record that is dropped");
+        let mut reads = 0;
         loop {
             // Whole records may be left over from an earlier read, or from the handshake: then a
             // request is here already, and its response carries the tickets that are still queued.
             self.open_received(sink)?;
+            if self.sending_key == SendingKey::Refused {
+                return Poll::Ready(Ok(Fill::Closed));
+            }
             if sink.has_taken() {
                 return Poll::Ready(Ok(Fill::Data));
             }
@@ -121,10 +126,15 @@ impl TlsStream {
             }
             // Tickets, or the answer to a KeyUpdate.
             ready!(self.poll_flush(context))?;
+            if reads == READS_PER_TURN {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let bytes = ready!(self.poll_receive(context, sink))?;
             if bytes == 0 {
                 return Poll::Ready(Ok(Fill::Truncated));
             }
+            reads += 1;
         }
     }
 
@@ -179,7 +189,7 @@ impl TlsStream {
         sink: &mut impl Sink,
     ) -> Result<usize, StreamError> {
         let mut opened_bytes = 0;
-        while !self.has_peer_closed {
+        while !self.is_over() {
             let rest = received.get_mut(opened_bytes..).unwrap_or_default();
             let whole = whole_record_bytes(rest).map_err(|error| self.violation(error.into()))?;
             let Some(record) = whole.and_then(|bytes| rest.get_mut(..bytes)) else {
@@ -189,7 +199,12 @@ impl TlsStream {
             opened_bytes += record.len();
         }
         // Whatever follows a close_notify is ignored (RFC 8446 §6.1).
-        Ok(if self.has_peer_closed { received.len() } else { opened_bytes })
+        Ok(if self.is_over() { received.len() } else { opened_bytes })
+    }
+
+    /// Whether nothing of what the peer still sends is of interest.
+    fn is_over(&self) -> bool {
+        self.has_peer_closed || self.sending_key == SendingKey::Refused
     }
 
     fn open_record(&mut self, record: &mut [u8], sink: &mut impl Sink) -> Result<(), StreamError> {
@@ -197,8 +212,8 @@ impl TlsStream {
         let content = record.get(opened.plaintext).unwrap_or_default();
         let action = match opened.content_type {
             ContentType::ApplicationData => {
-                sink.take(&mut self.received, content);
-                self.control.application_data(content.len()).map(|()| Action::Nothing)
+                let checked = self.control.application_data(content.len());
+                checked.map(|()| sink.take(&mut self.received, content)).map(|()| Action::Nothing)
             }
             ContentType::Handshake => {
                 handshake_messages(&mut self.control, self.updater.as_mut(), content)
@@ -219,7 +234,10 @@ impl TlsStream {
             Action::RefuseRenegotiation => self.queue_no_renegotiation(),
             Action::UpdateReceiveKey { is_requested } => {
                 self.update_receive_key()?;
-                if is_requested { self.answer_key_update() } else { Ok(()) }
+                if is_requested {
+                    self.answer_key_update();
+                }
+                Ok(())
             }
         }
     }
@@ -340,6 +358,9 @@ thread_local! {
 
 /// Two full records.
 const SCRATCH_BYTES: usize = 36 * 1_024;
+
+/// Reads without any data, before other connections get their turn: a read may bring a thousand KeyUpdates.
+const READS_PER_TURN: usize = 4;
 
 /// When part of a record is left over, how much more is read at least.
 const RECEIVE_MORE_BYTES: usize = 4_096;

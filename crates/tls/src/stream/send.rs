@@ -29,7 +29,7 @@ impl TlsStream {
     /// # Errors
     /// [`StreamError::Bug`] if the kernel encrypts this connection or it has ended.
     pub fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
-        self.rekey_before_limit()?;
+        self.rekey_if_due()?;
         let sealer = sealer(&mut self.transmit)?;
         let mut left_bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
         let mut pieces = pieces.iter().copied();
@@ -73,7 +73,7 @@ impl TlsStream {
         bytes: u64,
         wait: transfer::Wait,
     ) -> Result<FileRecords, StreamError> {
-        self.rekey_before_limit()?;
+        self.rekey_if_due()?;
         let sealer = sealer(&mut self.transmit)?;
         let prefix_bytes = sealer.prefix_bytes();
         let overhead_bytes = prefix_bytes + sealer.suffix_bytes();
@@ -129,6 +129,7 @@ impl TlsStream {
         context: &mut Context<'_>,
         more: bool,
     ) -> Poll<Result<(), StreamError>> {
+        self.update_user_key_if_due()?;
         if !self.outgoing.is_empty() {
             ready!(poll_flush(&self.socket, &mut self.outgoing, more, context))?;
         }
@@ -204,6 +205,8 @@ impl TlsStream {
     pub(super) fn queue_alert(&mut self, alert: Alert) {
         match std::mem::replace(&mut self.transmit, Transmit::Ended) {
             Transmit::User(mut sealer) => {
+                // No data follows that would need the new key.
+                self.control_due.key_update = false;
                 // An exhausted key cannot even say goodbye; the cut says it.
                 let _ =
                     append(&mut sealer, ContentType::Alert, &alert.message(), &mut self.outgoing);

@@ -59,6 +59,59 @@ fn a_ticket_from_a_client_is_answered_with_unexpected_message() {
 }
 
 #[test]
+fn padding_beyond_the_longest_plaintext_is_answered_with_record_overflow() {
+    after_a_response(|session| {
+        let mut padded = get("/70000");
+        padded.push(APPLICATION_DATA);
+        // `seal` adds one more zero, as if it were the type: one byte too many in all.
+        padded.resize(16_385, 0);
+        session.send(0, &padded);
+        RECORD_OVERFLOW
+    });
+}
+
+#[test]
+fn a_record_between_the_halves_of_a_key_update_is_answered_with_unexpected_message() {
+    for (content_type, content) in
+        [(ALERT, &[1, 0][..]), (ALERT, &[1, 90]), (APPLICATION_DATA, b"x"), (APPLICATION_DATA, &[])]
+    {
+        after_a_response(|session| {
+            session.send(HANDSHAKE, &[24, 0]);
+            session.send(content_type, content);
+            UNEXPECTED_MESSAGE
+        });
+    }
+}
+
+#[test]
+fn a_key_update_with_something_behind_it_is_answered_with_unexpected_message() {
+    after_a_response(|session| {
+        session.send(HANDSHAKE, &[24, 0, 0, 1, 1, 24]);
+        UNEXPECTED_MESSAGE
+    });
+}
+
+#[test]
+fn a_key_update_of_another_length_is_answered_with_decode_error() {
+    for message in [&[24, 0, 0, 0][..], &[24, 0, 0, 2, 1, 0]] {
+        after_a_response(|session| {
+            session.send(HANDSHAKE, message);
+            DECODE_ERROR
+        });
+    }
+}
+
+#[test]
+fn an_empty_alert_is_answered_with_unexpected_message_and_a_long_one_with_decode_error() {
+    for (content, alert) in [(&[][..], UNEXPECTED_MESSAGE), (&[1, 0, 1, 0], DECODE_ERROR)] {
+        after_a_response(|session| {
+            session.send(ALERT, content);
+            alert
+        });
+    }
+}
+
+#[test]
 fn a_flood_of_empty_records_is_answered_with_unexpected_message() {
     after_a_response(|session| {
         let flood: Vec<u8> =
@@ -122,3 +175,4 @@ fn expect_response(session: &mut RawSession) {
 const UNEXPECTED_MESSAGE: u8 = 10;
 const BAD_RECORD_MAC: u8 = 20;
 const RECORD_OVERFLOW: u8 = 22;
+const DECODE_ERROR: u8 = 50;
