@@ -9,6 +9,7 @@ mod redirect;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::{Duration, Instant};
 
 use kettle_config::{Listener, ListenerKind};
@@ -16,7 +17,7 @@ use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
 use crate::error_page;
-use crate::limits::{Interrupt, Watch};
+use crate::limits::{Interrupt, Stage, Watch};
 use crate::setup::Snapshot;
 use crate::worker_state::WorkerState;
 use exchange::Turn;
@@ -83,20 +84,21 @@ impl Connection {
         let started = Instant::now();
         self.watch.extend(self.snapshot.config.tls.handshake_timeout);
         // A client that only connects costs a socket, and no handshake's memory.
-        match self.watch.wait(|context| socket.poll_read_ready(context)).await {
+        match self.watch.wait(Stage::Idle, |context| socket.poll_read_ready(context)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return self.handshake_failed(&error.into()),
-            Err(_) => return self.handshake_timed_out(),
+            Err(interrupt) => return self.handshake_interrupted(interrupt),
         }
         let mut accepting = match Accepting::new(socket, &self.snapshot.tls) {
             Ok(accepting) => accepting,
             Err(error) => return self.handshake_failed(&error),
         };
         loop {
-            match self.watch.wait(|context| accepting.poll_exchange(context)).await {
+            let exchange = |context: &mut Context<'_>| accepting.poll_exchange(context);
+            match self.watch.wait(Stage::Begun, exchange).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return self.handshake_failed(&error),
-                Err(_) => return self.handshake_timed_out(),
+                Err(interrupt) => return self.handshake_interrupted(interrupt),
             }
             self.worker.handshake_turns.take().await;
             match accepting.advance() {
@@ -107,15 +109,19 @@ impl Connection {
                 }
                 Handshaking::Failed(error, mut farewell) => {
                     // Whatever becomes of the alert, the handshake has failed.
-                    let _ = self.watch.within(LINGER, |context| farewell.poll_close(context)).await;
+                    let close = |context: &mut Context<'_>| farewell.poll_close(context);
+                    let _ = self.watch.idle_within(LINGER, close).await;
                     return self.handshake_failed(&error);
                 }
             }
         }
     }
 
-    fn handshake_timed_out(&self) -> Option<Box<TlsStream>> {
-        self.worker.metrics.handshake_failed("timed_out");
+    fn handshake_interrupted(&self, interrupt: Interrupt) -> Option<Box<TlsStream>> {
+        self.worker.metrics.handshake_failed(match interrupt {
+            Interrupt::Expired => "timed_out",
+            Interrupt::Draining => "server_stopping",
+        });
         None
     }
 
@@ -142,16 +148,17 @@ impl Connection {
     }
 
     /// Waits for more of the next request: long for its first byte, shortly for its end. Before
-    /// the first request a connection is not idle: a server that stops still answers that one.
+    /// the first request a connection is not idle: a server that stops gives it a moment to come.
     async fn receive(&self, stream: &mut TlsStream, turn: &mut Turn) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
         let filled = if stream.received().bytes().is_empty() && turn.answered > 0 {
             self.watch.idle_within(limits.idle_timeout, |context| stream.poll_fill(context)).await
         } else if turn.is_started {
-            self.watch.wait(|context| stream.poll_fill(context)).await
+            self.watch.wait(Stage::Begun, |context| stream.poll_fill(context)).await
         } else {
             turn.is_started = true;
-            self.watch.within(limits.request_timeout, |context| stream.poll_fill(context)).await
+            self.watch.extend(limits.request_timeout);
+            self.watch.wait(Stage::Begun, |context| stream.poll_fill(context)).await
         };
         match filled {
             Ok(Ok(Fill::Data)) => Ok(()),

@@ -19,9 +19,25 @@ pub const TICK: Duration = Duration::from_secs(1);
 pub enum Interrupt {
     /// Its deadline passed.
     Expired,
-    /// The server is stopping and nothing was under way.
+    /// The server is stopping and no request was under way.
     Draining,
 }
+
+/// What a connection waits in the middle of. It decides how long a server that stops waits with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// A request that is complete, or its response: as long as the drain may take.
+    UnderWay,
+    /// Part of a handshake or of a request head, or its first request is due: [`BEGUN_TICKS`], for
+    /// a client that is in the middle of sending.
+    Begun,
+    /// Nothing is owed to the client: not at all.
+    Idle,
+}
+
+/// Ticks that a stopping server leaves to what has only begun: one whole tick, and the rest of the
+/// tick in which the stop came.
+const BEGUN_TICKS: u32 = 2;
 
 /// The watches of one worker's connections.
 #[derive(Default)]
@@ -33,7 +49,7 @@ pub struct Watches {
 #[derive(Default)]
 struct TickState {
     ticks: Cell<u32>,
-    is_draining: Cell<bool>,
+    draining_since: Cell<Option<u32>>,
 }
 
 impl Watches {
@@ -43,7 +59,7 @@ impl Watches {
         let watch = Rc::new(Watch {
             state: Rc::clone(&self.state),
             deadline_ticks: Cell::new(u32::MAX),
-            is_idle: Cell::new(false),
+            stage: Cell::new(Stage::UnderWay),
             waker: RefCell::new(None),
         });
         self.watches.borrow_mut().push(Rc::downgrade(&watch));
@@ -56,16 +72,16 @@ impl Watches {
         self.wake_interrupted();
     }
 
-    /// From now on, waiting for a next request is no reason to stay.
+    /// From now on only requests are a reason to stay.
     pub fn drain(&self) {
-        self.state.is_draining.set(true);
+        self.state.draining_since.set(Some(self.state.ticks.get()));
         self.wake_interrupted();
     }
 
     /// Whether the server is stopping.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.state.is_draining.get()
+        self.state.draining_since.get().is_some()
     }
 
     fn wake_interrupted(&self) {
@@ -73,7 +89,9 @@ impl Watches {
             let Some(watch) = watch.upgrade() else {
                 return false;
             };
-            if watch.interrupt().is_some()
+            // While the server stops all are woken: some wait for the peer to have it all, of which
+            // no event tells.
+            if (self.is_draining() || watch.interrupt().is_some())
                 && let Some(waker) = watch.waker.take()
             {
                 waker.wake();
@@ -87,12 +105,12 @@ impl Watches {
 pub struct Watch {
     state: Rc<TickState>,
     deadline_ticks: Cell<u32>,
-    is_idle: Cell<bool>,
+    stage: Cell<Stage>,
     waker: RefCell<Option<Waker>>,
 }
 
 impl Watch {
-    /// Waits for `poll`, but not longer than `limit`.
+    /// Waits for `poll` with a request under way, but not longer than `limit`.
     ///
     /// # Errors
     /// [`Interrupt::Expired`].
@@ -101,9 +119,8 @@ impl Watch {
         limit: Duration,
         poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Result<T, Interrupt> {
-        self.is_idle.set(false);
         self.extend(limit);
-        self.wait(poll).await
+        self.wait(Stage::UnderWay, poll).await
     }
 
     /// As [`within`](Self::within), for a wait with no request under way.
@@ -115,11 +132,8 @@ impl Watch {
         limit: Duration,
         poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Result<T, Interrupt> {
-        self.is_idle.set(true);
         self.extend(limit);
-        let outcome = self.wait(poll).await;
-        self.is_idle.set(false);
-        outcome
+        self.wait(Stage::Idle, poll).await
     }
 
     /// Starts the time again, because there was progress.
@@ -135,8 +149,10 @@ impl Watch {
     /// [`Interrupt`].
     pub async fn wait<T>(
         &self,
+        stage: Stage,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Result<T, Interrupt> {
+        self.stage.set(stage);
         poll_fn(|context| {
             if let Poll::Ready(value) = poll(context) {
                 return Poll::Ready(Ok(value));
@@ -157,7 +173,13 @@ impl Watch {
         if self.deadline_ticks.get() <= self.state.ticks.get() {
             return Some(Interrupt::Expired);
         }
-        (self.is_idle.get() && self.state.is_draining.get()).then_some(Interrupt::Draining)
+        let ticks = self.state.ticks.get().saturating_sub(self.state.draining_since.get()?);
+        let has_to_go = match self.stage.get() {
+            Stage::UnderWay => false,
+            Stage::Begun => ticks >= BEGUN_TICKS,
+            Stage::Idle => true,
+        };
+        has_to_go.then_some(Interrupt::Draining)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use kettle_kernel::{process, socket};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, LocalSet, spawn_local};
+use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::connection::Connection;
@@ -75,6 +75,9 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 };
                 drop(stopping);
                 accepting.stop(&worker);
+                // What arrived before the stop is not lost: the runtime looks at the sockets once
+                // more before those with nothing to do are let go.
+                yield_now().await;
                 let connections = worker.drain(deadline).await;
                 if connections > 0 {
                     tracing::warn!(connections, "the time to drain is over: connections are cut off");

@@ -13,6 +13,7 @@ use crate::access_log::Entry;
 use crate::answer::Response;
 use crate::deliver::{Delivery, DeliveryError, Preference, Sender, deliver};
 use crate::error_page;
+use crate::limits::Stage;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
@@ -207,7 +208,8 @@ impl Connection {
             if body.total_bytes() > limits.body_discard_bytes {
                 return Err(End::Announced);
             }
-            match self.watch.wait(|context| stream.poll_fill(context)).await {
+            // Its response is sent: for the body alone a server that stops does not stay.
+            match self.watch.wait(Stage::Idle, |context| stream.poll_fill(context)).await {
                 Ok(Ok(Fill::Data)) => {}
                 Ok(Ok(Fill::Closed | Fill::Truncated)) | Err(_) => return Err(End::Quiet),
                 Ok(Err(error)) => return Err(self.stream_failed(error)),

@@ -1,5 +1,7 @@
 //! The end of a connection, told truthfully: close_notify where all is said, none where it is not.
 
+use std::task::{Context, Poll};
+
 use kettle_tls::stream::TlsStream;
 
 use super::{Connection, End, LINGER};
@@ -8,6 +10,9 @@ impl Connection {
     /// Ends the connection as its reason demands.
     pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
         self.worker.metrics.keys_changed(stream.key_changes());
+        let is_stopping = || self.worker.watches.is_draining();
+        // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
+        let had_all = is_stopping() && stream.is_acknowledged();
         match end {
             End::Announced | End::Quiet => stream.queue_close_notify(),
             End::Violation => {}
@@ -21,7 +26,14 @@ impl Connection {
             return;
         }
         // Closing with bytes unread would reset the connection and could take the last response,
-        // or the alert, from the peer before it has read it (RFC 9112 §9.6).
-        let _ = self.watch.within(LINGER, |context| stream.poll_drain(context)).await;
+        // or the alert, from the peer before it has read it (RFC 9112 §9.6). A server that stops
+        // stays for the response only, until the peer's kernel has it.
+        let drain = |context: &mut Context<'_>| match stream.poll_drain(context) {
+            Poll::Pending if is_stopping() && (had_all || stream.is_acknowledged()) => {
+                Poll::Ready(Ok(()))
+            }
+            drained => drained,
+        };
+        let _ = self.watch.within(LINGER, drain).await;
     }
 }

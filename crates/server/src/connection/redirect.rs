@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use super::{Connection, LINGER};
 use crate::answer::{Body, Response};
 use crate::error_page;
+use crate::limits::Stage;
 
 impl Connection {
     /// Answers one request and closes: a client that is redirected goes elsewhere.
@@ -34,7 +35,8 @@ impl Connection {
         if matches!(sent, Ok(Ok(())))
             && kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok()
         {
-            let _ = self.watch.within(LINGER, |context| poll_drain(&mut socket, context)).await;
+            let _ =
+                self.watch.idle_within(LINGER, |context| poll_drain(&mut socket, context)).await;
         }
     }
 
@@ -52,7 +54,8 @@ impl Connection {
         let mut progress = Progress::default();
         self.watch.extend(limits.request_timeout);
         loop {
-            let read = self.watch.wait(|context| poll_read(socket, received, context)).await;
+            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let read = self.watch.wait(stage, |context| poll_read(socket, received, context)).await;
             if !matches!(read, Ok(Ok(1..))) {
                 return None;
             }

@@ -66,6 +66,38 @@ fn draining_interrupts_idle_waits_only() {
 }
 
 #[test]
+fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
+    let watches = Watches::default();
+    let (begun, busy) = (watches.register(), watches.register());
+    let wakes = Arc::new(Wakes::default());
+    begun.extend(Duration::from_secs(60));
+    let mut begun_wait = pin!(begun.wait(Stage::Begun, |_| Poll::<()>::Pending));
+    let mut busy_wait = pin!(busy.within(Duration::from_secs(60), |_| Poll::<()>::Pending));
+    watches.tick();
+    watches.drain();
+    for _ in 0..2 {
+        assert!(poll_once(begun_wait.as_mut(), &wakes).is_pending());
+        assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
+        watches.tick();
+    }
+    assert_eq!(poll_once(begun_wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
+    assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
+}
+
+#[test]
+fn wait_that_begins_during_a_stop_is_interrupted_as_one_before_it() {
+    let watches = Watches::default();
+    watches.drain();
+    let watch = watches.register();
+    let wakes = Arc::new(Wakes::default());
+    let limit = Duration::from_secs(60);
+    let mut wait = pin!(watch.idle_within(limit, |_| Poll::<()>::Pending));
+    assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
+    let mut ready = pin!(watch.idle_within(limit, |_| Poll::Ready(7)));
+    assert_eq!(poll_once(ready.as_mut(), &wakes), Poll::Ready(Ok(7)));
+}
+
+#[test]
 fn what_is_ready_wins_over_an_expired_deadline() {
     let watches = Watches::default();
     let watch = watches.register();

@@ -194,6 +194,14 @@ impl TlsStream {
         Poll::Ready(Ok(()))
     }
 
+    /// Whether everything that was accepted for sending has arrived at the peer, as far as its
+    /// kernel; also when the socket cannot tell.
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        let pending = kettle_kernel::socket::pending_output_bytes(self.socket.as_fd());
+        self.outgoing.is_empty() && pending.unwrap_or(0) == 0
+    }
+
     /// Ends our side as a cut: what is queued is dropped, and no close_notify is sent, so that the
     /// peer cannot take what it has for the whole (RFC 8446 §6.1).
     pub fn cut(&mut self) {

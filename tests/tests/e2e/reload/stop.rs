@@ -1,16 +1,18 @@
 //! The orderly end: what is under way is finished, for a bounded time.
 
+use std::any::Any;
+use std::io::Write;
 use std::net::TcpStream;
 
 use rustix::process::Signal;
 
-use kettle_tests::client::{Client, Dialer, End};
+use kettle_tests::client::{Client, Dialer, End, Wire};
 use kettle_tests::content::{LARGE, assert_same, content};
 use kettle_tests::environment::paths_here;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS13_AES_128;
+use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
 
 #[test]
 fn a_stopping_server_finishes_downloads_and_takes_no_new_connections() {
@@ -47,6 +49,136 @@ fn a_stopping_server_waits_no_longer_than_configured() {
     for client in &mut downloads {
         assert_eq!(client.end(), End::Cut);
     }
+}
+
+/// Clients that do nothing more, and what each of them has done so far.
+const IDLE: [Doing; 6] = [
+    // Nothing said.
+    |kettle, _| Box::new(Wire::connect(kettle.address())),
+    // Kept alive after a response.
+    |kettle, suite| {
+        let mut client = kettle.connect(suite);
+        assert_eq!(client.get("/a").body, b"content");
+        Box::new(client)
+    },
+    // Asked to close, and stays.
+    |kettle, suite| {
+        let mut client = kettle.connect(suite);
+        client.send(b"GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        assert_eq!(client.response().body, b"content");
+        assert_eq!(client.end(), End::Orderly);
+        Box::new(client)
+    },
+    // Half a body that nobody wants.
+    |kettle, suite| {
+        let mut client = kettle.connect(suite);
+        client
+            .send(b"POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
+            .unwrap();
+        assert_eq!(client.response().status, 405);
+        Box::new(client)
+    },
+    // A hello that was refused.
+    |kettle, _| {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00").unwrap();
+        Box::new(wire)
+    },
+    // Nothing said in plain HTTP.
+    |kettle, _| Box::new(Wire::connect(kettle.addresses[1])),
+];
+
+/// Clients that have begun something and do not go on.
+const BEGUN: [Doing; 6] = [
+    // Half a hello.
+    |kettle, suite| {
+        let mut client = Dialer::suite(suite).begin(kettle.address());
+        let mut hello = Vec::new();
+        client.tls.write_tls(&mut hello).unwrap();
+        client.wire.write_all(&hello[..hello.len() / 2]).unwrap();
+        Box::new(client)
+    },
+    // Half a handshake.
+    |kettle, suite| {
+        let mut client = Dialer::suite(suite).begin(kettle.address());
+        client.tls.write_tls(&mut client.wire).unwrap();
+        client.tls.read_tls(&mut client.wire).unwrap();
+        Box::new(client)
+    },
+    // No request.
+    |kettle, suite| Box::new(kettle.connect(suite)),
+    // Half a request head.
+    |kettle, suite| {
+        let mut client = kettle.connect(suite);
+        client.send(b"GET /a HTTP/1.1\r\nHost:").unwrap();
+        Box::new(client)
+    },
+    // Half a second request head.
+    |kettle, suite| {
+        let mut client = kettle.connect(suite);
+        client.send(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /a HTTP/1.1\r\n").unwrap();
+        assert_eq!(client.response().body, b"content");
+        Box::new(client)
+    },
+    // Half a head in plain HTTP.
+    |kettle, _| {
+        let mut wire = Wire::connect(kettle.addresses[1]);
+        wire.write_all(b"GET /a HTTP/1.1\r\n").unwrap();
+        Box::new(wire)
+    },
+];
+
+type Doing = fn(&Kettle, Suite) -> Box<dyn Any>;
+
+#[test]
+fn clients_with_nothing_under_way_are_let_go_at_once() {
+    // Shorter than any wait for a client that does nothing.
+    stop_lets_go(IDLE, "drain_timeout = \"4s\"");
+}
+
+#[test]
+fn clients_that_stand_still_in_a_beginning_are_let_go_soon() {
+    stop_lets_go(BEGUN, "drain_timeout = \"1m\"");
+}
+
+/// Whoever is still there when the time to drain is over is cut off, with a message.
+fn stop_lets_go(clients: [Doing; 6], drain_timeout: &str) {
+    let setup = Setup::paths(&["user"]).file("www/a", "content").listener("kind = \"redirect\"");
+    let setup = setup.set("server", drain_timeout).set("tls", "handshake_timeout = \"5m\"");
+    let mut kettle = Kettle::start(
+        setup.set("limits", "idle_timeout = \"5m\"").set("limits", "request_timeout = \"5m\""),
+    );
+    let connect = |suite| clients.map(|begin| begin(&kettle, suite));
+    let clients = [TLS13_AES_128, TLS12_AES_128].map(connect);
+    kettle.signal(Signal::TERM);
+    let ended = kettle.ended();
+    drop(clients);
+    let messages = kettle.messages().text();
+    assert!(ended.status.success());
+    assert!(!messages.contains("the time to drain is over"), "{messages}");
+}
+
+#[test]
+fn what_arrives_together_with_the_stop_is_answered() {
+    let mut kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let [mut idle, mut fresh] = [(); 2].map(|()| kettle.connect(TLS13_AES_128));
+    assert_eq!(idle.get("/a").body, b"content");
+    // Both requests, a hello and the signal wait for the process when it goes on.
+    kettle.signal(Signal::STOP);
+    for client in [&mut idle, &mut fresh] {
+        client.send(&get("/a")).unwrap();
+    }
+    let mut newcomer = Dialer::suite(TLS13_AES_128).begin(kettle.address());
+    newcomer.tls.write_tls(&mut newcomer.wire).unwrap();
+    kettle.signal(Signal::TERM);
+    kettle.signal(Signal::CONT);
+    newcomer.finish_handshake_with(&get("/a"));
+    for client in [&mut idle, &mut fresh, &mut newcomer] {
+        let response = client.response();
+        assert_eq!(response.body, b"content");
+        assert_eq!(client.end(), End::Orderly);
+    }
+    assert!(kettle.ended().status.success());
 }
 
 /// A download that waits for its client.
