@@ -1,18 +1,21 @@
 //! This process and its threads: signals, clocks, processors, limits and the user it runs as.
 
+mod clocks;
 mod privileges;
 #[cfg(test)]
 mod tests;
 
+pub use clocks::{
+    cpu_time_of, monotonic_time_coarse, process_cpu_time, thread_cpu_time, time_since_boot,
+    wall_time_coarse,
+};
 pub use privileges::{PrivilegeError, drop_privileges, find_accounts};
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Blocks every signal in the calling thread and the threads it starts. Workers need it: before Linux 6.1.187 and
 /// 6.12.105 a signal that interrupted a kernel TLS send aborted the connection.
@@ -27,47 +30,6 @@ pub fn block_signals() -> io::Result<()> {
     // SAFETY: `signals` was filled above and outlives the call; a null third argument asks for no old mask.
     let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), old) };
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
-}
-
-/// Processor time the calling thread has used.
-#[must_use]
-pub fn thread_cpu_time() -> Duration {
-    duration(clock_gettime(ClockId::ThreadCPUTime))
-}
-
-/// Processor time all threads of this process have used.
-#[must_use]
-pub fn process_cpu_time() -> Duration {
-    duration(clock_gettime(ClockId::ProcessCPUTime))
-}
-
-/// Time since this machine started, the time it was suspended included. Never goes back.
-#[must_use]
-pub fn time_since_boot() -> Duration {
-    duration(clock_gettime(ClockId::Boottime))
-}
-
-/// Processor time all threads of a process have used, those that ended included. Any process may be asked about; a thread
-/// that runs right now is behind by what it used since the last tick.
-pub fn cpu_time_of(process: u32) -> io::Result<Duration> {
-    // Zero would mean the calling process.
-    let process = match libc::pid_t::try_from(process) {
-        Ok(process) if process > 0 => process,
-        _ => return Err(io::ErrorKind::InvalidInput.into()),
-    };
-    let mut clock: libc::clockid_t = 0;
-    // SAFETY: the pointer is to a clock id of ours, which the call fills.
-    let error = unsafe { libc::clock_getcpuclockid(process, &raw mut clock) };
-    if error != 0 {
-        return Err(io::Error::from_raw_os_error(error));
-    }
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a `timespec` of ours, which the call fills.
-    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(duration(Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec }))
 }
 
 /// Keeps the calling thread on one processor.
@@ -157,9 +119,4 @@ pub fn is_root() -> bool {
 fn limit(resource: Resource) -> Limit {
     let Rlimit { current, maximum } = getrlimit(resource);
     Limit { current, maximum }
-}
-
-fn duration(time: Timespec) -> Duration {
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }

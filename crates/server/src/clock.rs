@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_http::date::write_imf_fixdate;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use kettle_kernel::process::{monotonic_time_coarse, wall_time_coarse};
 
 /// Where the time comes from. Tests bring their own.
 pub trait Clock {
@@ -23,19 +23,12 @@ pub struct CoarseClock;
 
 impl Clock for CoarseClock {
     fn wall(&self) -> SystemTime {
-        UNIX_EPOCH + since_start(clock_gettime(ClockId::RealtimeCoarse))
+        UNIX_EPOCH + wall_time_coarse()
     }
 
     fn monotonic(&self) -> Duration {
-        since_start(clock_gettime(ClockId::MonotonicCoarse))
+        monotonic_time_coarse()
     }
-}
-
-/// A clock set before 1970 reads as 1970: a wrong `date` line must not stop the server.
-fn since_start(time: Timespec) -> Duration {
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(seconds, nanoseconds)
 }
 
 /// The `date` line of a head, made anew once a second.

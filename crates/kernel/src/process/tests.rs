@@ -2,6 +2,7 @@
 
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use super::*;
 
@@ -30,6 +31,22 @@ fn processor_time_grows_with_work() {
         sum = std::hint::black_box(sum.wrapping_add(1));
     }
     assert!(process_cpu_time() >= process_before + Duration::from_millis(2));
+}
+
+#[test]
+fn clocks_read_what_the_standard_library_reads() {
+    let tick = Duration::from_secs(1);
+    let before = std::time::SystemTime::now();
+    let coarse = std::time::UNIX_EPOCH + wall_time_coarse();
+    assert!(coarse + tick >= before);
+    assert!(coarse <= std::time::SystemTime::now());
+
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+    let seconds: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+    assert!(time_since_boot() + tick >= Duration::from_secs_f64(seconds));
+    assert!(time_since_boot() + tick >= monotonic_time_coarse());
+    let earlier = (time_since_boot(), monotonic_time_coarse());
+    assert!(time_since_boot() >= earlier.0 && monotonic_time_coarse() >= earlier.1);
 }
 
 #[test]
