@@ -1,6 +1,6 @@
 //! Conditional requests (RFC 9110 §13): whether to answer in full, with 304, or with 412.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::date;
 use crate::field;
@@ -51,16 +51,23 @@ pub fn evaluate(head: &RequestHead<'_>, validators: &Validators<'_>) -> Precondi
 /// Whether Range is to be honoured as far as If-Range is concerned (RFC 9110 §13.1.5): there is
 /// none, or it names exactly the current representation.
 ///
-/// Tags are compared strongly. A date must be the very second of the last change; whether it is
-/// a strong validator, only the client can know.
+/// Tags are compared strongly. A date must be the very second of the last change, and that second
+/// must be over at `now`: as long as it runs, another change would leave the date as it is, so the
+/// date is not strong yet (RFC 9110 §8.8.2.2).
 #[must_use]
-pub fn if_range_matches(head: &RequestHead<'_>, validators: &Validators<'_>) -> bool {
+pub fn if_range_matches(
+    head: &RequestHead<'_>,
+    validators: &Validators<'_>,
+    now: SystemTime,
+) -> bool {
     let mut values = head.header_values("if-range");
     match (values.next(), values.next()) {
         (None, _) => true,
         (Some(tag @ ([b'"', ..] | [b'W', b'/', ..])), None) => tag == validators.etag.as_bytes(),
         (Some(value), None) => {
-            date::parse(value).is_some_and(|date| date == date::whole_second(validators.modified))
+            let modified = date::whole_second(validators.modified);
+            let is_strong = modified + Duration::from_secs(1) <= now;
+            is_strong && date::parse(value) == Some(modified)
         }
         (Some(_), Some(_)) => false,
     }

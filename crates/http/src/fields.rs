@@ -94,6 +94,7 @@ impl Line {
 
 /// An iterator over the values of one name. Written out, because every request asks for ten
 /// names or more and the combinators cost several times as much.
+#[derive(Clone)]
 pub(crate) struct Values<'f, 'b> {
     head: &'b [u8],
     wanted: &'f [u8],

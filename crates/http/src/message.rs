@@ -106,7 +106,10 @@ impl<'b> RequestHead<'b> {
     }
 
     /// The values of all field lines of this name, in any case, in the order they were sent.
-    pub fn header_values<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'b [u8]> + 'h {
+    pub fn header_values<'h>(
+        &'h self,
+        name: &'h str,
+    ) -> impl Iterator<Item = &'b [u8]> + Clone + 'h {
         self.fields.values(name.as_bytes())
     }
 

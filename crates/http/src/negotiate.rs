@@ -12,13 +12,14 @@ pub struct Encodings {
     any: Option<u16>,
 }
 
-/// Reads Accept-Encoding. Without it only the identity is used, although any coding would be
-/// allowed: clients that do not ask for compression often cannot undo it.
+/// Reads all lines of Accept-Encoding as one list (RFC 9110 §5.3). Without any only the identity is
+/// used, although any coding would be allowed: clients that do not ask for compression often cannot
+/// undo it.
 #[must_use]
-pub fn encodings(accept_encoding: Option<&[u8]>) -> Encodings {
+pub fn encodings<'v>(accept_encoding: impl IntoIterator<Item = &'v [u8]>) -> Encodings {
     let mut encodings = Encodings { br: None, zstd: None, gzip: None, identity: None, any: None };
-    for (coding, quality) in accept_encoding.into_iter().flat_map(field::members).filter_map(member)
-    {
+    let members = accept_encoding.into_iter().flat_map(field::members);
+    for (coding, quality) in members.filter_map(member) {
         let slot = if coding.eq_ignore_ascii_case(b"br") {
             &mut encodings.br
         } else if coding.eq_ignore_ascii_case(b"zstd") {
@@ -55,19 +56,22 @@ impl Encodings {
 }
 
 /// Whether a listing should be JSON: `application/json` is preferred to `text/html`, or is just
-/// as good but named more exactly.
+/// as good but named more exactly. All lines of Accept are one list.
 #[must_use]
-pub fn prefers_json(accept: Option<&[u8]>) -> bool {
-    let accept = accept.unwrap_or_default();
-    let json = media_type_rank(accept, b"application", b"json");
+pub fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]> + Clone) -> bool {
+    let json = media_type_rank(accept.clone(), b"application", b"json");
     json.0 > 0 && json > media_type_rank(accept, b"text", b"html")
 }
 
 /// The quality of a media type, and how exactly it was named (0 to 3). The most exact range
 /// decides (RFC 9110 §12.5.1).
-fn media_type_rank(accept: &[u8], kind: &[u8], subtype: &[u8]) -> (u16, u8) {
+fn media_type_rank<'v>(
+    accept: impl Iterator<Item = &'v [u8]>,
+    kind: &[u8],
+    subtype: &[u8],
+) -> (u16, u8) {
     let mut best = (0, 0);
-    for (range, quality) in field::members(accept).filter_map(member) {
+    for (range, quality) in accept.flat_map(field::members).filter_map(member) {
         let Some(slash) = range.iter().position(|byte| *byte == b'/') else {
             continue;
         };

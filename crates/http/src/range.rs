@@ -40,7 +40,8 @@ pub enum RangeOutcome {
     Ranges(RangeSet),
 }
 
-/// One to [`RANGES_MAX`] spans, in ascending order, with at least one byte between two of them.
+/// One to [`RANGES_MAX`] spans in the order they were asked for, with at least one byte between any
+/// two of them.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeSet {
     spans: [Span; RANGES_MAX],
@@ -72,14 +73,15 @@ pub fn requested<'b>(head: &RequestHead<'b>) -> Option<&'b [u8]> {
 
 /// Decides what the Range field `value` means for a representation of `length` bytes.
 ///
-/// Ranges that overlap or touch are merged. What RFC 9110 §14.2 allows to be ignored is
-/// ignored: other units, invalid syntax, and more ranges than anyone needs.
+/// Ranges that overlap or touch are merged; the result stands where the first of them was asked for
+/// (RFC 9110 §15.3.7.2). What §14.2 allows to be ignored is ignored: other units, invalid syntax,
+/// and more ranges than anyone needs.
 #[must_use]
 pub fn parse_ranges(value: &[u8], length: u64) -> RangeOutcome {
     let Some(specs) = byte_range_specs(value) else {
         return RangeOutcome::Whole;
     };
-    let mut spans = [Span::whole(0); RANGE_SPECS_MAX];
+    let mut asked = [(0, Span::whole(0)); RANGE_SPECS_MAX];
     let mut count = 0;
     let mut specs_seen = 0;
     for spec in field::members(specs) {
@@ -89,15 +91,15 @@ pub fn parse_ranges(value: &[u8], length: u64) -> RangeOutcome {
             Some(Spec::Unsatisfiable) if specs_seen <= RANGE_SPECS_MAX => continue,
             Some(Spec::Empty | Spec::Unsatisfiable) | None => return RangeOutcome::Whole,
         };
-        match spans.get_mut(count) {
-            Some(free) if specs_seen <= RANGE_SPECS_MAX => *free = span,
+        match asked.get_mut(count) {
+            Some(free) if specs_seen <= RANGE_SPECS_MAX => *free = (count, span),
             _ => return RangeOutcome::Whole,
         }
         count += 1;
     }
-    match (specs_seen, spans.get_mut(..count)) {
+    match (specs_seen, asked.get_mut(..count)) {
         (1.., Some([])) => RangeOutcome::Unsatisfiable,
-        (1.., Some(spans)) => merged(spans).map_or(RangeOutcome::Whole, RangeOutcome::Ranges),
+        (1.., Some(asked)) => merged(asked).map_or(RangeOutcome::Whole, RangeOutcome::Ranges),
         _ => RangeOutcome::Whole,
     }
 }
@@ -122,7 +124,8 @@ fn byte_range_specs(value: &[u8]) -> Option<&[u8]> {
 enum Spec {
     Satisfiable(Span),
     Unsatisfiable,
-    /// The end of an empty representation. It is satisfiable, but no Content-Range can say so.
+    /// The beginning or the end of an empty representation: all there is, which no Content-Range
+    /// can say. Clients that put a range into every request must get it all the same.
     Empty,
 }
 
@@ -148,29 +151,31 @@ fn parse_spec(spec: &[u8], length: u64) -> Option<Spec> {
         return None;
     }
     if first >= length {
-        return Some(Spec::Unsatisfiable);
+        return Some(if length == 0 && first == 0 { Spec::Empty } else { Spec::Unsatisfiable });
     }
     let end = last.saturating_add(1).min(length);
     Some(Spec::Satisfiable(Span { start: first, bytes: end - first }))
 }
 
-/// Sorts and merges; `None` if more than [`RANGES_MAX`] remain.
-fn merged(spans: &mut [Span]) -> Option<RangeSet> {
-    spans.sort_unstable_by_key(|span| span.start);
-    let mut set = RangeSet { spans: [Span::whole(0); RANGES_MAX], count: 0 };
-    for span in spans {
-        let last = set.count.checked_sub(1).and_then(|last| set.spans.get_mut(last));
-        match last {
-            Some(last) if span.start <= last.end() => {
+/// Merges spans, each with its turn in the request; `None` if more than [`RANGES_MAX`] remain.
+fn merged(asked: &mut [(usize, Span)]) -> Option<RangeSet> {
+    asked.sort_unstable_by_key(|(_, span)| span.start);
+    let mut kept = [(0, Span::whole(0)); RANGES_MAX];
+    let mut count: usize = 0;
+    for (turn, span) in asked {
+        match count.checked_sub(1).and_then(|last| kept.get_mut(last)) {
+            Some((first_turn, last)) if span.start <= last.end() => {
                 last.bytes = span.end().max(last.end()) - last.start;
+                *first_turn = (*first_turn).min(*turn);
             }
             _ => {
-                *set.spans.get_mut(set.count)? = *span;
-                set.count += 1;
+                *kept.get_mut(count)? = (*turn, *span);
+                count += 1;
             }
         }
     }
-    Some(set)
+    kept.get_mut(..count)?.sort_unstable_by_key(|(turn, _)| *turn);
+    Some(RangeSet { spans: kept.map(|(_, span)| span), count })
 }
 
 /// Ranges sent in one response. More, after merging, and the whole representation is sent.

@@ -54,6 +54,19 @@ impl Body {
             Body::Parts(parts) => parts.iter().map(Part::bytes).sum(),
         }
     }
+
+    /// The file its bytes come from; a response never has several.
+    #[must_use]
+    pub fn file(&self) -> Option<&OpenFile> {
+        match self {
+            Body::Empty | Body::Memory(_) => None,
+            Body::File { file, .. } => Some(file),
+            Body::Parts(parts) => parts.iter().find_map(|part| match part {
+                Part::Memory(_) => None,
+                Part::File { file, .. } => Some(&**file),
+            }),
+        }
+    }
 }
 
 /// One piece of a body of several.

@@ -174,7 +174,8 @@ impl Answerer {
         if age >= self.revalidate {
             return None;
         }
-        let response = respond(&entry, exchange.request, &exchange.ending, buffer).ok()?;
+        let response =
+            respond(&entry, exchange.request, &*self.clock, &exchange.ending, buffer).ok()?;
         self.metrics.cache_hit();
         Some(response)
     }
@@ -206,7 +207,8 @@ impl Answerer {
         match self.finder.find(rules, relative, key.preference).await {
             Located::File(found) => {
                 let entry = self.entry(rules, key, found).await;
-                respond(&entry, exchange.request, &exchange.ending, buffer).map_err(refusal)
+                respond(&entry, exchange.request, &*self.clock, &exchange.ending, buffer)
+                    .map_err(refusal)
             }
             Located::SlashMissing => Ok(exchange.add_slash(rules, buffer)),
             Located::Directory if rules.listing => {
@@ -308,7 +310,7 @@ impl Exchange<'_> {
         let preference = if rules.codings.is_empty() {
             Preference::NONE
         } else {
-            Preference::negotiate(&rules.codings, self.request.header("accept-encoding"))
+            Preference::negotiate(&rules.codings, self.request.header_values("accept-encoding"))
         };
         KeyRef { rules: rules.number, preference, path: below }
     }
@@ -335,7 +337,8 @@ impl Exchange<'_> {
         let sort = Sort::from_query(self.target.query);
         listing.sort(sort);
         let path = &self.target.path;
-        let (page, content_type) = if negotiate::prefers_json(self.request.header("accept")) {
+        let (page, content_type) = if negotiate::prefers_json(self.request.header_values("accept"))
+        {
             (write_json(&listing, path), "application/json")
         } else {
             (write_html(&listing, path, sort), "text/html; charset=utf-8")

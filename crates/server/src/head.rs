@@ -3,7 +3,8 @@
 //! A head is written front to back into one reused buffer; what never changes comes ready made.
 
 use kettle_config::PathChoice;
-use kettle_http::h1::write::HeadWriter;
+use kettle_http::h1::write::write_status_line;
+pub use kettle_http::h1::write::{write_field as line, write_field_u64 as line_u64};
 use kettle_http::{RequestHead, Version};
 
 use crate::answer::{Body, Response};
@@ -66,24 +67,7 @@ impl<'e> Ending<'e> {
 /// Begins a head anew with its status line.
 pub fn begin(head: &mut Vec<u8>, status: u16) {
     head.clear();
-    HeadWriter::new(head, status);
-}
-
-/// Adds a line. A value that could end the line early is left out with its name.
-pub fn line(head: &mut Vec<u8>, name: &str, value: &[u8]) {
-    if value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-        return;
-    }
-    head.extend_from_slice(name.as_bytes());
-    head.extend_from_slice(b": ");
-    head.extend_from_slice(value);
-    head.extend_from_slice(b"\r\n");
-}
-
-/// Adds a line with a number.
-pub fn line_u64(head: &mut Vec<u8>, name: &str, value: u64) {
-    let mut digits = itoa::Buffer::new();
-    line(head, name, digits.format(value).as_bytes());
+    write_status_line(head, status);
 }
 
 /// The operator's headers, and the name of the server unless they name another, as ready lines.

@@ -1,6 +1,7 @@
 //! An open file as the responses that send from it share it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -25,6 +26,12 @@ impl OpenFile {
         self.fd.as_fd()
     }
 
+    /// Where it is now, as [`path_of`] says.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        path_of(&self.fd)
+    }
+
     /// Length when it was opened; the file may have changed since.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -43,4 +50,11 @@ impl OpenFile {
         let milliseconds = u64::try_from(moment.as_millis()).unwrap_or(u64::MAX);
         self.resident_until_milliseconds.store(milliseconds, Ordering::Relaxed);
     }
+}
+
+/// Where an open file is now, without symlinks; what was removed has ` (deleted)` behind its name.
+/// `None` where there is no `/proc`.
+#[must_use]
+pub fn path_of(fd: &OwnedFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
 }

@@ -111,8 +111,25 @@ fn if_range_wants_exactly_the_current_representation() {
     ] {
         let lines = lines.replace("NOW", NOW).replace("BEFORE", BEFORE).replace("AFTER", AFTER);
         let request = get(&lines);
-        assert_eq!(if_range_matches(&head(&request), &validators()), expected, "{lines:?}");
+        let later = validators().modified + Duration::from_mins(1);
+        let matches = if_range_matches(&head(&request), &validators(), later);
+        assert_eq!(matches, expected, "{lines:?}");
     }
+}
+
+#[test]
+fn a_date_is_strong_for_if_range_once_its_second_is_over() {
+    let second = date::whole_second(validators().modified);
+    let dated = get(&format!("If-Range: {NOW}\r\n"));
+    for (milliseconds, expected) in [(250, false), (999, false), (1000, true), (60_000, true)] {
+        let now = second + Duration::from_millis(milliseconds);
+        let matches = if_range_matches(&head(&dated), &validators(), now);
+        assert_eq!(matches, expected, "{milliseconds} ms");
+    }
+    let clock_set_back = second - Duration::from_secs(5);
+    assert!(!if_range_matches(&head(&dated), &validators(), clock_set_back));
+    let tagged = get("If-Range: \"abc\"\r\n");
+    assert!(if_range_matches(&head(&tagged), &validators(), second));
 }
 
 proptest! {

@@ -20,9 +20,7 @@ pub struct ChunkedReader {
 enum State {
     /// In the size; `None` before its first digit.
     Size(Option<u64>),
-    /// In white space between the size and a semicolon.
-    SpaceAfterSize(u64),
-    Extension(u64),
+    Extension(u64, Extension),
     /// After the CR of a chunk line.
     SizeEnd(u64),
     /// In the data, this many bytes before its end.
@@ -37,6 +35,54 @@ enum State {
     /// After the CR of the last line.
     LastEnd,
     Done,
+}
+
+/// Where in `*( BWS ";" BWS name [ BWS "=" BWS value ] )` (RFC 9112 §7.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extension {
+    /// In white space that only a semicolon can follow.
+    SpaceBefore,
+    /// After the semicolon.
+    Start,
+    Name,
+    SpaceAfterName,
+    /// After the equals sign.
+    ValueStart,
+    Token,
+    Quoted,
+    /// After a backslash in a quoted string.
+    QuotedPair,
+    /// After the closing quotation mark.
+    QuoteEnd,
+}
+
+impl Extension {
+    /// Where a byte leads; `None` if it must not stand there.
+    fn step(self, byte: u8) -> Option<Self> {
+        use Extension::{
+            Name, QuoteEnd, Quoted, QuotedPair, SpaceAfterName, SpaceBefore, Start, Token,
+            ValueStart,
+        };
+        match (self, byte) {
+            (Start | SpaceAfterName | ValueStart | SpaceBefore, b' ' | b'\t') => Some(self),
+            (Start | Name, _) if field::is_token_byte(byte) => Some(Name),
+            (Name, b' ' | b'\t') => Some(SpaceAfterName),
+            (Name | SpaceAfterName, b'=') => Some(ValueStart),
+            (ValueStart | Token, _) if field::is_token_byte(byte) => Some(Token),
+            (ValueStart, b'"') => Some(Quoted),
+            (Quoted, b'"') => Some(QuoteEnd),
+            (Quoted, b'\\') => Some(QuotedPair),
+            (Quoted | QuotedPair, _) if field::is_value_byte(byte) => Some(Quoted),
+            (Token | QuoteEnd, b' ' | b'\t') => Some(SpaceBefore),
+            (SpaceBefore | Name | SpaceAfterName | Token | QuoteEnd, b';') => Some(Start),
+            _ => None,
+        }
+    }
+
+    /// Whether the line may end here.
+    fn is_whole(self) -> bool {
+        matches!(self, Extension::Name | Extension::Token | Extension::QuoteEnd)
+    }
 }
 
 impl ChunkedReader {
@@ -85,7 +131,7 @@ impl ChunkedReader {
 
     fn step(&mut self, byte: u8) -> Result<State, RequestError> {
         match self.state {
-            State::Size(_) | State::SpaceAfterSize(_) | State::Extension(_) | State::SizeEnd(_) => {
+            State::Size(_) | State::Extension(..) | State::SizeEnd(_) => {
                 self.line_bytes += 1;
                 if self.line_bytes > CHUNK_LINE_BYTES_MAX {
                     return Err(RequestError::ChunkLineTooLong);
@@ -120,13 +166,18 @@ impl ChunkedReader {
                 let size = size.unwrap_or(0).checked_mul(16).ok_or(RequestError::ChunkSize)?;
                 Ok(State::Size(Some(size | u64::from(digit))))
             }
-            (State::Size(Some(size)), b' ' | b'\t') => Ok(State::SpaceAfterSize(size)),
-            (State::SpaceAfterSize(size), b' ' | b'\t') => Ok(State::SpaceAfterSize(size)),
-            (State::Size(Some(size)) | State::SpaceAfterSize(size), b';') => {
-                Ok(State::Extension(size))
+            (State::Size(Some(size)), b' ' | b'\t') => {
+                Ok(State::Extension(size, Extension::SpaceBefore))
             }
-            (State::Size(Some(size)) | State::Extension(size), b'\r') => Ok(State::SizeEnd(size)),
-            (State::Extension(size), _) if field::is_value_byte(byte) => Ok(State::Extension(size)),
+            (State::Size(Some(size)), b';') => Ok(State::Extension(size, Extension::Start)),
+            (State::Size(Some(size)), b'\r') => Ok(State::SizeEnd(size)),
+            (State::Extension(size, extension), b'\r') if extension.is_whole() => {
+                Ok(State::SizeEnd(size))
+            }
+            (State::Extension(size, extension), _) => {
+                let next = extension.step(byte).ok_or(RequestError::ChunkExtension)?;
+                Ok(State::Extension(size, next))
+            }
             (State::SizeEnd(0), b'\n') => Ok(State::TrailerStart),
             (State::SizeEnd(size), b'\n') => {
                 let total = self.data_bytes.checked_add(size);

@@ -1,87 +1,44 @@
 //! Writing the head of a response into a buffer, without allocating once the buffer has grown.
+//!
+//! A head is its status line, its field lines, and an empty line.
 
-/// Writes one response head: status line, field lines, empty line.
-///
-/// A field line whose name or value could break out of its line is left out and counted, so that
-/// nothing a peer or an operator wrote can split a response.
-#[derive(Debug)]
-pub struct HeadWriter<'w> {
-    out: &'w mut Vec<u8>,
-    refused: usize,
-}
+use crate::field::{is_token_byte, is_value_byte};
 
-impl<'w> HeadWriter<'w> {
-    /// Begins a head with its status line, after what `out` already holds.
-    pub fn new(out: &'w mut Vec<u8>, status: u16) -> Self {
-        match status_line(status) {
-            Some(line) => out.extend_from_slice(line),
-            None => {
-                out.extend_from_slice(b"HTTP/1.1 ");
-                let mut digits = itoa::Buffer::new();
-                out.extend_from_slice(digits.format(status).as_bytes());
-                out.push(b' ');
-                out.extend_from_slice(reason_phrase(status).as_bytes());
-                out.extend_from_slice(b"\r\n");
-            }
+/// Appends the status line of a response.
+pub fn write_status_line(out: &mut Vec<u8>, status: u16) {
+    match status_line(status) {
+        Some(line) => out.extend_from_slice(line),
+        None => {
+            out.extend_from_slice(b"HTTP/1.1 ");
+            let mut digits = itoa::Buffer::new();
+            out.extend_from_slice(digits.format(status).as_bytes());
+            out.push(b' ');
+            out.extend_from_slice(reason_phrase(status).as_bytes());
+            out.extend_from_slice(b"\r\n");
         }
-        HeadWriter { out, refused: 0 }
-    }
-
-    /// Adds a field line. One with CR, LF or NUL in the value, or with a name that is not
-    /// visible ASCII, is refused: see [`HeadWriter::finish`].
-    pub fn header(&mut self, name: &str, value: &[u8]) -> &mut Self {
-        if !is_name_safe(name) || !is_value_safe(value) {
-            self.refused += 1;
-            return self;
-        }
-        self.out.reserve(name.len() + value.len() + 4);
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b": ");
-        self.out.extend_from_slice(value);
-        self.out.extend_from_slice(b"\r\n");
-        self
-    }
-
-    /// Adds a field line whose value is a number.
-    pub fn header_u64(&mut self, name: &str, value: u64) -> &mut Self {
-        let mut digits = itoa::Buffer::new();
-        self.header(name, digits.format(value).as_bytes())
-    }
-
-    /// Adds `Content-Range` for a part of a representation (RFC 9110 §14.4).
-    pub fn content_range(&mut self, span: crate::range::Span, length: u64) -> &mut Self {
-        self.out.extend_from_slice(b"Content-Range: ");
-        crate::range::write_content_range(self.out, span, length);
-        self.out.extend_from_slice(b"\r\n");
-        self
-    }
-
-    /// Adds the `Content-Range` of a 416 response (RFC 9110 §15.5.17).
-    pub fn content_range_unsatisfied(&mut self, length: u64) -> &mut Self {
-        self.out.extend_from_slice(b"Content-Range: bytes */");
-        let mut digits = itoa::Buffer::new();
-        self.out.extend_from_slice(digits.format(length).as_bytes());
-        self.out.extend_from_slice(b"\r\n");
-        self
-    }
-
-    /// Ends the head. Returns how many field lines were refused, which is worth a log line.
-    pub fn finish(&mut self) -> usize {
-        self.out.extend_from_slice(b"\r\n");
-        self.refused
     }
 }
 
-fn is_name_safe(name: &str) -> bool {
+/// Appends a field line. One whose name is no token, or whose value holds a control character other
+/// than a tab (RFC 9110 §5.5), is left out whole: nothing a peer, an operator or the name of a file
+/// says can split a response.
+pub fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     // A fold instead of `all`: without an early exit the compiler looks at many bytes at once.
-    !name.is_empty()
-        && !name
-            .bytes()
-            .fold(false, |bad, byte| bad | !(0x21..0x7f).contains(&byte) | (byte == b':'))
+    let is_name = name.bytes().fold(!name.is_empty(), |good, byte| good & is_token_byte(byte));
+    if !is_name || !value.iter().fold(true, |good, byte| good & is_value_byte(*byte)) {
+        return;
+    }
+    out.reserve(name.len() + value.len() + 4);
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
 }
 
-fn is_value_safe(value: &[u8]) -> bool {
-    !value.iter().fold(false, |bad, byte| bad | (*byte == b'\r') | (*byte == b'\n') | (*byte == 0))
+/// Appends a field line whose value is a number.
+pub fn write_field_u64(out: &mut Vec<u8>, name: &str, value: u64) {
+    let mut digits = itoa::Buffer::new();
+    write_field(out, name, digits.format(value).as_bytes());
 }
 
 /// The complete status lines of the responses that are sent most.

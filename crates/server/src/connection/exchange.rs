@@ -14,6 +14,7 @@ use crate::answer::Response;
 use crate::deliver::{Delivery, DeliveryError, Preference, Sender, deliver};
 use crate::error_page;
 use crate::limits::Stage;
+use crate::open_file::OpenFile;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
@@ -61,11 +62,11 @@ impl Connection {
         self.account(stream, head, &response, &delivery, &account);
         received.consume(plan.head_bytes);
         stream.put_back(received);
+        if let Err(error) = outcome {
+            return Err(self.delivery_failed(&error, &response));
+        }
         let closes = response.closes;
         self.worker.recycle(response.head);
-        if let Err(error) = outcome {
-            return Err(self.delivery_failed(&error));
-        }
         if plan.framing != BodyFraming::None {
             self.discard_body(stream, plan.framing).await?;
         }
@@ -83,7 +84,7 @@ impl Connection {
         self.account(stream, &[], response, &delivery, &account);
         match outcome {
             Ok(()) => End::Announced,
-            Err(error) => self.delivery_failed(&error),
+            Err(error) => self.delivery_failed(&error, response),
         }
     }
 
@@ -106,7 +107,13 @@ impl Connection {
             turn.progress.parse(received, &self.head_limits()).and_then(|parse| match parse {
                 Parse::Partial => Ok(None),
                 Parse::Complete { head, bytes } => {
-                    body_framing(&head).map(|f| Some((head, bytes, f)))
+                    let framing = body_framing(&head)?;
+                    if framing == BodyFraming::Chunked {
+                        // What came with the head can still be refused with a status.
+                        let body = received.get(bytes..).unwrap_or_default();
+                        BodyReader::new(framing).consume(body)?;
+                    }
+                    Ok(Some((head, bytes, framing)))
                 }
             });
         let (head, head_bytes, framing) = match parsed {
@@ -217,10 +224,13 @@ impl Connection {
         }
     }
 
-    fn delivery_failed(&self, error: &DeliveryError) -> End {
+    fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
         match error {
             DeliveryError::BodyCutShort(error) => {
-                tracing::warn!(remote = %self.remote, %error, "a body ended before its announced length");
+                let file = response.body.file().and_then(OpenFile::path).unwrap_or_default();
+                tracing::warn!(
+                    remote = %self.remote, ?file, %error, "a body ended before its announced length"
+                );
             }
             DeliveryError::Stalled => {
                 tracing::debug!(remote = %self.remote, "the peer took nothing for too long");

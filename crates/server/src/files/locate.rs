@@ -89,6 +89,16 @@ impl Identity {
             UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds)).unwrap_or(UNIX_EPOCH)
         })
     }
+
+    /// Whether the content was last modified before that of another file. Where the time of this
+    /// one has no fraction, seconds are compared: many programs copy times without it.
+    #[must_use]
+    pub fn is_older_than(&self, other: &Self) -> bool {
+        match self.modified {
+            (seconds, 0) => seconds < other.modified.0,
+            modified => modified < other.modified,
+        }
+    }
 }
 
 /// What an open descriptor is.
@@ -166,7 +176,8 @@ fn locate_directory(root: &Root, sought: Sought<'_>, wait: Wait) -> Result<Locat
     Ok(Located::Directory)
 }
 
-/// The best sibling the client takes, or the file itself.
+/// The best sibling the client takes, or the file itself. A sibling older than its file was made
+/// from another content and is passed over.
 fn best_variant(
     root: &Root,
     path: &str,
@@ -179,8 +190,10 @@ fn best_variant(
         let sibling = format!("{path}{}", suffix(coding));
         match root.open_below(&sibling, READING, wait) {
             Ok(fd) => {
-                if let Kind::Regular(identity) = kind_of(&fd)? {
-                    return Ok(found(fd, identity, Some(coding), path));
+                if let Kind::Regular(sibling) = kind_of(&fd)?
+                    && !sibling.is_older_than(&identity)
+                {
+                    return Ok(found(fd, sibling, Some(coding), path));
                 }
             }
             Err(Errno::AGAIN) if wait == Wait::Never => return Err(Errno::AGAIN),

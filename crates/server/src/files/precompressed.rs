@@ -1,7 +1,6 @@
 //! Compressed siblings (`page.html.br`): which of them a client takes, best first.
 //!
-//! Nothing is compressed here, and a sibling's age is not compared with its file's: whoever
-//! deploys the two keeps them together.
+//! Nothing is compressed here.
 
 use kettle_config::Coding;
 use kettle_http::negotiate;
@@ -19,10 +18,10 @@ impl Preference {
     /// What a client takes of what a route offers. The client's weights decide, then the order
     /// of the offer.
     #[must_use]
-    pub fn negotiate(offered: &[Coding], accept_encoding: Option<&[u8]>) -> Self {
-        if offered.is_empty() || accept_encoding.is_none() {
-            return Self::NONE;
-        }
+    pub fn negotiate<'v>(
+        offered: &[Coding],
+        accept_encoding: impl IntoIterator<Item = &'v [u8]>,
+    ) -> Self {
         let accepted = negotiate::encodings(accept_encoding);
         let identity = accepted.quality("identity");
         let mut rest = [(0, None); CODINGS_MAX];

@@ -10,6 +10,7 @@ use kettle_http::{Method, RequestHead};
 
 use super::entry::Entry;
 use crate::answer::{Body, Part, Response};
+use crate::clock::Clock;
 use crate::head::{self, Ending};
 
 /// An error that a request for an existing file ends in.
@@ -28,6 +29,7 @@ pub enum Unfit {
 pub fn respond(
     entry: &Entry,
     request: &RequestHead<'_>,
+    clock: &dyn Clock,
     ending: &Ending<'_>,
     buffer: &mut Vec<u8>,
 ) -> Result<Response, Unfit> {
@@ -40,8 +42,8 @@ pub fn respond(
         Precondition::NotModified => return Ok(not_modified(entry, ending, buffer)),
         Precondition::Failed => return Err(Unfit::PreconditionFailed),
     }
-    let ranges =
-        range::requested(request).filter(|_| conditional::if_range_matches(request, &validators));
+    let ranges = range::requested(request)
+        .filter(|_| conditional::if_range_matches(request, &validators, clock.wall()));
     let bytes = entry.content.bytes();
     match ranges.map_or(RangeOutcome::Whole, |ranges| range::parse_ranges(ranges, bytes)) {
         RangeOutcome::Whole => Ok(whole(entry, request, ending, buffer)),

@@ -9,17 +9,6 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn a_value_that_would_split_the_head_is_left_out() {
-    let mut head = Vec::new();
-    for value in ["a\r\nevil: 1", "a\nevil: 1", "a\0"] {
-        line(&mut head, "x", value.as_bytes());
-    }
-    assert_eq!(text(&head), "");
-    line(&mut head, "x", b"fine");
-    assert_eq!(text(&head), "x: fine\r\n");
-}
-
-#[test]
 fn a_routes_headers_replace_the_sites_of_the_same_name() {
     let lines = ExtraLines::new(
         &pairs(&[("X-Site", "1"), ("x-both", "site")]),

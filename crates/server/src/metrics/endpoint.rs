@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kettle_http::h1::parse::{Parse, parse_request};
-use kettle_http::h1::write::HeadWriter;
+use kettle_http::h1::write::{write_field, write_field_u64, write_status_line};
 use kettle_http::{Limits, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -88,11 +88,11 @@ fn plain(status: u16, text: &str) -> Vec<u8> {
 
 fn message(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len() + 256);
-    let mut head = HeadWriter::new(&mut out, status);
-    head.header("content-type", content_type.as_bytes());
-    head.header_u64("content-length", body.len() as u64);
-    head.header("connection", b"close");
-    head.finish();
+    write_status_line(&mut out, status);
+    write_field(&mut out, "content-type", content_type.as_bytes());
+    write_field_u64(&mut out, "content-length", body.len() as u64);
+    write_field(&mut out, "connection", b"close");
+    out.extend_from_slice(b"\r\n");
     out.extend_from_slice(body);
     out
 }

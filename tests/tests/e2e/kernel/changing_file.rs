@@ -26,6 +26,9 @@ fn a_body_whose_file_was_truncated_ends_early_and_without_close_notify() {
             assert_eq!(client.end(), End::Cut, "{path}");
             assert!(client.beyond().len() < LARGE, "{path}");
             assert!(!kettle.entry("/large").is_complete(), "{path}");
+            let file = kettle.folder.path("www/large");
+            let named = format!("file={file:?}");
+            kettle.messages().wait_for(&named);
         }
     }
     assert_eq!(kettle.status("/total/responses_truncated"), 2 * paths_here().len());

@@ -91,7 +91,7 @@ fn an_endless_head_is_refused_before_its_end() {
 }
 
 #[test]
-fn a_chunked_body_that_breaks_the_rules_ends_the_connection() {
+fn a_chunked_body_that_breaks_the_rules_gets_400_or_ends_the_connection() {
     let kettle = Kettle::start(Setup::default().file("www/index.html", "the index"));
     let head = "GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     for body in [
@@ -102,8 +102,19 @@ fn a_chunked_body_that_breaks_the_rules_ends_the_connection() {
         "1\r\nxx\r\n0\r\n\r\n",
         "1 \r\nx\r\n0\r\n\r\n",
         "0\r\nHost : x\r\n\r\n",
+        "1;\r\nx\r\n0\r\n\r\n",
+        "1;a=\r\nx\r\n0\r\n\r\n",
+        "1;a b\r\nx\r\n0\r\n\r\n",
+        "1;a=\"b\r\nx\r\n0\r\n\r\n",
     ] {
-        is_refused(&kettle, format!("{head}{body}").as_bytes(), 200);
+        is_refused(&kettle, format!("{head}{body}").as_bytes(), 400);
+        // What comes after the answer can only end the connection.
+        let mut client = kettle.connect(TLS13_AES_128);
+        client.send(head.as_bytes()).unwrap();
+        assert_eq!(client.response().status, 200);
+        client.send(&[body.as_bytes(), &kettle_tests::http::get("/smuggled")].concat()).unwrap();
+        assert_eq!(client.end(), End::Orderly, "{body:?}");
+        assert!(client.beyond().is_empty(), "{body:?}: a second answer");
     }
 }
 

@@ -12,6 +12,10 @@ const COMPLETE: &[(&[u8], u64, usize)] = &[
     (b"A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", 20, 35),
     (b"3;a\r\nabc\r\n0;b=c;d=\"e f\"\r\n\r\n", 3, 27),
     (b"3 \t;a=b\r\nabc\r\n0\r\n\r\n", 3, 19),
+    (b"3;a;b;c=d\r\nabc\r\n0\r\n\r\n", 3, 21),
+    (b"3 ; a = b ; c \t; d=\t\"\"\r\nabc\r\n0\r\n\r\n", 3, 34),
+    (b"0;a=\"\\\"\\;\\\\\t\xff\" ;b\r\n\r\n", 0, 21),
+    (b"0;!#$%&'*+-.^_`|~=0\r\n\r\n", 0, 23),
     (b"1\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n", 2, 17),
     (b"0\r\nA: b\r\nC:\r\n\r\n", 0, 15),
 ];
@@ -33,6 +37,26 @@ const REFUSED: &[(&[u8], RequestError)] = &[
     (b"3 \r\n", RequestError::ChunkExtension),
     (b"3 a\r\n", RequestError::ChunkExtension),
     (b"3;a\n", RequestError::ChunkExtension),
+    (b"3;\r\n", RequestError::ChunkExtension),
+    (b"3;;a\r\n", RequestError::ChunkExtension),
+    (b"3;a;\r\n", RequestError::ChunkExtension),
+    (b"3;=b\r\n", RequestError::ChunkExtension),
+    (b"3;a=\r\n", RequestError::ChunkExtension),
+    (b"3;a=;b\r\n", RequestError::ChunkExtension),
+    (b"3;a==b\r\n", RequestError::ChunkExtension),
+    (b"3;a=b=c\r\n", RequestError::ChunkExtension),
+    (b"3;a \r\n", RequestError::ChunkExtension),
+    (b"3;a=b \r\n", RequestError::ChunkExtension),
+    (b"3;a b\r\n", RequestError::ChunkExtension),
+    (b"3;a=b c\r\n", RequestError::ChunkExtension),
+    (b"3;a,b\r\n", RequestError::ChunkExtension),
+    (b"3;\xff\r\n", RequestError::ChunkExtension),
+    (b"3;a=\xff\r\n", RequestError::ChunkExtension),
+    (b"3;a=\"b\r\n", RequestError::ChunkExtension),
+    (b"3;a=\"b\\\r\n", RequestError::ChunkExtension),
+    (b"3;a=\"b\"c\r\n", RequestError::ChunkExtension),
+    (b"3;a=\"\x7f\"\r\n", RequestError::ChunkExtension),
+    (b"3;a=b\"c\"\r\n", RequestError::ChunkExtension),
     (b"3;a\rb", RequestError::ChunkExtension),
     (b"3;a\0\r\n", RequestError::ChunkExtension),
     (b"3\r\nabcd", RequestError::ChunkEnd),
@@ -120,7 +144,7 @@ fn trailers_of_exactly_the_limit_are_accepted_and_one_byte_more_are_not() {
 
 fn almost_chunked() -> impl Strategy<Value = Vec<u8>> {
     let chunk = prop_oneof![
-        6 => (0_usize..40, "(;[a-z=\"]{0,5})?").prop_map(|(bytes, extension)| {
+        6 => (0_usize..40, "(;[a-z=\"; ]{0,5})?").prop_map(|(bytes, extension)| {
             format!("{bytes:x}{extension}\r\n{:x<bytes$}\r\n", "").into_bytes()
         }),
         1 => "[A-Z]{0,3}: [a-z]{0,3}\r\n".prop_map(String::into_bytes),

@@ -139,6 +139,8 @@ async fn a_better_sibling_that_appears_is_seen_after_the_period() {
     let reply = server.get("/a.css", fields).await;
     assert_eq!((reply.header("content-encoding"), reply.text()), (Some("br"), "br"));
     assert_eq!(server.get("/a.css", &[]).await.text(), "plain");
+    let lines = &["Accept-Encoding: identity;q=0.1", "Accept-Encoding: gzip;q=0.5, br"];
+    assert_eq!(server.get("/a.css", lines).await.text(), "br", "all lines count");
     let gzip = server.get("/a.css", &["Accept-Encoding: br;q=0, gzip"]).await;
     assert_eq!((gzip.header("vary"), gzip.text()), (Some("accept-encoding"), "gz"));
 }

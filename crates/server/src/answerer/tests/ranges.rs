@@ -1,7 +1,10 @@
 //! RFC 9110 §14: some of a file's bytes, from memory and from disk alike.
 
-use super::stage::{Server, Stage};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::stage::{Server, Stage, set_modified};
 use crate::answer::Body;
+use crate::clock::Clock;
 
 const BYTES: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -34,9 +37,9 @@ async fn one_range_gets_206_with_just_its_bytes() {
 }
 
 #[tokio::test]
-async fn several_ranges_come_as_parts() {
+async fn several_ranges_come_as_parts_in_the_order_asked_for() {
     for server in servers() {
-        let reply = server.get("/a.txt", &["Range: bytes=0-1,10-12,-1"]).await;
+        let reply = server.get("/a.txt", &["Range: bytes=-1,10-12,0-1"]).await;
         assert_eq!(reply.status, 206);
         assert_eq!(reply.header("content-length"), Some(&*reply.body.len().to_string()));
         assert_eq!(reply.header("content-range"), None);
@@ -47,9 +50,9 @@ async fn several_ranges_come_as_parts() {
         let parts: Vec<&str> = reply.text().split(&format!("\r\n--{boundary}")).collect();
         assert_eq!(parts.len(), 5, "{}", reply.text());
         for (part, (content_range, bytes)) in parts[1..4].iter().zip([
-            ("bytes 0-1/36", "01"),
-            ("bytes 10-12/36", "abc"),
             ("bytes 35-35/36", "z"),
+            ("bytes 10-12/36", "abc"),
+            ("bytes 0-1/36", "01"),
         ]) {
             let expected = format!(
                 "\r\nContent-Type: text/plain; charset=utf-8\r\n\
@@ -101,6 +104,29 @@ async fn a_range_of_an_older_file_gets_the_whole_new_one() {
             let reply = server.get("/a.txt", &[&range, &if_range]).await;
             assert_eq!(reply.status, status, "{tag}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_date_of_the_running_second_proves_nothing() {
+    for server in servers() {
+        let now = server.clock.wall().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        set_modified(&server.path("a.txt"), now);
+        let modified = server.get("/a.txt", &[]).await.header("last-modified").unwrap().to_owned();
+        let fields = ["Range: bytes=0-1".to_owned(), format!("If-Range: {modified}")];
+        let fields = [fields[0].as_str(), fields[1].as_str()];
+        assert_eq!(server.get("/a.txt", &fields).await.status, 200);
+        server.clock.pass(Duration::from_secs(1));
+        assert_eq!(server.get("/a.txt", &fields).await.status, 206);
+    }
+}
+
+#[tokio::test]
+async fn a_range_from_the_beginning_of_an_empty_file_gets_all_of_it() {
+    let server = Stage::new().file("empty", "").open();
+    for (range, status) in [("bytes=0-", 200), ("bytes=0-99", 200), ("bytes=1-", 416)] {
+        let reply = server.get("/empty", &[&format!("Range: {range}")]).await;
+        assert_eq!(reply.status, status, "{range}");
     }
 }
 

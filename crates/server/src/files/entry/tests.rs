@@ -73,7 +73,7 @@ fn a_coded_sibling_has_its_own_tag_and_the_type_of_its_file() {
     let sibling = fs::File::options().write(true).open(folder.path().join("a.css.br")).unwrap();
     sibling.set_modified(UNIX_EPOCH + Duration::from_secs(784_111_777)).unwrap();
     let rules = rules(folder.path(), |route| route.precompressed = vec![Coding::Br]);
-    let brotli = Preference::negotiate(&[Coding::Br], Some(b"br"));
+    let brotli = Preference::negotiate(&[Coding::Br], [b"br".as_slice()]);
     let plain = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
     let coded = entry_at(&rules, &facts(&rules, "a.css", brotli), 1_000_000_000);
     assert_ne!(plain.etag, coded.etag);

@@ -28,7 +28,7 @@ fn status(located: Located) -> u16 {
 }
 
 fn all_codings() -> Preference {
-    Preference::negotiate(&[Coding::Br, Coding::Zstd, Coding::Gzip], Some(b"br, zstd, gzip"))
+    Preference::negotiate(&[Coding::Br, Coding::Zstd, Coding::Gzip], [b"br, zstd, gzip".as_slice()])
 }
 
 #[test]
@@ -100,6 +100,30 @@ fn the_best_sibling_that_exists_is_taken() {
     assert_eq!(found.facts.coding, Some(Coding::Zstd));
     assert_eq!(found.facts.identity.bytes, 3);
     assert_eq!(&*found.facts.path, "a.css");
+}
+
+#[test]
+fn a_sibling_older_than_its_file_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let modify = |name: &str, milliseconds| {
+        let path = folder.path().join(name);
+        fs::write(&path, name).unwrap();
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_millis(milliseconds)).unwrap();
+    };
+    modify("a.css", 5_500);
+    for (brotli, gzip, expected) in [
+        (5_499, 9_000, Some(Coding::Gzip)),
+        (5_500, 9_000, Some(Coding::Br)),
+        // Written by a program that copies times without their fraction.
+        (5_000, 9_000, Some(Coding::Br)),
+        (4_000, 4_999, None),
+    ] {
+        modify("a.css.br", brotli);
+        modify("a.css.gz", gzip);
+        let found = found(find(folder.path(), "a.css", &[], all_codings()));
+        assert_eq!(found.facts.coding, expected, "{brotli} {gzip}");
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn key(path: &str) -> KeyRef<'_> {
 fn an_entry_is_found_by_its_whole_key_only() {
     let maker = Maker::new();
     let mut cache = OpenCache::new(8, 1 << 20);
-    let gzip = Preference::negotiate(&[kettle_config::Coding::Gzip], Some(b"gzip"));
+    let gzip = Preference::negotiate(&[kettle_config::Coding::Gzip], [b"gzip".as_slice()]);
     cache.remember(key("a"), maker.in_memory(10));
     assert!(cache.find(key("a")).is_some());
     assert!(cache.find(key("b")).is_none());

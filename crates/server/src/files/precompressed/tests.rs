@@ -3,7 +3,7 @@ use super::*;
 const ALL: [Coding; 3] = [Coding::Br, Coding::Zstd, Coding::Gzip];
 
 fn order(offered: &[Coding], accept_encoding: &str) -> Vec<Coding> {
-    Preference::negotiate(offered, Some(accept_encoding.as_bytes())).codings().collect()
+    Preference::negotiate(offered, [accept_encoding.as_bytes()]).codings().collect()
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn what_the_client_refuses_or_does_not_name_is_not_offered() {
     assert_eq!(order(&ALL, "deflate"), []);
     assert_eq!(order(&ALL, ""), []);
     assert_eq!(order(&[Coding::Br], "gzip"), []);
-    assert_eq!(Preference::negotiate(&ALL, None), Preference::NONE);
+    assert_eq!(Preference::negotiate(&ALL, []), Preference::NONE);
 }
 
 #[test]
