@@ -18,12 +18,13 @@ use crate::answer::{Body, Response};
 use crate::clock::{Clock, CoarseClock, DateLine};
 use crate::error_page::{self, Page, Refusal};
 use crate::files::entry::Entry;
-use crate::files::find::Finder;
+use crate::files::find::{Finder, Sighting};
 use crate::files::listing::{Listing, Sort, write_html, write_json};
-use crate::files::locate::{Found, Located};
+use crate::files::locate::{self, Found, Located};
 use crate::files::open_cache::{KeyRef, OpenCache};
 use crate::files::precompressed::Preference;
 use crate::files::respond::{Unfit, respond};
+use crate::files::root::Root;
 use crate::files::rules::Rules;
 use crate::head::{self, Ending, ExtraLines};
 use crate::metrics::WorkerMetrics;
@@ -55,7 +56,7 @@ impl Answerer {
             clock,
             date_line: DateLine::new(),
             cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
-            finder: Finder::new(keeps_bytes.then_some(limits.hot_file_bytes)),
+            finder: Finder::new(keeps_bytes.then_some(limits.hot_file_bytes), limits.revalidate),
             revalidate: limits.revalidate,
             metrics,
             no_extra: ExtraLines::default(),
@@ -155,6 +156,11 @@ impl Answerer {
 
     /// Forgets all files, so that none stays open for a configuration that is gone.
     pub fn forget_files(&self) {
+        self.forget_entries();
+        self.finder.forget_roots();
+    }
+
+    fn forget_entries(&self) {
         self.cache.borrow_mut().clear();
         self.metrics.open_files(0);
     }
@@ -204,15 +210,23 @@ impl Answerer {
             return Ok(exchange.add_slash(rules, buffer));
         };
         let key = exchange.key(rules, below);
-        match self.finder.find(rules, relative, key.preference).await {
+        let now = self.clock.monotonic();
+        let sighting = self.finder.find(rules, relative, key.preference, now).await;
+        let sighting = sighting.map_err(locate::status_of)?;
+        if sighting.is_root_new {
+            self.forget_entries();
+        }
+        let Sighting { found, root, looked, .. } = sighting;
+        match found {
             Located::File(found) => {
-                let entry = self.entry(rules, key, found).await;
+                let entry = self.entry(rules, key, found, &root, looked).await;
                 respond(&entry, exchange.request, &*self.clock, &exchange.ending, buffer)
                     .map_err(refusal)
             }
             Located::SlashMissing => Ok(exchange.add_slash(rules, buffer)),
             Located::Directory if rules.listing => {
-                let listing = self.finder.list(rules, relative).await?;
+                let listing =
+                    self.finder.list(rules, relative, now).await.map_err(locate::status_of)?;
                 Ok(exchange.list(rules, listing, buffer))
             }
             Located::Directory => Err(403.into()),
@@ -228,9 +242,18 @@ impl Answerer {
     }
 
     /// The remembered entry if it is still the file that was found, otherwise a new one.
-    async fn entry(&self, rules: &Rules, key: KeyRef<'_>, found: Found) -> Rc<Entry> {
+    ///
+    /// It is true for as long as its root is, so that all files of a root are looked at again
+    /// together: a new release is not mixed with what is remembered of the old one.
+    async fn entry(
+        &self,
+        rules: &Rules,
+        key: KeyRef<'_>,
+        found: Found,
+        root: &Arc<Root>,
+        looked: Duration,
+    ) -> Rc<Entry> {
         let remembered = self.cache.borrow().find(key);
-        let looked = self.clock.monotonic();
         if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
             entry.checked.set(looked);
             self.metrics.cache_hit();
@@ -239,9 +262,11 @@ impl Answerer {
         self.metrics.cache_miss();
         let (facts, content) = self.finder.content(found).await;
         let entry = Rc::new(Entry::new(rules, &facts, content, self.clock.wall(), looked));
-        let mut cache = self.cache.borrow_mut();
-        cache.remember(key, Rc::clone(&entry));
-        self.metrics.open_files(cache.open_files() as u64);
+        if self.finder.is_current(rules, root) {
+            let mut cache = self.cache.borrow_mut();
+            cache.remember(key, Rc::clone(&entry));
+            self.metrics.open_files(cache.open_files() as u64);
+        }
         entry
     }
 

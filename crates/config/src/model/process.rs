@@ -105,7 +105,9 @@ settings! {
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),
         /// Memory a worker spends on such files.
         pub hot_memory_bytes: usize as "hot_memory" = size(64 * MIB, 0, 64 * 1024 * MIB),
-        /// How long an open or remembered file is served before kettle looks whether it changed.
+        /// How long an open or remembered file is served before kettle looks whether it changed. The
+        /// same holds for the path of a route's root: a symlink that was changed, or another folder
+        /// in its place, is seen at the latest then.
         pub revalidate: Duration = duration(
             Duration::from_secs(1), Duration::ZERO, Duration::from_hours(24)),
     }

@@ -85,7 +85,7 @@ words! {
     pub enum Symlinks {
         /// Links are not followed: such a file is not found.
         Never = "never",
-        /// Links are followed as long as they stay below the root.
+        /// Links are followed as long as they lead to something below the root, absolute ones too.
         Beneath = "beneath",
         /// Links are followed anywhere. Whoever may write below the root may then publish any
         /// file kettle can read.
@@ -124,7 +124,7 @@ settings! {
         /// Serves files and folders whose name begins with a dot.
         pub dotfiles: bool = flag(false),
         /// Compressed forms to look for next to a file. The client's choice decides, then this
-        /// order.
+        /// order. One that was last modified before its file is passed over.
         pub precompressed: Vec<Coding> = word_list(&[]),
         /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
         /// characters, `?` for one. A pattern with a `/` is held against the whole path of the

@@ -5,5 +5,6 @@ mod errors;
 mod folders;
 mod memory;
 mod ranges;
+mod roots;
 mod sites;
 mod traversal;

@@ -1,9 +1,12 @@
 //! Finding and reading files without stalling the worker: what the kernel has at hand is taken at
 //! once, everything else is fetched on one of a few threads that may wait for a disk.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_kernel::transfer::{Wait, read_at};
@@ -16,6 +19,7 @@ use super::entry::Content;
 use super::listing::Listing;
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
+use super::root::Root;
 use super::rules::Rules;
 use crate::error_page::Page;
 
@@ -26,32 +30,106 @@ pub struct Finder {
     places: Arc<Semaphore>,
     /// Larger files stay on disk; `None` leaves all of them there.
     memory_file_bytes_max: Option<u64>,
+    /// How long a root is taken for what its path names.
+    revalidate: Duration,
+    /// The roots as they were last seen, by the number of their rules.
+    roots: RefCell<HashMap<u64, SeenRoot>>,
+}
+
+/// A root, and when it was last known to be what its path names.
+#[derive(Clone, Debug)]
+struct SeenRoot {
+    root: Arc<Root>,
+    looked: Duration,
+}
+
+/// What was found, and below which root.
+#[derive(Debug)]
+pub struct Sighting<T> {
+    /// What was found.
+    pub found: T,
+    /// Below what.
+    pub root: Arc<Root>,
+    /// When that was last known to be what its path names.
+    pub looked: Duration,
+    /// Whether the root is another one than before: what is remembered of that is out of date.
+    pub is_root_new: bool,
 }
 
 impl Finder {
-    /// A finder that reads files up to this size into memory.
+    /// A finder that reads files up to this size into memory, and looks at a root's path again
+    /// after this time.
     #[must_use]
-    pub fn new(memory_file_bytes_max: Option<u64>) -> Self {
-        Self { places: Arc::new(Semaphore::new(WAITING_CALLS_MAX)), memory_file_bytes_max }
+    pub fn new(memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
+        let places = Arc::new(Semaphore::new(WAITING_CALLS_MAX));
+        Self { places, memory_file_bytes_max, revalidate, roots: RefCell::default() }
     }
 
-    /// Looks for a file by its path below the rules' prefix. Never [`Located::WouldBlock`].
+    /// Looks for a file by its path below the rules' prefix. `now` is on the monotonic clock.
+    ///
+    /// # Errors
+    /// The kernel's, if there is no root.
     pub async fn find(
         &self,
         rules: &Arc<Rules>,
         relative: &str,
         preference: Preference,
-    ) -> Located {
-        let at_once = look(rules, relative, preference, Wait::Never);
-        if !matches!(at_once, Located::WouldBlock) {
-            return at_once;
+        now: Duration,
+    ) -> Result<Sighting<Located>, Errno> {
+        let known = self.known_root(rules, now);
+        let mut seen = look(&known, rules, relative, preference, Wait::Never);
+        if matches!(seen, Ok((_, Located::WouldBlock)) | Err(Errno::AGAIN)) {
+            let (known, rules) = (known.clone(), Arc::clone(rules));
+            let relative = relative.to_owned();
+            let look = move || look(&known, &rules, &relative, preference, Wait::Allowed);
+            seen = self.wait_for(look).await.unwrap_or(Err(Errno::AGAIN));
         }
-        let (rules, relative) = (Arc::clone(rules), relative.to_owned());
-        let look = move || look(&rules, &relative, preference, Wait::Allowed);
-        match self.wait_for(look).await {
-            Some(Located::WouldBlock) | None => Located::Refused(503),
-            Some(located) => located,
+        self.sighting(rules, &known, seen, now)
+    }
+
+    /// Forgets which roots there were.
+    pub fn forget_roots(&self) {
+        self.roots.borrow_mut().clear();
+    }
+
+    /// The root as it was last seen, and whether that was within the period of revalidation.
+    fn known_root(&self, rules: &Rules, now: Duration) -> Known {
+        match self.roots.borrow().get(&rules.number) {
+            Some(SeenRoot { root, looked }) => Known {
+                root: Arc::clone(root),
+                fresh_since: Some(*looked).filter(|looked| now < *looked + self.revalidate),
+            },
+            None => Known { root: Arc::clone(&rules.root), fresh_since: None },
         }
+    }
+
+    /// Remembers the root something was seen below.
+    fn sighting<T>(
+        &self,
+        rules: &Rules,
+        known: &Known,
+        seen: Result<(Below, T), Errno>,
+        now: Duration,
+    ) -> Result<Sighting<T>, Errno> {
+        rules.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
+        let (below, found) = seen?;
+        let looked = match (known.fresh_since, below.is_renewed) {
+            (Some(looked), false) => looked,
+            _ => now,
+        };
+        let is_root_new = !Arc::ptr_eq(&below.root, &known.root);
+        let mut roots = self.roots.borrow_mut();
+        // A look that took long must not undo a later one.
+        if roots.get(&rules.number).is_none_or(|seen| seen.looked <= looked) {
+            roots.insert(rules.number, SeenRoot { root: Arc::clone(&below.root), looked });
+        }
+        Ok(Sighting { found, root: below.root, looked, is_root_new })
+    }
+
+    /// Whether nobody has seen another root for these rules meanwhile.
+    #[must_use]
+    pub fn is_current(&self, rules: &Rules, root: &Arc<Root>) -> bool {
+        self.roots.borrow().get(&rules.number).is_some_and(|seen| Arc::ptr_eq(&seen.root, root))
     }
 
     /// Reads a small file into memory; a large one, and one that is just being changed, stays
@@ -78,11 +156,21 @@ impl Finder {
     /// Reads a folder by its path below the rules' prefix.
     ///
     /// # Errors
-    /// The status to answer with.
-    pub async fn list(&self, rules: &Arc<Rules>, relative: &str) -> Result<Listing, u16> {
-        let (rules, relative) = (Arc::clone(rules), relative.to_owned());
-        let listing = self.wait_for(move || Listing::read(&rules.root, &relative)).await;
-        listing.unwrap_or(Err(Errno::AGAIN)).map_err(locate::status_of)
+    /// The kernel's.
+    pub async fn list(
+        &self,
+        rules: &Arc<Rules>,
+        relative: &str,
+        now: Duration,
+    ) -> Result<Listing, Errno> {
+        let known = self.known_root(rules, now);
+        let (first, relative) = (known.clone(), relative.to_owned());
+        // Of a folder that is being removed only a part may have been there.
+        let read = move || {
+            first.look_below(Wait::Allowed, |root| Listing::read(root, &relative), |_| false)
+        };
+        let seen = self.wait_for(read).await.unwrap_or(Err(Errno::AGAIN));
+        self.sighting(rules, &known, seen, now)?.found
     }
 
     /// Reads an error page.
@@ -111,8 +199,61 @@ impl Finder {
     }
 }
 
-fn look(rules: &Rules, relative: &str, preference: Preference, wait: Wait) -> Located {
-    locate::locate(&rules.root, Sought { relative, index: &rules.index, preference }, wait)
+fn look(
+    known: &Known,
+    rules: &Rules,
+    relative: &str,
+    preference: Preference,
+    wait: Wait,
+) -> Result<(Below, Located), Errno> {
+    let sought = Sought { relative, index: &rules.index, preference };
+    let is_sure = |located: &Located| matches!(located, Located::File(_) | Located::WouldBlock);
+    known.look_below(wait, |root| locate::locate(root, sought, wait), is_sure)
+}
+
+/// A root that may be out of date.
+#[derive(Clone)]
+struct Known {
+    root: Arc<Root>,
+    /// When it was last looked at, if that was within the period of revalidation.
+    fresh_since: Option<Duration>,
+}
+
+/// The root that was looked below.
+struct Below {
+    root: Arc<Root>,
+    /// Whether its path was looked at.
+    is_renewed: bool,
+}
+
+impl Known {
+    /// Looks for something below the root, and looks at the root's path before where that is due.
+    ///
+    /// Unless `is_sure` of what was found, the path must still name the same root afterwards: what
+    /// is missing in a release that was just exchanged for another may be in that one.
+    fn look_below<T>(
+        &self,
+        wait: Wait,
+        look: impl Fn(&Root) -> T,
+        is_sure: impl Fn(&T) -> bool,
+    ) -> Result<(Below, T), Errno> {
+        let mut is_renewed = self.fresh_since.is_none();
+        let mut root = if is_renewed { self.root.renewed(wait)? } else { Arc::clone(&self.root) };
+        let mut exchanges_left = EXCHANGES_MAX;
+        loop {
+            let found = look(&root);
+            if is_sure(&found) {
+                return Ok((Below { root, is_renewed }, found));
+            }
+            let renewed = root.renewed(wait)?;
+            is_renewed = true;
+            exchanges_left -= 1;
+            if Arc::ptr_eq(&root, &renewed) || exchanges_left == 0 {
+                return Ok((Below { root, is_renewed }, found));
+            }
+            root = renewed;
+        }
+    }
 }
 
 /// All bytes of a file that does not change meanwhile.
@@ -135,6 +276,8 @@ fn read_whole(file: &OpenFile, identity: Identity, wait: Wait) -> io::Result<Byt
 /// Calls of one worker that wait for a disk at the same time. Further ones wait for a place, so
 /// that a dead disk ties up only so many threads.
 const WAITING_CALLS_MAX: usize = 16;
+/// Roots looked below for one request while they are exchanged one after the other.
+const EXCHANGES_MAX: u32 = 8;
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
 

@@ -1,20 +1,28 @@
 //! A directory files are served from: what may be opened below it, and how.
 //!
 //! The kernel holds the border (`openat2`, Linux 5.6), so no check here can race with a rename.
+//! It refuses every absolute symlink. Where such a link leads is found out without it; what is
+//! opened then is opened by the path below the root, and by that border.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kettle_config::Symlinks;
 use kettle_kernel::transfer::Wait;
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
+use rustix::path::Arg;
+
+use crate::open_file::path_of;
 
 /// An opened root directory with its rules.
 #[derive(Debug)]
 pub struct Root {
     directory: OwnedFd,
+    /// Device and inode, which no other folder has as long as this one is open.
+    identity: (u64, u64),
     path: PathBuf,
     resolve: ResolveFlags,
     allows_dotfiles: bool,
@@ -23,8 +31,8 @@ pub struct Root {
 impl Root {
     /// Opens a root and makes sure that this kernel can open files below it safely.
     pub fn open(path: &Path, symlinks: Symlinks, allows_dotfiles: bool) -> Result<Self, Errno> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(path, flags, Mode::empty())?;
+        let directory = openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::empty())?;
+        let identity = identity_of(&directory)?;
         let resolve = ResolveFlags::NO_MAGICLINKS
             | match symlinks {
                 Symlinks::Never => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
@@ -32,9 +40,35 @@ impl Root {
                 // Paths are relative and hold no "..", so they still begin at the root.
                 Symlinks::Follow => ResolveFlags::empty(),
             };
-        let root = Self { directory, path: path.to_owned(), resolve, allows_dotfiles };
+        let root = Self { directory, identity, path: path.to_owned(), resolve, allows_dotfiles };
         root.open_below("", OFlags::PATH | OFlags::DIRECTORY, Wait::Allowed)?;
         Ok(root)
+    }
+
+    /// The root that the path names now: this one, unless a symlink was changed or another folder
+    /// put in its place. What would have to wait and may not fails with [`Errno::AGAIN`].
+    pub fn renewed(self: &Arc<Self>, wait: Wait) -> Result<Arc<Self>, Errno> {
+        let opened = match wait {
+            Wait::Never => open_cached(CWD, &self.path, FOLDER, ResolveFlags::empty()),
+            Wait::Allowed => openat2(CWD, &self.path, FOLDER, Mode::empty(), ResolveFlags::empty()),
+        };
+        let directory = match opened {
+            // The way there may have been open only to the user who started the server.
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Arc::clone(self)),
+            opened => opened?,
+        };
+        let identity = identity_of(&directory)?;
+        if identity == self.identity {
+            return Ok(Arc::clone(self));
+        }
+        let Self { resolve, allows_dotfiles, .. } = **self;
+        Ok(Arc::new(Self {
+            directory,
+            identity,
+            path: self.path.clone(),
+            resolve,
+            allows_dotfiles,
+        }))
     }
 
     /// The path this root was opened by.
@@ -68,24 +102,9 @@ impl Root {
         let path = if relative.is_empty() { "." } else { relative };
         let flags = flags | OFlags::CLOEXEC;
         match wait {
-            Wait::Never => self.open_cached(path, flags),
+            Wait::Never => open_cached(&self.directory, path, flags, self.resolve),
             Wait::Allowed => self.open_waiting(path, flags),
         }
-    }
-
-    fn open_cached(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        if CACHED_RESOLVING_IS_MISSING.load(Ordering::Relaxed) {
-            return Err(Errno::AGAIN);
-        }
-        let resolve = self.resolve | ResolveFlags::CACHED;
-        openat2(&self.directory, path, flags, Mode::empty(), resolve).map_err(|error| {
-            // Linux 5.6 to 5.11 do not know the flag.
-            if error == Errno::INVAL {
-                CACHED_RESOLVING_IS_MISSING.store(true, Ordering::Relaxed);
-                return Errno::AGAIN;
-            }
-            error
-        })
     }
 
     fn open_waiting(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -95,10 +114,63 @@ impl Root {
             match openat2(&self.directory, path, flags, Mode::empty(), self.resolve) {
                 // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again.
                 Err(Errno::AGAIN | Errno::INTR) if attempts > 0 => {}
+                Err(Errno::XDEV) => {
+                    let real = self.real_path(path)?;
+                    match openat2(&self.directory, &real, flags, Mode::empty(), self.resolve) {
+                        // What the path names changed meanwhile: find out again.
+                        Err(Errno::AGAIN | Errno::INTR | Errno::NOENT | Errno::XDEV)
+                            if attempts > 0 => {}
+                        result => return result,
+                    }
+                }
                 result => return result,
             }
         }
     }
+
+    /// The path below the root, without symlinks, of what a path leads to; [`Errno::XDEV`] if that
+    /// lies outside, whatever it is and whether or not it exists.
+    fn real_path(&self, path: &str) -> Result<PathBuf, Errno> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_MAGICLINKS;
+        let target = openat2(&self.directory, path, flags, Mode::empty(), resolve);
+        let target = target.map_err(|error| match error {
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM => error,
+            _ => Errno::XDEV,
+        })?;
+        let (target, root) = (path_of(&target), path_of(&self.directory));
+        let (target, root) = target.zip(root).ok_or(Errno::XDEV)?;
+        let below = target.strip_prefix(root).map_err(|_| Errno::XDEV)?;
+        Ok(if below.as_os_str().is_empty() { ".".into() } else { below.to_owned() })
+    }
+}
+
+/// Opens what the kernel can find without a disk.
+fn open_cached(
+    at: impl AsFd,
+    path: impl Arg,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    if CACHED_RESOLVING_IS_MISSING.load(Ordering::Relaxed) {
+        return Err(Errno::AGAIN);
+    }
+    let resolve = resolve | ResolveFlags::CACHED;
+    openat2(at, path, flags, Mode::empty(), resolve).map_err(|error| match error {
+        // Linux 5.6 to 5.11 do not know the flag.
+        Errno::INVAL => {
+            CACHED_RESOLVING_IS_MISSING.store(true, Ordering::Relaxed);
+            Errno::AGAIN
+        }
+        // Where the link leads can only be found out by waiting.
+        Errno::XDEV => Errno::AGAIN,
+        error => error,
+    })
+}
+
+fn identity_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
+    let stat = fstat(directory)?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 impl AsFd for Root {
@@ -107,6 +179,7 @@ impl AsFd for Root {
     }
 }
 
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const WELL_KNOWN: &str = ".well-known";
 const RENAME_RACES_MAX: u32 = 4;
 

@@ -1,6 +1,7 @@
 //! How the files below a prefix are served: a route of the configuration, with its root opened.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kettle_config::{CacheRule, Coding, Route, Site};
 use rustix::io::Errno;
@@ -16,8 +17,10 @@ pub struct Rules {
     pub number: u64,
     /// Without its last slash; empty for the whole site.
     pub prefix: String,
-    /// Where the files are.
-    pub root: Root,
+    /// Where the files were when the rules were made.
+    pub root: Arc<Root>,
+    /// Whether the operator was told that the root is not there.
+    is_root_missed: AtomicBool,
     /// File names that answer for a folder.
     pub index: Vec<String>,
     /// Whether folders without an index file are listed.
@@ -42,7 +45,8 @@ impl Rules {
         Ok(Self {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             prefix: route.prefix.trim_end_matches('/').to_owned(),
-            root,
+            root: Arc::new(root),
+            is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
             listing: route.listing,
             codings: route.precompressed.clone(),
@@ -50,6 +54,21 @@ impl Rules {
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),
             extra: ExtraLines::new(&site.headers, &route.headers),
         })
+    }
+
+    /// Tells the operator when the root begins to be missed, and when that is over.
+    pub fn note_root(&self, outcome: Result<(), Errno>) {
+        let is_missed = outcome.is_err();
+        if self.is_root_missed.load(Ordering::Relaxed) == is_missed
+            || self.is_root_missed.swap(is_missed, Ordering::Relaxed) == is_missed
+        {
+            return;
+        }
+        let root = self.root.path();
+        match outcome {
+            Err(error) => tracing::warn!(?root, %error, "a route's root cannot be opened any more"),
+            Ok(()) => tracing::info!(?root, "a route's root is there again"),
+        }
     }
 
     /// The `cache-control` of a file, by its path on the site: that of the first pattern it fits.

@@ -12,6 +12,7 @@ use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
+use kettle_tests::tool::Tool;
 use kettle_tests::transcript::contains;
 
 #[test]
@@ -164,6 +165,61 @@ fn a_changed_file_is_served_anew() {
     let new = client.get("/a");
     assert_eq!(new.body, b"the new content");
     assert_ne!(new.header("etag"), old.header("etag"));
+}
+
+#[test]
+fn releases_exchanged_under_load_are_never_missing_and_never_mixed() {
+    let setup = Setup::default().file("www/unused", "").set("limits", "revalidate = \"1ms\"");
+    let kettle = Kettle::start(setup);
+    let root = kettle.folder.path("www");
+    let release = |number: usize| {
+        let path = kettle.folder.path(&format!("release-{number}"));
+        std::fs::create_dir(&path).unwrap();
+        for name in ["small", "large"] {
+            let line = format!("{number}\n");
+            let lines = if name == "small" { 10 } else { 100_000 };
+            std::fs::write(path.join(name), line.repeat(lines)).unwrap();
+        }
+        symlink(&path, kettle.folder.path("next")).unwrap();
+        path
+    };
+    std::fs::remove_dir_all(&root).unwrap();
+    let mut current = release(0);
+    std::fs::rename(kettle.folder.path("next"), &root).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for name in ["small", "large", "small"] {
+            let mut client = kettle.connect(TLS13_AES_128);
+            let is_over = &is_over;
+            scope.spawn(move || {
+                let mut newest = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let response = client.get(&format!("/{name}"));
+                    assert_eq!(response.status, 200, "{}", response.head);
+                    let text = String::from_utf8(response.body).unwrap();
+                    let number: usize = text.lines().next().unwrap().parse().unwrap();
+                    assert!(text.lines().all(|line| line.parse() == Ok(number)), "two in one");
+                    assert!(number >= newest, "{number} after {newest}");
+                    newest = number;
+                }
+            });
+        }
+        for number in 1..=scaled(200, 20) {
+            let next = release(number);
+            std::fs::rename(kettle.folder.path("next"), &root).unwrap();
+            std::fs::remove_dir_all(std::mem::replace(&mut current, next)).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_root_that_is_not_there_ends_the_start_with_its_name() {
+    let (_, folder) = Setup::default().lay_out();
+    std::fs::remove_dir(folder.path("www")).unwrap();
+    let ended = Tool::kettle(["run".into(), "--config".into(), folder.config()]).output();
+    assert!(!ended.status.success());
+    assert!(ended.stderr.contains("www"), "{}", ended.stderr);
 }
 
 #[test]

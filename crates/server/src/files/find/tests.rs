@@ -1,8 +1,12 @@
 use std::fs;
+use std::rc::Rc;
 
 use kettle_config::{Located as Written, Route, Site};
 
 use super::*;
+
+const NOW: Duration = Duration::from_secs(100);
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Rules over a folder with one file of so many bytes.
 fn rules(bytes: usize) -> (tempfile::TempDir, Arc<Rules>) {
@@ -14,7 +18,7 @@ fn rules(bytes: usize) -> (tempfile::TempDir, Arc<Rules>) {
 }
 
 async fn found(finder: &Finder, rules: &Arc<Rules>) -> Found {
-    match finder.find(rules, "file", Preference::NONE).await {
+    match finder.find(rules, "file", Preference::NONE, NOW).await.unwrap().found {
         Located::File(found) => found,
         other => panic!("no file: {other:?}"),
     }
@@ -25,7 +29,7 @@ async fn a_file_up_to_the_bound_is_read_whole() {
     // The larger one is read on another thread.
     for bytes in [0, 1, 4096, 300 * 1024] {
         let (_folder, rules) = rules(bytes);
-        let finder = Finder::new(Some(300 * 1024));
+        let finder = Finder::new(Some(300 * 1024), PERIOD);
         let (_, content) = finder.content(found(&finder, &rules).await).await;
         let Content::Memory(read) = content else { panic!("not in memory: {bytes}") };
         assert_eq!(read, vec![7; bytes]);
@@ -36,7 +40,7 @@ async fn a_file_up_to_the_bound_is_read_whole() {
 async fn a_file_beyond_the_bound_stays_on_disk() {
     let (_folder, rules) = rules(4097);
     for bound in [None, Some(0), Some(4096)] {
-        let finder = Finder::new(bound);
+        let finder = Finder::new(bound, PERIOD);
         let (_, content) = finder.content(found(&finder, &rules).await).await;
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
         assert_eq!(file.bytes(), 4097);
@@ -46,7 +50,7 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
 #[tokio::test]
 async fn a_file_that_changes_while_it_is_read_is_not_kept() {
     let (folder, rules) = rules(100);
-    let finder = Finder::new(Some(1000));
+    let finder = Finder::new(Some(1000), PERIOD);
     let found = found(&finder, &rules).await;
     for changed in [50, 200] {
         fs::write(folder.path().join("file"), vec![8; changed]).unwrap();
@@ -58,22 +62,27 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_gets_404() {
+async fn a_folder_that_is_gone_cannot_be_listed() {
     let (_folder, rules) = rules(0);
-    assert_eq!(Finder::new(None).list(&rules, "none/").await.unwrap_err(), 404);
-    assert_eq!(Finder::new(None).list(&rules, "").await.unwrap().items.len(), 1);
+    let finder = Finder::new(None, PERIOD);
+    assert_eq!(finder.list(&rules, "none/", NOW).await.unwrap_err(), Errno::NOENT);
+    assert_eq!(finder.list(&rules, "", NOW).await.unwrap().items.len(), 1);
 }
 
 #[tokio::test]
 async fn calls_that_wait_are_bounded() {
-    let finder = Arc::new(Finder::new(None));
+    tokio::task::LocalSet::new().run_until(all_places_are_taken_and_no_more()).await;
+}
+
+async fn all_places_are_taken_and_no_more() {
+    let finder = Rc::new(Finder::new(None, PERIOD));
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
     let (report, mut started) = tokio::sync::mpsc::channel(WAITING_CALLS_MAX + 1);
     let mut calls = tokio::task::JoinSet::new();
     for number in 0..=WAITING_CALLS_MAX {
-        let (finder, held, report) = (Arc::clone(&finder), Arc::clone(&held), report.clone());
-        calls.spawn(async move {
+        let (finder, held, report) = (Rc::clone(&finder), Arc::clone(&held), report.clone());
+        calls.spawn_local(async move {
             let call = move || {
                 report.try_send(number).unwrap();
                 held.lock().unwrap().recv().unwrap();
