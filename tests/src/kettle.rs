@@ -157,7 +157,7 @@ impl Kettle {
         &self.process.stderr
     }
 
-    /// How many descriptors it has open.
+    /// How many descriptors it has open. Its own user can see that of a `dumpable` server only.
     #[must_use]
     pub fn open_descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()

@@ -14,7 +14,9 @@ pub use privileges::{PrivilegeError, drop_privileges, find_accounts};
 use std::io;
 use std::mem::MaybeUninit;
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Blocks every signal in the calling thread and the threads it starts. Workers need it: before Linux 6.1.187 and
@@ -47,6 +49,14 @@ pub fn keep_thread_to_cpus(thread: u32, cpus: &[usize]) -> io::Result<()> {
     let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
     let thread = thread.ok_or(io::ErrorKind::InvalidInput)?;
     Ok(sched_setaffinity(Some(thread), &cpu_set(cpus)?)?)
+}
+
+/// Allows or forbids core dumps of this process, and the reading of its memory by others than root. What becomes another user
+/// is set anew by the kernel.
+pub fn set_dumpable(is_dumpable: bool) -> io::Result<()> {
+    let behavior =
+        if is_dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
+    Ok(set_dumpable_behavior(behavior)?)
 }
 
 fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {

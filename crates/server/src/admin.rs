@@ -4,7 +4,7 @@
 //! `status` the live numbers, `client` the other end.
 
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -55,20 +55,7 @@ impl AdminSocket {
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, what));
             }
         }
-        // Under its final name the socket never has other permissions than these.
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(format!(".{}", std::process::id()));
-        let unfinished = PathBuf::from(unfinished);
-        let listener = std::os::unix::net::UnixListener::bind(&unfinished)?;
-        let finish = || {
-            std::fs::set_permissions(&unfinished, PermissionsExt::from_mode(0o600))?;
-            listener.set_nonblocking(true)?;
-            std::fs::rename(&unfinished, path)
-        };
-        if let Err(error) = finish() {
-            let _ = std::fs::remove_file(&unfinished);
-            return Err(error);
-        }
+        let listener = bind_private(path)?;
         Ok(Self { listener, path: path.to_owned() })
     }
 
@@ -101,6 +88,32 @@ impl AdminSocket {
             }
         }
     }
+}
+
+/// Binds the socket in a folder that nobody else may enter, and moves it to its place when it has
+/// its mode: `bind` itself gives it what the umask leaves, and who connected then would stay.
+fn bind_private(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    let mut folder = path.as_os_str().to_owned();
+    folder.push(format!(".{}", std::process::id()));
+    let folder = PathBuf::from(folder);
+    let unfinished = folder.join("s");
+    let remove = || {
+        let _ = std::fs::remove_file(&unfinished);
+        let _ = std::fs::remove_dir(&folder);
+    };
+    // What a process of this number left behind when it was killed in the middle.
+    remove();
+    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    let finish = || {
+        let listener = std::os::unix::net::UnixListener::bind(&unfinished)?;
+        std::fs::set_permissions(&unfinished, PermissionsExt::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        std::fs::rename(&unfinished, path)?;
+        Ok(listener)
+    };
+    let finished = finish();
+    remove();
+    finished
 }
 
 impl Drop for AdminSocket {

@@ -24,6 +24,9 @@ settings! {
         /// How long a stopping server lets requests in flight finish.
         pub drain_timeout: Duration = duration(
             Duration::from_secs(30), Duration::ZERO, Duration::from_hours(1)),
+        /// Lets the kernel write core dumps of the process, and others of the same user read its memory, as debuggers,
+        /// profilers and `kettle bench` do. Both hold the keys of all connections and of the certificates.
+        pub dumpable: bool = flag(false),
         /// Where generated certificates are kept.
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
     }

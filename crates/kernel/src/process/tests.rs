@@ -34,6 +34,16 @@ fn processor_time_grows_with_work() {
 }
 
 #[test]
+fn memory_is_dumped_as_was_last_said() {
+    let of_this_process = || std::fs::metadata("/proc/self/maps").map(|_| ()).is_ok();
+    for behavior in [DumpableBehavior::NotDumpable, DumpableBehavior::Dumpable] {
+        set_dumpable(behavior == DumpableBehavior::Dumpable).unwrap();
+        assert_eq!(rustix::process::dumpable_behavior().unwrap(), behavior);
+        assert!(of_this_process(), "a process may always look at itself");
+    }
+}
+
+#[test]
 fn clocks_read_what_the_standard_library_reads() {
     let tick = Duration::from_secs(1);
     let before = std::time::SystemTime::now();

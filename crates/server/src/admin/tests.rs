@@ -1,4 +1,5 @@
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -228,3 +229,44 @@ const FAILURES: [&str; 5] = [
     "peer_misbehaved",
     "unexpected_end_of_the_connection",
 ];
+
+/// So often the moment between two calls of `bind` is seen on any machine with two processors.
+const BINDS: usize = 100;
+
+/// Whether others could connect to a socket in this folder, which all may enter.
+fn has_open_socket(folder: &std::path::Path) -> bool {
+    // What vanishes while it is looked at was not there.
+    std::fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
+        let metadata = std::fs::symlink_metadata(entry.path()).ok();
+        metadata.is_some_and(|metadata| {
+            let is_for_others = metadata.permissions().mode() & 0o077 != 0;
+            let is_folder = metadata.is_dir() && has_open_socket(&entry.path());
+            is_for_others && (metadata.file_type().is_socket() || is_folder)
+        })
+    })
+}
+
+#[test]
+fn nobody_else_can_connect_at_any_moment_whatever_the_umask() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("admin.sock");
+    let old = rustix::process::umask(rustix::fs::Mode::empty());
+    let is_done = AtomicBool::new(false);
+    let was_open = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut was_open = false;
+            while !is_done.load(Ordering::Relaxed) {
+                was_open |= has_open_socket(folder.path());
+            }
+            was_open
+        });
+        for _ in 0..BINDS {
+            drop(AdminSocket::bind(&path).unwrap());
+        }
+        is_done.store(true, Ordering::Relaxed);
+        watcher.join().unwrap()
+    });
+    rustix::process::umask(old);
+    assert!(!was_open);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "something is left behind");
+}

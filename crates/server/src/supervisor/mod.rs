@@ -93,6 +93,7 @@ impl Supervisor {
         if let Err(error) = process::raise_open_files_limit() {
             tracing::warn!(%error, "the limit of open files cannot be raised");
         }
+        protect_memory(&config);
         // Loading the kernel's module and ciphers needs the privileges that are dropped below.
         let capabilities = Arc::new(Capabilities::run());
         let obstacle = capabilities.tx_reason().map(|reason| explain().unwrap_or(reason));
@@ -108,6 +109,7 @@ impl Supervisor {
         let admin = bind_admin(&config)?;
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;
+        protect_memory(&config);
         // As the user the server goes on as, because that user must open it again after a rotation.
         let log =
             AccessLog::start(&config.log, worker_count, Arc::clone(&metrics.log_lines_dropped))
@@ -201,6 +203,14 @@ fn setups(
 
 fn one_finding(finding: Finding) -> StartError {
     StartError::Findings(vec![finding])
+}
+
+/// Keeps keys out of core dumps and from other programs of the same user. Before keys are read, and
+/// again when the user has changed, for then the kernel decides anew (`fs.suid_dumpable`).
+fn protect_memory(config: &Config) {
+    if let Err(error) = process::set_dumpable(config.server.dumpable) {
+        tracing::warn!(%error, "whether memory may be dumped cannot be set");
+    }
 }
 
 /// Becomes the user the configuration names. What is bound and read stays.

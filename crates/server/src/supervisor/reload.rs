@@ -167,6 +167,7 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
         ("server.pin_workers", old.server.pin_workers != new.server.pin_workers),
         ("server.user", old.server.user != new.server.user),
         ("server.group", old.server.group != new.server.group),
+        ("server.dumpable", old.server.dumpable != new.server.dumpable),
         ("log.level", old.log.level != new.log.level),
         ("admin.socket", old.admin.socket != new.admin.socket),
         ("metrics.listen", old.metrics.listen != new.metrics.listen),

@@ -14,8 +14,8 @@ use kettle_tests::suite::{SUITES, TLS13_AES_128};
 #[test]
 fn a_crowd_of_connections_is_served_and_leaves_nothing_behind() {
     raise_open_files_limit();
-    let kettle =
-        Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]).set("server", "workers = 2"));
+    let setup = Setup::paths(paths_here()).sizes(&[70_000]).set("server", "workers = 2");
+    let kettle = Kettle::start(setup.set("server", "dumpable = true"));
     kettle.connect(TLS13_AES_128).get("/70000");
     kettle.wait_until_idle();
     let open_before = kettle.open_descriptors();

@@ -56,7 +56,8 @@ fn a_client_that_closes_its_socket_without_a_word_still_gets_its_response() {
 #[test]
 fn clients_that_reset_their_downloads_leave_nothing_behind() {
     let bytes = LARGE;
-    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
+    let kettle =
+        Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]).set("server", "dumpable = true"));
     let target = format!("/{bytes}");
     // The file stays open, and so does whatever a first request opens for good.
     kettle.connect(TLS13_AES_128).get(&target);

@@ -1,7 +1,7 @@
 //! A server that started as root and became somebody else.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use rustix::process::geteuid;
 
@@ -29,4 +29,21 @@ fn a_server_that_gave_up_root_takes_every_path() {
         assert_same(&response.body, &content(70_000), path);
     }
     assert_eq!(kettle.status("/total/switches"), if has_kernel_tls() { 3 } else { 0 });
+}
+
+#[test]
+fn memory_is_shown_to_root_alone_unless_the_operator_allows_it() {
+    for (is_dumpable, is_shown) in [(None, false), (Some(false), false), (Some(true), true)] {
+        let mut setup = Setup::default();
+        if let Some(is_dumpable) = is_dumpable {
+            setup = setup.set("server", &format!("dumpable = {is_dumpable}"));
+        }
+        if geteuid().is_root() {
+            setup = setup.set("server", "user = \"nobody\"");
+        }
+        let kettle = Kettle::start(setup);
+        // The files belong to root where memory is not to be read.
+        let owner = fs::metadata(format!("/proc/{}/maps", kettle.process())).unwrap().uid();
+        assert_eq!(owner != 0, is_shown, "dumpable = {is_dumpable:?}");
+    }
 }
