@@ -94,7 +94,7 @@ impl Dialer {
     /// Takes in only little before somebody reads: the server soon has to wait.
     #[must_use]
     pub fn reading_slowly(self) -> Self {
-        Self { receive_buffer_bytes: Some(32 * 1024), ..self }
+        Self { receive_buffer_bytes: Some(SLOW_READERS_BUFFER_BYTES), ..self }
     }
 
     /// Remembers sessions as `resumption` says.
@@ -183,18 +183,60 @@ impl Client {
 
     /// Finishes a handshake that has only begun, and sends `plaintext` in one write with the last message of it.
     pub fn finish_handshake_with(&mut self, plaintext: &[u8]) {
+        self.finish_handshake_and(plaintext, |_| {});
+    }
+
+    /// As [`finish_handshake_with`](Self::finish_handshake_with), with what `more` sends behind that in the same write.
+    pub fn finish_handshake_and(
+        &mut self,
+        plaintext: &[u8],
+        more: impl FnOnce(&mut ClientConnection),
+    ) {
         self.tls.writer().write_all(plaintext).unwrap();
+        let mut more = Some(more);
         while self.tls.is_handshaking() || self.tls.wants_write() {
-            let mut flight = Vec::new();
-            while self.tls.wants_write() {
-                self.tls.write_tls(&mut flight).unwrap();
+            if !self.tls.is_handshaking()
+                && let Some(more) = more.take()
+            {
+                more(&mut self.tls);
             }
+            let flight = self.flight();
             self.wire.write_all(&flight).unwrap();
             if self.tls.is_handshaking() {
-                self.tls.read_tls(&mut self.wire).unwrap();
-                self.tls.process_new_packets().unwrap();
+                self.receive_handshake();
             }
         }
+    }
+
+    /// Sends the last flight of a TLS 1.2 handshake with these bytes behind it in the same write. The server's answer is
+    /// not read.
+    pub fn finish_handshake_and_bytes(&mut self, header: &[u8], body: &[u8]) {
+        loop {
+            let mut flight = self.flight();
+            let has_finished = flight.windows(6).any(|window| window == CHANGE_CIPHER_SPEC_RECORD);
+            if has_finished {
+                flight.extend_from_slice(header);
+                flight.extend_from_slice(body);
+            }
+            self.wire.write_all(&flight).unwrap();
+            if has_finished {
+                return;
+            }
+            self.receive_handshake();
+        }
+    }
+
+    fn flight(&mut self) -> Vec<u8> {
+        let mut flight = Vec::new();
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut flight).unwrap();
+        }
+        flight
+    }
+
+    fn receive_handshake(&mut self) {
+        self.tls.read_tls(&mut self.wire).unwrap();
+        self.tls.process_new_packets().unwrap();
     }
 
     /// Says that nothing more will be sent, and closes that direction.
@@ -258,6 +300,11 @@ impl Connection for Client {
     }
 }
 
+const SLOW_READERS_BUFFER_BYTES: usize = 32 * 1024;
+
+/// In TLS 1.2 the Finished follows it at once.
+const CHANGE_CIPHER_SPEC_RECORD: [u8; 6] = [20, 3, 3, 0, 1, 1];
+
 /// A TCP connection that keeps what it received.
 pub struct Wire {
     /// The socket.
@@ -272,6 +319,12 @@ impl Wire {
     #[must_use]
     pub fn connect(address: SocketAddr) -> Self {
         Self::dial(address, None)
+    }
+
+    /// Connects, and takes in only little before somebody reads: the server soon has to wait.
+    #[must_use]
+    pub fn connect_reading_slowly(address: SocketAddr) -> Self {
+        Self::dial(address, Some(SLOW_READERS_BUFFER_BYTES))
     }
 
     fn dial(address: SocketAddr, receive_buffer_bytes: Option<usize>) -> Self {

@@ -12,6 +12,7 @@ pub mod environment;
 pub mod http;
 pub mod kernel_counts;
 pub mod kettle;
+pub mod raw_handshake;
 pub mod raw_session;
 pub mod record;
 pub mod setup;

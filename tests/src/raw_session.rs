@@ -1,18 +1,14 @@
-//! A TLS 1.3 client that says what no library would: after rustls' handshake the test seals and opens each record itself.
+//! A TLS 1.3 client that says what no library would: the test seals and opens each record itself.
 //!
-//! The keys come from the key log, so this shares no code with the server's record layer.
+//! It shares no code with the server's record layer.
 
 use std::io::{Read, Write};
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
-use rustls::KeyLog;
 
-use crate::client::{Dialer, Wire};
+use crate::client::Wire;
 use crate::record::{APPLICATION_DATA, whole_records};
-use crate::suite::TLS13_AES_128;
 
 /// A connection with TLS 1.3 and AES-128-GCM.
 pub struct RawSession {
@@ -43,25 +39,14 @@ pub enum Received {
 }
 
 impl RawSession {
-    /// Connects and finishes the handshake; nothing has been sent after it.
-    #[must_use]
-    pub fn connect(address: SocketAddr) -> Self {
-        Self::dial(Dialer::suite(TLS13_AES_128), address)
-    }
-
-    /// As [`connect`](Self::connect), but takes in only little before somebody reads.
-    #[must_use]
-    pub fn connect_reading_slowly(address: SocketAddr) -> Self {
-        Self::dial(Dialer::suite(TLS13_AES_128).reading_slowly(), address)
-    }
-
-    fn dial(dialer: Dialer, address: SocketAddr) -> Self {
-        let log = Arc::new(Secrets::default());
-        let dialer = dialer.key_log(Arc::clone(&log) as Arc<dyn KeyLog>);
-        let client = dialer.connect(address);
-        let sending = Direction::new(log.secret("CLIENT_TRAFFIC_SECRET_0"));
-        let receiving = Direction::new(log.secret("SERVER_TRAFFIC_SECRET_0"));
-        Self { wire: client.wire, sending, receiving, opened_bytes: 0 }
+    /// A session whose keys are these; so much of what came has been dealt with.
+    pub(crate) fn new(
+        wire: Wire,
+        sending: Direction,
+        receiving: Direction,
+        opened_bytes: usize,
+    ) -> Self {
+        Self { wire, sending, receiving, opened_bytes }
     }
 
     /// Sends one record.
@@ -90,18 +75,12 @@ impl RawSession {
                 if record.content_type != APPLICATION_DATA {
                     continue;
                 }
-                match self.receiving.open(record.body.clone()) {
-                    Some((content_type, content)) => {
-                        if content_type == crate::record::HANDSHAKE && content[0] == 24 {
-                            self.receiving = self.receiving.next();
-                        }
-                        return Received::Record(content_type, content);
-                    }
-                    // The server's part of the handshake is under other keys.
-                    None => {
-                        assert_eq!(self.receiving.sequence, 0, "a record does not authenticate")
-                    }
+                let (content_type, content) =
+                    self.receiving.open(record.body.clone()).expect("a record that authenticates");
+                if content_type == crate::record::HANDSHAKE && content[0] == 24 {
+                    self.receiving = self.receiving.next();
                 }
+                return Received::Record(content_type, content);
             }
             match self.wire.read(&mut [0; 16_384]) {
                 Ok(0) => return Received::Closed,
@@ -123,7 +102,7 @@ impl RawSession {
 }
 
 impl Direction {
-    fn new(secret: Vec<u8>) -> Self {
+    pub(crate) fn new(secret: Vec<u8>) -> Self {
         let key = expand(&secret, "key", 16);
         let key = LessSafeKey::new(UnboundKey::new(&aead::AES_128_GCM, &key).unwrap());
         let iv = expand(&secret, "iv", 12).try_into().unwrap();
@@ -138,16 +117,19 @@ impl Direction {
 
     /// A whole record, header included.
     pub fn seal(&mut self, content_type: u8, content: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(content.len() + 17).unwrap().to_be_bytes();
+        self.seal_inner([content, &[content_type]].concat())
+    }
+
+    /// A whole record of any inner plaintext: content, type and padding.
+    pub fn seal_inner(&mut self, mut inner: Vec<u8>) -> Vec<u8> {
+        let length = u16::try_from(inner.len() + 16).unwrap().to_be_bytes();
         let header = [APPLICATION_DATA, 3, 3, length[0], length[1]];
-        let mut inner = content.to_vec();
-        inner.push(content_type);
         let nonce = self.next_nonce();
         self.key.seal_in_place_append_tag(nonce, Aad::from(header), &mut inner).unwrap();
         [header.as_slice(), &inner].concat()
     }
 
-    fn open(&mut self, mut body: Vec<u8>) -> Option<(u8, Vec<u8>)> {
+    pub(crate) fn open(&mut self, mut body: Vec<u8>) -> Option<(u8, Vec<u8>)> {
         let length = u16::try_from(body.len()).unwrap().to_be_bytes();
         let header = [APPLICATION_DATA, 3, 3, length[0], length[1]];
         let before = self.sequence;
@@ -170,13 +152,22 @@ impl Direction {
     }
 }
 
-/// HKDF-Expand-Label with an empty context (RFC 8446 §7.1).
 fn expand(secret: &[u8], label: &str, bytes: usize) -> Vec<u8> {
+    expand_label(&hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret), label, &[], bytes)
+}
+
+/// HKDF-Expand-Label (RFC 8446 §7.1).
+pub(crate) fn expand_label(
+    secret: &hkdf::Prk,
+    label: &str,
+    context: &[u8],
+    bytes: usize,
+) -> Vec<u8> {
     let label = format!("tls13 {label}");
     let length = u16::try_from(bytes).unwrap().to_be_bytes();
-    let label_length = [u8::try_from(label.len()).unwrap()];
-    let info = [length.as_slice(), &label_length, label.as_bytes(), &[0]];
-    let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
+    let [label_length, context_length] =
+        [label.len(), context.len()].map(|length| [u8::try_from(length).unwrap()]);
+    let info = [&length, label_length.as_slice(), label.as_bytes(), &context_length, context];
     let mut expanded = vec![0; bytes];
     secret.expand(&info, Length(bytes)).unwrap().fill(&mut expanded).unwrap();
     expanded
@@ -187,22 +178,5 @@ struct Length(usize);
 impl hkdf::KeyType for Length {
     fn len(&self) -> usize {
         self.0
-    }
-}
-
-/// The secrets of one connection.
-#[derive(Default, Debug)]
-struct Secrets(Mutex<Vec<(String, Vec<u8>)>>);
-
-impl Secrets {
-    fn secret(&self, label: &str) -> Vec<u8> {
-        let secrets = self.0.lock().unwrap();
-        secrets.iter().find(|(name, _)| name == label).unwrap().1.clone()
-    }
-}
-
-impl KeyLog for Secrets {
-    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
-        self.0.lock().unwrap().push((label.to_owned(), secret.to_vec()));
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use kettle_config::{Certificate, Config, Located};
+use kettle_config::{Certificate, Config, Located, PlainHttp};
 use kettle_server::supervisor::{StartError, Supervisor, prepare};
 
 use crate::cli::ServeArguments;
@@ -42,6 +42,8 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
     for listener in &mut config.listeners {
         listener.path = arguments.path;
         listener.crossover = arguments.crossover;
+        // Who tries things out types addresses by hand.
+        listener.plain_http = PlainHttp::Redirect;
     }
     for site in &mut config.sites {
         // Whatever name the machine is reached by, this is its only site.

@@ -26,8 +26,8 @@ pub use finding::Finding;
 pub use located::{Located, Position};
 pub use model::{
     Admin, CacheRule, Certificate, Coding, Config, Group, Hsts, Limits, Listener, ListenerKind,
-    Log, LogFormat, LogTarget, Metrics, PathChoice, Route, Server, Site, Suite, Symlinks, Tls,
-    TlsVersion,
+    Log, LogFormat, LogTarget, Metrics, PathChoice, PlainHttp, Route, Server, Site, Suite,
+    Symlinks, Tls, TlsVersion,
 };
 pub use parse::parse;
 pub use reference::reference_markdown;

@@ -137,21 +137,30 @@ impl Answerer {
         request: &RequestHead<'_>,
         https_port: u16,
         status: u16,
-        closes: bool,
         mut buffer: Vec<u8>,
     ) -> Response {
-        let ending = self.ending(request, closes);
-        let target = match parse_target(request) {
-            Ok(target) => target,
-            Err(error) => return self.refuse_plainly(error.status(), request, &ending, buffer),
+        let ending = self.ending(request, true);
+        match https_location(request, https_port) {
+            Ok(location) => redirect(status, &location, &self.no_extra, &ending, &mut buffer),
+            Err(status) => self.refuse_plainly(status, request, &ending, buffer),
+        }
+    }
+
+    /// Tells a client that speaks plain HTTP to an HTTPS listener where to go.
+    #[must_use]
+    pub fn refuse_plain_http(
+        &self,
+        request: &RequestHead<'_>,
+        https_port: u16,
+        mut buffer: Vec<u8>,
+    ) -> Response {
+        let ending = self.ending(request, true);
+        let page = match https_location(request, https_port) {
+            Ok(location) => Page::plain_http(&location),
+            Err(status) => return self.refuse_plainly(status, request, &ending, buffer),
         };
-        // HTTP/1.0 need not say which host it wants, and nothing else does.
-        let Some(host) = request.host() else {
-            return self.refuse_plainly(400, request, &ending, buffer);
-        };
-        let port = if https_port == HTTPS_PORT { String::new() } else { format!(":{https_port}") };
-        let location = format!("https://{host}{port}{}", path_and_query(&target, ""));
-        redirect(status, &location, &self.no_extra, &ending, &mut buffer)
+        let is_head = request.method == Method::Head;
+        error_page::write(&400.into(), page, is_head, &self.no_extra, &ending, &mut buffer)
     }
 
     /// Forgets all files, so that none stays open for a configuration that is gone.
@@ -382,6 +391,15 @@ impl Exchange<'_> {
 /// The path of a target with something after it, and its query, as a reference that stays on the
 /// host: a normal path never begins with two slashes, and nothing but letters, digits, slashes
 /// and a few marks is left unencoded.
+/// The address of the same thing over HTTPS, or the status to answer with if there is none.
+fn https_location(request: &RequestHead<'_>, port: u16) -> Result<String, u16> {
+    let target = parse_target(request).map_err(|error| error.status())?;
+    // HTTP/1.0 need not say which host it wants, and nothing else does.
+    let host = request.host().ok_or(400_u16)?;
+    let port = if port == HTTPS_PORT { String::new() } else { format!(":{port}") };
+    Ok(format!("https://{host}{port}{}", path_and_query(&target, "")))
+}
+
 fn path_and_query(target: &Target<'_>, after_path: &str) -> String {
     let mut reference = percent_encode_path(target.path.as_bytes());
     reference.push_str(after_path);

@@ -71,7 +71,9 @@ impl Connection {
                     Box::pin(self.finish(stream, end)).await;
                 }
             }
-            Some(ListenerKind::RedirectToHttps) => Box::pin(self.redirect(socket)).await,
+            Some(ListenerKind::RedirectToHttps) => {
+                Box::pin(self.redirect(socket, Vec::new())).await
+            }
             None => {}
         }
     }
@@ -106,6 +108,11 @@ impl Connection {
                 Handshaking::Complete(stream) => {
                     self.worker.metrics.handshake_finished(stream.session(), started.elapsed());
                     return Some(stream);
+                }
+                Handshaking::PlainHttp(socket, received) => {
+                    self.worker.metrics.handshake_failed("plain_http");
+                    Box::pin(self.redirect(socket, received.bytes().to_vec())).await;
+                    return None;
                 }
                 Handshaking::Failed(error, mut farewell) => {
                     // Whatever becomes of the alert, the handshake has failed.

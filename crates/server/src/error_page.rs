@@ -6,6 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use kettle_http::h1::write::reason_phrase;
+use kettle_http::html::escape;
 
 use crate::answer::{Body, Response};
 use crate::clock::{Clock, CoarseClock, DateLine};
@@ -41,6 +42,24 @@ impl Page {
     /// The page for a status no site has a page for.
     #[must_use]
     pub fn plain(status: u16) -> Self {
+        Self::of(status, reason_phrase(status))
+    }
+
+    /// The page for plain HTTP on a port that speaks HTTPS.
+    #[must_use]
+    pub fn plain_http(location: &str) -> Self {
+        let location = escape(location);
+        Self::of(
+            400,
+            &format!(
+                "This port speaks HTTPS, and the request came in plain HTTP: use \
+                 <a href=\"{location}\">{location}</a>."
+            ),
+        )
+    }
+
+    /// `content` is HTML.
+    fn of(status: u16, content: &str) -> Self {
         let reason = reason_phrase(status);
         let text = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -48,7 +67,7 @@ impl Page {
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{status} {reason}</title>\n</head>\n\
              <body style=\"font:16px/1.5 system-ui,sans-serif;margin:4rem auto;max-width:40rem;\
-             padding:0 1rem\">\n<h1>{status}</h1>\n<p>{reason}</p>\n</body>\n</html>\n"
+             padding:0 1rem\">\n<h1>{status}</h1>\n<p>{content}</p>\n</body>\n</html>\n"
         );
         Self { bytes: text.into(), content_type: "text/html; charset=utf-8".to_owned() }
     }

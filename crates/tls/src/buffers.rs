@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use crate::records::RECORD_BYTES_MAX;
+use crate::records::{ContentType, RECORD_BYTES_MAX, RecordError, RecordSealer};
 
 /// Full records that the largest pooled buffer holds, and so one write from memory carries at most.
 pub const RECORDS_PER_WRITE: usize = 8;
@@ -99,6 +99,24 @@ impl Queue {
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.commit(bytes.len());
+    }
+
+    /// Appends one small record, sealed.
+    pub(crate) fn append_sealed(
+        &mut self,
+        sealer: &mut RecordSealer,
+        content_type: ContentType,
+        content: &[u8],
+    ) -> Result<(), RecordError> {
+        let prefix_bytes = sealer.prefix_bytes();
+        let record_bytes = prefix_bytes + content.len() + sealer.suffix_bytes();
+        let record = self.room(record_bytes);
+        if let Some(room) = record.get_mut(prefix_bytes..prefix_bytes + content.len()) {
+            room.copy_from_slice(content);
+        }
+        sealer.seal(content_type, record)?;
+        self.commit(record_bytes);
+        Ok(())
     }
 
     /// Takes `bytes` bytes from the front; an emptied queue gives its buffer back.

@@ -1,7 +1,6 @@
 //! The client's side: what is offered in a handshake, exactly one choice of each, so that a measurement knows what it measured.
 
 mod handshake;
-mod hello;
 #[cfg(test)]
 mod tests;
 

@@ -23,13 +23,22 @@ impl Alert {
     pub const BAD_RECORD_MAC: Alert = Alert(20);
     /// A record that is too long.
     pub const RECORD_OVERFLOW: Alert = Alert(22);
+    /// Nothing that both sides know.
+    pub const HANDSHAKE_FAILURE: Alert = Alert(40);
     /// A field with a value that is not allowed.
     pub const ILLEGAL_PARAMETER: Alert = Alert(47);
     /// A message that cannot be parsed.
     pub const DECODE_ERROR: Alert = Alert(50);
+    /// A version that is not spoken.
+    pub const PROTOCOL_VERSION: Alert = Alert(70);
     /// A fault of ours.
     pub const INTERNAL_ERROR: Alert = Alert(80);
-    const USER_CANCELED: Alert = Alert(90);
+    /// A lower version than both sides know (RFC 7507).
+    pub const INAPPROPRIATE_FALLBACK: Alert = Alert(86);
+    /// The sender gives up, for no fault of the receiver's.
+    pub const USER_CANCELED: Alert = Alert(90);
+    /// An extension that must be there is not.
+    pub const MISSING_EXTENSION: Alert = Alert(109);
     const NO_RENEGOTIATION: Alert = Alert(100);
 
     /// The record's content: the level, then the description.
@@ -333,8 +342,9 @@ const HANDSHAKE_HEADER_BYTES: usize = 4;
 const HANDSHAKE_HELLO_REQUEST: u8 = 0;
 const HANDSHAKE_CLIENT_HELLO: u8 = 1;
 const HANDSHAKE_KEY_UPDATE: u8 = 24;
-const LEVEL_WARNING: u8 = 1;
-const LEVEL_FATAL: u8 = 2;
+/// `AlertLevel` (RFC 8446 §6).
+pub(crate) const LEVEL_WARNING: u8 = 1;
+pub(crate) const LEVEL_FATAL: u8 = 2;
 const WARNINGS_MAX: u8 = 4;
 const EMPTY_RECORDS_MAX: u8 = 32;
 

@@ -1,27 +1,36 @@
 //! What rustls asks of us during a handshake and does not tell afterwards.
 //!
-//! The unbuffered connection has no accessor for the server name, and none for how a TLS 1.2
-//! session was resumed; both can be seen in the callbacks it makes. A handshake step runs to its
-//! end on one thread, so notes that are laid out on the thread before the step and taken up right
-//! after it belong to that handshake.
+//! The unbuffered connection has no accessor for the server name, none for how a TLS 1.2 session was
+//! resumed, and none for traffic secrets; all can be seen in the callbacks it makes. A handshake step
+//! runs to its end on one thread, so notes that are laid out on the thread before the step and taken
+//! up right after it belong to that handshake.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
 
-use rustls::ServerConfig;
 use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{KeyLog, ServerConfig};
+
+use crate::secrets::Secret;
 
 /// Tells in nanoseconds which key a session was sealed under; random and not secret.
 pub(crate) type KeyName = [u8; 16];
 
-/// What the callbacks of one handshake showed.
-#[derive(Debug, Default)]
+/// What the callbacks of a handshake have shown so far.
+#[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) has_read_ticket: bool,
     /// The key that the client's session was sealed under, by ticket or in the cache.
     session_key: Option<KeyName>,
+    /// Of the client's handshake records (TLS 1.3).
+    pub(crate) client_handshake_secret: Option<Secret>,
+    /// Of what the client sends after the handshake (TLS 1.3).
+    pub(crate) client_secret: Option<Secret>,
+    /// Of what we send after our Finished (TLS 1.3).
+    pub(crate) server_secret: Option<Secret>,
 }
 
 impl Observed {
@@ -63,6 +72,7 @@ fn note(write: impl FnOnce(&mut Observed)) {
 pub(crate) fn observe(config: &mut ServerConfig) {
     config.cert_resolver = Arc::new(ObservingResolver(Arc::clone(&config.cert_resolver)));
     config.ticketer = Arc::new(ObservingTicketer(Arc::clone(&config.ticketer)));
+    config.key_log = Arc::new(ObservingKeyLog);
 }
 
 #[derive(Debug)]
@@ -98,5 +108,40 @@ impl ProducesTickets for ObservingTicketer {
             note(|observed| observed.has_read_ticket = true);
         }
         plain
+    }
+}
+
+/// The key log is the one place where rustls tells traffic secrets. Nothing is logged.
+struct ObservingKeyLog;
+
+impl KeyLog for ObservingKeyLog {
+    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
+        note(|observed| {
+            if let Some(place) = observed.secret_mut(label) {
+                *place = Secret::copy_of(secret);
+            }
+        });
+    }
+
+    fn will_log(&self, label: &str) -> bool {
+        Observed::default().secret_mut(label).is_some()
+    }
+}
+
+impl Observed {
+    /// By its label in the NSS key log format.
+    fn secret_mut(&mut self, label: &str) -> Option<&mut Option<Secret>> {
+        match label {
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut self.client_handshake_secret),
+            "CLIENT_TRAFFIC_SECRET_0" => Some(&mut self.client_secret),
+            "SERVER_TRAFFIC_SECRET_0" => Some(&mut self.server_secret),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for ObservingKeyLog {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ObservingKeyLog")
     }
 }

@@ -13,6 +13,7 @@ mod tests;
 use std::fmt;
 
 pub use open::{Opened, RecordOpener};
+pub(crate) use protection::IV_BYTES;
 pub use protection::{Keys, ProtectionError};
 pub use seal::RecordSealer;
 
@@ -23,10 +24,10 @@ pub const HEADER_BYTES: usize = 5;
 pub const PLAINTEXT_BYTES_MAX: usize = 16_384;
 
 /// The most a TLS 1.2 record's body may measure (RFC 5246 §6.2.3); TLS 1.3 allows less.
-const BODY_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX + 2_048;
+pub(crate) const BODY_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX + 2_048;
 
 /// The most a TLS 1.3 record's body may measure (RFC 8446 §5.2).
-const BODY_BYTES_MAX_TLS13: usize = PLAINTEXT_BYTES_MAX + 256;
+pub(crate) const BODY_BYTES_MAX_TLS13: usize = PLAINTEXT_BYTES_MAX + 256;
 
 /// The largest record either version can send, header included.
 pub const RECORD_BYTES_MAX: usize = HEADER_BYTES + BODY_BYTES_MAX;
@@ -50,7 +51,7 @@ pub enum ContentType {
 impl ContentType {
     /// The byte on the wire.
     #[must_use]
-    pub fn byte(self) -> u8 {
+    pub const fn byte(self) -> u8 {
         match self {
             ContentType::ChangeCipherSpec => 20,
             ContentType::Alert => 21,

@@ -1,17 +1,25 @@
-//! What is kept of rustls after a TLS 1.3 handshake: it makes the keys that follow a KeyUpdate, and on the
-//! client's side takes tickets into the memory of sessions (RFC 8446 §4.6.1).
+//! What makes the keys that follow a KeyUpdate in TLS 1.3, and on the client's side takes tickets into the
+//! memory of sessions (RFC 8446 §4.6.1).
 
+use kettle_kernel::ktls::Version;
 use rustls::ConnectionTrafficSecrets;
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
-use rustls::server::ServerConnectionData;
 
 use crate::control::{Alert, Violation, unexpected};
+use crate::records::{Keys, ProtectionError};
+use crate::secrets::TrafficSecret;
 
-/// What is kept of rustls; TLS 1.2 needs nothing.
+/// TLS 1.2 needs none.
 pub(crate) enum Updater {
-    Server(Box<KernelConnection<ServerConnectionData>>),
+    Server(Box<ServerUpdater>),
     Client(Box<ClientUpdater>),
+}
+
+/// The server's side: of rustls nothing is left.
+pub(crate) struct ServerUpdater {
+    pub(crate) tx: TrafficSecret,
+    pub(crate) rx: TrafficSecret,
 }
 
 /// The client's side, with what came of a ticket that is not complete yet.
@@ -22,21 +30,28 @@ pub(crate) struct ClientUpdater {
 }
 
 impl Updater {
-    /// Our next sending key and its first record's number.
-    pub(crate) fn next_tx(&mut self) -> Result<(u64, ConnectionTrafficSecrets), rustls::Error> {
+    /// Our next sending keys.
+    pub(crate) fn next_tx(&mut self) -> Result<Keys, ProtectionError> {
         match self {
-            Updater::Server(connection) => connection.update_tx_secret(),
-            Updater::Client(client) => client.connection.update_tx_secret(),
+            Updater::Server(server) => server.tx.next(),
+            Updater::Client(client) => keys(client.connection.update_tx_secret()),
         }
     }
 
-    /// The peer's next sending key and its first record's number.
-    pub(crate) fn next_rx(&mut self) -> Result<(u64, ConnectionTrafficSecrets), rustls::Error> {
+    /// The peer's next sending keys.
+    pub(crate) fn next_rx(&mut self) -> Result<Keys, ProtectionError> {
         match self {
-            Updater::Server(connection) => connection.update_rx_secret(),
-            Updater::Client(client) => client.connection.update_rx_secret(),
+            Updater::Server(server) => server.rx.next(),
+            Updater::Client(client) => keys(client.connection.update_rx_secret()),
         }
     }
+}
+
+fn keys(
+    next: Result<(u64, ConnectionTrafficSecrets), rustls::Error>,
+) -> Result<Keys, ProtectionError> {
+    let (sequence, secrets) = next.map_err(|_| ProtectionError)?;
+    Keys::new(Version::Tls13, sequence, &secrets)
 }
 
 impl ClientUpdater {

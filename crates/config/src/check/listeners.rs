@@ -34,11 +34,13 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 }
 
 fn find_unused(index: usize, kind: ListenerKind, reader: &mut Reader<'_>) {
-    let (unused, why) = match kind {
+    let (unused, why): (&[_], _) = match kind {
         ListenerKind::Https => {
-            (["redirect_port", "redirect_status"], "only a listener with kind = \"redirect\"")
+            (&["redirect_port", "redirect_status"], "only a listener with kind = \"redirect\"")
         }
-        ListenerKind::RedirectToHttps => (["path", "crossover"], "only an https listener"),
+        ListenerKind::RedirectToHttps => {
+            (&["path", "crossover", "plain_http"], "only an https listener")
+        }
     };
     for name in unused {
         if let Some(place) = reader.place(&format!("listener.{index}.{name}")) {

@@ -19,6 +19,16 @@ words! {
 }
 
 words! {
+    /// What plain HTTP gets where HTTPS is spoken.
+    pub enum PlainHttp {
+        /// Status 400, and a page that says so and links to the same address over HTTPS.
+        Refuse = "refuse",
+        /// A redirect (307) to the same address over HTTPS.
+        Redirect = "redirect",
+    }
+}
+
+words! {
     /// Where the records of a response are encrypted.
     pub enum PathChoice {
         /// The cheapest place for each response: user space for small bodies, the kernel from
@@ -41,6 +51,8 @@ settings! {
         pub address: Located<SocketAddr> = required(located_address("0.0.0.0:443")),
         /// What is spoken on this address.
         pub kind: ListenerKind = word(ListenerKind::Https),
+        /// What a client gets that speaks plain HTTP to an HTTPS listener.
+        pub plain_http: PlainHttp = word(PlainHttp::Refuse),
         /// Where records are encrypted. If the kernel refuses a connection, it stays in user
         /// space and the refusal is counted with its reason.
         pub path: PathChoice = word(PathChoice::Auto),

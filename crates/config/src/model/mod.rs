@@ -8,7 +8,7 @@ mod process;
 mod site;
 mod tls;
 
-pub use listener::{Listener, ListenerKind, PathChoice};
+pub use listener::{Listener, ListenerKind, PathChoice, PlainHttp};
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
 pub use site::{Certificate, Coding, Hsts, Route, Site, Symlinks};
 pub use tls::{Group, Suite, Tls, TlsVersion};

@@ -1,12 +1,14 @@
-//! A plain connection that only says where to find the same thing over HTTPS.
+//! A plain connection that only says where to find the same thing over HTTPS, on a listener for
+//! that or by mistake on one that speaks HTTPS.
 
 use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::{io, mem};
 
-use kettle_http::Limits;
+use kettle_config::{ListenerKind, PlainHttp};
 use kettle_http::h1::parse::{Parse, Progress};
+use kettle_http::{Limits, RequestHead};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -16,10 +18,9 @@ use crate::error_page;
 use crate::limits::Stage;
 
 impl Connection {
-    /// Answers one request and closes: a client that is redirected goes elsewhere.
-    pub(super) async fn redirect(&self, mut socket: TcpStream) {
-        let mut received = Vec::new();
-        let Some(response) = self.redirect_response(&mut socket, &mut received).await else {
+    /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.
+    pub(super) async fn redirect(&self, mut socket: TcpStream, received: Vec<u8>) {
+        let Some(response) = self.redirect_response(&mut socket, received).await else {
             return;
         };
         let mut bytes = response.head;
@@ -43,9 +44,9 @@ impl Connection {
     async fn redirect_response(
         &self,
         socket: &mut TcpStream,
-        received: &mut Vec<u8>,
+        mut received: Vec<u8>,
     ) -> Option<Response> {
-        let (listener, limits) = (self.listener()?, &self.snapshot.config.limits);
+        let limits = &self.snapshot.config.limits;
         let head_limits = Limits {
             head_bytes_max: limits.head_bytes,
             headers_max: limits.headers,
@@ -54,22 +55,40 @@ impl Connection {
         let mut progress = Progress::default();
         self.watch.extend(limits.request_timeout);
         loop {
+            match progress.parse(&received, &head_limits) {
+                Ok(Parse::Partial) => {}
+                Ok(Parse::Complete { head, .. }) => return self.answer_plain(&head),
+                Err(error) => {
+                    return Some(error_page::respond(error.status(), self.worker.head_buffer()));
+                }
+            }
             let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
-            let read = self.watch.wait(stage, |context| poll_read(socket, received, context)).await;
+            let read =
+                self.watch.wait(stage, |context| poll_read(socket, &mut received, context)).await;
             if !matches!(read, Ok(Ok(1..))) {
                 return None;
             }
-            let buffer = self.worker.head_buffer();
-            let answerer = &self.worker.answerer;
-            match progress.parse(received, &head_limits) {
-                Ok(Parse::Partial) => self.worker.recycle(buffer),
-                Ok(Parse::Complete { head, .. }) => {
-                    let (port, status) = (listener.redirect_port, listener.redirect_status);
-                    return Some(answerer.redirect(&head, port, status, true, buffer));
-                }
-                Err(error) => return Some(error_page::respond(error.status(), buffer)),
-            }
         }
+    }
+
+    fn answer_plain(&self, head: &RequestHead<'_>) -> Option<Response> {
+        let (listener, buffer) = (self.listener()?, self.worker.head_buffer());
+        let answerer = &self.worker.answerer;
+        // Behind a port that is forwarded only the client knows its number.
+        let asked_port = head.authority().and_then(|authority| authority.port);
+        let same_port = asked_port.unwrap_or(listener.address.value.port());
+        Some(match (listener.kind, listener.plain_http) {
+            (ListenerKind::RedirectToHttps, _) => {
+                let (port, status) = (listener.redirect_port, listener.redirect_status);
+                answerer.redirect(head, port, status, buffer)
+            }
+            (ListenerKind::Https, PlainHttp::Redirect) => {
+                answerer.redirect(head, same_port, MISTAKEN_SCHEME_STATUS, buffer)
+            }
+            (ListenerKind::Https, PlainHttp::Refuse) => {
+                answerer.refuse_plain_http(head, same_port, buffer)
+            }
+        })
     }
 }
 
@@ -112,6 +131,9 @@ fn poll_drain(socket: &mut TcpStream, context: &mut Context<'_>) -> Poll<io::Res
 }
 
 const READ_BYTES: usize = 4_096;
+
+/// Temporary: the port may speak something else one day. The method is kept (RFC 9110 §15.4.8).
+const MISTAKEN_SCHEME_STATUS: u16 = 307;
 
 /// A client that sends this much after its answer is cut off.
 const DRAIN_READS_MAX: usize = 64;

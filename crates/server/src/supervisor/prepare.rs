@@ -61,7 +61,7 @@ pub fn prepare(
     let router = Router::build(&config).map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
     let identities = Arc::new(loaded.by_site);
     let acceptor = match policy::server_config(&tls_policy(&config), identities, resumption) {
-        Ok(tls) => Some(Acceptor::new(&tls)),
+        Ok(tls) => Some(Acceptor::new(&tls, &tls_policy(&config).versions)),
         Err(error) => {
             findings.mistake(&config, config.position_of("tls"), "", error.to_string());
             None

@@ -7,12 +7,14 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 
 use super::Connector;
-use super::hello::offers_ticket;
 use crate::buffers::Queue;
+use crate::control::Violation;
 use crate::handshake::{
-    Agreed, ENCODED_BYTES_USUAL, Established, HandshakeError, Progress, encode,
+    Agreed, BEHIND_FINISHED, ENCODED_BYTES_USUAL, Established, Feed, HandshakeError, Progress,
+    encode,
 };
-use crate::records::{ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX};
+use crate::hello::{ClientHello, Peeked, peek};
+use crate::records::{ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, whole_record_bytes};
 use crate::session::Resumption;
 use crate::updater::{ClientUpdater, Updater};
 
@@ -24,7 +26,7 @@ pub(crate) struct ClientHandshake<'a> {
     /// Whether the ClientHello resumes a TLS 1.2 session by ticket.
     offers_ticket: bool,
     /// Received and not yet processed.
-    pub(crate) incoming: Queue,
+    pub(crate) feed: Feed,
     /// To be sent, in order.
     pub(crate) outgoing: Queue,
 }
@@ -61,35 +63,39 @@ impl<'a> ClientHandshake<'a> {
             host: &connector.host,
             early_data: early_data.map_or(EarlyData::NotSent, EarlyData::Due),
             offers_ticket: false,
-            incoming: Queue::default(),
+            feed: Feed::default(),
             outgoing: Queue::default(),
         })
     }
 
     /// Processes what has been received, as far as it goes.
     pub(crate) fn advance(mut self: Box<Self>) -> ClientStep<'a> {
-        let mut plaintext = Queue::default();
         loop {
-            let progress = match self.step(&mut plaintext) {
+            let progress = match self.step() {
                 Ok(progress) => progress,
                 Err(error) => return self.fail(error),
             };
             if !self.connection.is_handshaking() && !self.connection.wants_write() {
                 let is_accepted = matches!(self.early_data, EarlyData::Accepted);
-                return match self.establish(plaintext) {
+                return match self.establish() {
                     Ok(established) => ClientStep::Complete(Box::new(established), is_accepted),
                     Err(error) => ClientStep::Failed(error, Queue::default()),
                 };
             }
-            if matches!(progress, Progress::Blocked) {
-                return ClientStep::Blocked(self);
+            if matches!(progress, Progress::More) {
+                continue;
+            }
+            match whole_record_bytes(self.feed.waiting()) {
+                Ok(Some(bytes)) => self.feed.show(bytes),
+                Ok(None) => return ClientStep::Blocked(self),
+                Err(error) => return self.fail(Violation::from(error).into()),
             }
         }
     }
 
-    fn step(&mut self, plaintext: &mut Queue) -> Result<Progress, HandshakeError> {
+    fn step(&mut self) -> Result<Progress, HandshakeError> {
         let UnbufferedStatus { discard, state } =
-            self.connection.process_tls_records(self.incoming.filled_mut());
+            self.connection.process_tls_records(self.feed.shown());
         let progress = match state {
             Ok(ConnectionState::EncodeTlsData(message)) => {
                 let bytes = encode(message, &mut self.outgoing);
@@ -121,28 +127,19 @@ impl<'a> ClientHandshake<'a> {
                 transmit.done();
                 Ok(Progress::More)
             }
-            Ok(ConnectionState::ReadTraffic(mut traffic)) => {
-                while let Some(record) = traffic.next_record() {
-                    plaintext.append(record.map_err(HandshakeError::Rustls)?.payload);
-                }
-                Ok(Progress::More)
-            }
             Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => {
                 Ok(Progress::Blocked)
             }
-            Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Err(
-                HandshakeError::Rustls(rustls::Error::General("closed in the handshake".into())),
-            ),
-            Ok(_) => Err(HandshakeError::Unsupported("a state of a server")),
+            Ok(_) => Err(HandshakeError::Unsupported("a state without a handshake")),
             Err(error) => Err(HandshakeError::Rustls(error)),
         };
-        self.incoming.consume(discard);
+        self.feed.discard(discard);
         progress
     }
 
     /// After an error rustls has an alert ready for the peer.
     fn fail(mut self: Box<Self>, error: HandshakeError) -> ClientStep<'a> {
-        self.incoming.clear();
+        self.feed = Feed::default();
         // Only as long as something is to be encoded: after that rustls would go on with messages
         // it has located in the input, and panic since they are gone.
         while self.connection.wants_write()
@@ -158,8 +155,8 @@ impl<'a> ClientHandshake<'a> {
         ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
     }
 
-    fn establish(self: Box<Self>, plaintext: Queue) -> Result<Established, HandshakeError> {
-        let ClientHandshake { connection, host, offers_ticket, incoming, outgoing, .. } = *self;
+    fn establish(self: Box<Self>) -> Result<Established, HandshakeError> {
+        let ClientHandshake { connection, host, offers_ticket, feed, outgoing, .. } = *self;
         let agreed = Agreed::of(&connection)?;
         let (secrets, connection) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
@@ -172,8 +169,17 @@ impl<'a> ClientHandshake<'a> {
         let updater = is_tls13.then(|| Updater::Client(Box::new(ClientUpdater::new(connection))));
         let (sealer, opener, session) =
             agreed.into_session(&secrets, resumed, Some(Box::from(host)))?;
-        Ok(Established { sealer, opener, updater, session, incoming, plaintext, outgoing })
+        let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
+        Ok(Established { sealer, opener, updater, session, incoming, outgoing })
     }
+}
+
+/// Whether a ClientHello that we send resumes a TLS 1.2 session by ticket; rustls does not tell.
+fn offers_ticket(record: &[u8]) -> bool {
+    let Peeked::Hello(message) = peek(record) else {
+        return false;
+    };
+    ClientHello::parse(&message).is_some_and(|hello| hello.offers_tls12_ticket())
 }
 
 /// A client says where its early data ends only if the server took it (RFC 8446 §4.5). rustls tells nothing else of

@@ -18,9 +18,9 @@ fn acceptor() -> Acceptor {
     let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
     identities.add_site(&["a.example".to_owned()], true, site);
     let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-    Acceptor::new(
-        &server_config(&Policy::default(), identities.into(), &resumption).expect("valid"),
-    )
+    let policy = Policy::default();
+    let config = server_config(&policy, identities.into(), &resumption).expect("valid");
+    Acceptor::new(&config, &policy.versions)
 }
 
 fn client_hello() -> Vec<u8> {
@@ -33,7 +33,7 @@ fn client_hello() -> Vec<u8> {
 
 fn receive(acceptor: &Acceptor, bytes: &[u8]) -> Step {
     let mut handshake = Handshake::new(acceptor).expect("a handshake");
-    handshake.incoming.append(bytes);
+    handshake.feed.append(bytes);
     Box::new(handshake).advance()
 }
 

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::{self, LessSafeKey, Nonce, UnboundKey};
 use kettle_kernel::ktls::{Cipher, TrafficKeys, Version};
-use rustls::ConnectionTrafficSecrets;
+use rustls::{CipherSuite, ConnectionTrafficSecrets, Tls13CipherSuite};
 use std::fmt;
 use zeroize::Zeroizing;
 
@@ -13,7 +13,7 @@ pub struct Keys {
     pub(super) version: Version,
     pub(super) cipher: Cipher,
     pub(super) key: Zeroizing<Vec<u8>>,
-    pub(super) iv: [u8; 12],
+    pub(super) iv: [u8; IV_BYTES],
     pub(super) sequence: u64,
 }
 
@@ -51,6 +51,21 @@ impl Keys {
         let iv = iv.as_ref().try_into().map_err(|_| ProtectionError)?;
         let key = key.as_ref().get(..cipher.key_bytes()).ok_or(ProtectionError)?;
         Ok(Self { version, cipher, key: Zeroizing::new(key.to_vec()), iv, sequence })
+    }
+
+    /// The keys of a TLS 1.3 traffic secret; the next record is its first.
+    pub(crate) fn of_tls13(
+        suite: &Tls13CipherSuite,
+        key: Zeroizing<Vec<u8>>,
+        iv: [u8; IV_BYTES],
+    ) -> Result<Self, ProtectionError> {
+        let cipher = match suite.common.suite {
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => Cipher::Aes128Gcm,
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => Cipher::Aes256Gcm,
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => Cipher::Chacha20Poly1305,
+            _ => return Err(ProtectionError),
+        };
+        Ok(Self { version: Version::Tls13, cipher, key, iv, sequence: 0 })
     }
 
     /// The same keys in the form the kernel takes them.
@@ -179,6 +194,9 @@ pub(super) fn header(content_type: ContentType, body_bytes: usize) -> [u8; 5] {
 pub(super) fn unique(nonce: [u8; 12]) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
+
+/// The implicit part of a nonce, in every suite.
+pub(crate) const IV_BYTES: usize = 12;
 
 /// Every AEAD here has a tag of 16 bytes.
 pub(super) const TAG_BYTES: usize = aead::MAX_TAG_LEN;

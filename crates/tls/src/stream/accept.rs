@@ -1,15 +1,16 @@
 //! A connection before it is established: receive, advance, send, until the handshake is done.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 
-use super::receive::{self, poll_read};
+use super::receive::{self, Received, poll_read};
 use super::{StreamError, TlsStream, send};
 use crate::buffers::Queue;
-use crate::control::Peer;
-use crate::handshake::{Acceptor, Handshake, HandshakeError, Step};
+use crate::control::{Alert, Peer, Violation};
+use crate::handshake::{Acceptor, Handshake, Step};
 
 /// A TLS connection whose handshake is under way.
 pub struct Accepting {
@@ -24,6 +25,8 @@ pub enum Handshaking {
     Continues(Accepting),
     /// It is complete.
     Complete(Box<TlsStream>),
+    /// The peer speaks plain HTTP; this is what it said so far.
+    PlainHttp(TcpStream, Received),
     /// It failed, and the peer is to be told.
     Failed(StreamError, Farewell),
 }
@@ -32,6 +35,9 @@ pub enum Handshaking {
 pub struct Farewell {
     socket: TcpStream,
     outgoing: Queue,
+    is_said: bool,
+    /// The peer has ended the connection already, and reads no more.
+    is_from_peer: bool,
 }
 
 impl Accepting {
@@ -50,9 +56,9 @@ impl Accepting {
     /// [`StreamError::Io`] if the socket fails or the peer closes it.
     pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         ready!(send::poll_flush(&self.socket, &mut self.handshake.outgoing, false, context))?;
-        let room = self.handshake.incoming.room(RECEIVE_BYTES);
+        let room = self.handshake.feed.room(RECEIVE_BYTES);
         let bytes = ready!(poll_read(&mut self.socket, context, room))?;
-        self.handshake.incoming.commit(bytes);
+        self.handshake.feed.commit(bytes);
         self.received_bytes += bytes;
         if bytes == 0 {
             return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
@@ -64,35 +70,42 @@ impl Accepting {
     #[must_use]
     pub fn advance(self) -> Handshaking {
         let Self { socket, handshake, received_bytes } = self;
-        if received_bytes > HANDSHAKE_BYTES_MAX {
-            let error = HandshakeError::Rustls(rustls::Error::PeerSentOversizedRecord);
-            let farewell = Farewell { socket, outgoing: Queue::default() };
-            return Handshaking::Failed(StreamError::Handshake(error), farewell);
-        }
-        match handshake.advance() {
+        let step = match received_bytes > HANDSHAKE_BYTES_MAX {
+            true => handshake.fail(TOO_MUCH.into()),
+            false => handshake.advance(),
+        };
+        match step {
             Step::Blocked(handshake) => {
                 Handshaking::Continues(Self { socket, handshake, received_bytes })
             }
             Step::Complete(established) => {
                 Handshaking::Complete(Box::new(TlsStream::new(socket, *established, Peer::Client)))
             }
+            Step::PlainHttp(received) => Handshaking::PlainHttp(socket, received.into()),
             Step::Failed(error, outgoing) => {
-                Handshaking::Failed(StreamError::Handshake(error), Farewell { socket, outgoing })
+                let is_from_peer = error.alert_received().is_some();
+                let farewell = Farewell { socket, outgoing, is_said: false, is_from_peer };
+                Handshaking::Failed(StreamError::Handshake(error), farewell)
             }
         }
     }
 }
 
 impl Farewell {
-    /// Sends the alert, ends our side, and takes in what the peer still sends until it closes too:
-    /// closing with unread bytes would reset the connection under the alert.
+    /// Sends the alert if there is one, ends our side, and takes in what the peer still sends until it closes too:
+    /// closing with unread bytes would reset the connection under the alert. Who said the last word itself is not
+    /// waited for.
     ///
     /// # Errors
     /// [`StreamError::Io`] if the socket fails.
     pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        if !self.outgoing.is_empty() {
+        if !self.is_said {
             ready!(send::poll_flush(&self.socket, &mut self.outgoing, false, context))?;
-            kettle_kernel::socket::shutdown_write(std::os::fd::AsFd::as_fd(&self.socket))?;
+            kettle_kernel::socket::shutdown_write(self.socket.as_fd())?;
+            self.is_said = true;
+        }
+        if self.is_from_peer {
+            return Poll::Ready(Ok(()));
         }
         receive::poll_drain(&mut self.socket, context)
     }
@@ -103,3 +116,6 @@ pub(super) const RECEIVE_BYTES: usize = 4_096;
 
 /// No honest client sends more before its Finished; rustls itself bounds single messages.
 pub(super) const HANDSHAKE_BYTES_MAX: usize = 128 * 1_024;
+
+const TOO_MUCH: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "more than any handshake needs" };

@@ -45,12 +45,12 @@ impl TlsStream {
             };
             let outgoing = &mut handshake.outgoing;
             poll_fn(|context| send::poll_flush(&socket, outgoing, false, context)).await?;
-            let room = handshake.incoming.room(RECEIVE_BYTES);
+            let room = handshake.feed.room(RECEIVE_BYTES);
             let bytes = poll_fn(|context| poll_read(&mut socket, context, room)).await?;
             if bytes == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
-            handshake.incoming.commit(bytes);
+            handshake.feed.commit(bytes);
             received_bytes += bytes;
             if received_bytes > HANDSHAKE_BYTES_MAX {
                 let error = HandshakeError::Rustls(rustls::Error::PeerSentOversizedRecord);

@@ -14,11 +14,11 @@ use tokio::net::TcpStream;
 
 use super::{
     ControlDue, KernelTransmit, KeyChanges, Received, SendingKey, Skipping, StreamError, TlsStream,
-    Transmit, send,
+    Transmit,
 };
 use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION, Peer};
 use crate::handshake::Established;
-use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordSealer};
+use crate::records::{AES_GCM_RECORDS_MAX, ContentType, RecordSealer};
 
 /// Why a connection did not move into the kernel.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ pub enum OffloadError {
 
 impl TlsStream {
     pub(super) fn new(socket: TcpStream, established: Established, peer: Peer) -> Self {
-        let Established { sealer, opener, updater, session, incoming, plaintext, outgoing } =
-            established;
+        let Established { sealer, opener, updater, session, incoming, outgoing } = established;
         Self {
             socket,
             control: ControlReader::new(session.version, peer, Instant::now()),
@@ -42,7 +41,7 @@ impl TlsStream {
             updater,
             ciphertext: incoming,
             skipping: Skipping::default(),
-            received: Received::from(plaintext),
+            received: Received::default(),
             outgoing,
             has_peer_closed: false,
             control_due: ControlDue::default(),
@@ -115,7 +114,7 @@ impl TlsStream {
     fn update_user_key(&mut self) -> Result<(), StreamError> {
         let next = self.next_sealer()?;
         if let Transmit::User(sealer) = &mut self.transmit {
-            send::append(sealer, ContentType::Handshake, &KEY_UPDATE, &mut self.outgoing)?;
+            self.outgoing.append_sealed(sealer, ContentType::Handshake, &KEY_UPDATE)?;
             **sealer = next;
             self.key_changes.sent += 1;
         }
@@ -124,11 +123,8 @@ impl TlsStream {
 
     fn next_sealer(&mut self) -> Result<RecordSealer, StreamError> {
         let updater = self.updater.as_mut().ok_or(StreamError::KeyExhausted)?;
-        let (sequence, secrets) =
-            updater.next_tx().map_err(|_| StreamError::Bug("no next sending key"))?;
-        Keys::new(self.session.version, sequence, &secrets)
-            .and_then(RecordSealer::new)
-            .map_err(|_| StreamError::Bug("the next key has another suite"))
+        let next = updater.next_tx().and_then(RecordSealer::new);
+        next.map_err(|_| StreamError::Bug("no next sending key"))
     }
 
     /// Changes the user-space key where the peer asked for it, or while it can still seal a full write and the KeyUpdate.

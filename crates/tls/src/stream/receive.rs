@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::{SendingKey, StreamError, TlsStream};
 use crate::buffers::Queue;
 use crate::control::{Action, Alert, ControlReader, Peer, Violation};
-use crate::records::{ContentType, Keys, RecordOpener, missing_record_bytes, whole_record_bytes};
+use crate::records::{ContentType, RecordOpener, missing_record_bytes, whole_record_bytes};
 use crate::updater::Updater;
 
 /// What receiving led to.
@@ -244,12 +244,8 @@ impl TlsStream {
 
     fn update_receive_key(&mut self) -> Result<(), StreamError> {
         let updater = self.updater.as_mut().ok_or(StreamError::Bug("KeyUpdate in TLS 1.2"))?;
-        let (sequence, secrets) =
-            updater.next_rx().map_err(|_| StreamError::Bug("no next receive key"))?;
-        let opener = Keys::new(self.session.version, sequence, &secrets)
-            .and_then(|keys| RecordOpener::new(&keys))
-            .map_err(|_| StreamError::Bug("the next key has another suite"))?;
-        *self.opener = opener;
+        let next = updater.next_rx().and_then(|keys| RecordOpener::new(&keys));
+        *self.opener = next.map_err(|_| StreamError::Bug("no next receive key"))?;
         self.key_changes.received += 1;
         Ok(())
     }

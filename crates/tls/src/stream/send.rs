@@ -217,7 +217,7 @@ impl TlsStream {
                 self.control_due.key_update = false;
                 // An exhausted key cannot even say goodbye; the cut says it.
                 let _ =
-                    append(&mut sealer, ContentType::Alert, &alert.message(), &mut self.outgoing);
+                    self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &alert.message());
             }
             Transmit::Kernel(_) => self.control_due.alert = Some(alert),
             Transmit::Ended => {}
@@ -227,7 +227,7 @@ impl TlsStream {
     pub(super) fn queue_no_renegotiation(&mut self) -> Result<(), StreamError> {
         match &mut self.transmit {
             Transmit::User(sealer) => {
-                append(sealer, ContentType::Alert, &NO_RENEGOTIATION, &mut self.outgoing)
+                Ok(self.outgoing.append_sealed(sealer, ContentType::Alert, &NO_RENEGOTIATION)?)
             }
             Transmit::Kernel(_) => {
                 self.control_due.no_renegotiation = true;
@@ -249,24 +249,6 @@ impl TlsStream {
         }))?;
         Poll::Ready(Ok(()))
     }
-}
-
-/// Appends one small record to a queue.
-pub(super) fn append(
-    sealer: &mut RecordSealer,
-    content_type: ContentType,
-    content: &[u8],
-    queue: &mut Queue,
-) -> Result<(), StreamError> {
-    let prefix_bytes = sealer.prefix_bytes();
-    let record_bytes = prefix_bytes + content.len() + sealer.suffix_bytes();
-    let record = queue.room(record_bytes);
-    if let Some(room) = record.get_mut(prefix_bytes..prefix_bytes + content.len()) {
-        room.copy_from_slice(content);
-    }
-    sealer.seal(content_type, record)?;
-    queue.commit(record_bytes);
-    Ok(())
 }
 
 fn sealer(transmit: &mut Transmit) -> Result<&mut RecordSealer, StreamError> {

@@ -90,8 +90,10 @@ pub(crate) fn handshake_in_memory(
     identities.add_site(&["a.example".to_owned()], true, site);
     let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
     let config = server_config(&Policy::default(), identities.into(), &resumption);
-    let mut server =
-        Box::new(Handshake::new(&Acceptor::new(&config.expect("valid"))).expect("new"));
+    let mut server = Box::new(
+        Handshake::new(&Acceptor::new(&config.expect("valid"), &Policy::default().versions))
+            .expect("new"),
+    );
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites.retain(|offered| offered.suite() == suite);
     let schemes = provider.signature_verification_algorithms.supported_schemes();
@@ -101,7 +103,9 @@ pub(crate) fn handshake_in_memory(
     let mut client = UnbufferedClientConnection::new(Arc::new(config), name).expect("new");
     let mut from_server = Vec::new();
     loop {
-        let is_done = advance_client(&mut client, &mut from_server, &mut server.incoming);
+        let mut to_server = Queue::default();
+        let is_done = advance_client(&mut client, &mut from_server, &mut to_server);
+        server.feed.append(to_server.filled());
         match server.advance() {
             Step::Blocked(next) => server = next,
             Step::Complete(mut established) => {
@@ -113,6 +117,7 @@ pub(crate) fn handshake_in_memory(
                     client.dangerous_into_kernel_connection().expect("complete");
                 return (*established, secrets, updater);
             }
+            Step::PlainHttp(_) => panic!("no plain HTTP"),
             Step::Failed(error, _) => panic!("{error}"),
         }
         from_server.extend_from_slice(server.outgoing.filled());

@@ -56,6 +56,7 @@ async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamErr
         match accepting.advance() {
             Handshaking::Continues(next) => accepting = next,
             Handshaking::Complete(stream) => return Ok(stream),
+            Handshaking::PlainHttp(..) => panic!("no plain HTTP"),
             Handshaking::Failed(error, _) => return Err(error),
         }
     }
@@ -79,7 +80,7 @@ fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
 }
 
 fn acceptor() -> Acceptor {
-    Acceptor::new(&server_config())
+    Acceptor::new(&server_config(), &[Version::Tls12, Version::Tls13])
 }
 
 /// A server that can do everything, with a certificate of its own.

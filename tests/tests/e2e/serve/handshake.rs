@@ -175,8 +175,12 @@ fn a_close_notify_during_the_handshake_ends_it() {
 #[test]
 fn bytes_that_are_no_handshake_are_answered_with_an_alert_at_most() {
     let kettle = Kettle::start(with_a_file());
-    for sent in [get("/a"), vec![0; 1_000], vec![22, 3, 1, 0xff, 0xff], vec![21, 3, 3, 0, 2, 1, 0]]
-    {
+    for sent in [
+        b"SSH-2.0-x\r\n".to_vec(),
+        vec![0; 1_000],
+        vec![22, 3, 1, 0xff, 0xff],
+        vec![21, 3, 3, 0, 2, 1, 0],
+    ] {
         let mut wire = Wire::connect(kettle.address());
         wire.write_all(&sent).unwrap();
         wire.socket.shutdown(std::net::Shutdown::Write).unwrap();

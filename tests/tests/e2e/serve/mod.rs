@@ -5,6 +5,7 @@ mod curl;
 mod every_suite;
 mod file;
 mod handshake;
+mod handshake_end;
 mod limit;
 mod range;
 mod redirect;

@@ -47,3 +47,52 @@ fn plain_nonsense_is_refused() {
         client.read_to_end();
     }
 }
+
+#[test]
+fn plain_http_on_the_https_port_is_told_where_to_go() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let port = kettle.address().port();
+    let link = format!("<a href=\"https://localhost:{port}/a?b=1&amp;c\">");
+    for pieces in [1, 3] {
+        let mut client = Wire::connect(kettle.address());
+        let request = format!("GET /a?b=1&c HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n");
+        for piece in request.as_bytes().chunks(request.len().div_ceil(pieces)) {
+            client.send(piece).unwrap();
+        }
+        let response = client.response();
+        assert_eq!((response.status, response.header("connection")), (400, Some("close")));
+        let body = String::from_utf8(response.body).unwrap();
+        assert!(body.contains("HTTPS") && body.contains(&link), "{body}");
+        client.read_to_end();
+    }
+    for sent in
+        [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(), b"GET /\r\n\r\n", b"BREW / \r\n\r\n"]
+    {
+        let mut client = Wire::connect(kettle.address());
+        client.send(sent).unwrap();
+        assert!((400..600).contains(&client.response().status), "{sent:?}");
+        client.read_to_end();
+    }
+    let mut head = Wire::connect(kettle.address());
+    head.send(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    assert_eq!(head.response_head().status, 400);
+    assert_eq!(kettle.status("/total/connections_open"), 1, "its end is waited for");
+    drop(head);
+    kettle.wait_until_idle();
+}
+
+#[test]
+fn plain_http_on_the_https_port_can_be_redirected() {
+    let kettle = Kettle::start(Setup::default().listener("plain_http = \"redirect\""));
+    let port = kettle.address().port();
+    for (host, location) in [
+        ("localhost:81".to_owned(), "https://localhost:81/a".to_owned()),
+        ("localhost".to_owned(), format!("https://localhost:{port}/a")),
+    ] {
+        let mut client = Wire::connect(kettle.address());
+        client.send(format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+        let response = client.response();
+        assert_eq!(response.status, 307);
+        assert_eq!(response.header("location"), Some(location.as_str()));
+    }
+}

@@ -1,5 +1,6 @@
 //! What anybody between client and server can see: records, their sizes and nonces, and how a connection ends.
 
+mod border;
 mod end;
 mod nonce;
 mod record_size;

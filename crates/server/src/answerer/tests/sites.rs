@@ -12,7 +12,7 @@ fn redirect(server: &Server, text: &str, port: u16, status: u16) -> Reply {
     let Ok(Parse::Complete { head, .. }) = parse_request(text.as_bytes(), &limits) else {
         panic!("not a request: {text}");
     };
-    Reply::new(server.answerer.redirect(&head, port, status, false, Vec::new()))
+    Reply::new(server.answerer.redirect(&head, port, status, Vec::new()))
 }
 
 #[tokio::test]

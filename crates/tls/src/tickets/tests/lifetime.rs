@@ -39,7 +39,7 @@ impl Fixture {
         let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
         identities.add_site(&["a.example".to_owned()], true, site);
         let config = server_config(policy, identities.into(), &self.shared);
-        Acceptor::new(&config.expect("a configuration"))
+        Acceptor::new(&config.expect("a configuration"), &Policy::default().versions)
     }
 
     fn connect_at(
@@ -64,7 +64,7 @@ fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resumption {
             client.write_tls(&mut wire).expect("memory");
         }
         assert!(!wire.is_empty(), "the handshake stands still");
-        server.incoming.append(&wire);
+        server.feed.append(&wire);
         server = match server.advance() {
             Step::Blocked(mut next) => {
                 show(&mut client, next.outgoing.filled());
@@ -76,6 +76,7 @@ fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resumption {
                 assert!(!client.is_handshaking());
                 return established.session.resumed;
             }
+            Step::PlainHttp(_) => panic!("no plain HTTP"),
             Step::Failed(error, _) => panic!("{error}"),
         };
     }
@@ -179,7 +180,7 @@ fn connections_in_turns_on_one_thread_do_not_mix_their_sessions() {
     let mut server = Box::new(Handshake::new(&acceptor).expect("a handshake"));
     let mut wire = Vec::new();
     half.write_tls(&mut wire).expect("memory");
-    server.incoming.append(&wire);
+    server.feed.append(&wire);
     assert!(matches!(server.advance(), Step::Blocked(_)));
     assert_eq!(connect(&new, &acceptor), Resumption::Full);
     assert_eq!(fixture.connect_at(2.5, &new, &acceptor), Resumption::Ticket);

@@ -1,0 +1,61 @@
+//! What was received during a handshake, given to rustls one whole record at a time, so that nothing
+//! behind the last record of the handshake ever gets into rustls.
+
+use crate::buffers::Queue;
+
+/// Bytes in order: first those that rustls may look at, then those it may not yet.
+#[derive(Default)]
+pub(crate) struct Feed {
+    received: Queue,
+    shown_bytes: usize,
+}
+
+impl Feed {
+    /// What rustls may look at.
+    pub(crate) fn shown(&mut self) -> &mut [u8] {
+        self.received.filled_mut().get_mut(..self.shown_bytes).unwrap_or_default()
+    }
+
+    /// What has been received behind that.
+    pub(crate) fn waiting(&self) -> &[u8] {
+        self.received.filled().get(self.shown_bytes..).unwrap_or_default()
+    }
+
+    /// Lets rustls look at so many bytes more.
+    pub(crate) fn show(&mut self, bytes: usize) {
+        self.shown_bytes += bytes;
+    }
+
+    /// rustls is done with the first so many bytes.
+    pub(crate) fn discard(&mut self, bytes: usize) {
+        self.received.consume(bytes);
+        self.shown_bytes = self.shown_bytes.saturating_sub(bytes);
+    }
+
+    /// Drops the next bytes that wait; only where rustls is done with all it was shown.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        debug_assert_eq!(self.shown_bytes, 0, "skipping in the middle");
+        self.received.consume(bytes);
+    }
+
+    /// Where the socket puts what it received.
+    pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
+        self.received.room(bytes)
+    }
+
+    /// So many bytes were put there.
+    pub(crate) fn commit(&mut self, bytes: usize) {
+        self.received.commit(bytes);
+    }
+
+    /// So many bytes were received by somebody else.
+    #[cfg(test)]
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        self.received.append(bytes);
+    }
+
+    /// Takes out what waits; `None` if rustls is not done with what it was shown.
+    pub(crate) fn into_waiting(self) -> Option<Queue> {
+        (self.shown_bytes == 0).then_some(self.received)
+    }
+}

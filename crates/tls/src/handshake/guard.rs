@@ -1,0 +1,235 @@
+//! What each record of a client's handshake must be before rustls sees it: where rustls would let pass
+//! what the RFCs forbid, or end without a word.
+
+use super::HandshakeError;
+use crate::control::{Alert, LEVEL_FATAL, LEVEL_WARNING, Violation};
+use crate::hello::{ClientHello, Peeked, peek};
+use crate::records::{
+    BODY_BYTES_MAX, BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX,
+    RecordOpener,
+};
+use crate::secrets::TrafficSecret;
+
+/// Looks at the records of one client, in order.
+pub(super) struct Guard {
+    allows_tls13: bool,
+    awaits_hello: bool,
+    /// Whole records of the ClientHello, looked at but not shown yet: rustls moves what it is shown.
+    hello_records_bytes: usize,
+    /// Before there are so many of them the ClientHello cannot be complete.
+    hello_records_bytes_min: usize,
+    early_data: Option<RejectedEarlyData>,
+    /// TLS 1.2: what follows the client's change_cipher_spec is protected.
+    has_changed_cipher: bool,
+}
+
+/// What the handshake knows by now.
+pub(super) struct Known<'a> {
+    pub(super) is_tls13: bool,
+    pub(super) client_handshake_secret: Option<&'a TrafficSecret>,
+}
+
+/// What is to become of what waits.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// More must be received first.
+    Wait,
+    /// This is no TLS but the beginning of a request of plain HTTP.
+    PlainHttp,
+    /// rustls gets so many bytes, one record.
+    Show(usize),
+    /// So many bytes, one record, are dropped.
+    Skip(usize),
+}
+
+/// Early data that came with the ClientHello. None is accepted; the client's first record that
+/// authenticates under its handshake key ends it (RFC 8446 §4.2.10).
+struct RejectedEarlyData {
+    left_bytes: usize,
+    opener: Option<RecordOpener>,
+}
+
+impl Guard {
+    pub(super) fn new(allows_tls13: bool) -> Self {
+        Self {
+            allows_tls13,
+            awaits_hello: true,
+            hello_records_bytes: 0,
+            hello_records_bytes_min: 0,
+            early_data: None,
+            has_changed_cipher: false,
+        }
+    }
+
+    /// Decides about the next record of those that wait.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] where the handshake ends here.
+    pub(super) fn judge(
+        &mut self,
+        waiting: &[u8],
+        known: &Known<'_>,
+    ) -> Result<Verdict, HandshakeError> {
+        if self.awaits_hello {
+            match is_plain_http(waiting) {
+                Some(false) => {}
+                Some(true) => return Ok(Verdict::PlainHttp),
+                None => return Ok(Verdict::Wait),
+            }
+            if !self.hello(waiting)? {
+                return Ok(Verdict::Wait);
+            }
+            self.awaits_hello = false;
+        }
+        let Some((content_type, record)) = self.whole_record(waiting, known.is_tls13)? else {
+            return Ok(Verdict::Wait);
+        };
+        let body = record.get(HEADER_BYTES..).unwrap_or_default();
+        match content_type {
+            ContentType::ApplicationData if known.is_tls13 => {
+                return self.protected_record(record, known);
+            }
+            // A second ClientHello: early data does not go on behind it.
+            ContentType::Handshake if known.is_tls13 => self.early_data = None,
+            ContentType::ChangeCipherSpec if !known.is_tls13 => self.has_changed_cipher = true,
+            ContentType::Alert if !self.has_changed_cipher => check_alert(body, known.is_tls13)?,
+            _ => {}
+        }
+        Ok(Verdict::Show(record.len()))
+    }
+
+    /// Whether what there is to say about the ClientHello has been said.
+    fn hello(&mut self, waiting: &[u8]) -> Result<bool, HandshakeError> {
+        loop {
+            let rest = waiting.get(self.hello_records_bytes..).unwrap_or_default();
+            let Some((content_type, record)) = self.whole_record(rest, false)? else {
+                return Ok(false);
+            };
+            if content_type != ContentType::Handshake {
+                return Ok(true);
+            }
+            self.hello_records_bytes += record.len();
+            if self.hello_records_bytes < self.hello_records_bytes_min {
+                continue;
+            }
+            match peek(waiting.get(..self.hello_records_bytes).unwrap_or_default()) {
+                Peeked::More(bytes) => {
+                    self.hello_records_bytes_min = self.hello_records_bytes + bytes;
+                }
+                Peeked::Hello(message) => {
+                    let hello = ClientHello::parse(&message).ok_or(MALFORMED_HELLO)?;
+                    hello.check(self.allows_tls13)?;
+                    self.early_data = hello.offers_early_data().then_some(RejectedEarlyData {
+                        left_bytes: EARLY_DATA_BYTES_MAX,
+                        opener: None,
+                    });
+                    return Ok(true);
+                }
+                // rustls has an alert for that.
+                Peeked::NoHello | Peeked::NotTls => return Ok(true),
+            }
+        }
+    }
+
+    /// The first record of `bytes` if all of it is there, and its type.
+    fn whole_record<'a>(
+        &self,
+        bytes: &'a [u8],
+        is_tls13: bool,
+    ) -> Result<Option<(ContentType, &'a [u8])>, Violation> {
+        let Some(&first) = bytes.first() else {
+            return Ok(None);
+        };
+        let content_type = ContentType::from_byte(first).ok_or(UNKNOWN_TYPE)?;
+        let Some(&[_, _, _, high, low]) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let is_application_data = content_type == ContentType::ApplicationData;
+        let body_bytes = usize::from(u16::from_be_bytes([high, low]));
+        let body_bytes_max = match is_tls13 {
+            true if is_application_data => BODY_BYTES_MAX_TLS13,
+            false if self.has_changed_cipher => BODY_BYTES_MAX,
+            _ => PLAINTEXT_BYTES_MAX,
+        };
+        if body_bytes > body_bytes_max {
+            return Err(TOO_LONG);
+        }
+        if body_bytes == 0 && !is_application_data {
+            return Err(EMPTY_RECORD);
+        }
+        Ok(bytes.get(..HEADER_BYTES + body_bytes).map(|record| (content_type, record)))
+    }
+
+    /// A TLS 1.3 record under a key of the client's: of its handshake, or of early data.
+    fn protected_record(
+        &mut self,
+        record: &[u8],
+        known: &Known<'_>,
+    ) -> Result<Verdict, HandshakeError> {
+        let Some(early_data) = &mut self.early_data else {
+            return Ok(Verdict::Show(record.len()));
+        };
+        if early_data.opener.is_none()
+            && let Some(secret) = known.client_handshake_secret
+        {
+            let opener = secret.keys().and_then(|keys| RecordOpener::new(&keys));
+            early_data.opener =
+                Some(opener.map_err(|_| HandshakeError::Unsupported("cipher suite"))?);
+        }
+        // Without a secret we asked for a second ClientHello, and all this can be is early data.
+        if let Some(opener) = &mut early_data.opener
+            && opener.open(&mut record.to_vec()).is_ok()
+        {
+            self.early_data = None;
+            return Ok(Verdict::Show(record.len()));
+        }
+        let left_bytes = early_data.left_bytes.checked_sub(record.len());
+        early_data.left_bytes = left_bytes.ok_or(TOO_MUCH_EARLY_DATA)?;
+        Ok(Verdict::Skip(record.len()))
+    }
+}
+
+/// Whether this begins as a request does, with a method (RFC 9112 §3); no TLS record does. `None` while that is open.
+fn is_plain_http(received: &[u8]) -> Option<bool> {
+    let is_letter = |byte: &&u8| byte.is_ascii_uppercase();
+    match received.iter().take(METHOD_BYTES_MAX).take_while(is_letter).count() {
+        0 => Some(false),
+        letters => received.get(letters).map(|&behind| behind == b' '),
+    }
+}
+
+/// An alert that is not protected. rustls goes on after some that end the handshake.
+fn check_alert(body: &[u8], is_tls13: bool) -> Result<(), HandshakeError> {
+    match *body {
+        [LEVEL_WARNING, alert] if alert == Alert::USER_CANCELED.0 => Ok(()),
+        [LEVEL_WARNING, alert] if alert != Alert::CLOSE_NOTIFY.0 && !is_tls13 => Ok(()),
+        [LEVEL_WARNING | LEVEL_FATAL, alert] => {
+            Err(HandshakeError::Rustls(rustls::Error::AlertReceived(alert.into())))
+        }
+        [_, _] => Err(UNKNOWN_ALERT_LEVEL.into()),
+        _ => Err(BROKEN_ALERT.into()),
+    }
+}
+
+/// One record of the largest size there is (RFC 8446 §5.2); no ticket of ours allows any.
+const EARLY_DATA_BYTES_MAX: usize = HEADER_BYTES + BODY_BYTES_MAX_TLS13;
+
+/// The longest method in IANA's registry has 17 characters.
+const METHOD_BYTES_MAX: usize = 17;
+
+const UNKNOWN_TYPE: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "a record of an unknown type" };
+const TOO_LONG: Violation = Violation { alert: Alert::RECORD_OVERFLOW, what: "record_overflow" };
+const EMPTY_RECORD: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "an empty record" };
+const MALFORMED_HELLO: Violation =
+    Violation { alert: Alert::DECODE_ERROR, what: "a malformed ClientHello" };
+const TOO_MUCH_EARLY_DATA: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "too much early data" };
+const UNKNOWN_ALERT_LEVEL: Violation =
+    Violation { alert: Alert::ILLEGAL_PARAMETER, what: "an alert of an unknown level" };
+const BROKEN_ALERT: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "an alert in pieces" };
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+use super::*;
+
+fn tls12() -> Known<'static> {
+    Known { is_tls13: false, client_handshake_secret: None }
+}
+
+fn tls13() -> Known<'static> {
+    Known { is_tls13: true, client_handshake_secret: None }
+}
+
+fn record(content_type: u8, body_bytes: usize) -> Vec<u8> {
+    let [high, low] = u16::try_from(body_bytes).expect("short").to_be_bytes();
+    let mut record = vec![content_type, 3, 3, high, low];
+    record.resize(record.len() + body_bytes, 1);
+    record
+}
+
+/// One that has passed the ClientHello.
+fn behind_the_hello() -> Guard {
+    Guard { awaits_hello: false, ..Guard::new(true) }
+}
+
+fn alert_of(verdict: Result<Verdict, HandshakeError>) -> Alert {
+    match verdict {
+        Err(HandshakeError::Violation(violation)) => violation.alert,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_is_shown_before_it_is_whole() {
+    let whole = record(22, 100);
+    for end in 0..whole.len() {
+        let verdict = behind_the_hello().judge(&whole[..end], &tls12());
+        assert!(matches!(verdict, Ok(Verdict::Wait)), "{end}");
+    }
+    let two = [whole.as_slice(), &record(20, 1)].concat();
+    assert!(matches!(behind_the_hello().judge(&two, &tls12()), Ok(Verdict::Show(105))));
+}
+
+#[test]
+fn a_header_is_enough_to_refuse_a_record() {
+    for first in [0, 19, 24, 0x80, 255] {
+        let verdict = Guard::new(true).judge(&[first], &tls12());
+        assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{first}");
+    }
+    for (body, known, alert) in [
+        ([22, 3, 3, 0x40, 0x01], tls12(), Alert::RECORD_OVERFLOW),
+        ([23, 3, 3, 0x41, 0x01], tls13(), Alert::RECORD_OVERFLOW),
+        ([22, 3, 3, 0, 0], tls12(), Alert::UNEXPECTED_MESSAGE),
+        ([21, 3, 3, 0, 0], tls13(), Alert::UNEXPECTED_MESSAGE),
+        ([20, 3, 3, 0, 0], tls13(), Alert::UNEXPECTED_MESSAGE),
+    ] {
+        assert_eq!(alert_of(behind_the_hello().judge(&body, &known)), alert, "{body:?}");
+    }
+    for (body, known) in [([22, 3, 3, 0x40, 0], tls12()), ([23, 3, 3, 0x41, 0], tls13())] {
+        assert!(matches!(behind_the_hello().judge(&body, &known), Ok(Verdict::Wait)), "{body:?}");
+    }
+}
+
+#[test]
+fn behind_the_change_of_cipher_records_of_tls12_may_carry_overhead() {
+    let mut guard = behind_the_hello();
+    assert!(matches!(guard.judge(&record(20, 1), &tls12()), Ok(Verdict::Show(6))));
+    assert!(matches!(guard.judge(&[22, 3, 3, 0x48, 0], &tls12()), Ok(Verdict::Wait)));
+    let too_long = guard.judge(&[22, 3, 3, 0x48, 1], &tls12());
+    assert_eq!(alert_of(too_long), Alert::RECORD_OVERFLOW);
+    // An alert is protected from here on, and looks like anything.
+    assert!(matches!(guard.judge(&record(21, 26), &tls12()), Ok(Verdict::Show(31))));
+}
+
+#[test]
+fn alerts_that_end_the_handshake_end_it() {
+    for (body, is_tls13) in
+        [([1, 0], true), ([1, 0], false), ([2, 40], true), ([2, 0], false), ([1, 41], true)]
+    {
+        let alert = [21, 3, 3, 0, 2, body[0], body[1]];
+        let verdict = behind_the_hello().judge(&alert, &Known { is_tls13, ..tls12() });
+        let error = verdict.expect_err("an end");
+        assert_eq!(error.alert_received(), Some(body[1].into()));
+    }
+    for (body, is_tls13) in [([1, 90], true), ([1, 90], false), ([1, 41], false)] {
+        let alert = [21, 3, 3, 0, 2, body[0], body[1]];
+        let verdict = behind_the_hello().judge(&alert, &Known { is_tls13, ..tls12() });
+        assert!(matches!(verdict, Ok(Verdict::Show(7))), "{body:?}");
+    }
+    let odd_level = behind_the_hello().judge(&[21, 3, 3, 0, 2, 3, 40], &tls12());
+    assert_eq!(alert_of(odd_level), Alert::ILLEGAL_PARAMETER);
+    for broken in [record(21, 1), record(21, 3)] {
+        let verdict = behind_the_hello().judge(&broken, &tls12());
+        assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE);
+    }
+}
+
+#[test]
+fn rejected_early_data_is_dropped_up_to_one_full_record() {
+    let early_data = || RejectedEarlyData { left_bytes: EARLY_DATA_BYTES_MAX, opener: None };
+    for (bodies, is_too_much) in [
+        (vec![16_384 + 256], false),
+        (vec![8_192; 2], false),
+        (vec![16_384 + 256, 0], true),
+        (vec![1; 2_774], false),
+        (vec![1; 2_775], true),
+        (vec![0; 3_329], false),
+        (vec![0; 3_330], true),
+    ] {
+        let mut guard = Guard { early_data: Some(early_data()), ..behind_the_hello() };
+        let (last, before) = bodies.split_last().expect("some");
+        for &bytes in before {
+            let verdict = guard.judge(&record(23, bytes), &tls13());
+            assert!(matches!(verdict, Ok(Verdict::Skip(all)) if all == bytes + 5), "{bytes}");
+        }
+        let verdict = guard.judge(&record(23, *last), &tls13());
+        if is_too_much {
+            assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{}", bodies.len());
+        } else {
+            assert!(matches!(verdict, Ok(Verdict::Skip(_))), "{}", bodies.len());
+        }
+    }
+    // A second ClientHello ends it, and so does a version that knows none.
+    let mut guard = Guard { early_data: Some(early_data()), ..behind_the_hello() };
+    assert!(matches!(guard.judge(&record(22, 9), &tls13()), Ok(Verdict::Show(14))));
+    assert!(matches!(guard.judge(&record(23, 9), &tls13()), Ok(Verdict::Show(14))));
+    let mut guard = Guard { early_data: Some(early_data()), ..behind_the_hello() };
+    assert!(matches!(guard.judge(&record(23, 9), &tls12()), Ok(Verdict::Show(14))));
+}
+
+#[test]
+fn plain_http_is_known_by_its_method() {
+    for (received, is_http) in [
+        (b"GET / HTTP/1.1\r\n".as_slice(), Some(true)),
+        (b"VERSION-CONTROL", Some(false)),
+        (b"PRI * HTTP/2.0", Some(true)),
+        (b"SSH-2.0-OpenSSH", Some(false)),
+        (b"get / HTTP/1.1", Some(false)),
+        (b" GET", Some(false)),
+        (b"UPDATEREDIRECTREF /", Some(true)),
+        (b"AAAAAAAAAAAAAAAAAAAAAA", Some(false)),
+        (b"GET", None),
+        (b"G", None),
+        (b"", Some(false)),
+        (&[22, 3, 1], Some(false)),
+    ] {
+        assert_eq!(is_plain_http(received), is_http, "{received:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The traffic secrets of a TLS 1.3 connection, and the keys that follow from them (RFC 8446 §7.1 to §7.3).
+//!
+//! rustls tells them through its key log during the handshake, and is not needed for keys afterwards.
+
+use rustls::Tls13CipherSuite;
+use rustls::crypto::tls13::{HkdfExpander, OkmBlock};
+use zeroize::Zeroizing;
+
+use crate::records::{IV_BYTES, Keys, ProtectionError};
+
+/// One direction's `[sender]_application_traffic_secret_N` or `[sender]_handshake_traffic_secret`.
+pub(crate) struct TrafficSecret {
+    suite: &'static Tls13CipherSuite,
+    secret: Secret,
+}
+
+impl TrafficSecret {
+    pub(crate) fn new(suite: &'static Tls13CipherSuite, secret: Secret) -> Self {
+        Self { suite, secret }
+    }
+
+    /// The keys of the first record under this secret and those behind it.
+    pub(crate) fn keys(&self) -> Result<Keys, ProtectionError> {
+        let mut key = Zeroizing::new(vec![0; self.suite.aead_alg.key_len()]);
+        let mut iv = [0; IV_BYTES];
+        self.expand(b"key", &mut key)?;
+        self.expand(b"iv", &mut iv)?;
+        Keys::of_tls13(self.suite, key, iv)
+    }
+
+    /// Goes on to the secret behind a KeyUpdate (RFC 8446 §7.2), and returns its keys.
+    pub(crate) fn next(&mut self) -> Result<Keys, ProtectionError> {
+        let mut next = self.secret.clone();
+        self.expand(b"traffic upd", next.bytes_mut())?;
+        self.secret = next;
+        self.keys()
+    }
+
+    /// HKDF-Expand-Label with an empty context (RFC 8446 §7.1).
+    fn expand(&self, label: &[u8], output: &mut [u8]) -> Result<(), ProtectionError> {
+        let expander = self.expander();
+        let length = u16::try_from(output.len()).map_err(|_| ProtectionError)?.to_be_bytes();
+        let label_bytes = [u8::try_from(LABEL_PREFIX.len() + label.len()).unwrap_or(u8::MAX)];
+        let info: [&[u8]; 5] = [&length, &label_bytes, LABEL_PREFIX, label, &[0]];
+        expander.expand_slice(&info, output).map_err(|_| ProtectionError)
+    }
+
+    fn expander(&self) -> Box<dyn HkdfExpander> {
+        self.suite.hkdf_provider.expander_for_okm(&OkmBlock::new(self.secret.bytes()))
+    }
+}
+
+/// The bytes of a secret: as many as the suite's hash has. Never shown, zeroed when dropped.
+#[derive(Clone)]
+pub(crate) struct Secret {
+    bytes: Zeroizing<[u8; SECRET_BYTES_MAX]>,
+    length: usize,
+}
+
+impl Secret {
+    /// `None` if it is longer than any.
+    pub(crate) fn copy_of(secret: &[u8]) -> Option<Self> {
+        let mut bytes = Zeroizing::new([0; SECRET_BYTES_MAX]);
+        bytes.get_mut(..secret.len())?.copy_from_slice(secret);
+        Some(Self { bytes, length: secret.len() })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(..self.length).unwrap_or_default()
+    }
+}
+
+/// SHA-384 is the longest hash of any suite.
+const SECRET_BYTES_MAX: usize = 48;
+
+const LABEL_PREFIX: &[u8] = b"tls13 ";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Handshakes that fail: who broke off is let go at once, who broke the protocol is told how.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+use kettle_tests::client::Wire;
+use kettle_tests::environment::is_guest;
+use kettle_tests::http::get;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::raw_handshake::{
+    EARLY_DATA, RENEGOTIATION_INFO, RawHandshake, RawHello, SIGNATURE_ALGORITHMS, SUPPORTED_GROUPS,
+    SUPPORTED_VERSIONS, message, plain_records,
+};
+use kettle_tests::raw_session::Received;
+use kettle_tests::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE};
+use kettle_tests::setup::Setup;
+
+#[test]
+fn what_a_hello_must_not_be_gets_the_alert_of_its_rfc() {
+    let kettle = Kettle::start(with_a_file());
+    let hello = RawHello::default;
+    let tls12 = || hello().without(SUPPORTED_VERSIONS);
+    let fallback =
+        |hello: RawHello| RawHello { suites: vec![0x13, 1, 0xc0, 0x2b, 0x56, 0], ..hello };
+    let cases: [(&str, RawHello, u8); 8] = [
+        ("SSL 3.0", RawHello { legacy_version: 0x0300, ..hello() }, PROTOCOL_VERSION),
+        ("a fallback to TLS 1.2", fallback(tls12()), INAPPROPRIATE_FALLBACK),
+        (
+            "a fallback to TLS 1.1",
+            fallback(RawHello { legacy_version: 0x0302, ..tls12() }),
+            INAPPROPRIATE_FALLBACK,
+        ),
+        ("a renegotiation", hello().with(RENEGOTIATION_INFO, &[2, 7, 7]), HANDSHAKE_FAILURE),
+        ("no groups", hello().without(SUPPORTED_GROUPS), MISSING_EXTENSION),
+        ("no schemes", hello().without(SIGNATURE_ALGORITHMS), MISSING_EXTENSION),
+        ("no share", RawHello { has_key_share: false, ..hello() }, MISSING_EXTENSION),
+        (
+            "nothing but versions",
+            RawHello { has_key_share: false, ..hello() }
+                .without(SUPPORTED_GROUPS)
+                .without(SIGNATURE_ALGORITHMS),
+            MISSING_EXTENSION,
+        ),
+    ];
+    for (case, hello, alert) in cases {
+        for fragment_bytes in [16_384, 7] {
+            let hello = RawHello { fragment_bytes, ..hello.clone() };
+            expect_alert(&kettle, &hello.records(&[9; 32]), alert, case);
+        }
+    }
+    // An empty one is what an honest client sends (RFC 5746 §3.4), and no fallback is one to our best version.
+    let honest = hello().with(RENEGOTIATION_INFO, &[0]);
+    let honest = RawHello { suites: vec![0x13, 1, 0x56, 0], ..honest };
+    answers(RawHandshake::begin(kettle.address(), &honest));
+}
+
+#[test]
+fn records_that_no_handshake_has_get_an_alert_at_once() {
+    let kettle = Kettle::start(with_a_file());
+    let hello = RawHello::default().records(&[9; 32]);
+    let half = &plain_records(HANDSHAKE, &hello[5..105], 16_384);
+    let warning = [ALERT, 3, 3, 0, 2, 1, 41];
+    let cases: [(&str, Vec<u8>, u8); 11] = [
+        ("an unknown type", vec![24], UNEXPECTED_MESSAGE),
+        ("a type of SSL 2", vec![0x80, 0x2e, 1, 3, 1], UNEXPECTED_MESSAGE),
+        ("a record too long", vec![HANDSHAKE, 3, 1, 0x40, 1], RECORD_OVERFLOW),
+        ("an empty record", vec![HANDSHAKE, 3, 1, 0, 0], UNEXPECTED_MESSAGE),
+        (
+            "data inside a hello",
+            [half, &[APPLICATION_DATA, 3, 3, 0, 1, 7][..]].concat(),
+            UNEXPECTED_MESSAGE,
+        ),
+        (
+            "a change of cipher inside a hello",
+            [half, &[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1][..]].concat(),
+            UNEXPECTED_MESSAGE,
+        ),
+        ("a warning inside a hello", [half, &warning[..]].concat(), UNEXPECTED_MESSAGE),
+        ("warnings without end", warning.repeat(40), UNEXPECTED_MESSAGE),
+        ("half an alert", vec![ALERT, 3, 3, 0, 1, 2], UNEXPECTED_MESSAGE),
+        ("an alert of no level", vec![ALERT, 3, 3, 0, 2, 3, 40], ILLEGAL_PARAMETER),
+        (
+            "a message longer than any",
+            plain_records(HANDSHAKE, &[1, 1, 0, 0], 16_384),
+            DECODE_ERROR,
+        ),
+    ];
+    for (case, sent, alert) in cases {
+        expect_alert(&kettle, &sent, alert, case);
+    }
+}
+
+#[test]
+fn a_key_exchange_without_a_point_gets_an_alert() {
+    let kettle = Kettle::start(with_a_file());
+    let hello = RawHello {
+        suites: vec![0xc0, 0x2b, 0xc0, 0x2f],
+        has_key_share: false,
+        ..RawHello::default().without(SUPPORTED_VERSIONS)
+    };
+    for body in [&[0][..], &[], &[1, 7], &[33, 7]] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&hello.records(&[])).unwrap();
+        // ServerHelloDone ends the server's flight.
+        while !wire.received.ends_with(&[14, 0, 0, 0]) {
+            assert_ne!(wire.read(&mut [0; 16_384]).unwrap(), 0, "closed in its flight");
+        }
+        let flight_bytes = wire.received.len();
+        wire.write_all(&plain_records(HANDSHAKE, &message(16, body), 16_384)).unwrap();
+        wire.read_to_end();
+        let [ALERT, 3, 3, 0, 2, 2, alert] = wire.received[flight_bytes..] else {
+            panic!("{body:?}: {:?}", &wire.received[flight_bytes..]);
+        };
+        assert!([ILLEGAL_PARAMETER, DECODE_ERROR].contains(&alert), "{body:?}: {alert}");
+    }
+}
+
+#[test]
+fn faults_under_the_handshake_keys_get_an_alert_under_the_servers() {
+    let kettle = Kettle::start(with_a_file());
+    let begin = || RawHandshake::begin(kettle.address(), &RawHello::default());
+    type Fault = fn(&mut RawHandshake) -> Vec<u8>;
+    let cases: [(&str, Fault, u8); 6] = [
+        ("nothing but padding", |it| it.sending.seal_inner(vec![0; 20]), UNEXPECTED_MESSAGE),
+        (
+            "data inside a Finished",
+            |it| {
+                let half = it.sending.seal(HANDSHAKE, &it.finished[..10]);
+                [half, it.sending.seal(APPLICATION_DATA, b"data")].concat()
+            },
+            UNEXPECTED_MESSAGE,
+        ),
+        (
+            "a message longer than any",
+            |it| it.sending.seal(HANDSHAKE, &[20, 1, 0, 0]),
+            DECODE_ERROR,
+        ),
+        ("a record too long", |_| vec![APPLICATION_DATA, 3, 3, 0x41, 1], RECORD_OVERFLOW),
+        (
+            "another Finished",
+            |it| {
+                *it.finished.last_mut().unwrap() ^= 1;
+                it.sending.seal(HANDSHAKE, &it.finished)
+            },
+            DECRYPT_ERROR,
+        ),
+        (
+            "a KeyUpdate in the record of the Finished",
+            |it| {
+                let both = [it.finished.as_slice(), &[24, 0, 0, 1, 0]].concat();
+                it.sending.seal(HANDSHAKE, &both)
+            },
+            UNEXPECTED_MESSAGE,
+        ),
+    ];
+    for (case, fault, alert) in cases {
+        let mut handshake = begin();
+        let sent = fault(&mut handshake);
+        let mut session = handshake.send_instead(&sent);
+        assert_eq!(session.receive(), Received::Record(ALERT, vec![2, alert]), "{case}");
+        assert_eq!(session.receive(), Received::Closed, "{case}");
+    }
+}
+
+#[test]
+fn who_ends_a_handshake_is_let_go_at_once() {
+    let kettle = Kettle::start(with_a_file());
+    let hello = RawHello::default().records(&[9; 32]);
+    for (said, answer) in [([2, 40], &[][..]), ([2, 0], &CLOSE_NOTIFY), ([1, 0], &CLOSE_NOTIFY)] {
+        let alert = [ALERT, 3, 3, 0, 2, said[0], said[1]];
+        // Alone, behind half a hello, and behind a whole one with the server's answer under way.
+        let began = Instant::now();
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&alert).unwrap();
+        wire.read_to_end();
+        assert_eq!(wire.received, answer, "{said:?}");
+        let mut wire = Wire::connect(kettle.address());
+        let half = plain_records(HANDSHAKE, &hello[5..60], 16_384);
+        wire.write_all(&[half.as_slice(), &alert].concat()).unwrap();
+        wire.read_to_end();
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&[hello.as_slice(), &alert].concat()).unwrap();
+        wire.read_to_end();
+        kettle.wait_until_idle();
+        assert_at_once(began);
+    }
+    for said in [[2, 40], [1, 0], [1, 41]] {
+        let began = Instant::now();
+        let mut handshake = RawHandshake::begin(kettle.address(), &RawHello::default());
+        let alert = handshake.sending.seal(ALERT, &said);
+        let mut session = handshake.send_instead(&alert);
+        assert_eq!(session.receive(), Received::Closed, "{said:?}");
+        kettle.wait_until_idle();
+        assert_at_once(began);
+    }
+}
+
+#[test]
+fn early_data_is_passed_over_up_to_one_full_record() {
+    let kettle = Kettle::start(with_a_file());
+    let early = |bodies: &[usize]| {
+        let records = bodies.iter().flat_map(|&bytes| {
+            let [high, low] = u16::try_from(bytes).unwrap().to_be_bytes();
+            [vec![APPLICATION_DATA, 3, 3, high, low], vec![7; bytes]].concat()
+        });
+        let behind = records.collect();
+        RawHello { behind, ..RawHello::default().with(EARLY_DATA, &[]) }
+    };
+    for bodies in [&[1][..], &[16; 3], &[17; 3], &[100; 20], &[8_192; 2], &[16_384], &[16_640]] {
+        answers(RawHandshake::begin(kettle.address(), &early(bodies)));
+    }
+    for bodies in [&[8_192; 3][..], &[16_640, 17], &[17; 800]] {
+        let handshake = RawHandshake::begin(kettle.address(), &early(bodies));
+        let mut session = handshake.send_instead(&[]);
+        let alert = Received::Record(ALERT, vec![2, UNEXPECTED_MESSAGE]);
+        assert_eq!(session.receive(), alert, "{bodies:?}");
+    }
+    // Not promised, not passed over.
+    let unannounced = RawHello { behind: early(&[100]).behind, ..RawHello::default() };
+    let mut session = RawHandshake::begin(kettle.address(), &unannounced).send_instead(&[]);
+    assert_eq!(session.receive(), Received::Record(ALERT, vec![2, BAD_RECORD_MAC]));
+}
+
+#[test]
+fn a_hello_in_records_of_one_byte_succeeds() {
+    let kettle = Kettle::start(with_a_file());
+    let hello = RawHello { fragment_bytes: 1, ..RawHello::default() };
+    answers(RawHandshake::begin(kettle.address(), &hello));
+}
+
+fn answers(handshake: RawHandshake) {
+    let mut session = handshake.finish(|keys| keys.seal(APPLICATION_DATA, &get("/a")));
+    match session.receive_beyond(&[HANDSHAKE]) {
+        Received::Record(APPLICATION_DATA, content) => {
+            assert!(content.starts_with(b"HTTP/1.1 200 ") && content.ends_with(b"content"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The alert comes without more from the client, and the end right behind it while the server still listens.
+fn expect_alert(kettle: &Kettle, sent: &[u8], alert: u8, case: &str) {
+    let mut wire = Wire::connect(kettle.address());
+    wire.write_all(sent).unwrap();
+    let began = Instant::now();
+    wire.read_to_end();
+    assert_eq!(wire.received, [ALERT, 3, 3, 0, 2, 2, alert], "{case}");
+    assert_at_once(began);
+    wire.socket.shutdown(Shutdown::Write).unwrap();
+}
+
+/// Before the server would have given up waiting for the client. An emulated machine has no such time.
+fn assert_at_once(began: Instant) {
+    assert!(is_guest() || began.elapsed() < LINGER, "it took {:?}", began.elapsed());
+}
+
+fn with_a_file() -> Setup {
+    Setup::default().file("www/a", "content")
+}
+
+const LINGER: Duration = Duration::from_secs(5);
+const CLOSE_NOTIFY: [u8; 7] = [ALERT, 3, 3, 0, 2, 1, 0];
+
+const UNEXPECTED_MESSAGE: u8 = 10;
+const BAD_RECORD_MAC: u8 = 20;
+const RECORD_OVERFLOW: u8 = 22;
+const HANDSHAKE_FAILURE: u8 = 40;
+const ILLEGAL_PARAMETER: u8 = 47;
+const DECODE_ERROR: u8 = 50;
+const DECRYPT_ERROR: u8 = 51;
+const PROTOCOL_VERSION: u8 = 70;
+const INAPPROPRIATE_FALLBACK: u8 = 86;
+const MISSING_EXTENSION: u8 = 109;
