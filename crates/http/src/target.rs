@@ -136,14 +136,27 @@ fn decode_segment(mut segment: &[u8], path: &mut Vec<u8>) -> Result<(), RequestE
             (b'%', _) => return Err(RequestError::PathEncoding),
             (byte, rest) => (*byte, rest),
         };
-        // An encoded slash is no separator (RFC 3986 §2.2), and no file name contains one.
-        if decoded.is_ascii_control() || matches!(decoded, b'/' | b'\\') {
+        if is_refused(decoded) {
             return Err(RequestError::PathCharacter);
         }
         path.push(decoded);
         segment = rest;
     }
     Ok(())
+}
+
+/// Whether no path may hold this byte, however it is encoded. An encoded slash is no separator
+/// (RFC 3986 §2.2), and no file name contains one.
+fn is_refused(decoded: u8) -> bool {
+    decoded.is_ascii_control() || matches!(decoded, b'/' | b'\\')
+}
+
+/// Whether a segment of a path can be this file name.
+#[must_use]
+pub fn can_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..")
+        && !name.iter().any(|byte| is_refused(*byte))
+        && std::str::from_utf8(name).is_ok()
 }
 
 fn hexadecimal(high: u8, low: u8) -> Result<u8, RequestError> {

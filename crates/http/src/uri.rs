@@ -1,4 +1,5 @@
-//! Writing paths into URIs: the Location of a redirect, the links of a listing.
+//! Writing paths into URIs: the Location of a redirect, the links of a listing; and reading what
+//! forms put into queries.
 
 /// Percent-encodes a decoded path, leaving its slashes.
 ///
@@ -20,6 +21,25 @@ pub fn percent_encode_path(path: impl AsRef<[u8]>) -> String {
         }
     }
     encoded
+}
+
+/// Decodes a value of a query as forms write it: `+` is a space. `None` if a percent sign is not
+/// followed by two hexadecimal digits.
+#[must_use]
+pub fn decode_query_value(value: &str) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(value.len());
+    let mut bytes = value.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                u8::try_from(digit()? << 4 | digit()?).ok()?
+            }
+            byte => byte,
+        });
+    }
+    Some(decoded)
 }
 
 #[cfg(test)]

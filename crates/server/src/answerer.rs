@@ -19,7 +19,7 @@ use crate::clock::{Clock, CoarseClock, DateLine};
 use crate::error_page::{self, Page, Refusal};
 use crate::files::entry::Entry;
 use crate::files::find::{Finder, Sighting};
-use crate::files::listing::{Listing, Sort, write_html, write_json};
+use crate::files::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
 use crate::files::locate::{self, Found, Located};
 use crate::files::open_cache::{KeyRef, OpenCache};
 use crate::files::precompressed::Preference;
@@ -234,9 +234,14 @@ impl Answerer {
             }
             Located::SlashMissing => Ok(exchange.add_slash(rules, buffer)),
             Located::Directory if rules.listing => {
-                let listing =
-                    self.finder.list(rules, relative, now).await.map_err(locate::status_of)?;
-                Ok(exchange.list(rules, listing, buffer))
+                let view = View::from_query(exchange.target.query);
+                let path = exchange.target.path.as_ref().to_owned();
+                let is_json = negotiate::prefers_json(exchange.request.header_values("accept"));
+                let write = if is_json { write_json } else { write_html };
+                let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
+                let page = self.finder.list(rules, relative, now, view, listed).await;
+                let page = page.map_err(locate::status_of)?;
+                Ok(exchange.list(rules, page, is_json, buffer))
             }
             Located::Directory => Err(403.into()),
             Located::Refused(status) => {
@@ -367,19 +372,16 @@ impl Exchange<'_> {
         redirect(301, &location, &rules.extra, &self.ending, buffer)
     }
 
-    fn list(&self, rules: &Rules, mut listing: Listing, buffer: &mut Vec<u8>) -> Response {
-        let sort = Sort::from_query(self.target.query);
-        listing.sort(sort);
-        let path = &self.target.path;
-        let (page, content_type) = if negotiate::prefers_json(self.request.header_values("accept"))
-        {
-            (write_json(&listing, path), "application/json")
-        } else {
-            (write_html(&listing, path, sort), "text/html; charset=utf-8")
-        };
+    fn list(&self, rules: &Rules, page: String, is_json: bool, buffer: &mut Vec<u8>) -> Response {
+        let content_type = if is_json { "application/json" } else { "text/html; charset=utf-8" };
         head::begin(buffer, 200);
         buffer.extend_from_slice(rules.extra.all());
         head::line(buffer, "content-type", content_type.as_bytes());
+        for (name, value) in LISTING_FIELDS {
+            if !rules.extra.has(name) {
+                head::line(buffer, name, value.as_bytes());
+            }
+        }
         head::line(buffer, "vary", b"accept");
         head::line_u64(buffer, "content-length", page.len() as u64);
         let is_head = self.request.method == Method::Head;
@@ -433,6 +435,9 @@ fn refusal(unfit: Unfit) -> Refusal {
     }
 }
 
+/// What keeps the names in a listing from doing anything, unless the operator says otherwise.
+const LISTING_FIELDS: [(&str, &str); 2] =
+    [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
 /// What a file can be asked.
 const METHODS: &str = "GET, HEAD, OPTIONS";
 /// The port that goes without saying.

@@ -99,6 +99,14 @@ impl ExtraLines {
         }
     }
 
+    /// Whether the operator sends a field of this name, which is in lower case.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.all.split(|byte| *byte == b'\n').any(|line| {
+            line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":"))
+        })
+    }
+
     /// For successful responses whose caching nothing else decides.
     #[must_use]
     pub fn all(&self) -> &[u8] {

@@ -117,7 +117,7 @@ settings! {
         pub root: Located<PathBuf> = required(located_path()),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
-        /// Lists folders without an index file.
+        /// Lists folders without an index file, 1,000 entries a page.
         pub listing: bool = flag(false),
         /// What happens at a symbolic link.
         pub symlinks: Symlinks = word(Symlinks::Beneath),

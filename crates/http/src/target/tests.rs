@@ -167,3 +167,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_file_can_be_named_exactly_if_a_request_for_it_is_accepted() {
+    let bytes: Vec<Vec<u8>> = (0..=255).map(|byte| vec![b'a', byte]).collect();
+    let others = ["", ".", "..", "...", "a:b", "%2e", "\u{202e}", "\u{85}", "ä"];
+    let others = others.into_iter().map(|name| name.as_bytes().to_vec());
+    for name in bytes.into_iter().chain(others) {
+        let asked = target(&format!("/{}", crate::uri::percent_encode_path(&name)));
+        let is_named = asked.is_ok_and(|target| target.path.as_bytes()[1..] == *name);
+        let is_file = !name.is_empty() && !name.contains(&b'/');
+        assert_eq!(can_name(&name), is_named && is_file, "{}", name.escape_ascii());
+    }
+}

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::OpenFile;
 use super::entry::Content;
-use super::listing::Listing;
+use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
 use super::root::Root;
@@ -28,6 +28,8 @@ use crate::error_page::Page;
 pub struct Finder {
     /// A place for each call that may wait.
     places: Arc<Semaphore>,
+    /// A turn for each folder that is being listed.
+    listings: Arc<Semaphore>,
     /// Larger files stay on disk; `None` leaves all of them there.
     memory_file_bytes_max: Option<u64>,
     /// How long a root is taken for what its path names.
@@ -62,7 +64,8 @@ impl Finder {
     #[must_use]
     pub fn new(memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
         let places = Arc::new(Semaphore::new(WAITING_CALLS_MAX));
-        Self { places, memory_file_bytes_max, revalidate, roots: RefCell::default() }
+        let listings = Arc::new(Semaphore::new(LISTINGS_MAX));
+        Self { places, listings, memory_file_bytes_max, revalidate, roots: RefCell::default() }
     }
 
     /// Looks for a file by its path below the rules' prefix. `now` is on the monotonic clock.
@@ -153,7 +156,7 @@ impl Finder {
         (facts, bytes.map_or(Content::File(file), Content::Memory))
     }
 
-    /// Reads a folder by its path below the rules' prefix.
+    /// Reads a page of a folder by its path below the rules' prefix, and writes it.
     ///
     /// # Errors
     /// The kernel's.
@@ -162,12 +165,18 @@ impl Finder {
         rules: &Arc<Rules>,
         relative: &str,
         now: Duration,
-    ) -> Result<Listing, Errno> {
+        view: View,
+        write: impl FnOnce(&Listing, &View) -> String + Send + 'static,
+    ) -> Result<String, Errno> {
+        let turn = Arc::clone(&self.listings).acquire_owned().await.map_err(|_| Errno::AGAIN)?;
         let known = self.known_root(rules, now);
         let (first, relative) = (known.clone(), relative.to_owned());
-        // Of a folder that is being removed only a part may have been there.
         let read = move || {
-            first.look_below(Wait::Allowed, |root| Listing::read(root, &relative), |_| false)
+            // Of a folder that is being removed only a part may have been there.
+            let look = |root: &Root| Listing::read(root, &relative, &view);
+            let (below, listing) = first.look_below(Wait::Allowed, look, |_| false)?;
+            drop(turn);
+            Ok((below, listing.map(|listing| write(&listing, &view))))
         };
         let seen = self.wait_for(read).await.unwrap_or(Err(Errno::AGAIN));
         self.sighting(rules, &known, seen, now)?.found
@@ -276,6 +285,9 @@ fn read_whole(file: &OpenFile, identity: Identity, wait: Wait) -> io::Result<Byt
 /// Calls of one worker that wait for a disk at the same time. Further ones wait for a place, so
 /// that a dead disk ties up only so many threads.
 const WAITING_CALLS_MAX: usize = 16;
+/// Folders a worker lists at the same time: a listing may be a second of work and memory for two
+/// pages.
+const LISTINGS_MAX: usize = 2;
 /// Roots looked below for one request while they are exchanged one after the other.
 const EXCHANGES_MAX: u32 = 8;
 /// Copying more than this at once would keep other connections waiting.

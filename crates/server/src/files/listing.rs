@@ -1,27 +1,41 @@
-//! A folder's contents, read with the route's rules: what cannot be fetched is not shown.
+//! A folder's contents, read with the route's rules: what cannot be fetched is not shown, or shown
+//! without a link.
 //!
-//! `html` and `json` write the page; this file reads and sorts.
+//! One pass over the folder finds the entries of one page, so that a listing takes the memory of two
+//! pages however large the folder is. `view` says which page, `order` in which order, `html` and
+//! `json` write it.
 
 mod html;
 mod json;
+mod order;
+mod view;
 
-pub use html::write_html;
+pub use html::{CONTENT_SECURITY_POLICY, write_html};
 pub use json::write_json;
+pub use view::{Sort, SortKey, Start, View};
 
-use std::cmp::Ordering;
+use std::borrow::Cow;
 
+use kettle_http::target::can_name;
+use kettle_http::uri::percent_encode_path;
 use kettle_kernel::transfer::Wait;
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
 
 use super::root::Root;
 
-/// The contents of a folder.
+/// A page of the contents of a folder.
 #[derive(Debug)]
 pub struct Listing {
-    /// What it holds.
+    /// The entries of the page, in order.
     pub items: Vec<Item>,
-    /// Whether there is more than is shown.
+    /// How many entries come before them.
+    pub before: u64,
+    /// How many folders there are on all pages.
+    pub folders: u64,
+    /// How many files there are on all pages.
+    pub files: u64,
+    /// Whether there are entries beyond [`ENTRIES_MAX`], which nobody looked at.
     pub is_cut: bool,
 }
 
@@ -29,117 +43,179 @@ pub struct Listing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Its name, without a slash.
-    pub name: String,
+    pub name: Vec<u8>,
     /// Whether it is a folder.
     pub is_folder: bool,
     /// Its length, if it is a file.
     pub bytes: u64,
-    /// Its last modification, in seconds since 1970.
-    pub modified: i64,
+    /// Its last modification, in seconds since 1970, once it was looked at.
+    pub modified: Option<i64>,
 }
 
-/// What a listing is sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SortKey {
-    /// The name, as bytes.
-    Name,
-    /// The length.
-    Size,
-    /// The last modification.
-    Time,
-}
-
-/// How a listing is sorted. Folders always come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sort {
-    /// By what.
-    pub key: SortKey,
-    /// Whether the greatest comes first.
-    pub descends: bool,
-}
-
-impl SortKey {
-    /// Every key, in the order of the columns.
-    pub const ALL: [SortKey; 3] = [SortKey::Name, SortKey::Size, SortKey::Time];
-
-    /// The word in a query.
+impl Item {
+    /// Its name as it can be shown: control characters and what is not UTF-8 are replaced.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SortKey::Name => "name",
-            SortKey::Size => "size",
-            SortKey::Time => "time",
+    pub fn text(&self) -> Cow<'_, str> {
+        let text = String::from_utf8_lossy(&self.name);
+        if !text.contains(char::is_control) {
+            return text;
         }
-    }
-}
-
-impl Sort {
-    /// What a query asks for: `sort=name|size|time` and `order=asc|desc`. Anything else is
-    /// ignored.
-    #[must_use]
-    pub fn from_query(query: Option<&str>) -> Self {
-        let mut sort = Self { key: SortKey::Name, descends: false };
-        for (name, value) in query.unwrap_or("").split('&').filter_map(|pair| pair.split_once('='))
-        {
-            match name {
-                "sort" => {
-                    let known = SortKey::ALL.into_iter().find(|key| key.as_str() == value);
-                    sort.key = known.unwrap_or(sort.key);
-                }
-                "order" => sort.descends = value == "desc",
-                _ => {}
-            }
-        }
-        sort
+        let shown = |character: char| if character.is_control() { '\u{fffd}' } else { character };
+        text.chars().map(shown).collect::<String>().into()
     }
 
-    fn compare(self, left: &Item, right: &Item) -> Ordering {
-        let by_key = match self.key {
-            SortKey::Name => Ordering::Equal,
-            SortKey::Size => left.bytes.cmp(&right.bytes),
-            SortKey::Time => left.modified.cmp(&right.modified),
-        };
-        let ascending = by_key.then_with(|| left.name.cmp(&right.name));
-        let by_key = if self.descends { ascending.reverse() } else { ascending };
-        right.is_folder.cmp(&left.is_folder).then(by_key)
+    /// The reference to it from its folder; `None` if any request for it would be refused.
+    #[must_use]
+    pub fn link(&self) -> Option<String> {
+        let slash = if self.is_folder { "/" } else { "" };
+        // "./" keeps a name such as "a:b" from being read as a scheme.
+        can_name(&self.name).then(|| format!("./{}{slash}", percent_encode_path(&self.name)))
     }
 }
 
 impl Listing {
     /// Reads a folder below a root. Waits for the disk.
-    pub fn read(root: &Root, relative: &str) -> Result<Self, Errno> {
+    pub fn read(root: &Root, relative: &str, view: &View) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let folder = root.open_below(relative, flags, Wait::Allowed)?;
-        let mut listing = Self { items: Vec::new(), is_cut: false };
-        for entry in Dir::read_from(&folder)? {
+        let stat = |name: &[u8]| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let mut page = Page::new(view);
+        let mut is_cut = false;
+        for (index, entry) in Dir::read_from(&folder)?.enumerate() {
             let entry = entry?;
-            // A name that is not UTF-8 cannot be asked for.
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if matches!(name, "." | "..") {
-                continue;
-            }
-            let path = format!("{relative}{name}");
-            if !root.allows(&path) {
-                continue;
-            }
-            if listing.items.len() == ITEMS_MAX {
-                listing.is_cut = true;
+            if index == ENTRIES_MAX {
+                is_cut = true;
                 break;
             }
-            let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            listing.items.extend(item(root, &path, name, stat));
+            let name = entry.file_name().to_bytes();
+            let path = format!("{relative}{}", String::from_utf8_lossy(name));
+            if matches!(name, b"." | b"..") || !root.allows(&path) || !view.fits(name) {
+                continue;
+            }
+            let item = match kind_at_hand(&entry, view) {
+                Some(is_folder) => {
+                    Some(Item { name: name.to_vec(), is_folder, bytes: 0, modified: None })
+                }
+                None => stat(name).and_then(|stat| item(root, &path, name, stat)),
+            };
+            if let Some(item) = item {
+                page.offer(item);
+            }
         }
+        let mut listing = page.finish(is_cut);
+        for listed in &mut listing.items {
+            if listed.modified.is_none()
+                && let Some(stat) = stat(&listed.name)
+            {
+                listed.bytes = length(listed.is_folder, &stat);
+                listed.modified = Some(stat.st_mtime);
+            }
+        }
+        // Removed while the folder was read.
+        listing.items.retain(|item| item.modified.is_some());
         Ok(listing)
     }
 
-    /// Sorts in place.
-    pub fn sort(&mut self, sort: Sort) {
+    /// How many entries there are on all pages.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.folders + self.files
+    }
+
+    /// The page before this one, if there is one.
+    #[must_use]
+    pub fn previous(&self) -> Option<Start> {
+        if self.before == 0 { None } else { self.items.first().cloned().map(Start::Before) }
+    }
+
+    /// The page behind this one, if there is one.
+    #[must_use]
+    pub fn next(&self) -> Option<Start> {
+        let end = self.before + self.items.len() as u64;
+        if end >= self.total() { None } else { self.items.last().cloned().map(Start::After) }
+    }
+}
+
+/// The entries of one page, while a folder is read.
+struct Page<'v> {
+    view: &'v View,
+    /// The best of those offered so far, in no order; never more than twice a page.
+    items: Vec<Item>,
+    /// Entries on the other side of the one that names the page.
+    passed: u64,
+    folders: u64,
+    files: u64,
+}
+
+impl<'v> Page<'v> {
+    fn new(view: &'v View) -> Self {
+        Self { view, items: Vec::new(), passed: 0, folders: 0, files: 0 }
+    }
+
+    fn offer(&mut self, item: Item) {
+        *(if item.is_folder { &mut self.folders } else { &mut self.files }) += 1;
+        let sort = self.view.sort;
+        let is_beyond = match &self.view.start {
+            Start::First | Start::Last => true,
+            Start::After(named) => sort.compare(&item, named).is_gt(),
+            Start::Before(named) => sort.compare(&item, named).is_lt(),
+        };
+        if !is_beyond {
+            self.passed += 1;
+            return;
+        }
+        self.items.push(item);
+        if self.items.len() == 2 * PAGE_ITEMS {
+            self.keep_best();
+        }
+    }
+
+    /// Keeps a page of those nearest to where the page starts.
+    fn keep_best(&mut self) {
+        if self.items.len() > PAGE_ITEMS {
+            let sort = self.view.sort;
+            let backwards = self.is_backwards();
+            self.items.select_nth_unstable_by(PAGE_ITEMS, |left, right| {
+                let order = sort.compare(left, right);
+                if backwards { order.reverse() } else { order }
+            });
+            self.items.truncate(PAGE_ITEMS);
+        }
+    }
+
+    fn is_backwards(&self) -> bool {
+        matches!(self.view.start, Start::Before(_) | Start::Last)
+    }
+
+    fn finish(mut self, is_cut: bool) -> Listing {
+        self.keep_best();
+        let sort = self.view.sort;
         self.items.sort_by(|left, right| sort.compare(left, right));
+        let (folders, files) = (self.folders, self.files);
+        let before = if self.is_backwards() {
+            folders + files - self.passed - self.items.len() as u64
+        } else {
+            self.passed
+        };
+        Listing { items: self.items, before, folders, files, is_cut }
+    }
+}
+
+/// Whether an entry is a folder, if the file system says so along with its name and no more has to
+/// be known to sort it.
+fn kind_at_hand(entry: &DirEntry, view: &View) -> Option<bool> {
+    if view.sort.key != SortKey::Name {
+        return None;
+    }
+    match entry.file_type() {
+        FileType::Directory => Some(true),
+        FileType::RegularFile => Some(false),
+        _ => None,
     }
 }
 
 /// What is shown of a name: symlinks as what they lead to, if the root's policy follows them.
-fn item(root: &Root, path: &str, name: &str, stat: Stat) -> Option<Item> {
+fn item(root: &Root, path: &str, name: &[u8], stat: Stat) -> Option<Item> {
     let stat = if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
         let target = root.open_below(path, OFlags::PATH, Wait::Allowed).ok()?;
         fstat(&target).ok()?
@@ -151,12 +227,18 @@ fn item(root: &Root, path: &str, name: &str, stat: Stat) -> Option<Item> {
         FileType::RegularFile => false,
         _ => return None,
     };
-    let bytes = if is_folder { 0 } else { u64::try_from(stat.st_size).unwrap_or(0) };
-    Some(Item { name: name.to_owned(), is_folder, bytes, modified: stat.st_mtime })
+    let bytes = length(is_folder, &stat);
+    Some(Item { name: name.to_owned(), is_folder, bytes, modified: Some(stat.st_mtime) })
 }
 
-/// A folder with more than this shows only so many, in the order the file system gives them.
-const ITEMS_MAX: usize = 10_000;
+fn length(is_folder: bool, stat: &Stat) -> u64 {
+    if is_folder { 0 } else { u64::try_from(stat.st_size).unwrap_or(0) }
+}
+
+/// Entries on a page.
+const PAGE_ITEMS: usize = 1_000;
+/// Entries read of a folder for one page: at a microsecond each this bounds the work of a request.
+pub const ENTRIES_MAX: usize = 1_000_000;
 
 #[cfg(test)]
 mod tests;

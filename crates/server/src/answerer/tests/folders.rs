@@ -72,6 +72,21 @@ async fn a_listing_is_html_or_json_as_the_client_prefers() {
 }
 
 #[tokio::test]
+async fn a_listing_may_load_nothing_unless_the_operator_says_so() {
+    let listing = Stage::new().route(|route| route.listing = true);
+    let reply = listing.open().get("/", &[]).await;
+    let policy = reply.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; "), "{policy}");
+    assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+
+    let own = ("Content-Security-Policy".to_owned(), "default-src 'self'".to_owned());
+    let listing = Stage::new().route(|route| route.listing = true);
+    let server = listing.site(|site| site.headers = vec![own]).open();
+    let reply = server.get("/", &[]).await;
+    assert_eq!(reply.header("content-security-policy"), Some("default-src 'self'"));
+}
+
+#[tokio::test]
 async fn an_index_file_comes_before_the_listing() {
     let server =
         Stage::new().file("index.html", "index").route(|route| route.listing = true).open();

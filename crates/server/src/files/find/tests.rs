@@ -65,8 +65,11 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
 async fn a_folder_that_is_gone_cannot_be_listed() {
     let (_folder, rules) = rules(0);
     let finder = Finder::new(None, PERIOD);
-    assert_eq!(finder.list(&rules, "none/", NOW).await.unwrap_err(), Errno::NOENT);
-    assert_eq!(finder.list(&rules, "", NOW).await.unwrap().items.len(), 1);
+    let view = View::from_query(None);
+    let count = |listing: &Listing, _: &View| listing.total().to_string();
+    let listed = finder.list(&rules, "none/", NOW, view.clone(), count).await;
+    assert_eq!(listed.unwrap_err(), Errno::NOENT);
+    assert_eq!(finder.list(&rules, "", NOW, view, count).await.unwrap(), "1");
 }
 
 #[tokio::test]
