@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 
 use zeroize::Zeroizing;
 
-use crate::option;
+use crate::{option, socket};
 
 /// Which way the records of a key flow, seen from this socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +31,13 @@ pub enum Direction {
 pub const RECORD_PAYLOAD_BYTES_MAX: u16 = 16_384;
 
 /// Attaches the kernel's TLS protocol to a connected TCP socket. A refusal leaves the socket as it was; after success
-/// without keys the socket still carries plain bytes.
+/// without keys the socket still carries plain bytes. Multipath TCP, for which Linux
+/// has no kernel TLS, is refused without asking.
 pub fn attach(fd: BorrowedFd<'_>) -> Result<(), Refusal> {
+    if socket::is_mptcp(fd) {
+        let error = io::Error::from_raw_os_error(libc::EPROTONOSUPPORT);
+        return Err(Refusal { step: Step::Attach, error });
+    }
     option::set(fd, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")
         .map_err(|error| Refusal { step: Step::Attach, error })
 }

@@ -53,11 +53,6 @@ pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
     option::set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &value)
 }
 
-/// Sends small writes at once instead of waiting for acknowledgements.
-pub fn set_no_delay(fd: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(sockopt::set_tcp_nodelay(fd, true)?)
-}
-
 /// The least `TCP_NOTSENT_LOWAT` with which software kernel TLS makes progress: one full record with its header and tag
 /// and a little more. Below it, `sendfile` stalls wherever segments are as large as records (loopback, jumbo frames).
 pub const NOT_SENT_LOW_WATER_BYTES_MIN: u32 = 16_406;

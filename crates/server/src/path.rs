@@ -53,8 +53,6 @@ pub enum Reason {
     KillSwitch,
     /// The body is in memory, so there is no file to send from.
     NotAFile,
-    /// The kernel cannot rekey and the connection's key must change: it stays as it is and closes.
-    KeyUpdate,
 }
 
 impl Reason {
@@ -67,7 +65,6 @@ impl Reason {
             Reason::CircuitOpen => "circuit_open",
             Reason::KillSwitch => "kill_switch",
             Reason::NotAFile => "not_a_file",
-            Reason::KeyUpdate => "key_update",
         }
     }
 }

@@ -8,7 +8,6 @@
 //! idle server for longer than two of them and knows no chains, hence this one.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -28,19 +27,6 @@ mod key;
 pub struct SharedResumption {
     tickets: Arc<RotatingKeys>,
     sessions: Arc<dyn StoresServerSessions>,
-}
-
-/// What has happened to tickets since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TicketCounts {
-    /// Tickets sealed.
-    pub issued: u64,
-    /// Tickets opened.
-    pub accepted: u64,
-    /// Tickets that no present key opens: too old, from another server, or forged.
-    pub refused: u64,
-    /// Times the key changed.
-    pub rotations: u64,
 }
 
 /// The system has no random numbers to make a key of.
@@ -89,17 +75,6 @@ impl SharedResumption {
         self.tickets.rotate_if_due((self.tickets.clock)());
     }
 
-    /// The counters.
-    pub fn counts(&self) -> TicketCounts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        TicketCounts {
-            issued: read(&self.tickets.issued),
-            accepted: read(&self.tickets.accepted),
-            refused: read(&self.tickets.refused),
-            rotations: read(&self.tickets.rotations),
-        }
-    }
-
     pub(crate) fn ticketer(&self) -> Arc<dyn ProducesTickets> {
         Arc::clone(&self.tickets) as Arc<dyn ProducesTickets>
     }
@@ -116,10 +91,6 @@ pub(crate) type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 struct RotatingKeys {
     keys: RwLock<Keys>,
     clock: Clock,
-    issued: AtomicU64,
-    accepted: AtomicU64,
-    refused: AtomicU64,
-    rotations: AtomicU64,
 }
 
 struct Keys {
@@ -138,14 +109,7 @@ impl RotatingKeys {
             rotate_at: clock() + period,
             period,
         };
-        Ok(Self {
-            keys: RwLock::new(keys),
-            clock,
-            issued: AtomicU64::new(0),
-            accepted: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            rotations: AtomicU64::new(0),
-        })
+        Ok(Self { keys: RwLock::new(keys), clock })
     }
 
     /// Runs `work` with keys that are in their time. Absent when a new key is due and the system
@@ -176,7 +140,6 @@ impl RotatingKeys {
         let into_period = overdue.as_nanos() % keys.period.as_nanos().max(1);
         let into_period = Duration::from_nanos(u64::try_from(into_period).unwrap_or(0));
         keys.rotate_at = now + keys.period.saturating_sub(into_period);
-        self.rotations.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -225,16 +188,11 @@ impl ProducesTickets for RotatingKeys {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let ticket = self.seal(plain)?;
-        self.issued.fetch_add(1, Ordering::Relaxed);
-        Some(ticket)
+        self.seal(plain)
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        let opened = self.open(ticket);
-        let counter = if opened.is_some() { &self.accepted } else { &self.refused };
-        counter.fetch_add(1, Ordering::Relaxed);
-        opened
+        self.open(ticket)
     }
 }
 

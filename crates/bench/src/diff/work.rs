@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Diff, Incomparable, Row, compare, words};
+use super::{Row, words};
 use crate::figure::{Better, Figure};
-use crate::results::Clock;
-use crate::results::read::Results;
 use crate::stats::comparison::Verdict;
 
 /// How much of a figure may change unnoticed.
@@ -15,28 +13,6 @@ enum Tolerance {
     Part(f64),
     /// So much, in the figure's unit.
     Absolute(f64),
-}
-
-/// Fails with a sentence for each figure of work that became worse by more than its tolerance, and for each that is gone: a
-/// figure that is measured no longer must not look like one that is good.
-pub fn gate(a: &Results, b: &Results) -> Result<(), Vec<String>> {
-    let diff = compare(a, b).map_err(|why: Incomparable| vec![why.to_string()])?;
-    if diff.clock != Clock::Work {
-        return Err(vec![
-            "times change with the machine's mood and gate nothing; counted work does".to_owned(),
-        ]);
-    }
-    let Diff { rows, only_a, .. } = diff;
-    // Judged anew: here a change counts even if it depends on how copies are counted.
-    let worse = rows.iter().filter(|row| verdict(row.figure, row.a, row.b) == Verdict::Worse);
-    let mut failures: Vec<String> = worse.map(describe).collect();
-    if only_a > 0 {
-        failures.push(format!("the second file lacks figures of the first: {only_a}"));
-    }
-    if rows.is_empty() && only_a == 0 {
-        failures.push("the files have no figure in common".to_owned());
-    }
-    if failures.is_empty() { Ok(()) } else { Err(failures) }
 }
 
 /// Same, better or worse; never undecided.
@@ -76,15 +52,6 @@ fn without_copies(row: &Row) -> String {
     let mut point = words(&row.point);
     point.retain(|(axis, _)| *axis != COPIES);
     format!("{:?}", (&row.scenario, &row.subject, &row.part, point, row.figure.name))
-}
-
-fn describe(row: &Row) -> String {
-    let Row { scenario, subject, point, figure, a, b, .. } = row;
-    let point: Vec<String> =
-        words(point).into_iter().map(|(axis, word)| format!("{axis} {word}")).collect();
-    let (point, name) = (point.join(", "), figure.name);
-    let turned = if b > a { "rose" } else { "fell" };
-    format!("{scenario}, {subject}, {point}: {name} {turned} from {a:.4} to {b:.4}")
 }
 
 fn tolerance(figure: &Figure) -> Tolerance {

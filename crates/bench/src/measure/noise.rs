@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::machine::Machine;
 use super::server::Usage;
 use super::{line, text};
 
@@ -21,19 +20,6 @@ struct Throttled {
     by_heat: u64,
     /// Time in which a container's share was used up.
     by_quota: Duration,
-}
-
-/// What of the machine itself makes every figure of a run doubtful, as it is when the run starts.
-#[must_use]
-pub fn of_machine(machine: &Machine) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if machine.load_average > LOAD_MAX {
-        warnings.push(format!(
-            "the load average was {:.2} before anything was measured: others use this machine",
-            machine.load_average
-        ));
-    }
-    warnings
 }
 
 /// Begins to watch.
@@ -178,7 +164,6 @@ fn throttled_time(text: &str) -> Duration {
     micros.or_else(|| value("throttled_time ").map(Duration::from_nanos)).unwrap_or_default()
 }
 
-const LOAD_MAX: f64 = 0.5;
 const STEAL_PERCENT_MAX: f64 = 0.5;
 const OTHERS_PERCENT_MAX: f64 = 3.0;
 const NAMED_PERCENT_MIN: f64 = 0.5;

@@ -32,7 +32,9 @@ impl Refusal {
             // ENOPROTOOPT on attach: a kernel before 4.13, which does not know TCP_ULP at all.
             Some(libc::ENOENT | libc::ENOPROTOOPT) if !installing => "ulp_missing",
             Some(libc::EEXIST) if !installing => "ulp_in_use",
-            // MPTCP sockets answer EOPNOTSUPP; 7.x answers EINVAL for a socket in a sockmap.
+            // What `attach` itself answers, whatever the kernel would say.
+            Some(libc::EPROTONOSUPPORT) if !installing => "multipath_tcp",
+            // 7.x answers EINVAL for a socket in a sockmap.
             Some(libc::EOPNOTSUPP | libc::EINVAL) if !installing => "socket_unsupported",
             Some(libc::ENOENT) => "cipher_missing",
             Some(libc::ENOPROTOOPT) => "not_attached",

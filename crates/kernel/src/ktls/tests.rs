@@ -5,6 +5,8 @@ use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
+use socket2::{Domain, Protocol, Socket, Type};
+
 use super::*;
 use crate::probe::loopback;
 use crate::{process, record, transfer};
@@ -106,6 +108,7 @@ fn each_refusal_has_its_label() {
         (Step::Attach, libc::EEXIST, "ulp_in_use"),
         (Step::Attach, libc::ENOTCONN, "not_connected"),
         (Step::Attach, libc::EOPNOTSUPP, "socket_unsupported"),
+        (Step::Attach, libc::EPROTONOSUPPORT, "multipath_tcp"),
         (Step::Attach, libc::EPERM, "denied"),
         (Step::InstallTx, libc::ENOENT, "cipher_missing"),
         (Step::InstallTx, libc::ENOPROTOOPT, "not_attached"),
@@ -117,6 +120,16 @@ fn each_refusal_has_its_label() {
         let refusal = Refusal { step, error: io::Error::from_raw_os_error(errno) };
         assert_eq!(refusal.reason(), reason, "{step:?} {errno}");
     }
+}
+
+#[test]
+fn multipath_tcp_is_refused_before_the_kernel_is_asked() {
+    // A kernel without Multipath TCP cannot make the socket this asks for.
+    let Ok(socket) = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)) else {
+        writeln!(io::stderr(), "skipped: this kernel makes no Multipath TCP socket").unwrap();
+        return;
+    };
+    assert_eq!(attach(socket.as_fd()).unwrap_err().reason(), "multipath_tcp");
 }
 
 #[test]

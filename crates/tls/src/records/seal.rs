@@ -125,26 +125,6 @@ impl RecordSealer {
         Ok(())
     }
 
-    /// Appends `payload` to `out` as one record; for alerts and handshake messages.
-    ///
-    /// # Errors
-    /// As [`seal`](Self::seal).
-    pub fn append(
-        &mut self,
-        content_type: ContentType,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), RecordError> {
-        let start = out.len();
-        out.resize(start + self.prefix_bytes(), 0);
-        out.extend_from_slice(payload);
-        out.resize(out.len() + self.suffix_bytes(), 0);
-        match out.get_mut(start..) {
-            Some(record) => self.seal(content_type, record),
-            None => Err(RecordError::Overflow),
-        }
-    }
-
     /// The keys for the kernel to go on with. The sealer is consumed: nothing in user space can
     /// seal under this key again.
     #[must_use]

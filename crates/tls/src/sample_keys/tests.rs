@@ -3,6 +3,14 @@
 use super::*;
 use crate::records::{ContentType, RecordOpener, RecordSealer};
 
+fn sealed(sealer: &mut RecordSealer) -> Vec<u8> {
+    let mut record = vec![0; sealer.prefix_bytes()];
+    record.extend_from_slice(b"hello");
+    record.resize(record.len() + sealer.suffix_bytes(), 0);
+    sealer.seal(ContentType::ApplicationData, &mut record).expect("a record");
+    record
+}
+
 #[test]
 fn sample_keys_seal_and_go_to_the_kernel_for_every_suite() {
     for version in Version::ALL {
@@ -10,8 +18,7 @@ fn sample_keys_seal_and_go_to_the_kernel_for_every_suite() {
             let keys = sample_keys(version, cipher).expect("keys");
             let mut opener = RecordOpener::new(&keys).expect("an opener");
             let mut sealer = RecordSealer::new(keys).expect("a sealer");
-            let mut record = Vec::new();
-            sealer.append(ContentType::ApplicationData, b"hello", &mut record).expect("a record");
+            let mut record = sealed(&mut sealer);
 
             let opened = opener.open(&mut record).expect("a plaintext");
             assert_eq!(&record[opened.plaintext], b"hello");
@@ -24,10 +31,7 @@ fn sample_keys_seal_and_go_to_the_kernel_for_every_suite() {
 fn two_samples_differ() {
     let seal = || {
         let keys = sample_keys(Version::Tls13, Cipher::Aes128Gcm).expect("keys");
-        let mut record = Vec::new();
-        let mut sealer = RecordSealer::new(keys).expect("a sealer");
-        sealer.append(ContentType::ApplicationData, b"hello", &mut record).expect("a record");
-        record
+        sealed(&mut RecordSealer::new(keys).expect("a sealer"))
     };
     assert_ne!(seal(), seal());
 }

@@ -99,7 +99,6 @@ fn idle_server_loses_old_keys_when_asked() {
         fixture.at(periods);
         fixture.shared.rotate_if_due();
     }
-    assert_eq!(fixture.shared.counts().rotations, 2);
     // Back in its own time, only the key itself could open it.
     assert!(fixture.at(0.0).decrypt(&ticket).is_none());
 }
@@ -133,19 +132,7 @@ fn changed_period_applies_from_the_next_rotation() {
     fixture.shared.set_rotation_period(PERIOD / 2);
     assert_eq!(fixture.at(0.5).lifetime(), 6 * 60 * 60);
     assert_eq!(fixture.at(1.0).lifetime(), 6 * 60 * 60);
-    fixture.at(1.5).lifetime();
-    assert_eq!(fixture.shared.counts().rotations, 2);
-}
-
-#[test]
-fn counts_tell_what_happened() {
-    let fixture = Fixture::new();
-    let ticket = fixture.at(0.0).encrypt(STATE).expect("a ticket");
-    _ = fixture.at(0.0).decrypt(&ticket);
-    _ = fixture.at(0.0).decrypt(b"forged");
-    _ = fixture.at(1.0).decrypt(&ticket);
-    let expected = TicketCounts { issued: 1, accepted: 2, refused: 1, rotations: 1 };
-    assert_eq!(fixture.shared.counts(), expected);
+    assert_eq!(fixture.at(1.5).lifetime(), 6 * 60 * 60);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Counted work, within its tolerances and beyond.
 
+use super::super::compare;
 use super::super::tests::{add, results, size};
 use super::*;
+use crate::results::read::Results;
 use crate::results::{Clock, Point, Value};
 
 fn counted(figure: &str, value: f64) -> Results {
@@ -52,39 +54,4 @@ fn a_change_that_turns_with_the_way_copies_are_counted_is_none() {
     assert_eq!(verdicts(&both_ways(900.0, 1800.0)), [2, 0, 0, 0]);
     assert_eq!(verdicts(&both_ways(900.0, 2200.0)), [0, 0, 2, 0]);
     assert_eq!(verdicts(&both_ways(900.0, 2000.0)), [0, 0, 1, 1]);
-}
-
-#[test]
-fn the_gate_lets_pass_what_is_the_same_or_better() {
-    let a = counted("instructions_per_request", 50_000.0);
-    assert_eq!(gate(&a, &counted("instructions_per_request", 50_400.0)), Ok(()));
-    assert_eq!(gate(&a, &counted("instructions_per_request", 30_000.0)), Ok(()));
-}
-
-#[test]
-fn the_gate_says_what_became_worse() {
-    let failures = gate(
-        &counted("instructions_per_request", 50_000.0),
-        &counted("instructions_per_request", 60_000.0),
-    )
-    .unwrap_err();
-    assert_eq!(failures.len(), 1);
-    assert!(
-        failures[0].contains("kettle auto") && failures[0].contains("rose from 50000"),
-        "{failures:?}"
-    );
-}
-
-#[test]
-fn the_gate_looks_at_each_way_of_counting_copies() {
-    assert!(gate(&both_ways(1000.0, 2000.0), &both_ways(900.0, 2200.0)).is_err());
-}
-
-#[test]
-fn the_gate_misses_what_is_gone_and_refuses_times() {
-    let a = counted("instructions_per_request", 50_000.0);
-    assert!(gate(&a, &results(Clock::Work)).is_err());
-    assert!(gate(&results(Clock::Work), &results(Clock::Work)).is_err());
-    assert!(gate(&results(Clock::Time), &results(Clock::Time)).is_err());
-    assert!(gate(&a, &results(Clock::Time)).is_err());
 }

@@ -105,13 +105,6 @@ fn a_quota_of_either_kind_of_cgroup_is_seen() {
 }
 
 #[test]
-fn a_load_before_anything_was_measured_is_said() {
-    let machine = |load_average| Machine { load_average, ..Machine::default() };
-    assert_eq!(of_machine(&machine(0.3)), [""; 0]);
-    assert_eq!(of_machine(&machine(2.31)).len(), 1);
-}
-
-#[test]
 fn this_machine_can_be_watched() {
     let _ = begin().warnings(&calm());
 }
