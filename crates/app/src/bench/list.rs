@@ -25,7 +25,7 @@ pub(crate) fn list() -> ExitCode {
             "this kernel encrypts; the paths kernel-write and kernel-sendfile can be measured"
                 .to_owned()
         },
-        |why| format!("– {why}; `kettle doctor` says what would mend it"),
+        |why| format!("– {why}; `kettle doctor` says what would help"),
     );
     let _ = writeln!(
         text,

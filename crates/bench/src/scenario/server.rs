@@ -275,7 +275,7 @@ fn busy_client(outcome: &Outcome, usage: &Usage) -> Option<String> {
 fn with_mend(subject: &Subject, why: &str) -> String {
     match subject.path {
         Path::KernelWrite | Path::KernelSendfile => {
-            format!("{why}; `kettle doctor` says what would mend it")
+            format!("{why}; `kettle doctor` says what would help")
         }
         _ => why.to_owned(),
     }
