@@ -6,6 +6,8 @@
 
 mod open;
 mod protection;
+#[cfg(test)]
+pub(crate) mod raw;
 mod seal;
 #[cfg(test)]
 mod tests;

@@ -60,7 +60,8 @@ impl RecordOpener {
     pub fn open(&mut self, record: &mut [u8]) -> Result<Opened, RecordError> {
         let (head, body) =
             record.split_first_chunk_mut::<HEADER_BYTES>().ok_or(RecordError::BadRecordMac)?;
-        let outer_type = ContentType::from_byte(head[0]).ok_or(RecordError::UnexpectedType)?;
+        let [content_type, major, minor, ..] = *head;
+        let outer_type = ContentType::from_byte(content_type).ok_or(RecordError::UnexpectedType)?;
         let sequence = self.sequence;
         let form = self.protection.form;
         if form == Form::Tls13 {
@@ -81,7 +82,8 @@ impl RecordOpener {
             Some(received) => self.protection.nonce_with_explicit(*received),
             None => self.protection.nonce(sequence),
         };
-        let additional = self.protection.additional_data(sequence, outer_type, inner_bytes);
+        let additional =
+            self.protection.additional_data(sequence, outer_type, [major, minor], inner_bytes);
         let plaintext = self
             .protection
             .key

@@ -151,18 +151,19 @@ impl Protection {
         &self,
         sequence: u64,
         content_type: ContentType,
+        version: [u8; 2],
         plaintext_bytes: usize,
     ) -> AdditionalData {
         match self.form {
             Form::Tls13 => {
                 let body = plaintext_bytes + 1 + aead::MAX_TAG_LEN;
-                AdditionalData::Tls13(header(ContentType::ApplicationData, body))
+                AdditionalData::Tls13(header(ContentType::ApplicationData, version, body))
             }
             Form::Tls12Gcm | Form::Tls12Chacha => {
                 let mut data = [0; 13];
                 let (number, rest) = data.split_at_mut(8);
                 number.copy_from_slice(&sequence.to_be_bytes());
-                rest.copy_from_slice(&header(content_type, plaintext_bytes));
+                rest.copy_from_slice(&header(content_type, version, plaintext_bytes));
                 AdditionalData::Tls12(data)
             }
         }
@@ -184,11 +185,14 @@ impl AsRef<[u8]> for AdditionalData {
     }
 }
 
-/// A record header; both versions say 3.3 on the wire.
-pub(super) fn header(content_type: ContentType, body_bytes: usize) -> [u8; 5] {
+pub(super) fn header(content_type: ContentType, version: [u8; 2], body_bytes: usize) -> [u8; 5] {
     let [high, low] = u16::try_from(body_bytes).unwrap_or(u16::MAX).to_be_bytes();
-    [content_type.byte(), 3, 3, high, low]
+    let [major, minor] = version;
+    [content_type.byte(), major, minor, high, low]
 }
+
+/// What both versions say in a record's header.
+pub(super) const VERSION: [u8; 2] = [3, 3];
 
 /// aws-lc-rs' nonce type from ours.
 pub(super) fn unique(nonce: [u8; 12]) -> Nonce {

@@ -3,7 +3,9 @@
 use aws_lc_rs::aead::Aad;
 use kettle_kernel::ktls::{Cipher, TrafficKeys, Version};
 
-use super::protection::{Form, Keys, Protection, ProtectionError, TAG_BYTES, header, unique};
+use super::protection::{
+    Form, Keys, Protection, ProtectionError, TAG_BYTES, VERSION, header, unique,
+};
 use super::{AES_GCM_RECORDS_MAX, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, RecordError};
 
 /// Protects one direction's outgoing records.
@@ -107,7 +109,7 @@ impl RecordSealer {
         let body_bytes = record.len() - HEADER_BYTES;
         let (prefix, sealed) = record.split_at_mut(self.prefix_bytes());
         let (head, explicit) = prefix.split_at_mut(HEADER_BYTES);
-        head.copy_from_slice(&header(outer_type, body_bytes));
+        head.copy_from_slice(&header(outer_type, VERSION, body_bytes));
         if let (Form::Tls12Gcm, Some(sent)) = (form, nonce.last_chunk::<8>()) {
             explicit.copy_from_slice(sent);
         }
@@ -115,7 +117,8 @@ impl RecordSealer {
         if let (Form::Tls13, Some(inner_type)) = (form, inner.last_mut()) {
             *inner_type = content_type.byte();
         }
-        let additional = self.protection.additional_data(sequence, content_type, plaintext_bytes);
+        let additional =
+            self.protection.additional_data(sequence, content_type, VERSION, plaintext_bytes);
         let computed = self
             .protection
             .key

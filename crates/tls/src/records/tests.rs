@@ -1,11 +1,10 @@
-use aws_lc_rs::aead::Aad;
 use proptest::prelude::*;
 use rustls::ConnectionTrafficSecrets;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
 use kettle_kernel::ktls::Version;
 
-use super::protection::{Protection, TAG_BYTES, header, unique};
+use super::raw::RawSealer;
 use super::*;
 
 const FORMS: [(Version, usize); 6] = [
@@ -86,22 +85,14 @@ fn what_is_no_record_is_refused_from_its_header() {
     assert_eq!(whole_record_bytes(&[23, 3, 3, 0xff, 0xff]), Err(RecordError::Overflow));
 }
 
-/// A TLS 1.3 record with this inner plaintext, type and padding included.
-fn padded_record(inner: &[u8]) -> Vec<u8> {
-    let protection = Protection::new(&keys(FORMS[0], 0)).unwrap();
-    let mut inner = inner.to_vec();
-    let bytes = inner.len() - 1;
-    let additional = protection.additional_data(0, ContentType::ApplicationData, bytes);
-    let nonce = unique(protection.nonce(0));
-    let tag = protection.key.seal_in_place_separate_tag(nonce, Aad::from(additional), &mut inner);
-    let head = header(ContentType::ApplicationData, inner.len() + TAG_BYTES);
-    [&head[..], &inner, tag.unwrap().as_ref()].concat()
+/// A TLS 1.3 record with this content, type and padding.
+fn padded_record(content: &[u8], content_type: u8, padding: usize) -> Vec<u8> {
+    RawSealer::new(&keys(FORMS[0], 0)).seal(content_type, content, padding)
 }
 
 #[test]
 fn tls13_padding_is_stripped() {
-    let inner = [&b"data"[..], &[ContentType::Alert.byte()], &[0; 100]].concat();
-    let mut record = padded_record(&inner);
+    let mut record = padded_record(b"data", ContentType::Alert.byte(), 100);
     let opened = pair(FORMS[0], 0).1.open(&mut record).unwrap();
     assert_eq!(opened.content_type, ContentType::Alert);
     assert_eq!(&record[opened.plaintext], b"data");
@@ -109,24 +100,22 @@ fn tls13_padding_is_stripped() {
 
 #[test]
 fn padding_counts_towards_the_longest_plaintext() {
-    let content = [&[7; 100][..], &[ContentType::ApplicationData.byte()]].concat();
     for (inner_bytes, is_opened) in
         [(PLAINTEXT_BYTES_MAX + 1, true), (PLAINTEXT_BYTES_MAX + 2, false), (16_640 - 16, false)]
     {
-        let mut inner = content.clone();
-        inner.resize(inner_bytes, 0);
-        let opened = pair(FORMS[0], 0).1.open(&mut padded_record(&inner));
+        let mut record = padded_record(&[7; 100], 23, inner_bytes - 101);
+        let opened = pair(FORMS[0], 0).1.open(&mut record);
         assert_eq!(opened.as_ref().err(), (!is_opened).then_some(&RecordError::Overflow));
         // All of it padding is still too long, whatever else it is.
-        let opened = pair(FORMS[0], 0).1.open(&mut padded_record(&vec![0; inner_bytes]));
+        let mut record = padded_record(&[], 0, inner_bytes - 1);
         let refused = if is_opened { RecordError::UnexpectedType } else { RecordError::Overflow };
-        assert_eq!(opened, Err(refused));
+        assert_eq!(pair(FORMS[0], 0).1.open(&mut record), Err(refused));
     }
 }
 
 #[test]
 fn nothing_but_padding_is_refused() {
-    let mut record = padded_record(&[0; 100]);
+    let mut record = padded_record(&[0; 99], 0, 0);
     assert_eq!(pair(FORMS[0], 0).1.open(&mut record), Err(RecordError::UnexpectedType));
 }
 
@@ -164,6 +153,14 @@ proptest! {
 
     #[test]
     fn a_changed_bit_never_opens(form in 0..FORMS.len(), position in 5_usize..40, bit in 0..8_u8) {
+        let (mut sealer, mut opener) = pair(FORMS[form], 1);
+        let mut record = seal(&mut sealer, ContentType::ApplicationData, &[3; 40]);
+        record[position] ^= 1_u8 << bit;
+        prop_assert_eq!(opener.open(&mut record), Err(RecordError::BadRecordMac));
+    }
+
+    #[test]
+    fn a_changed_version_never_opens(form in 0..FORMS.len(), position in 1_usize..3, bit in 0..8_u8) {
         let (mut sealer, mut opener) = pair(FORMS[form], 1);
         let mut record = seal(&mut sealer, ContentType::ApplicationData, &[3; 40]);
         record[position] ^= 1_u8 << bit;

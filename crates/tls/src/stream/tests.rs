@@ -1,6 +1,10 @@
 //! What happens at a key's limit (RFC 8446 §5.5), seen by a peer that opens records by hand: no
 //! test could send the 2^24 records that lead there, so the connection starts shortly before it.
 
+mod differential;
+mod exceptions;
+mod peers;
+
 use std::future::poll_fn;
 use std::io::{IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream as Peer};
@@ -14,7 +18,7 @@ use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::crypto::aws_lc_rs;
 use rustls::kernel::KernelConnection;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
-use rustls::{CipherSuite, ExtractedSecrets};
+use rustls::{CipherSuite, ExtractedSecrets, ServerConfig};
 use rustls_pki_types::ServerName;
 
 use super::offload::RECORDS_RESERVED;
@@ -85,22 +89,9 @@ fn connection_at(suite: CipherSuite, sequence: u64) -> (TlsStream, ByHand) {
 pub(crate) fn handshake_in_memory(
     suite: CipherSuite,
 ) -> (Established, ExtractedSecrets, KernelConnection<ClientConnectionData>) {
-    let mut identities = Identities::new();
-    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
-    identities.add_site(&["a.example".to_owned()], true, site);
-    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-    let config = server_config(&Policy::default(), identities.into(), &resumption);
-    let mut server = Box::new(
-        Handshake::new(&Acceptor::new(&config.expect("valid"), &Policy::default().versions))
-            .expect("new"),
-    );
-    let mut provider = aws_lc_rs::default_provider();
-    provider.cipher_suites.retain(|offered| offered.suite() == suite);
-    let schemes = provider.signature_verification_algorithms.supported_schemes();
-    let mut config = client_config(provider, &schemes);
-    config.enable_secret_extraction = true;
-    let name = ServerName::try_from("a.example").expect("a name");
-    let mut client = UnbufferedClientConnection::new(Arc::new(config), name).expect("new");
+    let acceptor = Acceptor::new(&server_of(), &Policy::default().versions);
+    let mut server = Box::new(Handshake::new(&acceptor).expect("new"));
+    let mut client = client_of(suite);
     let mut from_server = Vec::new();
     loop {
         let mut to_server = Queue::default();
@@ -123,6 +114,25 @@ pub(crate) fn handshake_in_memory(
         from_server.extend_from_slice(server.outgoing.filled());
         server.outgoing.clear();
     }
+}
+
+fn server_of() -> Arc<ServerConfig> {
+    let mut identities = Identities::new();
+    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
+    identities.add_site(&["a.example".to_owned()], true, site);
+    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
+    server_config(&Policy::default(), identities.into(), &resumption).expect("valid")
+}
+
+/// Offers one suite only, so that the server has no choice.
+fn client_of(suite: CipherSuite) -> UnbufferedClientConnection {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|offered| offered.suite() == suite);
+    let schemes = provider.signature_verification_algorithms.supported_schemes();
+    let mut config = client_config(provider, &schemes);
+    config.enable_secret_extraction = true;
+    let name = ServerName::try_from("a.example").expect("a name");
+    UnbufferedClientConnection::new(Arc::new(config), name).expect("new")
 }
 
 /// Whether the client has finished.
