@@ -29,7 +29,7 @@ pub use model::{
     Log, LogFormat, LogTarget, Metrics, PathChoice, PlainHttp, Route, Server, Site, Suite,
     Symlinks, Tls, TlsVersion,
 };
-pub use parse::parse;
+pub use parse::{parse, parse_bytes};
 pub use reference::reference_markdown;
 pub use schema::{json_schema, json_schema_text};
 pub use word::UnknownWord;

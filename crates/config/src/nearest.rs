@@ -45,6 +45,40 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("gz", "gzip"),
 ];
 
+/// Settings of other servers that no single setting here stands for, and how to get there. For words that are only
+/// spelt differently there is `SYNONYMS`.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "try_files",
+        "remove it: kettle sends the file, or the `index` of a folder, or else the page that \
+         `[site.error_pages]` names for 404",
+    ),
+    ("rewrite", "remove it: give each prefix a [[site.route]] with its own `root`"),
+    ("alias", "write `root`, which replaces the prefix of its route as `alias` does"),
+    (
+        "return",
+        "for a redirect to HTTPS write a [[listener]] with kind = \"redirect\"; no other is there",
+    ),
+    ("expires", "write `\"*.css\" = \"max-age=3600\"` below [site.route.cache_control]"),
+    ("add_header", "write `Name = \"value\"` below [site.headers] or [site.route.headers]"),
+    ("error_page", "write `404 = \"/path/404.html\"` below [site.error_pages]"),
+    ("gzip", "write precompressed = [\"br\", \"gzip\"]: kettle sends ready .br and .gz files"),
+    ("gzip_static", "write precompressed = [\"gzip\"]"),
+    ("brotli_static", "write precompressed = [\"br\"]"),
+    ("proxy_pass", "remove it: kettle serves files, it does not pass requests on"),
+    ("access_log", "write `access` below [log]"),
+    ("error_log", "write `level` below [log]; messages go to standard error"),
+    ("ssl_session_tickets", "write `tickets` below [tls]"),
+    ("ssl_protocols", "write `versions` below [tls]"),
+    ("ssl_ciphers", "write `suites` below [tls]"),
+];
+
+/// What to do in place of another server's setting.
+pub(crate) fn elsewhere(written: &str) -> Option<&'static str> {
+    let plain = plain(written);
+    ELSEWHERE.iter().find(|(name, _)| *name == plain).map(|(_, advice)| *advice)
+}
+
 /// The longest word worth comparing; longer ones resemble no setting.
 const COMPARED_CHARACTERS_MAX: usize = 64;
 

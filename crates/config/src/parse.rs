@@ -5,12 +5,28 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use crate::check;
-use crate::finding::Finding;
+use crate::finding::{Finding, Instead};
 use crate::model::Config;
 use crate::read::{Item, Reader};
 use crate::setting::Settings;
 use crate::source::Source;
 use crate::syntax;
+
+/// Reads a configuration as it lies on the disk. Like [`parse`], which takes text.
+pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
+    let error = match std::str::from_utf8(bytes) {
+        Ok(text) => return parse(text, path),
+        Err(error) => error,
+    };
+    // All before the wrong byte is the same in both, so its place is too.
+    let shown = String::from_utf8_lossy(bytes);
+    let at = error.valid_up_to();
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    let message = format!("the file is not UTF-8: here stands the byte 0x{byte:02x}");
+    let instead = Instead::act("save the file as UTF-8 in your editor");
+    let range = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
+    Err(vec![Source::new(&shown, path).finding(&range, message, instead)])
+}
 
 /// Reads a configuration. `path` is the file the text came from: relative paths start from its
 /// folder, and findings name it. On failure every mistake is listed, in the order of the file.

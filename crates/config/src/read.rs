@@ -18,6 +18,8 @@ use crate::source::{Places, Source};
 pub(crate) struct Item<'i> {
     /// Keys and list indexes from the top to here: `site.0.route.2.prefix`.
     trail: String,
+    /// The last key that is no number, as it is written: `prefix`, `"*.css"`.
+    name: String,
     value: &'i DeValue<'i>,
     span: Range<usize>,
 }
@@ -25,20 +27,20 @@ pub(crate) struct Item<'i> {
 impl<'i> Item<'i> {
     /// The document as a whole.
     pub(crate) fn document(value: &'i DeValue<'i>) -> Self {
-        Self { trail: String::new(), value, span: 0..0 }
+        Self { trail: String::new(), name: "the file".to_owned(), value, span: 0..0 }
     }
 
     /// What stands in it, under the name `step`.
     pub(crate) fn below(&self, step: &str, value: &'i Spanned<DeValue<'i>>) -> Self {
         let dot = if self.trail.is_empty() { "" } else { "." };
         let trail = format!("{}{dot}{step}", self.trail);
-        Self { trail, value: value.get_ref(), span: value.span() }
+        let name = if is_index(step) { self.name.clone() } else { as_written(step) };
+        Self { trail, name, value: value.get_ref(), span: value.span() }
     }
 
     /// The key of the setting; for an element of a list the key of the list.
     pub(crate) fn name(&self) -> &str {
-        let mut steps = self.trail.rsplit('.');
-        steps.find(|step| !is_index(step)).unwrap_or("the file")
+        &self.name
     }
 
     /// The table as the operator writes its header: `[[site.route]]`.
@@ -86,6 +88,12 @@ impl<'i> Item<'i> {
 
 fn is_index(step: &str) -> bool {
     !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A key with the quotes it needs.
+fn as_written(key: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !key.is_empty() && key.bytes().all(is_bare) { key.to_owned() } else { format!("{key:?}") }
 }
 
 /// The key of an entry and where it stands.

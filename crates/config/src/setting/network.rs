@@ -35,10 +35,11 @@ impl Kind for Address {
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<SocketAddr> {
         let takes = "an IP address and a port";
         let Some(text) = item.as_str() else {
-            let port = item.value().as_integer().and_then(|port| port.as_str().parse().ok());
-            let instead = port.map(|port| on_all(port).to_string());
-            let instead = instead.unwrap_or_else(|| self.example.to_owned());
-            reader.wrong_type(item, takes, Instead::write(quoted(&instead)));
+            let wrong = match item.value().as_integer() {
+                Some(number) => Misread::of(number.as_str()),
+                None => Misread::Other,
+            };
+            reader.wrong_type(item, takes, wrong.instead(self.example));
             return None;
         };
         match text.parse::<SocketAddr>() {
@@ -50,14 +51,70 @@ impl Kind for Address {
                 None
             }
             Err(_) => {
-                let instead = meant(text).map(|address| address.to_string());
-                let instead = instead.unwrap_or_else(|| self.example.to_owned());
-                let message = format!("`{}` takes {takes}", item.name());
-                reader.find(item, message, Instead::write(quoted(&instead)));
+                let wrong = Misread::of(text);
+                let port = if matches!(wrong, Misread::Port) { " from 1 to 65535" } else { "" };
+                let message = format!("`{}` takes {takes}{port}", item.name());
+                reader.find(item, message, wrong.instead(self.example));
                 None
             }
         }
     }
+}
+
+/// Why a text is no address.
+enum Misread {
+    /// It is one in another server's notation.
+    Notation(SocketAddr),
+    /// The port is too large.
+    Port,
+    /// The same, and there is no address.
+    LonePort,
+    /// A link's name stands behind an IPv6 address (RFC 4007 §11); only its number can be bound.
+    Zone { address: Ipv6Addr, zone: String, port: u16 },
+    /// Nothing is known.
+    Other,
+}
+
+impl Misread {
+    fn of(text: &str) -> Self {
+        if let Some(address) = meant(text) {
+            return Self::Notation(address);
+        }
+        match text.trim().rsplit_once(':') {
+            Some((_, port)) if is_number(port) && port.parse::<u16>().is_err() => Self::Port,
+            None if is_number(text.trim()) => Self::LonePort,
+            Some((host, port)) => Self::zone(host, port).unwrap_or(Self::Other),
+            None => Self::Other,
+        }
+    }
+
+    fn zone(host: &str, port: &str) -> Option<Self> {
+        let (address, zone) = host.strip_prefix('[')?.strip_suffix(']')?.split_once('%')?;
+        Some(Self::Zone {
+            address: address.parse().ok()?,
+            zone: zone.to_owned(),
+            port: port.parse().ok()?,
+        })
+    }
+
+    fn instead(&self, example: &str) -> Instead {
+        match self {
+            Self::Notation(address) => Instead::write(quoted(&address.to_string())),
+            Self::Port => Instead::act("write a port that exists behind the last colon"),
+            Self::LonePort => Instead::act(format!(
+                "write the address too, and a port from 1 to 65535: {}",
+                quoted(example)
+            )),
+            Self::Zone { address, zone, port } => Instead::act(format!(
+                "write the number that `ip link` shows for {zone}: \"[{address}%2]:{port}\" for 2"
+            )),
+            Self::Other => Instead::write(quoted(example)),
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The address a text in another server's notation stands for.

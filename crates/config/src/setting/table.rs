@@ -36,12 +36,14 @@ impl<'i> Table<'i> {
                 entries.push((name, value));
                 continue;
             }
-            let meant = nearest::meant(key.text, names);
+            let elsewhere = nearest::elsewhere(key.text);
+            let meant = nearest::meant(key.text, names).filter(|_| elsewhere.is_none());
             let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
-            if meant.is_none() {
+            if meant.is_none() && elsewhere.is_none() {
                 message.push_str(&format!(", which has: {}", names.join(", ")));
             }
-            let instead = meant.map_or_else(|| Instead::act("remove it"), Instead::write);
+            let advice = elsewhere.unwrap_or("remove it");
+            let instead = meant.map_or_else(|| Instead::act(advice), Instead::write);
             reader.find_at(&key.span, message, instead);
             if let (Some(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
                 misspelt.push((name, item.below(name, value)));

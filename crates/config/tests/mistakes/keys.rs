@@ -17,6 +17,18 @@ worker = 2",
 help: write workers",
     ),
     (
+        "[[site]]
+names = [\"a\"]
+self_signed = true
+[[site.route]]
+root = \"/srv\"
+try_files = [\"/index.html\"]",
+        "kettle.toml:6:1: `try_files` is not a setting of [[site.route]]
+ 6 | try_files = [\"/index.html\"]
+   | ^^^^^^^^^
+help: remove it: kettle sends the file, or the `index` of a folder, or else the page that `[site.error_pages]` names for 404",
+    ),
+    (
         "[server]
 Workers = 2",
         "kettle.toml:2:1: `Workers` is not a setting of [server]

@@ -306,6 +306,18 @@ names = ["a"]
 self_signed = true
 [[site.route]]
 root = "/srv"
+cache_control = { "*.css" = 5 }"#,
+        r#"kettle.toml:6:29: `"*.css"` takes a header value, not a whole number
+ 6 | cache_control = { "*.css" = 5 }
+   |                             ^
+help: write "5""#,
+    ),
+    (
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+root = "/srv"
 cache_control = { "*.{css,js}" = "no-cache" }"#,
         r#"kettle.toml:6:19: each key of `cache_control` is a pattern of `*`, `**` and `?`: sets in [ ] or { } and \ are not known
  6 | cache_control = { "*.{css,js}" = "no-cache" }
@@ -355,7 +367,7 @@ self_signed = true
 [[site.route]]
 root = "/srv"
 cache_control = { "*" = "no\ncache" }"#,
-        r#"kettle.toml:6:25: `*` takes a header value: a header value is one line without control characters
+        r#"kettle.toml:6:25: `"*"` takes a header value: a header value is one line without control characters
  6 | cache_control = { "*" = "no\ncache" }
    |                         ^^^^^^^^^^^
 help: write "no cache""#,

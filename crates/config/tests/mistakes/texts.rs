@@ -96,6 +96,30 @@ address = "10.0.0.256:443""#,
    |           ^^^^^^^^^^^^^^^^
 help: write "0.0.0.0:443""#,
     ),
+    (
+        r#"[[listener]]
+address = "10.0.0.1:70000""#,
+        r#"kettle.toml:2:11: `address` takes an IP address and a port from 1 to 65535
+ 2 | address = "10.0.0.1:70000"
+   |           ^^^^^^^^^^^^^^^^
+help: write a port that exists behind the last colon"#,
+    ),
+    (
+        "[[listener]]
+address = 70000",
+        r#"kettle.toml:2:11: `address` takes an IP address and a port, not a whole number
+ 2 | address = 70000
+   |           ^^^^^
+help: write the address too, and a port from 1 to 65535: "0.0.0.0:443""#,
+    ),
+    (
+        r#"[[listener]]
+address = "[fe80::1%eth0]:443""#,
+        r#"kettle.toml:2:11: `address` takes an IP address and a port
+ 2 | address = "[fe80::1%eth0]:443"
+   |           ^^^^^^^^^^^^^^^^^^^^
+help: write the number that `ip link` shows for eth0: "[fe80::1%2]:443" for 2"#,
+    ),
 ];
 
 #[test]

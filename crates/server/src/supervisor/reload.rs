@@ -127,14 +127,14 @@ impl Live {
 ///
 /// Returns every mistake in it, or the one that it cannot be read.
 pub fn read(path: &Path) -> Result<Config, Vec<Finding>> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let bytes = std::fs::read(path).map_err(|error| {
         let message = format!("the configuration cannot be read: {error}");
         let instead = (error.kind() == std::io::ErrorKind::NotFound)
             .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
         let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, instead);
         vec![Finding { path: path.to_owned(), ..finding }]
     })?;
-    kettle_config::parse(&text, path)
+    kettle_config::parse_bytes(&bytes, path)
 }
 
 /// A mistake of `log.access` that only opening it shows.
