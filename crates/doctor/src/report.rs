@@ -32,11 +32,11 @@ impl Report {
     #[must_use]
     pub fn render(&self, style: Style) -> String {
         let mut text = format!("kettle doctor on Linux {}\n\n", self.capabilities.kernel_release);
-        text.extend(self.findings.iter().map(|finding| render::finding(finding, style)));
-        text.push('\n');
         for line in render::wrap(&self.verdict(), render::COLUMNS_MAX) {
             text += &format!("{line}\n");
         }
+        text.push('\n');
+        text.extend(self.findings.iter().map(|finding| render::finding(finding, style)));
         text
     }
 

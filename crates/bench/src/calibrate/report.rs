@@ -102,8 +102,7 @@ impl Calibration {
         let mut paragraphs = Vec::new();
         if let Some(refusal) = &self.kernel_refusal {
             paragraphs.push(format!(
-                "The kernel paths were not measured (see `kettle doctor`), because the kernel \
-                 refused: {refusal}"
+                "The kernel paths were not measured: {refusal}. `kettle doctor` says what to do."
             ));
         }
         let noisy = self.rows.iter().any(Row::is_noisy);

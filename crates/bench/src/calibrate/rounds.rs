@@ -46,7 +46,7 @@ pub(super) fn measure(
     for connection in [&write, &sendfile] {
         let moved = move_into_kernel(connection.sender(), version, cipher);
         if let Err(refusal) = moved.map_err(CalibrateError::Keys)? {
-            kernel_refusal = Some(refusal.to_string());
+            kernel_refusal = Some(refusal.in_words());
         }
     }
     let mut switch_cost = None;

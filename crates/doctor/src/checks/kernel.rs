@@ -12,7 +12,9 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         FEATURES.iter().partition(|feature| version.series >= feature.since);
     // Later features imply the earlier ones, so the newest few say it all.
     let newest = brought.len().saturating_sub(SHOWN_MAX);
-    let mut message = format!("{version} brings {}", list(brought.get(newest..)?));
+    let is_there = machine.carries_tx();
+    let brings = if is_there { "brings" } else { "could do, if kTLS worked here:" };
+    let mut message = format!("{version} {brings} {}", list(brought.get(newest..)?));
     if brought.is_empty() {
         message = format!("{version} brings no kernel TLS");
     }
@@ -20,10 +22,10 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         let (major, minor) = next.since;
         message += &format!("; {major}.{minor} adds {}", next.name);
     }
-    Some(if version.series >= USEFUL_SINCE {
-        Finding::good(NAME, message)
-    } else {
-        Finding::warning(NAME, message).fix(machine.update_kernel())
+    Some(match version.series >= USEFUL_SINCE {
+        true if is_there => Finding::good(NAME, message),
+        true => Finding::warning(NAME, message).fix("what stands in its way is below"),
+        false => Finding::warning(NAME, message).fix(machine.update_kernel()),
     })
 }
 

@@ -14,8 +14,9 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
     Some(match config.option(NAME) {
         Some("y") => Finding::good(NAME, format!("built in, {cards}")),
         Some(_) => Finding::good(NAME, format!("built as a module, {cards}")),
-        None => Finding::bad(NAME, format!("not set in {}", config.path))
-            .fix("boot a kernel with CONFIG_TLS; docs/kernels.md lists distributions that have it"),
+        None => Finding::bad(NAME, format!("not set in {}", config.path)).fix(format!(
+            "boot a kernel with CONFIG_TLS; distributions that have it: {KERNELS_PAGE}"
+        )),
     })
 }
 
@@ -44,3 +45,4 @@ fn names_tls(path: &str) -> bool {
 }
 
 const NAME: &str = "CONFIG_TLS";
+const KERNELS_PAGE: &str = "https://github.com/kettle-tls/kettle/blob/main/docs/kernels.md";

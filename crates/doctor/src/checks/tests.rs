@@ -29,13 +29,15 @@ fn a_kernel_without_the_option_is_named_and_asks_for_no_module() {
         .file("boot/config-6.18.44", "CONFIG_TLS_TOE=y\n# CONFIG_TLS is not set\n");
     let (state, fix) = state_and_fix(&fixture, "CONFIG_TLS");
     assert_eq!(state, Bad);
-    assert!(fix.contains("docs/kernels.md"), "{fix}");
+    assert!(fix.contains("https://") && fix.contains("docs/kernels.md"), "{fix}");
     assert!(found(&fixture, "tls module").is_none());
     assert!(found(&fixture, "at boot").is_none());
     let report = Report::of(&fixture.machine);
     assert_eq!(report.exit_code(), 1);
     assert_eq!(report.json()["ktls_tx"], false);
     assert_eq!(report.obstacle().unwrap(), "CONFIG_TLS not set in /boot/config-6.18.44");
+    let screen = report.render(Style::Plain);
+    assert!(screen.lines().nth(2).unwrap().starts_with("kTLS does not work here"), "{screen}");
     assert_eq!(Report::of(&Fixture::with_ktls("6.1.1").machine).obstacle(), None);
 }
 
@@ -283,6 +285,10 @@ fn an_old_kernel_gets_a_warning_and_a_new_one_its_newest_features() {
     assert_eq!(new.state, Good);
     assert!(new.message.ends_with("full records from sendfile; 6.14 adds key updates"));
     assert_eq!(found(&Fixture::with_ktls("odd"), "kernel").unwrap().state, Warning);
+    // No praise for what a kernel of this version could do and this one does not.
+    let without = found(&Fixture::without_ktls("6.12.120"), "kernel").unwrap();
+    assert_eq!(without.state, Warning);
+    assert!(without.message.starts_with("6.12.120 could do, if kTLS worked here: "), "{without:?}");
 }
 
 #[test]

@@ -48,6 +48,25 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// What a person is told: `this kernel has no kTLS, or the tls module is not loaded`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let words = match self.reason() {
+            "ulp_missing" => "this kernel has no kTLS, or the tls module is not loaded",
+            "cipher_missing" => "the kernel's module for this cipher is not loaded",
+            "rekey_unsupported" => "this kernel cannot change keys (Linux 6.14 can)",
+            "suite_unsupported" => "this kernel does not know this version with this cipher",
+            "denied" => "not allowed: a sandbox or a security module forbids it",
+            _ => return self.to_string(),
+        };
+        match self.error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => words.to_owned(),
+            _ => format!("{words}: {}", self.error),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = match self.step {

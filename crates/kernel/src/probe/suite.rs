@@ -1,11 +1,10 @@
 //! One version with one cipher: what the kernel sends is looked at on the wire, what it receives is what it sent.
 
-use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
 use super::{Outcome, check_sequence, loopback};
-use crate::ktls::{self, Cipher, Direction, Refusal, TrafficKeys, Version};
+use crate::ktls::{self, Cipher, Direction, TrafficKeys, Version};
 use crate::{record, transfer};
 
 /// What the kernel does with one version and cipher.
@@ -43,9 +42,9 @@ pub(super) fn sending_pair(
     cipher: Cipher,
 ) -> Result<(TcpStream, TcpStream), String> {
     let (sender, receiver) = loopback::pair().map_err(|error| format!("loopback: {error}"))?;
-    ktls::attach(sender.as_fd()).map_err(in_words)?;
+    ktls::attach(sender.as_fd()).map_err(|refusal| refusal.in_words())?;
     let keys = probe_keys(version, cipher, FIRST_KEY)?;
-    ktls::install(sender.as_fd(), Direction::Tx, &keys).map_err(in_words)?;
+    ktls::install(sender.as_fd(), Direction::Tx, &keys).map_err(|refusal| refusal.in_words())?;
     Ok((sender, receiver))
 }
 
@@ -76,22 +75,22 @@ fn probe_rekey(cipher: Cipher) -> Outcome {
     let next = probe_keys(Version::Tls13, cipher, SECOND_KEY)?;
     record::send(sender.as_fd(), record::HANDSHAKE, &KEY_UPDATE)
         .map_err(|error| format!("KeyUpdate: {error}"))?;
-    ktls::install(sender.as_fd(), Direction::Tx, &next).map_err(in_words)?;
+    ktls::install(sender.as_fd(), Direction::Tx, &next).map_err(|refusal| refusal.in_words())?;
     let mut buffer = [0_u8; 64];
     match loopback::receive_record(&receiver, &mut buffer) {
         Ok((record::HANDSHAKE, bytes)) if buffer.get(..bytes) == Some(&KEY_UPDATE) => {}
         Ok(_) => return Err("the KeyUpdate arrived changed".to_owned()),
         Err(error) => return Err(format!("KeyUpdate: {error}")),
     }
-    ktls::install(receiver.as_fd(), Direction::Rx, &next).map_err(in_words)?;
+    ktls::install(receiver.as_fd(), Direction::Rx, &next).map_err(|refusal| refusal.in_words())?;
     expect_message(&sender, &receiver)
 }
 
 fn keyed_pair(version: Version, cipher: Cipher) -> Result<(TcpStream, TcpStream), String> {
     let (sender, receiver) = sending_pair(version, cipher)?;
-    ktls::attach(receiver.as_fd()).map_err(in_words)?;
+    ktls::attach(receiver.as_fd()).map_err(|refusal| refusal.in_words())?;
     let keys = probe_keys(version, cipher, FIRST_KEY)?;
-    ktls::install(receiver.as_fd(), Direction::Rx, &keys).map_err(in_words)?;
+    ktls::install(receiver.as_fd(), Direction::Rx, &keys).map_err(|refusal| refusal.in_words())?;
     Ok((sender, receiver))
 }
 
@@ -123,21 +122,6 @@ fn probe_keys(version: Version, cipher: Cipher, fill: u8) -> Result<TrafficKeys,
     let key = key.get(..cipher.key_bytes()).unwrap_or_default();
     let sequence = if fill == FIRST_KEY { SEQUENCE } else { 0 };
     TrafficKeys::new(version, cipher, key, [fill; 12], sequence).map_err(|error| error.to_string())
-}
-
-fn in_words(refusal: Refusal) -> String {
-    let advice = match refusal.reason() {
-        "ulp_missing" => "this kernel has no kTLS, or the tls module is not loaded",
-        "cipher_missing" => "the kernel's module for this cipher is not loaded",
-        "rekey_unsupported" => "this kernel cannot change keys (Linux 6.14 can)",
-        "suite_unsupported" => "this kernel does not know this version with this cipher",
-        "denied" => "not allowed: a sandbox or a security module forbids it",
-        _ => return refusal.to_string(),
-    };
-    match refusal.error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => advice.to_owned(),
-        _ => format!("{advice}: {}", refusal.error),
-    }
 }
 
 const MESSAGE: &[u8] = b"kettle probes the kernel";

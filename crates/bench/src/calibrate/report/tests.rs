@@ -47,8 +47,9 @@ fn without_kernel() -> Calibration {
         (row.kernel_write, row.kernel_sendfile) = (None, None);
     }
     calibration.switch_cost = None;
-    let refusal = "setsockopt(TCP_ULP, \"tls\"): ulp_missing: No such file or directory";
-    calibration.kernel_refusal = Some(refusal.to_owned());
+    let step = kettle_kernel::ktls::Step::Attach;
+    let refusal = kettle_kernel::ktls::Refusal { step, error: std::io::ErrorKind::NotFound.into() };
+    calibration.kernel_refusal = Some(refusal.in_words());
     calibration
 }
 
@@ -99,7 +100,8 @@ fn noisy_rows_are_marked_and_explained() {
 #[test]
 fn without_kernel_tls_the_reason_and_the_user_figures_stay() {
     let text = without_kernel().render();
-    assert!(text.contains("ulp_missing"), "{text}");
+    assert!(text.contains("not measured: this kernel has no kTLS"), "{text}");
+    assert!(!text.contains("ulp_missing") && !text.contains("os error"), "{text}");
     assert!(text.contains("kettle doctor"), "{text}");
     assert!(text.contains("1234.5"), "{text}");
     assert!(!text.contains("kernel-write") && !text.contains("crossover ="), "{text}");
