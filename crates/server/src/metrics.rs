@@ -17,10 +17,11 @@ mod counter;
 pub mod endpoint;
 mod numbers;
 mod render;
+mod text_format;
 
 pub use counter::{BUCKETS, DurationCounts};
 pub use numbers::{Labelled, Numbers};
-pub use render::{CONTENT_TYPE, render};
+pub use render::render;
 
 use counter::{DurationHistogram, LabelledCounter};
 

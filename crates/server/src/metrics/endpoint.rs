@@ -1,4 +1,5 @@
-//! The plain HTTP endpoint that Prometheus scrapes: `GET /metrics`, one request a connection.
+//! The plain HTTP endpoint that Prometheus scrapes: `GET /metrics`, one request a connection, in the
+//! format that the scraper asks for.
 //!
 //! It runs on the main thread. Every connection has a deadline, and only so many live at once.
 
@@ -14,7 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{CONTENT_TYPE, Metrics, render};
+use super::text_format::text_format;
+use super::{Metrics, render};
 
 /// Answers scrapes for as long as it is polled. `started` is when the server was.
 ///
@@ -52,7 +54,8 @@ pub async fn serve(
 async fn answer(mut stream: TcpStream, metrics: &Metrics, started: Instant) -> io::Result<()> {
     let mut request = Vec::with_capacity(HEAD_BYTES_MAX);
     let response = loop {
-        match respond(&request, || render(metrics, started.elapsed()).unwrap_or_default()) {
+        let numbers = || render(metrics, started.elapsed()).unwrap_or_default();
+        match respond(&request, numbers) {
             Some(response) => break response,
             None if request.len() >= HEAD_BYTES_MAX => break plain(431, "request too large\n"),
             None => {}
@@ -75,11 +78,27 @@ fn respond(request: &[u8], render: impl FnOnce() -> String) -> Option<Vec<u8>> {
         Err(error) => return Some(plain(error.status(), "bad request\n")),
     };
     let path = head.raw_target.split('?').next();
-    Some(match (head.method, path) {
-        (Method::Get, Some("/metrics")) => message(200, CONTENT_TYPE, render().as_bytes()),
-        (Method::Get, _) => plain(404, "the metrics are at /metrics\n"),
-        _ => plain(405, "only GET is answered\n"),
-    })
+    let mut response = match (head.method, path) {
+        (Method::Get | Method::Head, Some("/metrics")) => {
+            let accepted = head.header_values("accept").any(|field| contains(field, OPEN_METRICS));
+            match accepted {
+                true => message(200, OPEN_METRICS_TYPE, render().as_bytes()),
+                false => message(200, TEXT_FORMAT_TYPE, text_format(&render()).as_bytes()),
+            }
+        }
+        (Method::Get | Method::Head, _) => plain(404, "the metrics are at /metrics\n"),
+        _ => plain(405, "only GET and HEAD are answered\n"),
+    };
+    if head.method == Method::Head
+        && let Some(end) = response.windows(4).position(|bytes| bytes == b"\r\n\r\n")
+    {
+        response.truncate(end + 4);
+    }
+    Some(response)
+}
+
+fn contains(field: &[u8], media_type: &str) -> bool {
+    field.windows(media_type.len()).any(|bytes| bytes.eq_ignore_ascii_case(media_type.as_bytes()))
 }
 
 fn plain(status: u16, text: &str) -> Vec<u8> {
@@ -96,6 +115,11 @@ fn message(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
     out.extend_from_slice(body);
     out
 }
+
+/// The format that knows `info`, and that a scraper has to ask for.
+const OPEN_METRICS: &str = "application/openmetrics-text";
+const OPEN_METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT_FORMAT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 
@@ -117,12 +141,29 @@ mod tests {
             .map(|response| String::from_utf8(response).unwrap())
     }
 
+    const OPEN: &str = "Accept: application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1\r\n";
+
     #[test]
-    fn a_scrape_gets_the_numbers() {
-        let response = response_to("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
-        assert!(response.contains("application/openmetrics-text"), "{response}");
-        assert!(response.ends_with("\r\n\r\nnumbers\n"), "{response}");
+    fn a_scrape_gets_the_numbers_in_the_format_it_asks_for() {
+        for (accept, content_type) in [
+            ("", "text/plain; version=0.0.4"),
+            ("Accept: */*\r\n", "text/plain; version=0.0.4"),
+            (OPEN, "application/openmetrics-text; version=1.0.0"),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n");
+            let response = response_to(&request).unwrap();
+            assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+            assert!(response.contains(&format!("content-type: {content_type}")), "{response}");
+            assert!(response.ends_with("\r\n\r\nnumbers\n"), "{response}");
+        }
+    }
+
+    #[test]
+    fn head_gets_the_head_alone() {
+        let of = |method: &str| {
+            response_to(&format!("{method} /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")).unwrap()
+        };
+        assert_eq!(format!("{}numbers\n", of("HEAD")), of("GET"));
     }
 
     #[test]
@@ -134,6 +175,7 @@ mod tests {
     fn anything_else_is_refused() {
         for (request, status) in [
             ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
             ("POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
             ("nonsense\r\n\r\n", "400"),
         ] {

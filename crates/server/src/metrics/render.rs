@@ -1,4 +1,4 @@
-//! The counters as text for Prometheus (OpenMetrics 1.0, which every Prometheus since 2.5 reads).
+//! The counters as text for Prometheus (OpenMetrics 1.0; `text_format` makes the older one of it).
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,9 +13,6 @@ use super::counter::{BUCKETS, DurationCounts};
 use super::numbers::{Labelled, Numbers};
 use super::{KeyDirection, Metrics};
 use crate::path::Path;
-
-/// What a scrape's `Content-Type` says.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Everything counted, as a scrape expects it.
 ///

@@ -25,7 +25,9 @@ fn the_metrics_endpoint_tells_what_happened() {
     kettle.wait_until_idle();
 
     let mut scrape = Wire::connect(address);
-    scrape.send(&get("/metrics")).unwrap();
+    let accept = "Accept: application/openmetrics-text;version=1.0.0";
+    let asking = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n\r\n");
+    scrape.send(asking.as_bytes()).unwrap();
     let response = scrape.response();
     assert!(response.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     let text = String::from_utf8(response.body).unwrap();
@@ -47,6 +49,18 @@ fn the_metrics_endpoint_tells_what_happened() {
         text.contains("kettle_handshakes_failed_total{reason=\"no_application_protocol\"} 1"),
         "{text}"
     );
+
+    // Whoever asks for nothing gets the format that every tool reads: no `info`, no end mark.
+    let mut scrape = Wire::connect(address);
+    scrape.send(&get("/metrics")).unwrap();
+    let response = scrape.response();
+    assert_eq!(response.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let plain = String::from_utf8(response.body).unwrap();
+    let samples = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+    assert_eq!(samples(&plain), samples(&text));
+    assert!(plain.contains("# TYPE kettle_build_info gauge\n"), "{plain}");
+    assert!(plain.contains("# TYPE kettle_connections_total counter\n"), "{plain}");
+    assert!(!plain.contains("# EOF") && !plain.contains(" info\n"), "{plain}");
 }
 
 #[test]
