@@ -10,8 +10,8 @@ use crate::output::print_line;
 
 /// Prints findings to standard output. Exits with 0 if there is nothing to mend.
 pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
-    let path = argument.config.display();
-    let (mistakes, warnings, summary) = match read(&argument.config) {
+    let path = argument.path().display();
+    let (mistakes, warnings, summary) = match read(argument.path()) {
         Ok(config) => {
             let report = prepare::check(&config);
             let sites = counted(config.sites.len(), "site");

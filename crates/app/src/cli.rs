@@ -3,7 +3,7 @@
 pub(crate) mod bench;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use kettle_config::PathChoice;
@@ -48,7 +48,13 @@ pub(crate) struct ServeArguments {
     pub(crate) directory: PathBuf,
     /// Address and port; a port alone stays on this machine, `:PORT` is every address
     #[arg(long, default_value = "8443", value_name = "ADDRESS", value_parser = parse_listen)]
-    pub(crate) listen: SocketAddr,
+    listen: SocketAddr,
+    /// The port alone, as in `--listen PORT`
+    #[arg(long, short, value_name = "PORT", conflicts_with = "listen")]
+    port: Option<u16>,
+    /// The address alone: 0.0.0.0 is every address
+    #[arg(long, value_name = "IP", conflicts_with = "listen", value_parser = parse_host)]
+    bind: Option<IpAddr>,
     /// Certificate chain (PEM), in place of a generated certificate
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
@@ -67,13 +73,37 @@ pub(crate) struct ServeArguments {
     /// List folders that have no index.html
     #[arg(long)]
     pub(crate) browse: bool,
+    /// Write no line for each response to the terminal
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl ServeArguments {
+    /// The address to listen on, however it was said.
+    pub(crate) fn address(&self) -> SocketAddr {
+        let mut address = self.listen;
+        address.set_ip(self.bind.unwrap_or(address.ip()));
+        address.set_port(self.port.unwrap_or(address.port()));
+        address
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgument {
-    /// The configuration file
-    #[arg(long, short, default_value = DEFAULT_CONFIG, value_name = "FILE")]
-    pub(crate) config: PathBuf,
+    /// The configuration file [default: /etc/kettle/kettle.toml]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The same
+    #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
+    config: Option<PathBuf>,
+}
+
+impl ConfigArgument {
+    /// Where the configuration is.
+    pub(crate) fn path(&self) -> &Path {
+        let named = self.file.as_deref().or(self.config.as_deref());
+        named.unwrap_or(Path::new(DEFAULT_CONFIG))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -131,11 +161,12 @@ pub(crate) enum CtlCommand {
     Stop,
 }
 
-/// `8443`, `:8443`, `192.0.2.1:8443` or `[::1]:8443`.
+/// `8443`, `:8443`, `localhost:8443`, `192.0.2.1:8443` or `[::1]:8443`.
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    let (ip, port) = match text.strip_prefix(':') {
-        Some(port) => (Ipv4Addr::UNSPECIFIED, port),
-        None => (Ipv4Addr::LOCALHOST, text),
+    let (ip, port) = match text.rsplit_once(':') {
+        Some(("" | "*", port)) => (Ipv4Addr::UNSPECIFIED, port),
+        Some(("localhost", port)) => (Ipv4Addr::LOCALHOST, port),
+        _ => (Ipv4Addr::LOCALHOST, text),
     };
     if let Ok(port) = port.parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(ip), port));
@@ -147,8 +178,20 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// An IP address, or the name of this machine's own.
+fn parse_host(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
+        "*" => Ok(Ipv4Addr::UNSPECIFIED.into()),
+        _ => text.trim_matches(['[', ']']).parse().map_err(|_| {
+            "write an IP address: 127.0.0.1 for this machine alone, 0.0.0.0 for every address"
+                .to_owned()
+        }),
+    }
+}
+
 /// Where a configuration is looked for.
-pub(crate) const DEFAULT_CONFIG: &str = "/etc/kettle/kettle.toml";
+const DEFAULT_CONFIG: &str = "/etc/kettle/kettle.toml";
 
 /// Where the packaged configuration puts the control socket.
 pub(crate) const DEFAULT_SOCKET: &str = "/run/kettle/admin.sock";
@@ -158,8 +201,8 @@ Examples:
   kettle serve                        this folder at https://localhost:8443
   kettle serve ~/site --listen :8443  for other machines too
   kettle doctor                       can this machine encrypt in the kernel?
-  kettle check --config kettle.toml   every mistake, before a start or a reload
-  kettle run --config kettle.toml     sites, certificates and routes from a file
+  kettle check kettle.toml            every mistake, before a start or a reload
+  kettle run kettle.toml              sites, certificates and routes from a file
   kettle ctl status                   what the running server does
   kettle bench list                   comparisons with other servers on this machine
 
@@ -172,7 +215,8 @@ Examples:
   kettle serve --cert c.pem --key k.pem --listen :443
   kettle serve --path user            never the kernel, for comparison
 
-Stop it with Ctrl-C: requests in flight are finished first.";
+On a terminal each response is a line; --quiet ends that. Stop it with Ctrl-C: requests in flight are
+finished first.";
 
 const CTL_EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use crate::{doctor, logging};
 
 /// Serves until told to stop.
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
-    let config = match supervisor::read(&argument.config) {
+    let config = match supervisor::read(argument.path()) {
         Ok(config) => config,
         Err(findings) => return fail_with(&findings),
     };

@@ -1,10 +1,12 @@
 //! `kettle serve`: a folder over HTTPS without a configuration file.
 
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use kettle_config::{Certificate, Config, Located, PlainHttp};
+use kettle_config::{Certificate, Config, Located, LogFormat, LogTarget, PlainHttp};
+use kettle_server::supervisor::prepare::MadeCertificate;
 use kettle_server::supervisor::{StartError, Supervisor, prepare};
 
 use crate::cli::ServeArguments;
@@ -36,8 +38,13 @@ pub(crate) fn serve(arguments: &ServeArguments) -> ExitCode {
 
 /// The configuration that the command line stands for.
 fn config(arguments: &ServeArguments, directory: &Path) -> Config {
-    let mut config = Config::for_folder(directory, arguments.listen);
+    let mut config = Config::for_folder(directory, arguments.address());
     config.server.workers = arguments.workers.map(usize::from);
+    if io::stdout().is_terminal() && !arguments.quiet {
+        config.log.access = Some(LogTarget::Stdout);
+        config.log.format = LogFormat::Short;
+        config.log.buffer = 0;
+    }
     config.server.state_directory = prepare::default_state_directory();
     for listener in &mut config.listeners {
         listener.path = arguments.path;
@@ -70,15 +77,34 @@ fn greet(supervisor: &Supervisor, arguments: &ServeArguments, directory: &Path) 
     if !arguments.browse && !directory.join("index.html").exists() {
         print_line("There is no index.html here, so / gets 403; --browse lists folders");
     }
-    let made = if arguments.cert.is_none() {
-        " (made on this machine: clients warn until they are told to trust it)"
-    } else {
-        ""
-    };
     for fingerprint in supervisor.fingerprints() {
-        print_line(format_args!("Certificate: SHA-256 {fingerprint}{made}"));
+        print_line(format_args!("Certificate: SHA-256 {fingerprint}"));
+    }
+    if let (Some(made), Some(address)) =
+        (supervisor.made_certificate(), supervisor.addresses().first())
+    {
+        print_line(how_to_trust(made, *address));
     }
     print_line(supervisor.placement_line());
+}
+
+/// The certificate was made on this machine, so that clients warn until they are told to trust it.
+fn how_to_trust(made: &MadeCertificate, address: SocketAddr) -> String {
+    let url = url(address);
+    match made {
+        MadeCertificate::KeptIn(file) => {
+            format!("Made on this machine. Trust it: curl --cacert {} {url}", file.display())
+        }
+        MadeCertificate::InMemory { reason } => {
+            let host = url.trim_start_matches("https://").trim_end_matches('/');
+            let port = if address.port() == HTTPS_PORT { ":443" } else { "" };
+            format!(
+                "Made for this run only ({reason}). Trust it:\n  \
+                 openssl s_client -connect {host}{port} </dev/null 2>/dev/null | openssl x509 >kettle.pem\n  \
+                 curl --cacert kettle.pem {url}"
+            )
+        }
+    }
 }
 
 /// What to type into a browser on this machine.
@@ -90,10 +116,13 @@ fn url(address: SocketAddr) -> String {
         ip => ip.to_string(),
     };
     match port {
-        443 => format!("https://{host}/"),
+        HTTPS_PORT => format!("https://{host}/"),
         _ => format!("https://{host}:{port}/"),
     }
 }
+
+/// The port a browser takes when none is written.
+const HTTPS_PORT: u16 = 443;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! Certificates and keys are opened but not understood here; crate `tls` does that.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
@@ -51,7 +52,8 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
     let metadata = match File::open(&file.value).and_then(|open| open.metadata()) {
         Ok(metadata) => metadata,
         Err(error) => {
-            let similar = similar_file(&file.value);
+            let is_missing = error.kind() == ErrorKind::NotFound;
+            let similar = is_missing.then(|| similar_file(&file.value)).flatten();
             return Some(find(config, file, format!("cannot read {shown}: {error}"), similar));
         }
     };
@@ -74,7 +76,7 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
             Some(find(config, folder, format!("{shown} is a file, not a folder"), parent))
         }
         // Search permission is all that serving needs; only listings read the folder.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
         Err(error) => {
             let similar = similar_file(&folder.value);
             Some(find(config, folder, format!("cannot open the folder {shown}: {error}"), similar))
@@ -103,14 +105,16 @@ fn check_parents(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// A file of nearly the same name in the same folder, as it would be written in the file.
+/// A file of nearly the same name in the same folder, as it would be written in the file. The name
+/// itself is no help: the file is there and may not be read, or it is a link to nothing.
 fn similar_file(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;
     let entries = fs::read_dir(folder).ok()?.take(SIMILAR_ENTRIES_MAX);
     let names: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names: Vec<&str> =
+        names.iter().map(String::as_str).filter(|there| *there != name).collect();
     let similar = crate::nearest::meant(name, &names)?;
     Some(format!("write \"{}\"", folder.join(similar).display()))
 }

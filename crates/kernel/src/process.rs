@@ -9,7 +9,7 @@ pub use clocks::{
     cpu_time_of, monotonic_time_coarse, process_cpu_time, thread_cpu_time, time_since_boot,
     wall_time_coarse,
 };
-pub use privileges::{PrivilegeError, drop_privileges, find_accounts};
+pub use privileges::{Account, PrivilegeError, group_name};
 
 use std::io;
 use std::mem::MaybeUninit;

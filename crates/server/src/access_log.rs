@@ -1,7 +1,7 @@
 //! One line for each response, written without ever making a worker wait for a disk.
 //!
 //! A worker formats into its own buffer; one writer thread swaps the buffers out and writes them.
-//! What the disk does not keep up with is dropped and counted. `format` has the two formats.
+//! What the disk does not keep up with is dropped and counted. `format` has the formats.
 
 use std::io;
 use std::net::SocketAddr;
@@ -200,6 +200,7 @@ impl WorkerLog {
         let format = match self.shared.format.load(Relaxed) {
             FORMAT_JSON => LogFormat::Json,
             FORMAT_COMBINED => LogFormat::Combined,
+            FORMAT_SHORT => LogFormat::Short,
             _ => return,
         };
         let buffer_bytes = self.shared.buffer_bytes.load(Relaxed);
@@ -212,6 +213,7 @@ impl WorkerLog {
         match format {
             LogFormat::Json => format::write_json(lines, clock, entry),
             LogFormat::Combined => format::write_combined(lines, clock, entry),
+            LogFormat::Short => format::write_short(lines, clock, entry),
         }
         if pending.lines.len() >= buffer_bytes && !pending.writer_woken {
             pending.writer_woken = true;
@@ -227,6 +229,7 @@ impl Shared {
             (None, _) => FORMAT_OFF,
             (Some(_), LogFormat::Json) => FORMAT_JSON,
             (Some(_), LogFormat::Combined) => FORMAT_COMBINED,
+            (Some(_), LogFormat::Short) => FORMAT_SHORT,
         };
         self.buffer_bytes.store(settings.buffer, Relaxed);
         self.format.store(format, Relaxed);
@@ -251,6 +254,7 @@ const fn backlog_bytes_max(buffer_bytes: usize) -> usize {
 const FORMAT_OFF: u8 = 0;
 const FORMAT_JSON: u8 = 1;
 const FORMAT_COMBINED: u8 = 2;
+const FORMAT_SHORT: u8 = 3;
 
 /// The backlog of a worker in full buffers.
 const BACKLOG_BUFFERS: usize = 16;

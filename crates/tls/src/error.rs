@@ -323,18 +323,11 @@ pub enum SelfSignedError {
 impl fmt::Display for SelfSignedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unwritable { path, source } => write!(
-                f,
-                "cannot keep the generated certificate in {}: {source}; set XDG_STATE_HOME to a \
-                 directory that can be written, or give --cert and --key",
-                path.display()
-            ),
-            Self::NoUsableName => {
-                f.write_str("none of the names can stand in a certificate; give --cert and --key")
+            Self::Unwritable { path, source } => {
+                write!(f, "cannot keep the generated certificate in {}: {source}", path.display())
             }
-            Self::Generation(detail) => {
-                write!(f, "cannot generate a certificate: {detail}; give --cert and --key")
-            }
+            Self::NoUsableName => f.write_str("none of the names can stand in a certificate"),
+            Self::Generation(detail) => write!(f, "cannot generate a certificate: {detail}"),
             Self::Load(error) => write!(f, "the generated certificate does not load: {error}"),
         }
     }

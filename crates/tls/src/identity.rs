@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use aws_lc_rs::digest;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::sign::CertifiedKey;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 pub use inspect::KeyKind;
@@ -67,21 +68,7 @@ impl Identity {
         let chain = pem::read_chain(chain_path)?;
         let facts = inspect::inspect(&chain, chain_path, now)?;
         let key_file = pem::read_key(key_path)?;
-        let unsupported = || IdentityError::UnsupportedKey { path: key_path.into() };
-
-        let der = Zeroizing::new(key_file.key);
-        let key = any_supported_type(&der).map_err(|_| unsupported())?;
-        let public_key = key.public_key().ok_or_else(unsupported)?;
-        let fits = facts.public_keys.iter().position(|one| one == public_key.as_ref());
-        if fits != Some(0) {
-            return Err(IdentityError::KeyMismatch {
-                key: key_path.into(),
-                chain: chain_path.into(),
-                fits_position: fits.map(|index| index + 1),
-            });
-        }
-        let key_kind = facts.key_kind.ok_or_else(unsupported)?;
-
+        let (certified, key_kind) = certify(chain, &facts, key_file.key, key_path, chain_path)?;
         let mut warnings = facts.warnings.clone();
         if key_file.mode & READABLE_BY_OTHERS != 0 {
             warnings.push(IdentityWarning::KeyReadableByOthers {
@@ -89,22 +76,43 @@ impl Identity {
                 mode: key_file.mode,
             });
         }
-        let fingerprint = chain.first().map(|leaf| colon_hex_sha256(leaf)).unwrap_or_default();
-        let certified = CertifiedKey::new(chain, key);
         let stapled = match ocsp_path {
             Some(path) => staple(path, &facts, &certified, now, &mut warnings)?,
             None => None,
         };
-        let identity = Self {
+        let identity = Self::of(certified, stapled, key_kind, facts);
+        Ok((identity, warnings))
+    }
+
+    /// An identity from PEM texts that are in no file.
+    pub(crate) fn from_pem(certificate: &str, key: &str) -> Result<Self, IdentityError> {
+        let nowhere = Path::new("");
+        let chain = pem::parse_chain(certificate.as_bytes(), nowhere)?;
+        let facts = inspect::inspect(&chain, nowhere, SystemTime::now())?;
+        let key = pem::parse_key(key.as_bytes(), nowhere)?;
+        let (certified, key_kind) = certify(chain, &facts, key, nowhere, nowhere)?;
+        Ok(Self::of(certified, None, key_kind, facts))
+    }
+
+    fn of(
+        certified: CertifiedKey,
+        stapled: Option<Stapled>,
+        key_kind: KeyKind,
+        facts: Facts,
+    ) -> Self {
+        Self {
+            fingerprint: certified
+                .cert
+                .first()
+                .map(|leaf| colon_hex_sha256(leaf))
+                .unwrap_or_default(),
             certified: Arc::new(certified),
             stapled,
             key_kind,
             names: facts.names,
             not_before: facts.not_before,
             not_after: facts.not_after,
-            fingerprint,
-        };
-        Ok((identity, warnings))
+        }
     }
 
     /// The DNS names and addresses the certificate is for, in lower case.
@@ -166,6 +174,30 @@ impl fmt::Debug for Identity {
     }
 }
 
+/// Brings a chain and a key together, if the key is the first certificate's.
+fn certify(
+    chain: Vec<CertificateDer<'static>>,
+    facts: &Facts,
+    key: PrivateKeyDer<'static>,
+    key_path: &Path,
+    chain_path: &Path,
+) -> Result<(CertifiedKey, KeyKind), IdentityError> {
+    let unsupported = || IdentityError::UnsupportedKey { path: key_path.into() };
+    let der = Zeroizing::new(key);
+    let key = any_supported_type(&der).map_err(|_| unsupported())?;
+    let public_key = key.public_key().ok_or_else(unsupported)?;
+    let fits = facts.public_keys.iter().position(|one| one == public_key.as_ref());
+    if fits != Some(0) {
+        return Err(IdentityError::KeyMismatch {
+            key: key_path.into(),
+            chain: chain_path.into(),
+            fits_position: fits.map(|index| index + 1),
+        });
+    }
+    let key_kind = facts.key_kind.ok_or_else(unsupported)?;
+    Ok((CertifiedKey::new(chain, key), key_kind))
+}
+
 /// Reads the staple and decides whether it may be sent with this certificate.
 fn staple(
     path: &Path,
@@ -202,8 +234,8 @@ fn colon_hex_sha256(der: &[u8]) -> String {
     pairs.join(":")
 }
 
-/// Group members and everyone else.
-const READABLE_BY_OTHERS: u32 = 0o044;
+/// Everyone. A group is how operators let the serving user read a key that stays root's.
+const READABLE_BY_OTHERS: u32 = 0o004;
 
 #[cfg(test)]
 mod tests;

@@ -128,6 +128,12 @@ pub fn generate_pem(names: &[String], kind: KeyKind) -> Result<Pem, SelfSignedEr
     generate(&usable(names), kind, SystemTime::now())
 }
 
+/// Generates an identity for these names that lives in this process only.
+pub fn generate_in_memory(names: &[String]) -> Result<Identity, SelfSignedError> {
+    let pem = generate_pem(names, KeyKind::EcdsaP256)?;
+    Identity::from_pem(&pem.certificate, &pem.key).map_err(SelfSignedError::Load)
+}
+
 fn generate(names: &[String], kind: KeyKind, now: SystemTime) -> Result<Pem, SelfSignedError> {
     let failed = |error: rcgen::Error| SelfSignedError::Generation(error.to_string());
     let key = generate_key(kind)?;

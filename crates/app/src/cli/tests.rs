@@ -19,7 +19,7 @@ fn the_command_line_is_consistent() {
 fn serve_needs_nothing() {
     let arguments = serve(&[]).unwrap();
     assert_eq!(arguments.directory, PathBuf::from("."));
-    assert_eq!(arguments.listen, SocketAddr::from(([127, 0, 0, 1], 8443)));
+    assert_eq!(arguments.address(), SocketAddr::from(([127, 0, 0, 1], 8443)));
     assert_eq!(arguments.crossover, 65_536);
     assert_eq!(arguments.path, PathChoice::Auto);
 }
@@ -29,12 +29,14 @@ fn listen_takes_a_port_or_an_address() {
     for (text, expected) in [
         ("9000", "127.0.0.1:9000"),
         (":9000", "0.0.0.0:9000"),
+        ("localhost:9000", "127.0.0.1:9000"),
+        ("*:9000", "0.0.0.0:9000"),
         ("192.0.2.1:443", "192.0.2.1:443"),
         ("[::1]:443", "[::1]:443"),
     ] {
         assert_eq!(parse_listen(text), Ok(expected.parse().unwrap()), "{text}");
     }
-    for text in ["", ":", "localhost:443", "65536", "1.2.3.4"] {
+    for text in ["", ":", "example.org:443", "localhost:", "localhost:70000", "65536", "1.2.3.4"] {
         assert!(parse_listen(text).is_err(), "{text}");
     }
 }
@@ -58,4 +60,34 @@ fn options_of_ctl_may_follow_its_command() {
     let Command::Ctl(arguments) = cli.command else { panic!() };
     assert!(arguments.json);
     assert_eq!(arguments.socket, PathBuf::from(DEFAULT_SOCKET));
+}
+
+#[test]
+fn port_and_address_may_be_given_apart() {
+    for (words, expected) in [
+        (["-p", "9000"].as_slice(), "127.0.0.1:9000"),
+        (&["--port", "9000", "--bind", "0.0.0.0"], "0.0.0.0:9000"),
+        (&["--bind", "::1"], "[::1]:8443"),
+        (&["--bind", "localhost"], "127.0.0.1:8443"),
+    ] {
+        assert_eq!(serve(words).unwrap().address(), expected.parse().unwrap(), "{words:?}");
+    }
+    assert!(serve(&["--port", "1", "--listen", ":2"]).is_err());
+    assert!(serve(&["--bind", "eth0"]).is_err());
+}
+
+#[test]
+fn a_configuration_is_named_with_or_without_its_flag() {
+    for (words, expected) in [
+        (["kettle", "check"].as_slice(), DEFAULT_CONFIG),
+        (&["kettle", "check", "a.toml"], "a.toml"),
+        (&["kettle", "check", "-c", "a.toml"], "a.toml"),
+        (&["kettle", "check", "--config", "a.toml"], "a.toml"),
+    ] {
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Check(argument) => assert_eq!(argument.path(), Path::new(expected)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(Cli::try_parse_from(["kettle", "run", "a.toml", "--config", "b.toml"]).is_err());
 }

@@ -53,3 +53,21 @@ fn urls_can_be_typed_into_a_browser() {
         assert_eq!(url(address.parse().unwrap()), expected);
     }
 }
+
+#[test]
+fn a_made_certificate_comes_with_a_way_to_trust_it() {
+    let address = ([127, 0, 0, 1], 8443).into();
+    let kept = MadeCertificate::KeptIn("/s/kettle.pem".into());
+    assert!(
+        how_to_trust(&kept, address)
+            .ends_with("curl --cacert /s/kettle.pem https://localhost:8443/")
+    );
+    let made = MadeCertificate::InMemory { reason: "no home".to_owned() };
+    let advice = how_to_trust(&made, address);
+    assert!(
+        advice.contains("(no home)") && advice.contains("-connect localhost:8443 "),
+        "{advice}"
+    );
+    let advice = how_to_trust(&made, ([127, 0, 0, 1], 443).into());
+    assert!(advice.contains("-connect localhost:443 "), "{advice}");
+}

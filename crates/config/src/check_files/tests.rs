@@ -52,6 +52,16 @@ fn missing_files_are_found_in_the_order_of_the_file() {
 }
 
 #[test]
+fn a_path_is_never_the_advice_for_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.path().join("chain.pem")).unwrap();
+    let config = parse(SITE, &folder.path().join("kettle.toml")).unwrap();
+    let findings = check_files(&config);
+    let chain = findings.iter().find(|finding| finding.line == 7).unwrap();
+    assert_eq!(chain.instead, None, "{chain}");
+}
+
+#[test]
 fn things_of_the_wrong_sort_are_found() {
     let files = [("key.pem", ""), ("404.html", "x"), ("www", "x")];
     let messages: Vec<String> = found(&files, &["chain.pem"], SITE)

@@ -39,6 +39,8 @@ words! {
         Json = "json",
         /// The combined format of Apache and nginx, followed by the path and the TLS parameters.
         Combined = "combined",
+        /// What a person reads: time, status, request, bytes of the body, duration, path, client.
+        Short = "short",
     }
 }
 

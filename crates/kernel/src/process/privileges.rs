@@ -1,4 +1,4 @@
-//! Giving up root for good: user, group and supplementary groups, in the only order that works.
+//! Becoming another user: for good, in the only order that works, or for one question.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -41,50 +41,105 @@ impl fmt::Display for PrivilegeError {
 
 impl std::error::Error for PrivilegeError {}
 
-/// Makes this process, with all its threads, run as `user`, in `group` (or the user's own) and only the groups named.
-pub fn drop_privileges(
-    user: &str,
-    group: Option<&str>,
-    extra_groups: &[String],
-) -> Result<(), PrivilegeError> {
-    let account = find_user(user)?;
-    let gid = match group {
-        Some(name) => find_group(name)?,
-        None => account.gid,
-    };
-    let mut groups = Vec::with_capacity(extra_groups.len().saturating_add(1));
-    groups.push(gid);
-    for name in extra_groups {
-        groups.push(find_group(name)?);
+/// Who to become: a user, a group, and the groups the user belongs to besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    uid: libc::uid_t,
+    gid: libc::gid_t,
+    groups: Vec<libc::gid_t>,
+}
+
+impl Account {
+    /// Looks a user up by name or number, in `group` or else the user's own.
+    pub fn find(user: &str, group: Option<&str>) -> Result<Self, PrivilegeError> {
+        let entry = find_user(user)?;
+        let gid = group.map_or(Ok(entry.gid), find_group)?;
+        let groups = group_list(&entry.name, gid)
+            .map_err(|error| PrivilegeError::Call("getgrouplist", error))?;
+        Ok(Self { uid: entry.uid, gid, groups })
     }
-    // Groups first: without root the next two calls are no longer allowed. glibc and musl apply each to all threads,
-    // which the bare system calls do not.
-    // SAFETY: the pointer and count describe `groups`, which is only read.
-    let status = unsafe { libc::setgroups(groups.len() as _, groups.as_ptr()) };
-    check("setgroups", status)?;
-    // SAFETY: takes plain numbers.
-    let status = unsafe { libc::setresgid(gid, gid, gid) };
-    check("setresgid", status)?;
-    // SAFETY: takes plain numbers.
-    let status = unsafe { libc::setresuid(account.uid, account.uid, account.uid) };
-    check("setresuid", status)?;
-    // SAFETY: takes plain numbers.
-    let regained = unsafe { libc::setuid(ROOT) } == 0;
-    if regained && account.uid != ROOT { Err(PrivilegeError::StillRoot) } else { Ok(()) }
+
+    /// Whether this process runs as that user and group already.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        use rustix::process::{getegid, geteuid};
+        geteuid().as_raw() == self.uid && getegid().as_raw() == self.gid
+    }
+
+    /// The group's number.
+    #[must_use]
+    pub fn gid(&self) -> u32 {
+        self.gid
+    }
+
+    /// Whether the user is in this group.
+    #[must_use]
+    pub fn in_group(&self, gid: u32) -> bool {
+        self.gid == gid || self.groups.contains(&gid)
+    }
+
+    /// Makes this process, with all its threads, run as this user, and lets it never go back.
+    pub fn become_for_good(&self) -> Result<(), PrivilegeError> {
+        let Self { uid, gid, ref groups } = *self;
+        // Groups first: without root the next two calls are no longer allowed. glibc and musl apply each to all threads,
+        // which the bare system calls do not.
+        // SAFETY: the pointer and count describe `groups`, which is only read.
+        let status = unsafe { libc::setgroups(groups.len() as _, groups.as_ptr()) };
+        check("setgroups", status)?;
+        // SAFETY: takes plain numbers.
+        let status = unsafe { libc::setresgid(gid, gid, gid) };
+        check("setresgid", status)?;
+        // SAFETY: takes plain numbers.
+        let status = unsafe { libc::setresuid(uid, uid, uid) };
+        check("setresuid", status)?;
+        // SAFETY: takes plain numbers.
+        let regained = unsafe { libc::setuid(ROOT) } == 0;
+        if regained && uid != ROOT { Err(PrivilegeError::StillRoot) } else { Ok(()) }
+    }
+
+    /// Runs `question` as this user and returns its answer; the rest of the process stays what it is. Linux gives each
+    /// thread credentials of its own: the question gets a thread that takes this user's, as the bare system calls do,
+    /// and ends with them. Unlike computing with mode bits, this honours access lists, mounts and security modules.
+    pub fn ask<T: Send>(&self, question: impl FnOnce() -> T + Send) -> Result<T, PrivilegeError> {
+        let asked = || {
+            self.become_in_this_thread()?;
+            Ok(question())
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new()
+                .spawn_scoped(scope, asked)
+                .map_err(|error| PrivilegeError::Call("clone", error))?;
+            let lost = |_| PrivilegeError::Call("pthread_join", io::ErrorKind::Other.into());
+            thread.join().map_err(lost)?
+        })
+    }
+
+    fn become_in_this_thread(&self) -> Result<(), PrivilegeError> {
+        use rustix::process::{Gid, Uid};
+        use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+        let call = |name| move |error: rustix::io::Errno| PrivilegeError::Call(name, error.into());
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        let groups: Vec<Gid> = self.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+        set_thread_groups(&groups).map_err(call("setgroups"))?;
+        set_thread_res_gid(gid, gid, gid).map_err(call("setresgid"))?;
+        set_thread_res_uid(uid, uid, uid).map_err(call("setresuid"))
+    }
 }
 
-/// Says whether [`drop_privileges`] would find the user and the group, each by name or by number.
-pub fn find_accounts(user: &str, group: Option<&str>) -> Result<(), PrivilegeError> {
-    find_user(user)?;
-    group.map_or(Ok(()), |name| find_group(name).map(drop))
+/// The name of a group, or its number where it has none.
+#[must_use]
+pub fn group_name(gid: u32) -> String {
+    let found = with_growing_buffer(|buffer| numbered_group_entry(gid, buffer));
+    found.ok().flatten().unwrap_or_else(|| gid.to_string())
 }
 
-struct Account {
+struct UserEntry {
+    name: CString,
     uid: libc::uid_t,
     gid: libc::gid_t,
 }
 
-fn find_user(name: &str) -> Result<Account, PrivilegeError> {
+fn find_user(name: &str) -> Result<UserEntry, PrivilegeError> {
     let unknown = || PrivilegeError::UnknownUser(name.to_owned());
     let c_name = CString::new(name).map_err(|_| unknown())?;
     let found = with_growing_buffer(|buffer| user_entry(&c_name, buffer))
@@ -106,7 +161,14 @@ fn find_group(name: &str) -> Result<libc::gid_t, PrivilegeError> {
     found.or_else(|| name.parse().ok()).ok_or_else(unknown)
 }
 
-fn user_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<Account>> {
+/// What is kept of an entry that a look-up has just filled, whose buffer is still there.
+fn user(entry: &libc::passwd) -> UserEntry {
+    // SAFETY: callers pass an entry whose look-up succeeded, so the name is a C string in the buffer they hold.
+    let name = unsafe { CStr::from_ptr(entry.pw_name) }.to_owned();
+    UserEntry { name, uid: entry.pw_uid, gid: entry.pw_gid }
+}
+
+fn user_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<UserEntry>> {
     // SAFETY: `passwd` is a C structure of integers and pointers, for which all zeroes is a valid value.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = ptr::null_mut();
@@ -114,22 +176,22 @@ fn user_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<Acc
     // SAFETY: the name ends in NUL, `start` and `bytes` describe `buffer`, and all outlive the call.
     let error =
         unsafe { libc::getpwnam_r(name.as_ptr(), &raw mut entry, start, bytes, &raw mut found) };
-    let account = Account { uid: entry.pw_uid, gid: entry.pw_gid };
-    lookup_outcome(error, !found.is_null(), account)
+    let is_found = lookup_outcome(error, !found.is_null())?;
+    Ok(is_found.then(|| user(&entry)))
 }
 
 fn numbered_user_entry(
     uid: libc::uid_t,
     buffer: &mut [libc::c_char],
-) -> io::Result<Option<Account>> {
+) -> io::Result<Option<UserEntry>> {
     // SAFETY: `passwd` is a C structure of integers and pointers, for which all zeroes is a valid value.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = ptr::null_mut();
     let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
     // SAFETY: `start` and `bytes` describe `buffer`, and all pointers outlive the call.
     let error = unsafe { libc::getpwuid_r(uid, &raw mut entry, start, bytes, &raw mut found) };
-    let account = Account { uid: entry.pw_uid, gid: entry.pw_gid };
-    lookup_outcome(error, !found.is_null(), account)
+    let is_found = lookup_outcome(error, !found.is_null())?;
+    Ok(is_found.then(|| user(&entry)))
 }
 
 fn group_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<libc::gid_t>> {
@@ -140,14 +202,50 @@ fn group_entry(name: &CStr, buffer: &mut [libc::c_char]) -> io::Result<Option<li
     // SAFETY: the name ends in NUL, `start` and `bytes` describe `buffer`, and all outlive the call.
     let error =
         unsafe { libc::getgrnam_r(name.as_ptr(), &raw mut entry, start, bytes, &raw mut found) };
-    lookup_outcome(error, !found.is_null(), entry.gr_gid)
+    let is_found = lookup_outcome(error, !found.is_null())?;
+    Ok(is_found.then_some(entry.gr_gid))
 }
 
-fn lookup_outcome<T>(error: libc::c_int, is_found: bool, value: T) -> io::Result<Option<T>> {
+fn numbered_group_entry(
+    gid: libc::gid_t,
+    buffer: &mut [libc::c_char],
+) -> io::Result<Option<String>> {
+    // SAFETY: `group` is a C structure of integers and pointers, for which all zeroes is a valid value.
+    let mut entry: libc::group = unsafe { std::mem::zeroed() };
+    let mut found = ptr::null_mut();
+    let (start, bytes) = (buffer.as_mut_ptr(), buffer.len());
+    // SAFETY: `start` and `bytes` describe `buffer`, and all pointers outlive the call.
+    let error = unsafe { libc::getgrgid_r(gid, &raw mut entry, start, bytes, &raw mut found) };
+    let is_found = lookup_outcome(error, !found.is_null())?;
+    // SAFETY: the call succeeded, so the name is a C string in `buffer`, which is still there.
+    Ok(is_found.then(|| unsafe { CStr::from_ptr(entry.gr_name) }.to_string_lossy().into_owned()))
+}
+
+/// The groups a user is in, `gid` among them.
+fn group_list(user: &CStr, gid: libc::gid_t) -> io::Result<Vec<libc::gid_t>> {
+    let mut groups = vec![gid; GROUPS_GUESSED];
+    loop {
+        let mut count = libc::c_int::try_from(groups.len()).map_err(io::Error::other)?;
+        // SAFETY: the name ends in NUL, and `count` is how many numbers `groups` has room for.
+        let status =
+            unsafe { libc::getgrouplist(user.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
+        let count = usize::try_from(count).map_err(io::Error::other)?;
+        if status >= 0 {
+            groups.truncate(count);
+            return Ok(groups);
+        }
+        if groups.len() >= GROUPS_MAX {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        groups.resize(groups.len() * 4, gid);
+    }
+}
+
+fn lookup_outcome(error: libc::c_int, is_found: bool) -> io::Result<bool> {
     match error {
-        0 if is_found => Ok(Some(value)),
+        0 => Ok(is_found),
         // Some name services report an unknown name as an error.
-        0 | libc::ENOENT | libc::ESRCH => Ok(None),
+        libc::ENOENT | libc::ESRCH => Ok(false),
         _ => Err(io::Error::from_raw_os_error(error)),
     }
 }
@@ -174,3 +272,6 @@ fn check(call: &'static str, status: libc::c_int) -> Result<(), PrivilegeError> 
 const ROOT: libc::uid_t = 0;
 const ENTRY_BYTES: usize = 4096;
 const ENTRY_BYTES_MAX: usize = 1024 * 1024;
+const GROUPS_GUESSED: usize = 16;
+/// `NGROUPS_MAX` of Linux.
+const GROUPS_MAX: usize = 65_536;

@@ -1,5 +1,6 @@
 //! Signals, clocks and privileges; what changes the whole process happens in a child.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -113,11 +114,11 @@ fn names_are_not_empty() {
 
 #[test]
 fn an_unknown_user_or_group_is_named() {
-    let user = drop_privileges("no-such-user-here", None, &[]).unwrap_err();
+    let user = Account::find("no-such-user-here", None).unwrap_err();
     assert!(matches!(&user, PrivilegeError::UnknownUser(name) if name == "no-such-user-here"));
-    let group = drop_privileges("nobody", Some("no-such-group-here"), &[]).unwrap_err();
+    let group = Account::find("nobody", Some("no-such-group-here")).unwrap_err();
     assert!(matches!(&group, PrivilegeError::UnknownGroup(name) if name == "no-such-group-here"));
-    let with_nul = drop_privileges("nul\0inside", None, &[]).unwrap_err();
+    let with_nul = Account::find("nul\0inside", None).unwrap_err();
     assert!(matches!(with_nul, PrivilegeError::UnknownUser(_)));
 }
 
@@ -130,7 +131,7 @@ fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
             wait.recv().unwrap();
             std::fs::read_to_string("/proc/thread-self/status").unwrap()
         });
-        drop_privileges("nobody", None, &[]).unwrap();
+        Account::find("nobody", None).unwrap().become_for_good().unwrap();
         go.send(()).unwrap();
         let status = other.join().unwrap();
         let ids = |name| {
@@ -156,10 +157,45 @@ fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
 #[test]
 fn accounts_are_found_by_name_and_by_number() {
     for (user, group) in [("root", None), ("0", None), ("0", Some("0")), ("root", Some("4711"))] {
-        find_accounts(user, group).unwrap();
+        Account::find(user, group).unwrap();
     }
-    assert!(matches!(find_accounts("4294967294", None), Err(PrivilegeError::UnknownUser(_))));
-    assert!(matches!(find_accounts("0", Some("-1")), Err(PrivilegeError::UnknownGroup(_))));
+    assert!(matches!(Account::find("4294967294", None), Err(PrivilegeError::UnknownUser(_))));
+    assert!(matches!(Account::find("0", Some("-1")), Err(PrivilegeError::UnknownGroup(_))));
+}
+
+#[test]
+fn a_question_is_asked_as_another_user_and_nothing_else_is() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "x").unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+    let nobody = Account::find("nobody", None).unwrap();
+    let open = || std::fs::read(&secret).map_err(|error| error.kind());
+    assert_eq!(nobody.ask(open).unwrap(), Err(std::io::ErrorKind::PermissionDenied));
+    assert!(is_root() && !nobody.is_current());
+    assert_eq!(open(), Ok(b"x".to_vec()));
+}
+
+#[test]
+fn a_user_brings_the_groups_it_belongs_to() {
+    let root = Account::find("root", None).unwrap();
+    assert_eq!((root.gid(), group_name(root.gid()).as_str()), (0, "root"));
+    assert_eq!(group_name(4_294_967_000), "4294967000");
+    let groups = std::fs::read_to_string("/etc/group").unwrap();
+    // The first user who is only a member: `ssl-cert:x:103:postgres`.
+    let member = groups.lines().find_map(|line| {
+        let (rest, members) = line.rsplit_once(':')?;
+        let gid: u32 = rest.rsplit_once(':')?.1.parse().ok()?;
+        Some((members.split(',').find(|name| !name.is_empty())?, gid))
+    });
+    if let Some((user, gid)) = member
+        && let Ok(account) = Account::find(user, None)
+    {
+        assert!(account.in_group(gid), "{user} is in {gid}");
+    }
 }
 
 #[test]

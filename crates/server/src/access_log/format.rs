@@ -1,4 +1,4 @@
-//! One entry as one line, in JSON or in the combined format.
+//! One entry as one line, in JSON, in the combined format, or for a person.
 
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -85,6 +85,27 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     write_number(out, entry.request_number);
     word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
     out.push(b'\n');
+}
+
+/// Writes what a person at a terminal wants to see, and a line feed.
+pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
+    clock.turn_to(entry.time);
+    out.extend_from_slice(clock.iso_second.get(ISO_DATE_BYTES..).unwrap_or_default());
+    out.push(b' ');
+    write_number(out, entry.status.into());
+    out.push(b' ');
+    if entry.method.is_empty() {
+        out.push(b'-');
+    } else {
+        write_combined_field(out, entry.method);
+        out.push(b' ');
+        write_combined_field(out, entry.target);
+    }
+    let milliseconds = entry.duration.as_secs_f64() * 1000.0;
+    let path = entry.path.map_or("-", Path::as_str);
+    let cut = if entry.completed { "" } else { " cut short" };
+    let (bytes, client) = (entry.body_bytes, entry.remote.ip());
+    write_display(out, format_args!(" {bytes} B {milliseconds:.1} ms {path} {client}{cut}\n"));
 }
 
 /// The last second written, in both notations, so that most lines need no calendar.
@@ -179,6 +200,9 @@ fn write_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
 fn duration_microseconds(entry: &Entry<'_>) -> u64 {
     u64::try_from(entry.duration.as_micros()).unwrap_or(u64::MAX)
 }
+
+/// `2026-11-21T`.
+const ISO_DATE_BYTES: usize = 11;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -9,7 +9,7 @@ use kettle_config::{Log, LogFormat, LogTarget};
 use kettle_tls::{Cipher, Resumption, Session, Version};
 
 use super::escape::{write_combined_field, write_json_string};
-use super::format::{Clock, write_combined, write_json};
+use super::format::{Clock, write_combined, write_json, write_short};
 use super::{AccessLog, BACKLOG_BUFFERS, Entry, WorkerLog};
 use crate::path::{Path, Reason};
 
@@ -281,3 +281,22 @@ fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
 }
 
 const PIPE_BYTES_USUAL: usize = 64 * 1024;
+
+#[test]
+fn the_short_format_is_for_people() {
+    let short = |entry: &Entry<'_>| {
+        let mut out = Vec::new();
+        write_short(&mut out, &mut Clock::default(), entry);
+        String::from_utf8(out).unwrap()
+    };
+    let line = short(&entry());
+    let (time, rest) = line.split_at(8);
+    assert!(time.bytes().all(|byte| byte.is_ascii_digit() || byte == b':'), "{line}");
+    assert_eq!(rest, " 200 GET /a?b 70000 B 1.2 ms user 192.0.2.7\n");
+    let odd =
+        Entry { method: b"", target: b"", status: 400, path: None, completed: false, ..entry() };
+    assert!(short(&odd).ends_with(" 400 - 70000 B 1.2 ms - 192.0.2.7 cut short\n"));
+    // Nothing a client sends moves the cursor.
+    let hostile = Entry { target: b"/\x1b[2J", ..entry() };
+    assert!(short(&hostile).contains("/\\x1b[2J"), "{}", short(&hostile));
+}

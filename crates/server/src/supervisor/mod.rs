@@ -147,6 +147,12 @@ impl Supervisor {
         identities.iter().map(|identity| identity.fingerprint_sha256().to_owned()).collect()
     }
 
+    /// Where the certificate made on this machine is, if one is in use.
+    #[must_use]
+    pub fn made_certificate(&self) -> Option<&prepare::MadeCertificate> {
+        self.live.prepared().made_certificate()
+    }
+
     /// What works and should be looked at all the same.
     #[must_use]
     pub fn warnings(&self) -> &[Finding] {
@@ -215,23 +221,20 @@ fn protect_memory(config: &Config) {
 
 /// Becomes the user the configuration names. What is bound and read stays.
 fn drop_privileges(config: &Config) -> Result<(), StartError> {
-    let Some(user) = &config.server.user else {
+    let Some(account) = prepare::account(config).map_err(StartError::Findings)? else {
         if process::is_root() && !config.path.as_os_str().is_empty() {
             tracing::warn!("serving as root; name a user of its own in `[server] user`");
         }
         return Ok(());
     };
-    let at = config.position_of("server.user");
-    let failed = |message: String, instead: Option<String>| {
-        one_finding(config.finding(at, user, message, instead))
-    };
-    if !process::is_root() {
-        let message = format!("only root can become the user `{user}`");
-        let instead = "start kettle as root, or leave `user` out".to_owned();
-        return Err(failed(message, Some(instead)));
+    if account.is_current() {
+        return Ok(());
     }
-    process::drop_privileges(user, config.server.group.as_deref(), &[])
-        .map_err(|error| failed(error.to_string(), None))
+    account.become_for_good().map_err(|error| {
+        let user = config.server.user.as_deref().unwrap_or_default();
+        let at = config.position_of("server.user");
+        one_finding(config.finding(at, user, error.to_string(), None))
+    })
 }
 
 fn bind_admin(config: &Config) -> Result<Option<AdminSocket>, StartError> {

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kettle_config::{Config, Finding, Located, Position, check_files};
-use kettle_kernel::process::{self, PrivilegeError};
 use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::policy::{self, Policy};
 use kettle_tls::tickets::SharedResumption;
@@ -15,8 +14,11 @@ use kettle_tls::{Acceptor, Cipher, Version, self_signed};
 
 use crate::route::Router;
 
+mod access;
 mod identities;
 
+pub use access::account;
+pub use identities::MadeCertificate;
 use identities::{Generated, load_generated, load_identities};
 
 /// A configuration with all it needs, ready to be put in force.
@@ -32,6 +34,14 @@ pub struct Prepared {
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Finding>,
+}
+
+impl Prepared {
+    /// Where the certificate made on this machine is, if one is in use.
+    #[must_use]
+    pub fn made_certificate(&self) -> Option<&MadeCertificate> {
+        self.generated.as_ref().map(|generated| &generated.made)
+    }
 }
 
 /// What `kettle check` reports.
@@ -55,6 +65,9 @@ pub fn prepare(
     in_force: Option<&Prepared>,
 ) -> Result<Prepared, Vec<Finding>> {
     let mut findings = Findings::of_files(&config);
+    if in_force.is_none() && config.server.user.is_some() {
+        findings.of_access(&config);
+    }
     let mut loaded = load_identities(&config, &mut findings);
     let kept = in_force.and_then(|prepared| prepared.generated.clone());
     let generated = load_generated(&config, kept, &mut loaded, &mut findings);
@@ -89,15 +102,7 @@ pub fn prepare(
 #[must_use]
 pub fn check(config: &Config) -> Report {
     let mut findings = Findings::of_files(config);
-    if let Some(user) = &config.server.user
-        && let Err(error) = process::find_accounts(user, config.server.group.as_deref())
-    {
-        let (setting, written) = match (&error, &config.server.group) {
-            (PrivilegeError::UnknownGroup(_), Some(group)) => ("server.group", group),
-            _ => ("server.user", user),
-        };
-        findings.mistake(config, config.position_of(setting), written, error.to_string());
-    }
+    findings.of_access(config);
     let loaded = load_identities(config, &mut findings);
     if let Err(mistakes) = Router::build(config) {
         findings.add_mistakes(mistakes);
@@ -139,6 +144,14 @@ struct Findings {
 impl Findings {
     fn of_files(config: &Config) -> Self {
         Self { mistakes: check_files(config), ..Self::default() }
+    }
+
+    /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.
+    fn of_access(&mut self, config: &Config) {
+        match account(config) {
+            Ok(account) => access::check(config, account.as_ref(), self),
+            Err(mistakes) => self.add_mistakes(mistakes),
+        }
     }
 
     fn mistake(&mut self, config: &Config, at: Position, offending: &str, message: String) {

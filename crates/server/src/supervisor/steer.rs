@@ -36,7 +36,7 @@ pub(super) async fn steer(
     let mut rotation = interval(TICKET_KEY_CHECK);
     let mut steering = Steering { supervisor, draining: None, stop_replies: Vec::new() };
 
-    steering.log_warnings();
+    steering.log_warnings(&[]);
     ready(&steering.supervisor);
     notify(State::Ready);
     loop {
@@ -95,11 +95,18 @@ impl Steering {
     /// Returns how to exit, if the signal says at once.
     fn on_signal(&mut self, event: Event) -> Option<ExitCode> {
         match event {
-            Event::Stop if self.draining.as_ref().is_some_and(Draining::may_be_cut_short) => {
+            Event::Stop | Event::Interrupt
+                if self.draining.as_ref().is_some_and(Draining::may_be_cut_short) =>
+            {
                 tracing::warn!("told to stop a second time: leaving without finishing requests");
                 return Some(ExitCode::FAILURE);
             }
             Event::Stop => self.drain(),
+            Event::Interrupt => {
+                // Who pressed Ctrl-C waits in front of the terminal, whatever the log level.
+                tracing::warn!("finishing requests; again to stop now");
+                self.drain();
+            }
             Event::Reload => drop(self.reload()),
             Event::ReopenLog => drop(self.reopen_log()),
         }
@@ -180,6 +187,7 @@ impl Steering {
     }
 
     fn reload(&mut self) -> Result<String, Vec<Finding>> {
+        let known = self.supervisor.warnings().to_vec();
         match self.supervisor.live.reload() {
             Ok(()) => {
                 let sites = self.supervisor.live.prepared().config.sites.len();
@@ -190,7 +198,7 @@ impl Steering {
                     if addresses == 1 { "" } else { "es" },
                 );
                 tracing::info!("{message}");
-                self.log_warnings();
+                self.log_warnings(&known);
                 Ok(message)
             }
             Err(findings) => {
@@ -203,8 +211,11 @@ impl Steering {
         }
     }
 
-    fn log_warnings(&self) {
-        for warning in self.supervisor.warnings() {
+    /// What was said at the start or at an earlier reload is not said again.
+    fn log_warnings(&self, known: &[Finding]) {
+        let is_known =
+            |warning: &Finding| known.iter().any(|known| known.message == warning.message);
+        for warning in self.supervisor.warnings().iter().filter(|warning| !is_known(warning)) {
             tracing::warn!("{warning}");
         }
     }
@@ -290,6 +301,8 @@ struct Signals {
 
 enum Event {
     Stop,
+    /// Ctrl-C.
+    Interrupt,
     Reload,
     ReopenLog,
 }
@@ -307,7 +320,7 @@ impl Signals {
     async fn next(&mut self) -> Event {
         tokio::select! {
             _ = self.terminate.recv() => Event::Stop,
-            _ = self.interrupt.recv() => Event::Stop,
+            _ = self.interrupt.recv() => Event::Interrupt,
             _ = self.hangup.recv() => Event::Reload,
             _ = self.user_defined1.recv() => Event::ReopenLog,
         }

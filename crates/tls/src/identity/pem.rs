@@ -20,10 +20,17 @@ pub(super) struct KeyFile {
 
 /// Reads the certificates of a file in the file's order; there is at least one.
 pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-    let (text, _) = read(path, FileRole::Chain)?;
+    parse_chain(&read(path, FileRole::Chain)?.0, path)
+}
+
+/// Takes the certificates from the text of `path`.
+pub(super) fn parse_chain(
+    text: &[u8],
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
     let mut chain = Vec::new();
     let mut holds_key = false;
-    for section in sections(&text) {
+    for section in sections(text) {
         let (kind, der) = section.map_err(|error| bad_pem(path, FileRole::Chain, &error))?;
         match kind {
             SectionKind::Certificate => chain.push(CertificateDer::from(der)),
@@ -31,7 +38,7 @@ pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Id
         }
     }
     if chain.is_empty() {
-        return Err(match binary_kind(&text) {
+        return Err(match binary_kind(text) {
             Some(kind) => kind.error(path, FileRole::Chain),
             None => IdentityError::NoCertificate { path: path.into(), holds_key },
         });
@@ -42,18 +49,23 @@ pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Id
 /// Reads the first private key of a file.
 pub(super) fn read_key(path: &Path) -> Result<KeyFile, IdentityError> {
     let (text, mode) = read(path, FileRole::Key)?;
-    if ENCRYPTED_MARKS.iter().any(|mark| contains(&text, mark)) {
+    Ok(KeyFile { key: parse_key(&text, path)?, mode })
+}
+
+/// Takes the first private key from the text of `path`.
+pub(super) fn parse_key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
+    if ENCRYPTED_MARKS.iter().any(|mark| contains(text, mark)) {
         return Err(IdentityError::KeyEncrypted { path: path.into() });
     }
     let mut holds_certificate = false;
-    for section in sections(&text) {
+    for section in sections(text) {
         let (kind, der) = section.map_err(|error| bad_pem(path, FileRole::Key, &error))?;
         holds_certificate |= kind == SectionKind::Certificate;
         if let Some(key) = PrivateKeyDer::from_pem(kind, der) {
-            return Ok(KeyFile { key, mode });
+            return Ok(key);
         }
     }
-    Err(match binary_kind(&text) {
+    Err(match binary_kind(text) {
         Some(kind) => kind.error(path, FileRole::Key),
         None => IdentityError::NoKey { path: path.into(), holds_certificate },
     })

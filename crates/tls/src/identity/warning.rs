@@ -146,9 +146,8 @@ impl fmt::Display for IdentityWarning {
             ),
             Self::MarkedAsAuthority { .. } => write!(
                 f,
-                "the certificate {path} is marked as a certificate authority, which some clients \
-                 refuse in a server; have a leaf issued (openssl req: \
-                 -addext basicConstraints=critical,CA:FALSE)"
+                "{path} is marked as a certificate authority, so some clients refuse it; add \
+                 `-addext basicConstraints=critical,CA:FALSE` to `openssl req`"
             ),
             Self::ChainOutOfOrder { position, .. } => write!(
                 f,
@@ -162,8 +161,8 @@ impl fmt::Display for IdentityWarning {
             ),
             Self::KeyReadableByOthers { mode, .. } => write!(
                 f,
-                "the private key {path} can be read by other users (mode {mode:04o}); run \
-                 `chmod 600 {path}`"
+                "the private key {path} can be read by every user (mode {mode:04o}); run \
+                 `chmod o-r {path}`"
             ),
             Self::StapleExpired { next_update, .. } => write!(
                 f,

@@ -130,7 +130,7 @@ fn unwritable_directory_is_an_error_that_names_it() {
     let file = files.write("file", "");
     let error = load_or_generate_at(&file, &names(), now()).expect_err("not a directory");
     assert!(matches!(error, SelfSignedError::Unwritable { .. }));
-    assert!(error.to_string().contains("--cert"), "{error}");
+    assert!(error.to_string().contains("/file/self-signed.pem: "), "{error}");
 }
 
 #[test]
@@ -182,4 +182,12 @@ fn kinds_of_keys_that_cannot_be_made_are_refused() {
     for kind in [KeyKind::Rsa { bits: 1024 }, KeyKind::EcdsaP521] {
         assert!(matches!(generate_pem(&names(), kind), Err(SelfSignedError::Generation(_))));
     }
+}
+
+#[test]
+fn a_certificate_can_do_without_a_folder() {
+    let names = default_names(None);
+    let identity = generate_in_memory(&names).expect("an identity");
+    assert!(names.iter().all(|name| identity.covers(name)), "{identity:?}");
+    assert!(identity.not_after() > SystemTime::now() + DAY);
 }

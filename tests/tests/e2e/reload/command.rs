@@ -1,10 +1,10 @@
 //! The other commands: what they say, and how they exit.
 
-use kettle_tests::environment::has_kernel_tls;
+use kettle_tests::environment::{has_kernel_tls, kettle_program, skip};
 use kettle_tests::kernel_counts::Turn;
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
-use kettle_tests::tool::{Ended, Tool};
+use kettle_tests::setup::{Folder, Setup};
+use kettle_tests::tool::{Ended, Running, Tool};
 
 #[test]
 fn check_finds_nothing_wrong_with_a_good_configuration() {
@@ -88,20 +88,93 @@ fn the_doctor_exits_as_the_machine_is() {
 }
 
 #[test]
-fn serve_serves_a_folder_and_says_where() {
+fn check_and_run_take_the_file_as_it_is_typed() {
+    let (_, folder) = Setup::default().lay_out();
+    let said = Tool::kettle(["check"]).args([folder.config()]).succeed();
+    assert!(said.contains("is fine"), "{said}");
+    let said = Tool::kettle(["run"]).args([folder.path("missing.toml")]).output();
+    assert!(said.stderr.contains("missing.toml"), "{}", said.stderr);
+}
+
+#[test]
+fn a_shared_certificate_is_warned_about_once() {
+    let site = "[[site]]\nnames = [\"127.0.0.1\"]\n[[site.certificate]]\nchain = \"localhost.pem\"\n\
+                key = \"localhost.key\"\n[[site.route]]\nroot = \"www\"\n";
+    let (_, folder) = Setup::default().more(site).lay_out();
+    let said = check(&folder.config()).text();
+    assert_eq!(said.matches("the issuer of certificate 1").count(), 1, "{said}");
+}
+
+#[test]
+fn serve_serves_a_folder_and_says_where_and_how_to_trust_it() {
+    let _turn = Turn::shared();
+    let (serve, address, folder) = serve_a(&["--quiet"], "state");
+    let said = serve.stdout.text();
+    let (ip, port) = address.split_once(':').unwrap();
+    assert!(said.contains("Certificate: SHA-256 ") && said.contains(port), "{said}");
+    let url = format!("https://{address}/a");
+    assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
+    // What is printed trusts this server, under the name that its certificate has.
+    let file = said.split("--cacert ").nth(1).unwrap().split(' ').next().unwrap();
+    assert_eq!(folder.path("state/kettle/self-signed.pem").display().to_string(), file);
+    let trusting = Tool::new("curl").args(["--silent", "--cacert", file]).args([
+        "--resolve".to_owned(),
+        format!("localhost:{port}:{ip}"),
+        format!("https://localhost:{port}/a"),
+    ]);
+    assert_eq!(trusting.succeed(), "content");
+}
+
+#[test]
+fn serve_starts_without_a_folder_for_its_certificate() {
+    let _turn = Turn::shared();
+    // No folder can be made there, even by root.
+    let (serve, address, _folder) = serve_a(&[], "/proc/nowhere");
+    let said = serve.stdout.text();
+    assert!(said.contains("Made for this run only") && said.contains("openssl x509"), "{said}");
+    let url = format!("https://{address}/a");
+    assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
+}
+
+#[test]
+fn serve_writes_a_line_for_each_response_to_a_terminal() {
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return skip("there is no `script`, which makes a terminal");
+    }
     let _turn = Turn::shared();
     let (_, folder) = Setup::default().file("www/a", "content").lay_out();
-    let address = format!("{}:8443", kettle_tests::setup::unused_ip());
-    let serve = Tool::kettle(["serve", "--listen", &address, "--workers", "1"])
-        .args([folder.path("www")])
+    let address = unused_port();
+    let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
+    let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
+    let command = format!("{} {address} --workers 1", words.join(" "));
+    let serve = Tool::new("script")
+        .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
         .environment("XDG_STATE_HOME", folder.path("state"))
+        .start();
+    serve.stdout.wait_for("TLS: ");
+    let url = format!("https://{address}/a");
+    assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
+    serve.stdout.wait_for(" 200 GET /a 7 B ");
+}
+
+/// `kettle serve` on a folder with a file `a`, once it serves, with its address.
+fn serve_a(words: &[&str], state: &str) -> (Running, String, Folder) {
+    let (_, folder) = Setup::default().file("www/a", "content").lay_out();
+    let address = unused_port();
+    let serve = Tool::kettle(["serve", "--listen", &address, "--workers", "1"])
+        .args(words)
+        .args([folder.path("www")])
+        .environment("XDG_STATE_HOME", folder.path(state))
         .environment("HOME", folder.path("home"))
         .start();
     serve.stdout.wait_for("TLS: ");
-    let said = serve.stdout.text();
-    assert!(said.contains(":8443/") && said.contains("Certificate: SHA-256 "), "{said}");
-    let url = format!("https://{address}/a");
-    assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
+    (serve, address, folder)
+}
+
+/// The port of no other server here.
+fn unused_port() -> String {
+    let free = std::net::TcpListener::bind((kettle_tests::setup::unused_ip(), 0)).unwrap();
+    free.local_addr().unwrap().to_string()
 }
 
 fn check(config: &std::path::Path) -> Ended {

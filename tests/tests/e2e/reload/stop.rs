@@ -33,6 +33,17 @@ fn a_stopping_server_finishes_downloads_and_takes_no_new_connections() {
 }
 
 #[test]
+fn the_first_interrupt_says_what_a_second_does() {
+    let mut kettle = Kettle::start(Setup::path("user").sizes(&[LARGE]));
+    let mut download = begin(&kettle, "user");
+    kettle.signal(Signal::INT);
+    kettle.messages().wait_for("finishing requests; again to stop now");
+    assert_same(&download.body(LARGE), &content(LARGE), "a download in flight");
+    drop(download);
+    assert!(kettle.ended().status.success());
+}
+
+#[test]
 fn ctl_stop_returns_when_the_server_has_stopped() {
     let mut kettle = Kettle::start(Setup::default());
     assert!(kettle.ctl(&["stop"]).succeed().contains("stopped"));

@@ -1,13 +1,13 @@
 //! The certificates a configuration names, and the one that is generated for it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kettle_config::{Certificate, Config, Position, Site};
 use kettle_kernel::process;
 use kettle_tls::identity::{Identities, Identity};
-use kettle_tls::self_signed;
+use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::Findings;
 
@@ -16,6 +16,19 @@ use super::Findings;
 pub(super) struct Generated {
     names: Vec<String>,
     identity: Arc<Identity>,
+    pub(super) made: MadeCertificate,
+}
+
+/// Where a certificate made on this machine is.
+#[derive(Clone, Debug)]
+pub enum MadeCertificate {
+    /// In this file, with its key.
+    KeptIn(PathBuf),
+    /// Nowhere else: it goes with this process.
+    InMemory {
+        /// Why it could not be kept.
+        reason: String,
+    },
 }
 
 #[derive(Default)]
@@ -72,7 +85,11 @@ fn load_identity(
             for warning in warnings {
                 let (at, offending) = place(warning.path());
                 let finding = config.finding(at, &offending, warning.to_string(), None);
-                findings.of_identity(&warning).push(finding);
+                let found = findings.of_identity(&warning);
+                // Sites may share a certificate.
+                if !found.iter().any(|known| known.message == finding.message) {
+                    found.push(finding);
+                }
             }
             Some(identity)
         }
@@ -131,11 +148,12 @@ pub(super) fn load_generated(
     let lasts = |kept: &Generated| kept.identity.not_after() > SystemTime::now() + RENEW_BEFORE_END;
     let generated = match kept.filter(|kept| kept.names == names && lasts(kept)) {
         Some(kept) => kept,
-        None => match generate(&config.server.state_directory, names) {
+        None => match generate(config, names) {
             Ok(generated) => generated,
-            Err(message) => {
+            Err(error) => {
                 let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
-                findings.mistake(config, at, "", message);
+                let mistake = config.finding(at, "", error.to_string(), Some(NAME_OTHERS.into()));
+                findings.add_mistakes(vec![mistake]);
                 return None;
             }
         },
@@ -147,13 +165,29 @@ pub(super) fn load_generated(
     Some(generated)
 }
 
-fn generate(directory: &Path, names: Vec<String>) -> Result<Generated, String> {
-    let files =
-        self_signed::load_or_generate(directory, &names).map_err(|error| error.to_string())?;
-    let (identity, _) =
-        Identity::load(&files.chain, &files.key, None).map_err(|error| error.to_string())?;
-    Ok(Generated { names, identity: Arc::new(identity) })
+/// Without a configuration file nobody chose where to keep it, so that a machine with no place for it, such as a
+/// container, gets one that is not kept.
+fn generate(config: &Config, names: Vec<String>) -> Result<Generated, SelfSignedError> {
+    let (identity, made) =
+        match self_signed::load_or_generate(&config.server.state_directory, &names) {
+            Ok(files) => {
+                let loaded = Identity::load(&files.chain, &files.key, None);
+                let (identity, _) = loaded.map_err(SelfSignedError::Load)?;
+                (identity, MadeCertificate::KeptIn(files.chain))
+            }
+            Err(error @ SelfSignedError::Unwritable { .. })
+                if config.path.as_os_str().is_empty() =>
+            {
+                let reason = error.to_string();
+                (self_signed::generate_in_memory(&names)?, MadeCertificate::InMemory { reason })
+            }
+            Err(error) => return Err(error),
+        };
+    Ok(Generated { names, identity: Arc::new(identity), made })
 }
+
+const NAME_OTHERS: &str = "set `state_directory` in [server] to a folder that the user starting kettle may write, or give \
+     the site a [[site.certificate]]";
 
 /// The site name that stands for any other.
 const ANY_NAME: &str = "_";
