@@ -144,7 +144,10 @@ impl HandshakeError {
             HandshakeError::Rustls(error) => match error {
                 Error::InvalidMessage(_) => Alert::DECODE_ERROR,
                 Error::PeerSentOversizedRecord => Alert::RECORD_OVERFLOW,
-                Error::DecryptError => Alert::BAD_RECORD_MAC,
+                Error::DecryptError
+                | Error::PeerMisbehaved(
+                    PeerMisbehaved::RejectedEarlyDataInterleavedWithHandshakeMessage,
+                ) => Alert::BAD_RECORD_MAC,
                 Error::PeerIncompatible(_) => Alert::HANDSHAKE_FAILURE,
                 Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare) => Alert::ILLEGAL_PARAMETER,
                 // Interleaved or empty records, padding without content, too many warnings.

@@ -254,7 +254,7 @@ mod extension {
 pub const HELLO_BYTES_MAX: usize = MESSAGE_HEADER_BYTES + 0xffff;
 
 /// `HandshakeType msg_type; uint24 length` (RFC 8446 §4).
-const MESSAGE_HEADER_BYTES: usize = 4;
+pub(crate) const MESSAGE_HEADER_BYTES: usize = 4;
 const RANDOM_BYTES: usize = 32;
 const HANDSHAKE: u8 = ContentType::Handshake.byte();
 const CLIENT_HELLO: u8 = 1;

@@ -19,6 +19,11 @@ impl TrafficSecret {
         Self { suite, secret }
     }
 
+    /// The length of the suite's hash, and so of a Finished (RFC 8446 §4.4.4).
+    pub(crate) fn hash_bytes(&self) -> usize {
+        self.secret.length
+    }
+
     /// The keys of the first record under this secret and those behind it.
     pub(crate) fn keys(&self) -> Result<Keys, ProtectionError> {
         let mut key = Zeroizing::new(vec![0; self.suite.aead_alg.key_len()]);

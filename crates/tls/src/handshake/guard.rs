@@ -3,7 +3,7 @@
 
 use super::HandshakeError;
 use crate::control::{Alert, LEVEL_FATAL, LEVEL_WARNING, Violation};
-use crate::hello::{ClientHello, Peeked, peek};
+use crate::hello::{ClientHello, MESSAGE_HEADER_BYTES, Peeked, peek};
 use crate::records::{
     BODY_BYTES_MAX, BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX,
     RecordOpener,
@@ -18,7 +18,11 @@ pub(super) struct Guard {
     hello_records_bytes: usize,
     /// Before there are so many of them the ClientHello cannot be complete.
     hello_records_bytes_min: usize,
-    early_data: Option<RejectedEarlyData>,
+    /// What is left of early data that came with the ClientHello. None is accepted; the client's first record that
+    /// authenticates under its handshake key ends it (RFC 8446 §4.2.10).
+    early_data_bytes_left: Option<usize>,
+    /// Opens a copy of what the client protects with its handshake key, where that is looked into.
+    opener: Option<RecordOpener>,
     /// TLS 1.2: what follows the client's change_cipher_spec is protected.
     has_changed_cipher: bool,
 }
@@ -42,13 +46,6 @@ pub(super) enum Verdict {
     Skip(usize),
 }
 
-/// Early data that came with the ClientHello. None is accepted; the client's first record that
-/// authenticates under its handshake key ends it (RFC 8446 §4.2.10).
-struct RejectedEarlyData {
-    left_bytes: usize,
-    opener: Option<RecordOpener>,
-}
-
 impl Guard {
     pub(super) fn new(allows_tls13: bool) -> Self {
         Self {
@@ -56,7 +53,8 @@ impl Guard {
             awaits_hello: true,
             hello_records_bytes: 0,
             hello_records_bytes_min: 0,
-            early_data: None,
+            early_data_bytes_left: None,
+            opener: None,
             has_changed_cipher: false,
         }
     }
@@ -89,8 +87,11 @@ impl Guard {
             ContentType::ApplicationData if known.is_tls13 => {
                 return self.protected_record(record, known);
             }
+            ContentType::Handshake if known.client_handshake_secret.is_some() => {
+                return Err(UNPROTECTED.into());
+            }
             // A second ClientHello: early data does not go on behind it.
-            ContentType::Handshake if known.is_tls13 => self.early_data = None,
+            ContentType::Handshake if known.is_tls13 => self.early_data_bytes_left = None,
             ContentType::ChangeCipherSpec if !known.is_tls13 => self.has_changed_cipher = true,
             ContentType::Alert if !self.has_changed_cipher => check_alert(body, known.is_tls13)?,
             _ => {}
@@ -119,10 +120,8 @@ impl Guard {
                 Peeked::Hello(message) => {
                     let hello = ClientHello::parse(&message).ok_or(MALFORMED_HELLO)?;
                     hello.check(self.allows_tls13)?;
-                    self.early_data = hello.offers_early_data().then_some(RejectedEarlyData {
-                        left_bytes: EARLY_DATA_BYTES_MAX,
-                        opener: None,
-                    });
+                    self.early_data_bytes_left =
+                        hello.offers_early_data().then_some(EARLY_DATA_BYTES_MAX);
                     return Ok(true);
                 }
                 // rustls has an alert for that.
@@ -166,25 +165,54 @@ impl Guard {
         record: &[u8],
         known: &Known<'_>,
     ) -> Result<Verdict, HandshakeError> {
-        let Some(early_data) = &mut self.early_data else {
+        let Some(secret) = known.client_handshake_secret else {
+            // We asked for a second ClientHello: all this can be is early data.
+            return self.skip_early_data(record);
+        };
+        let opener = match &mut self.opener {
+            Some(opener) => opener,
+            empty => {
+                let opener = secret.keys().and_then(|keys| RecordOpener::new(&keys));
+                empty.insert(opener.map_err(|_| HandshakeError::Unsupported("cipher suite"))?)
+            }
+        };
+        // An honest client's one record, its Finished, is not opened twice.
+        let finished_bytes = MESSAGE_HEADER_BYTES + secret.hash_bytes();
+        if self.early_data_bytes_left.is_none()
+            && record.len() == HEADER_BYTES + finished_bytes + INNER_OVERHEAD_BYTES
+        {
+            let _ = opener.skip();
+            return Ok(Verdict::Show(record.len()));
+        }
+        let mut copy = record.to_vec();
+        let Ok(opened) = opener.open(&mut copy) else {
+            return match self.early_data_bytes_left {
+                Some(_) => self.skip_early_data(record),
+                // rustls has the alert for that.
+                None => Ok(Verdict::Show(record.len())),
+            };
+        };
+        self.early_data_bytes_left = None;
+        match (opened.content_type, copy.get(opened.plaintext).unwrap_or_default()) {
+            (ContentType::ApplicationData, _) => {}
+            // RFC 8446 §5.4.
+            (_, []) => return Err(EMPTY_RECORD.into()),
+            (ContentType::Handshake, [FINISHED, high, middle, low, ..])
+                if u32::from_be_bytes([0, *high, *middle, *low]) as usize
+                    != secret.hash_bytes() =>
+            {
+                return Err(ODD_FINISHED.into());
+            }
+            _ => {}
+        }
+        Ok(Verdict::Show(record.len()))
+    }
+
+    fn skip_early_data(&mut self, record: &[u8]) -> Result<Verdict, HandshakeError> {
+        let Some(left) = &mut self.early_data_bytes_left else {
             return Ok(Verdict::Show(record.len()));
         };
-        if early_data.opener.is_none()
-            && let Some(secret) = known.client_handshake_secret
-        {
-            let opener = secret.keys().and_then(|keys| RecordOpener::new(&keys));
-            early_data.opener =
-                Some(opener.map_err(|_| HandshakeError::Unsupported("cipher suite"))?);
-        }
-        // Without a secret we asked for a second ClientHello, and all this can be is early data.
-        if let Some(opener) = &mut early_data.opener
-            && opener.open(&mut record.to_vec()).is_ok()
-        {
-            self.early_data = None;
-            return Ok(Verdict::Show(record.len()));
-        }
-        let left_bytes = early_data.left_bytes.checked_sub(record.len());
-        early_data.left_bytes = left_bytes.ok_or(TOO_MUCH_EARLY_DATA)?;
+        *left = left.checked_sub(record.len()).ok_or(TOO_MUCH_EARLY_DATA)?;
         Ok(Verdict::Skip(record.len()))
     }
 }
@@ -214,6 +242,12 @@ fn check_alert(body: &[u8], is_tls13: bool) -> Result<(), HandshakeError> {
 /// One record of the largest size there is (RFC 8446 §5.2); no ticket of ours allows any.
 const EARLY_DATA_BYTES_MAX: usize = HEADER_BYTES + BODY_BYTES_MAX_TLS13;
 
+/// The inner content type, and the tag.
+const INNER_OVERHEAD_BYTES: usize = 1 + 16;
+
+/// `HandshakeType` (RFC 8446 §4).
+const FINISHED: u8 = 20;
+
 /// The longest method in IANA's registry has 17 characters.
 const METHOD_BYTES_MAX: usize = 17;
 
@@ -224,6 +258,10 @@ const EMPTY_RECORD: Violation =
     Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "an empty record" };
 const MALFORMED_HELLO: Violation =
     Violation { alert: Alert::DECODE_ERROR, what: "a malformed ClientHello" };
+const UNPROTECTED: Violation =
+    Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "a handshake message in the clear" };
+const ODD_FINISHED: Violation =
+    Violation { alert: Alert::DECODE_ERROR, what: "a Finished of another length" };
 const TOO_MUCH_EARLY_DATA: Violation =
     Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "too much early data" };
 const UNKNOWN_ALERT_LEVEL: Violation =

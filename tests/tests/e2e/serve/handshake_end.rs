@@ -119,10 +119,63 @@ fn a_key_exchange_without_a_point_gets_an_alert() {
 #[test]
 fn faults_under_the_handshake_keys_get_an_alert_under_the_servers() {
     let kettle = Kettle::start(with_a_file());
-    let begin = || RawHandshake::begin(kettle.address(), &RawHello::default());
-    type Fault = fn(&mut RawHandshake) -> Vec<u8>;
-    let cases: [(&str, Fault, u8); 6] = [
+    for (case, fault, alert) in odd_records().into_iter().chain(odd_messages()) {
+        let mut handshake = RawHandshake::begin(kettle.address(), &RawHello::default());
+        let sent = fault(&mut handshake);
+        let mut session = handshake.send_instead(&sent);
+        assert_eq!(session.receive(), Received::Record(ALERT, vec![2, alert]), "{case}");
+        assert_eq!(session.receive(), Received::Closed, "{case}");
+    }
+}
+
+/// What it is, how it is made, and the alert it gets.
+type Fault = (&'static str, fn(&mut RawHandshake) -> Vec<u8>, u8);
+
+fn odd_records() -> Vec<Fault> {
+    vec![
+        ("an empty alert", |it| it.sending.seal(ALERT, &[]), UNEXPECTED_MESSAGE),
+        (
+            "an empty padded alert",
+            |it| it.sending.seal_inner([&[ALERT], [0; 30].as_slice()].concat()),
+            UNEXPECTED_MESSAGE,
+        ),
+        ("an empty handshake record", |it| it.sending.seal(HANDSHAKE, &[]), UNEXPECTED_MESSAGE),
+        (
+            "a Finished in the clear",
+            |it| plain_records(HANDSHAKE, &it.finished, 99),
+            UNEXPECTED_MESSAGE,
+        ),
         ("nothing but padding", |it| it.sending.seal_inner(vec![0; 20]), UNEXPECTED_MESSAGE),
+        ("a record too long", |_| vec![APPLICATION_DATA, 3, 3, 0x41, 1], RECORD_OVERFLOW),
+    ]
+}
+
+fn odd_messages() -> Vec<Fault> {
+    vec![
+        (
+            "a short Finished",
+            |it| {
+                let short = message(20, &it.finished[4..35]);
+                it.sending.seal(HANDSHAKE, &short)
+            },
+            DECODE_ERROR,
+        ),
+        (
+            "a long Finished",
+            |it| {
+                let long = message(20, &[&it.finished[4..], &[0; 16]].concat());
+                it.sending.seal(HANDSHAKE, &long)
+            },
+            DECODE_ERROR,
+        ),
+        (
+            "an empty record behind half a Finished",
+            |it| {
+                let half = it.sending.seal(HANDSHAKE, &it.finished[..10]);
+                [half, it.sending.seal(HANDSHAKE, &[])].concat()
+            },
+            UNEXPECTED_MESSAGE,
+        ),
         (
             "data inside a Finished",
             |it| {
@@ -136,7 +189,6 @@ fn faults_under_the_handshake_keys_get_an_alert_under_the_servers() {
             |it| it.sending.seal(HANDSHAKE, &[20, 1, 0, 0]),
             DECODE_ERROR,
         ),
-        ("a record too long", |_| vec![APPLICATION_DATA, 3, 3, 0x41, 1], RECORD_OVERFLOW),
         (
             "another Finished",
             |it| {
@@ -153,14 +205,7 @@ fn faults_under_the_handshake_keys_get_an_alert_under_the_servers() {
             },
             UNEXPECTED_MESSAGE,
         ),
-    ];
-    for (case, fault, alert) in cases {
-        let mut handshake = begin();
-        let sent = fault(&mut handshake);
-        let mut session = handshake.send_instead(&sent);
-        assert_eq!(session.receive(), Received::Record(ALERT, vec![2, alert]), "{case}");
-        assert_eq!(session.receive(), Received::Closed, "{case}");
-    }
+    ]
 }
 
 #[test]
@@ -220,6 +265,40 @@ fn early_data_is_passed_over_up_to_one_full_record() {
     let unannounced = RawHello { behind: early(&[100]).behind, ..RawHello::default() };
     let mut session = RawHandshake::begin(kettle.address(), &unannounced).send_instead(&[]);
     assert_eq!(session.receive(), Received::Record(ALERT, vec![2, BAD_RECORD_MAC]));
+}
+
+#[test]
+fn a_finished_in_pieces_or_padded_succeeds() {
+    let kettle = Kettle::start(with_a_file());
+    for early_data in [false, true] {
+        let hello = match early_data {
+            true => RawHello::default().with(EARLY_DATA, &[]),
+            false => RawHello::default(),
+        };
+        for pieces in [1, 2, 36] {
+            let mut handshake = RawHandshake::begin(kettle.address(), &hello);
+            let finished = handshake.finished.clone();
+            let (last, before) = {
+                let mut all: Vec<_> = finished.chunks(36_usize.div_ceil(pieces)).collect();
+                (all.pop().unwrap(), all)
+            };
+            for piece in before {
+                let record = handshake.sending.seal(HANDSHAKE, piece);
+                handshake.wire.write_all(&record).unwrap();
+            }
+            handshake.finished = last.to_vec();
+            answers(handshake);
+        }
+        let mut handshake = RawHandshake::begin(kettle.address(), &hello);
+        let padded = [handshake.finished.as_slice(), &[HANDSHAKE], &[0; 100]].concat();
+        let record = handshake.sending.seal_inner(padded);
+        let mut session = handshake.send_instead(&record);
+        session.send(APPLICATION_DATA, &get("/a"));
+        assert!(matches!(
+            session.receive_beyond(&[HANDSHAKE]),
+            Received::Record(APPLICATION_DATA, _)
+        ));
+    }
 }
 
 #[test]

@@ -94,7 +94,8 @@ fn alerts_that_end_the_handshake_end_it() {
 
 #[test]
 fn rejected_early_data_is_dropped_up_to_one_full_record() {
-    let early_data = || RejectedEarlyData { left_bytes: EARLY_DATA_BYTES_MAX, opener: None };
+    let announced =
+        || Guard { early_data_bytes_left: Some(EARLY_DATA_BYTES_MAX), ..behind_the_hello() };
     for (bodies, is_too_much) in [
         (vec![16_384 + 256], false),
         (vec![8_192; 2], false),
@@ -104,7 +105,7 @@ fn rejected_early_data_is_dropped_up_to_one_full_record() {
         (vec![0; 3_329], false),
         (vec![0; 3_330], true),
     ] {
-        let mut guard = Guard { early_data: Some(early_data()), ..behind_the_hello() };
+        let mut guard = announced();
         let (last, before) = bodies.split_last().expect("some");
         for &bytes in before {
             let verdict = guard.judge(&record(23, bytes), &tls13());
@@ -118,10 +119,10 @@ fn rejected_early_data_is_dropped_up_to_one_full_record() {
         }
     }
     // A second ClientHello ends it, and so does a version that knows none.
-    let mut guard = Guard { early_data: Some(early_data()), ..behind_the_hello() };
+    let mut guard = announced();
     assert!(matches!(guard.judge(&record(22, 9), &tls13()), Ok(Verdict::Show(14))));
     assert!(matches!(guard.judge(&record(23, 9), &tls13()), Ok(Verdict::Show(14))));
-    let mut guard = Guard { early_data: Some(early_data()), ..behind_the_hello() };
+    let mut guard = announced();
     assert!(matches!(guard.judge(&record(23, 9), &tls12()), Ok(Verdict::Show(14))));
 }
 
