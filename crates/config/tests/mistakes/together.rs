@@ -381,3 +381,65 @@ target = "16 KiB""#,
 help: write "8 KiB""#,
     ),
 ];
+
+/// What is right at the edge of a rule, and what other rules have said already.
+#[test]
+fn what_is_allowed_is_not_found() {
+    let site = "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";
+    let routes = |hsts: &str| {
+        format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n{hsts}[[site.route]]\nroot = \"/srv\"\n"
+        )
+    };
+    let redirect = "[[listener]]\naddress = \"0.0.0.0:80\"\nkind = \"redirect\"\n";
+    for snippet in [
+        "[limits]\nhot_memory = \"0 B\"\n".to_owned(),
+        "[limits]\nhot_memory = \"1 MiB\"\n".to_owned(),
+        "[limits]\nhot_memory = \"1 MiB\"\nhot_file = \"1 MiB\"\n".to_owned(),
+        "[metrics]\nlisten = \"127.0.0.1:9443\"\n".to_owned(),
+        "[metrics]\nlisten = \"0.0.0.0:9443\"\nallow_remote = true\n".to_owned(),
+        "[metrics]\nlisten = \"127.0.0.1:9443\"\nallow_remote = true\n".to_owned(),
+        "[tls]\nversions = [\"tls1.3\"]\ngroups = [\"x25519mlkem768\"]\n".to_owned(),
+        "[tls]\nversions = [\"tls1.2\"]\ngroups = [\"x25519\"]\n".to_owned(),
+        "[tls]\ngroups = [\"x25519mlkem768\", \"x25519\"]\n".to_owned(),
+        format!("#alone\n{redirect}"),
+        format!("#alone\n{redirect}[[site]]\nnames = [\"a\"]\n"),
+        format!("#alone\n{redirect}{site}"),
+        routes("hsts = { preload = true, include_subdomains = true, max_age = \"365d\" }\n"),
+        routes("hsts = { max_age = \"1d\" }\n"),
+        routes("hsts = { }\nheaders = { x-other = \"1\" }\n"),
+        "[[site]]\nnames = [\"_\"]\nself_signed = true\nroute = [{ root = \"/a\" }]\n".to_owned(),
+    ] {
+        assert_eq!(crate::shown(&snippet), "nothing", "in\n{snippet}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_called_missing() {
+    let site = "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n";
+    let listener = "[[listener]]\naddress = \"0.0.0.0:443\"\n";
+    for snippet in [
+        format!("#alone\nlistener = 1\n{site}"),
+        format!("#alone\nsite = 1\n{listener}"),
+        "[[site]]\nnames = [\"a\"]\nself_signed = true\nroute = 1\n".to_owned(),
+        "[[site]]\nnames = [\"a\"]\ncertificate = 1\n[[site.route]]\nroot = \"/srv\"\n".to_owned(),
+    ] {
+        let shown = crate::shown(&snippet);
+        assert_eq!(shown.matches("kettle.toml:").count(), 1, "in\n{snippet}\n{shown}");
+    }
+}
+
+#[test]
+fn a_year_is_not_a_day_less() {
+    let hsts = "hsts = { preload = true, include_subdomains = true, max_age = \"364d\" }";
+    let shown = crate::shown(&format!(
+        "[[site]]\nnames = [\"a\"]\nself_signed = true\n{hsts}\n[[site.route]]\nroot = \"/srv\"\n"
+    ));
+    assert!(shown.starts_with("kettle.toml:4:20: preload needs a max_age"), "{shown}");
+}
+
+#[test]
+fn a_target_as_large_as_the_head_is_found() {
+    let shown = crate::shown("[limits]\nhead = \"16 KiB\"\ntarget = \"16 KiB\"\n");
+    assert!(shown.starts_with("kettle.toml:3:10: `target` must be smaller"), "{shown}");
+}
