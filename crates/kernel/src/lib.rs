@@ -5,6 +5,7 @@
 
 mod option;
 
+pub mod file_system;
 pub mod ktls;
 pub mod netlink;
 pub mod probe;

@@ -125,6 +125,15 @@ pub const RESIDENCY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// `cachestat` would know every page and is refused for files of others, which is what a server without privileges serves.
 #[must_use]
 pub fn residency(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Residency {
+    probe(file, offset, bytes, Wait::Never)
+}
+
+/// Reads the bytes [`residency`] would probe, waiting for the disk: how long that takes tells what a file system does not.
+pub fn touch(file: BorrowedFd<'_>, offset: u64, bytes: u64) {
+    probe(file, offset, bytes, Wait::Allowed);
+}
+
+fn probe(file: BorrowedFd<'_>, offset: u64, bytes: u64, wait: Wait) -> Residency {
     if bytes == 0 {
         return Residency::Resident;
     }
@@ -134,12 +143,12 @@ pub fn residency(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Residency {
     }
     let mut position = offset;
     while position < last {
-        match probe_byte(file, position) {
+        match probe_byte(file, position, wait) {
             Residency::Resident => position = position.saturating_add(PROBE_DISTANCE_BYTES),
             other => return other,
         }
     }
-    probe_byte(file, last)
+    probe_byte(file, last, wait)
 }
 
 /// Brings a range into the page cache and waits until it is there, or until the file ends.
@@ -167,9 +176,9 @@ pub fn warm(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn probe_byte(file: BorrowedFd<'_>, position: u64) -> Residency {
+fn probe_byte(file: BorrowedFd<'_>, position: u64, wait: Wait) -> Residency {
     let mut byte = [0_u8];
-    match read_at(file, &mut [IoSliceMut::new(&mut byte)], position, Wait::Never) {
+    match read_at(file, &mut [IoSliceMut::new(&mut byte)], position, wait) {
         Ok(0) => Residency::BeyondEnd,
         Ok(_) => Residency::Resident,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Residency::Cold,

@@ -16,6 +16,7 @@ use kettle_http::{Method, RequestHead, negotiate};
 
 use crate::answer::{Body, Response};
 use crate::clock::{Clock, CoarseClock, DateLine};
+use crate::disk::Disks;
 use crate::error_page::{self, Page, Refusal};
 use crate::files::entry::Entry;
 use crate::files::find::{Finder, Sighting};
@@ -56,7 +57,11 @@ impl Answerer {
             clock,
             date_line: DateLine::new(),
             cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
-            finder: Finder::new(keeps_bytes.then_some(limits.hot_file_bytes), limits.revalidate),
+            finder: Finder::new(
+                Disks::new(limits.disk_timeout),
+                keeps_bytes.then_some(limits.hot_file_bytes),
+                limits.revalidate,
+            ),
             revalidate: limits.revalidate,
             metrics,
             no_extra: ExtraLines::default(),
@@ -161,6 +166,12 @@ impl Answerer {
         };
         let is_head = request.method == Method::Head;
         error_page::write(&400.into(), page, is_head, &self.no_extra, &ending, &mut buffer)
+    }
+
+    /// What the files lie on.
+    #[must_use]
+    pub fn disks(&self) -> &Disks {
+        self.finder.disks()
     }
 
     /// Forgets all files, so that none stays open for a configuration that is gone.
@@ -270,6 +281,7 @@ impl Answerer {
         let remembered = self.cache.borrow().find(key);
         if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
             entry.checked.set(looked);
+            self.finder.release(found);
             self.metrics.cache_hit();
             return entry;
         }

@@ -9,6 +9,7 @@ pub mod answerer;
 pub mod clock;
 mod connection;
 mod deliver;
+pub mod disk;
 pub mod error_page;
 pub mod files;
 pub mod head;

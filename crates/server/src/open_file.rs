@@ -2,13 +2,18 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use crate::disk::Device;
 
 /// An open regular file, shared by the responses that send from it.
 #[derive(Debug)]
 pub struct OpenFile {
-    fd: OwnedFd,
+    /// There until it is closed.
+    fd: Option<OwnedFd>,
+    device: Arc<Device>,
     bytes: u64,
     resident_until_milliseconds: AtomicU64,
 }
@@ -16,20 +21,26 @@ pub struct OpenFile {
 impl OpenFile {
     /// A file that had `bytes` bytes when it was opened.
     #[must_use]
-    pub fn new(fd: OwnedFd, bytes: u64) -> Self {
-        Self { fd, bytes, resident_until_milliseconds: AtomicU64::new(0) }
+    pub fn new(fd: OwnedFd, bytes: u64, device: Arc<Device>) -> Self {
+        Self { fd: Some(fd), device, bytes, resident_until_milliseconds: AtomicU64::new(0) }
     }
 
     /// The descriptor.
     #[must_use]
     pub fn file(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.fd.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd)
+    }
+
+    /// What it lies on.
+    #[must_use]
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
     }
 
     /// Where it is now, as [`path_of`] says.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
-        path_of(&self.fd)
+        path_of(self.file())
     }
 
     /// Length when it was opened; the file may have changed since.
@@ -52,9 +63,17 @@ impl OpenFile {
     }
 }
 
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if let Some(fd) = self.fd.take() {
+            self.device.close(fd);
+        }
+    }
+}
+
 /// Where an open file is now, without symlinks; what was removed has ` (deleted)` behind its name.
 /// `None` where there is no `/proc`.
 #[must_use]
-pub fn path_of(fd: &OwnedFd) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
+pub fn path_of(fd: impl AsFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())).ok()
 }

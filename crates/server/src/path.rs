@@ -53,6 +53,8 @@ pub enum Reason {
     KillSwitch,
     /// The body is in memory, so there is no file to send from.
     NotAFile,
+    /// The file's disk may keep its reader waiting, so threads read from it what is sent.
+    SlowDisk,
 }
 
 impl Reason {
@@ -65,6 +67,7 @@ impl Reason {
             Reason::CircuitOpen => "circuit_open",
             Reason::KillSwitch => "kill_switch",
             Reason::NotAFile => "not_a_file",
+            Reason::SlowDisk => "slow_disk",
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::connection::Connection;
+use crate::disk;
 use crate::limits::TICK;
 use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
 use crate::worker_state::WorkerState;
@@ -30,7 +31,7 @@ pub fn run(setup: WorkerSetup) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .max_blocking_threads(DISK_THREADS_MAX)
+        .max_blocking_threads(disk::THREADS_MAX)
         .thread_name("kettle-disk")
         .build()?;
     let local = LocalSet::new();
@@ -195,9 +196,6 @@ fn begin(
 
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
 const BACKLOG_TAKEN_MAX: usize = 65_535;
-
-/// Threads of a worker that may wait for a disk.
-const DISK_THREADS_MAX: usize = 4;
 
 /// A tick this late means that other connections waited as long.
 const STALL_MIN: Duration = Duration::from_millis(50);

@@ -60,6 +60,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["answer"],
     &["access_log", "kill_switch", "metrics"],
     &["clock", "limits", "open_file", "path"],
+    &["disk"],
 ];
 
 #[cfg(test)]

@@ -93,6 +93,9 @@ settings! {
         /// How long a response may make no progress before the connection is closed.
         pub write_timeout: Duration = duration(
             Duration::from_secs(60), Duration::from_secs(1), Duration::from_hours(1)),
+        /// How long a request waits for a disk before it gets 503, or its response is cut off.
+        pub disk_timeout: Duration = duration(
+            Duration::from_secs(30), Duration::from_secs(1), Duration::from_hours(1)),
         /// A request body up to this size is read and thrown away; beyond it the connection is
         /// closed after the response.
         pub body_discard_bytes: u64 as "body_discard" = size(MIB, 0, 1024 * MIB),

@@ -1,15 +1,160 @@
-//! Bringing what is not in the page cache there, on a thread that may wait for the disk.
+//! Getting at bytes of a file without holding up the worker, whatever they lie on.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::sync::Arc;
+use std::time::Instant;
 
-use kettle_kernel::transfer;
+use kettle_kernel::transfer::{self, Residency, Wait};
+use kettle_tls::buffers::{self, RECORDS_PER_WRITE};
+use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 
+use super::{DeliveryError, Sender};
+use crate::clock::Clock;
+use crate::disk::Reading;
 use crate::open_file::OpenFile;
 
-/// Reads a piece of a file into the page cache without holding up the worker.
-pub(super) async fn warm(file: Arc<OpenFile>, offset: u64, bytes: u64) -> io::Result<()> {
-    tokio::task::spawn_blocking(move || transfer::warm(file.file(), offset, bytes))
-        .await
-        .map_err(io::Error::other)?
+/// Bytes read from a file: a pooled buffer with a length of its own.
+pub(super) struct FileBytes {
+    buffer: Vec<u8>,
+    bytes: usize,
 }
+
+impl FileBytes {
+    /// Reads as much as it gets, but never nothing.
+    fn read(file: &OpenFile, offset: u64, bytes: u64, mut buffer: Vec<u8>) -> io::Result<Self> {
+        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(buffer.len());
+        let room = IoSliceMut::new(buffer.get_mut(..wanted).unwrap_or_default());
+        match transfer::read_at(file.file(), &mut [room], offset, Wait::Allowed)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            bytes => Ok(Self { buffer, bytes }),
+        }
+    }
+
+    /// What was read.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.bytes).unwrap_or_default()
+    }
+}
+
+/// Where bytes of a file may be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// By the worker.
+    Here,
+    /// By the worker, once a thread has brought them into the page cache.
+    Cold,
+    /// By a thread.
+    OnThread,
+}
+
+impl Drop for FileBytes {
+    fn drop(&mut self) {
+        buffers::give(std::mem::take(&mut self.buffer));
+    }
+}
+
+impl Sender<'_> {
+    /// How bytes of this file are read now.
+    pub(super) fn reading(&self, file: &OpenFile) -> Reading {
+        file.device().reading(self.worker.clock.monotonic())
+    }
+
+    /// Reads a file on the worker, and notes how long that held it up.
+    pub(super) fn held_up_by<T>(&self, file: &OpenFile, read: impl FnOnce() -> T) -> T {
+        let started = Instant::now();
+        let outcome = read();
+        file.device().held_up(started.elapsed(), self.worker.clock.monotonic());
+        outcome
+    }
+
+    /// Reads a piece on a thread that may wait for the disk. A file that has no more is cut short.
+    pub(super) async fn read_ahead(
+        &self,
+        file: &Arc<OpenFile>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<FileBytes, DeliveryError> {
+        let bytes = bytes.min(PIECE_BYTES as u64);
+        let buffer = buffers::take(PIECE_BYTES);
+        let shared = Arc::clone(file);
+        let read = move || {
+            let started = Instant::now();
+            let read = FileBytes::read(&shared, offset, bytes, buffer);
+            shared.device().took(started.elapsed());
+            read
+        };
+        self.wait_for(file, read).await
+    }
+
+    /// Reads a piece where that holds up nobody. A file that has no more is cut short.
+    pub(super) async fn read(
+        &self,
+        file: &Arc<OpenFile>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<FileBytes, DeliveryError> {
+        let bytes = bytes.min(PIECE_BYTES as u64);
+        if self.access(file, offset, bytes) != Access::Here {
+            return self.read_ahead(file, offset, bytes).await;
+        }
+        let read = FileBytes::read(file, offset, bytes, buffers::take(PIECE_BYTES));
+        read.map_err(DeliveryError::BodyCutShort)
+    }
+
+    /// Brings a piece into the page cache; `false` if that cannot be made sure of.
+    pub(super) async fn warm(
+        &self,
+        file: &Arc<OpenFile>,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<bool, DeliveryError> {
+        let access = self.access(file, offset, bytes);
+        if access == Access::Cold {
+            let shared = Arc::clone(file);
+            let warm = move || transfer::warm(shared.file(), offset, bytes);
+            self.wait_for(file, warm).await?;
+        }
+        Ok(access != Access::OnThread)
+    }
+
+    /// Finds out how to get at a piece.
+    fn access(&self, file: &OpenFile, offset: u64, bytes: u64) -> Access {
+        let now = self.worker.clock.monotonic();
+        if file.resident_until() > now {
+            return Access::Here;
+        }
+        if self.reading(file) == Reading::IfResident {
+            match transfer::residency(file.file(), offset, bytes) {
+                Residency::Resident if bytes >= file.bytes() => {
+                    file.set_resident_until(now + RESIDENCE_TRUSTED);
+                    return Access::Here;
+                }
+                Residency::Resident | Residency::BeyondEnd => return Access::Here,
+                Residency::Cold => return Access::Cold,
+                Residency::Unknown => file.device().refused_to_say(),
+            }
+        }
+        if self.reading(file) != Reading::AtOnce {
+            return Access::OnThread;
+        }
+        // What was slow has been waited for, and is in memory now.
+        self.held_up_by(file, || transfer::touch(file.file(), offset, bytes));
+        Access::Here
+    }
+
+    async fn wait_for<T: Send + 'static>(
+        &self,
+        file: &OpenFile,
+        call: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, DeliveryError> {
+        let outcome = self.worker.answerer.disks().wait_for(file.device(), call).await;
+        let outcome = outcome.map_err(io::Error::other).flatten();
+        outcome.map_err(DeliveryError::BodyCutShort)
+    }
+}
+
+/// The most a thread reads for a connection in one go: what the largest pooled buffer holds.
+const PIECE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
+
+/// How long a file that was wholly in the page cache is taken to be there still.
+const RESIDENCE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(1);

@@ -1,18 +1,17 @@
 //! Responses whose records the kernel encrypts.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSlice;
 use std::sync::Arc;
 
 use kettle_http::range::Span;
-use kettle_kernel::transfer::{self, Residency, Wait};
-use kettle_tls::buffers::{self, RECORDS_PER_WRITE};
+use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
 use tokio::task::yield_now;
 
-use super::{Delivery, DeliveryError, Sender, cold, cut_short};
-use crate::clock::Clock;
+use super::{Delivery, DeliveryError, Sender, cut_short};
 use crate::open_file::OpenFile;
+use crate::path::{Path, Reason};
 
 impl Sender<'_> {
     /// Head and body from memory in one call, so that they share the first record.
@@ -57,7 +56,14 @@ impl Sender<'_> {
         while offset < end {
             if offset >= resident_until {
                 let ahead_bytes = CALL_BYTES.min(end - offset);
-                self.make_resident(file, offset, ahead_bytes).await?;
+                if !self.warm(file, offset, ahead_bytes).await? {
+                    let read = self.read_ahead(file, offset, ahead_bytes).await?;
+                    (delivery.path, delivery.reason) = (Path::KernelWrite, Some(Reason::SlowDisk));
+                    self.kernel_memory(stream, &[], read.bytes(), delivery).await?;
+                    offset += read.bytes().len() as u64;
+                    call_end = end.min(offset + CALL_BYTES);
+                    continue;
+                }
                 resident_until = offset + ahead_bytes;
             }
             let fd = file.file();
@@ -100,21 +106,11 @@ impl Sender<'_> {
         let mut offset = span.start;
         let end = span.start + span.bytes;
         while offset < end {
-            let room = WRITE_BYTES - head.len() % PLAINTEXT_BYTES_MAX;
-            let wanted = usize::try_from(end - offset).unwrap_or(usize::MAX).min(room);
-            let mut buffer = buffers::take(WRITE_BYTES);
-            let read = self.read(file, offset, buffer.get_mut(..wanted).unwrap_or_default()).await;
-            let outcome = match read {
-                Ok(0) => Err(cut_short()),
-                Ok(bytes) => {
-                    let body = buffer.get(..bytes).unwrap_or_default();
-                    offset += bytes as u64;
-                    self.kernel_memory(stream, head, body, delivery).await
-                }
-                Err(error) => Err(error),
-            };
-            buffers::give(buffer);
-            outcome?;
+            // The head's bytes come out of the last record, so that none is nearly empty.
+            let room_bytes = (WRITE_BYTES - head.len() % PLAINTEXT_BYTES_MAX) as u64;
+            let read = self.read(file, offset, room_bytes.min(end - offset)).await?;
+            self.kernel_memory(stream, head, read.bytes(), delivery).await?;
+            offset += read.bytes().len() as u64;
             head = &[];
             yield_now().await;
         }
@@ -133,40 +129,6 @@ impl Sender<'_> {
             stream.poll_kernel_write(context, &pieces, more)
         });
         Ok(sent_bytes.await??)
-    }
-
-    async fn read(
-        &self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        room: &mut [u8],
-    ) -> Result<usize, DeliveryError> {
-        self.make_resident(file, offset, room.len() as u64).await?;
-        transfer::read_at(file.file(), &mut [IoSliceMut::new(room)], offset, Wait::Allowed)
-            .map_err(DeliveryError::BodyCutShort)
-    }
-
-    /// Makes sure that sending this piece waits for no disk.
-    async fn make_resident(
-        &self,
-        file: &Arc<OpenFile>,
-        offset: u64,
-        bytes: u64,
-    ) -> Result<(), DeliveryError> {
-        let now = self.worker.clock.monotonic();
-        if file.resident_until() > now {
-            return Ok(());
-        }
-        match transfer::residency(file.file(), offset, bytes) {
-            Residency::Resident if bytes >= file.bytes() => {
-                file.set_resident_until(now + RESIDENCE_TRUSTED);
-                Ok(())
-            }
-            Residency::Resident | Residency::Unknown | Residency::BeyondEnd => Ok(()),
-            Residency::Cold => cold::warm(Arc::clone(file), offset, bytes)
-                .await
-                .map_err(DeliveryError::BodyCutShort),
-        }
     }
 }
 
@@ -190,9 +152,6 @@ const PAGE_BYTES: u64 = 4_096;
 
 /// The most plaintext of one `kernel-write` of a file.
 const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
-
-/// How long a file that was wholly in the page cache is taken to be there still.
-const RESIDENCE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,13 @@
 
 use kettle_http::range::Span;
 use kettle_kernel::transfer::Wait;
-use kettle_tls::buffers::{RECORDS_PER_READ, RECORDS_PER_WRITE};
+use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{FileRecords, TlsStream};
 use tokio::task::yield_now;
 
-use super::{Delivery, DeliveryError, Sender, cold, cut_short};
+use super::{Delivery, DeliveryError, Sender, cut_short};
+use crate::disk::Reading;
 use crate::open_file::OpenFile;
 use std::sync::Arc;
 
@@ -58,25 +59,26 @@ impl Sender<'_> {
         let mut turn_bytes = 0;
         while sent_bytes < span.bytes {
             let (offset, left_bytes) = (span.start + sent_bytes, span.bytes - sent_bytes);
-            let fd = file.file();
-            let mut sealed = stream.seal_file(head, fd, offset, left_bytes, Wait::Never)?;
-            if sealed == FileRecords::Cold {
-                let chunk_bytes = left_bytes.min(READ_BYTES as u64);
-                cold::warm(Arc::clone(file), offset, chunk_bytes)
-                    .await
-                    .map_err(DeliveryError::BodyCutShort)?;
-                sealed = stream.seal_file(head, fd, offset, left_bytes, Wait::Allowed)?;
-            }
-            let FileRecords::Sealed(read_bytes @ 1..) = sealed else {
-                return Err(cut_short());
+            let read_bytes = match self.seal_from(stream, head, file, offset, left_bytes)? {
+                Some(0) => return Err(cut_short()),
+                Some(read_bytes) => {
+                    let is_last = read_bytes as u64 == left_bytes;
+                    if is_last && closes {
+                        stream.queue_close_notify();
+                    }
+                    self.flush(stream, !is_last).await?;
+                    delivery.body_bytes += read_bytes as u64;
+                    read_bytes
+                }
+                None => {
+                    let read = self.read_ahead(file, offset, left_bytes).await?;
+                    let is_last = read.bytes().len() as u64 == left_bytes;
+                    self.user_memory(stream, head, read.bytes(), closes && is_last, delivery)
+                        .await?;
+                    read.bytes().len()
+                }
             };
             sent_bytes += read_bytes as u64;
-            let is_last = sent_bytes >= span.bytes;
-            if is_last && closes {
-                stream.queue_close_notify();
-            }
-            self.flush(stream, !is_last).await?;
-            delivery.body_bytes += read_bytes as u64;
             head = &[];
             turn_bytes += read_bytes;
             if turn_bytes >= TURN_BYTES {
@@ -85,6 +87,32 @@ impl Sender<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Reads and seals what may be read by the worker, and says how much; `None` if a thread has to.
+    fn seal_from(
+        &self,
+        stream: &mut TlsStream,
+        head: &[u8],
+        file: &OpenFile,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<Option<usize>, DeliveryError> {
+        if self.reading(file) == Reading::IfResident {
+            match stream.seal_file(head, file.file(), offset, bytes, Wait::Never)? {
+                FileRecords::Sealed(read_bytes) => return Ok(Some(read_bytes)),
+                FileRecords::Cold => return Ok(None),
+                FileRecords::Untold => file.device().refused_to_say(),
+            }
+        }
+        if self.reading(file) != Reading::AtOnce {
+            return Ok(None);
+        }
+        let seal = || stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
+        Ok(match self.held_up_by(file, seal)? {
+            FileRecords::Sealed(read_bytes) => Some(read_bytes),
+            FileRecords::Cold | FileRecords::Untold => None,
+        })
     }
 
     /// Sends what is sealed, with the deadline starting again at each bit of progress.
@@ -101,9 +129,6 @@ impl Sender<'_> {
         Ok(flushed.await??)
     }
 }
-
-/// The most plaintext that is read from a file in one go.
-const READ_BYTES: usize = RECORDS_PER_READ * PLAINTEXT_BYTES_MAX;
 
 /// The most plaintext of one write from memory.
 const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::transfer::{Wait, read_at};
 use rustix::io::Errno;
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
 use super::OpenFile;
 use super::entry::Content;
@@ -21,15 +20,15 @@ use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
 use super::root::Root;
 use super::rules::Rules;
+use crate::disk::{Device, Disks};
 use crate::error_page::Page;
 
 /// Finds and reads files for one worker.
 #[derive(Debug)]
 pub struct Finder {
-    /// A place for each call that may wait.
-    places: Arc<Semaphore>,
-    /// A turn for each folder that is being listed.
-    listings: Arc<Semaphore>,
+    disks: Disks,
+    /// What error pages lie on, wherever that is.
+    pages: Arc<Device>,
     /// Larger files stay on disk; `None` leaves all of them there.
     memory_file_bytes_max: Option<u64>,
     /// How long a root is taken for what its path names.
@@ -62,10 +61,15 @@ impl Finder {
     /// A finder that reads files up to this size into memory, and looks at a root's path again
     /// after this time.
     #[must_use]
-    pub fn new(memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
-        let places = Arc::new(Semaphore::new(WAITING_CALLS_MAX));
-        let listings = Arc::new(Semaphore::new(LISTINGS_MAX));
-        Self { places, listings, memory_file_bytes_max, revalidate, roots: RefCell::default() }
+    pub fn new(disks: Disks, memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
+        let pages = Arc::new(Device::new(FileSystem::default()));
+        Self { disks, pages, memory_file_bytes_max, revalidate, roots: RefCell::default() }
+    }
+
+    /// What the files lie on.
+    #[must_use]
+    pub fn disks(&self) -> &Disks {
+        &self.disks
     }
 
     /// Looks for a file by its path below the rules' prefix. `now` is on the monotonic clock.
@@ -80,14 +84,24 @@ impl Finder {
         now: Duration,
     ) -> Result<Sighting<Located>, Errno> {
         let known = self.known_root(rules, now);
-        let mut seen = look(&known, rules, relative, preference, Wait::Never);
+        let device = self.device_of(&known.root);
+        // Opening alone may wait for a remote file system, whatever the kernel remembers of its names.
+        let mut seen = match device.is_remote() {
+            true => Err(Errno::AGAIN),
+            false => look(&known, rules, relative, preference, Wait::Never),
+        };
         if matches!(seen, Ok((_, Located::WouldBlock)) | Err(Errno::AGAIN)) {
             let (known, rules) = (known.clone(), Arc::clone(rules));
             let relative = relative.to_owned();
             let look = move || look(&known, &rules, &relative, preference, Wait::Allowed);
-            seen = self.wait_for(look).await.unwrap_or(Err(Errno::AGAIN));
+            seen = self.disks.wait_for(&device, look).await.map_err(|_| Errno::AGAIN)?;
         }
         self.sighting(rules, &known, seen, now)
+    }
+
+    /// Lets go of a file that was found and is not needed.
+    pub fn release(&self, found: Found) {
+        self.device_holding(&found).close(found.fd);
     }
 
     /// Forgets which roots there were.
@@ -138,20 +152,21 @@ impl Finder {
     /// Reads a small file into memory; a large one, and one that is just being changed, stays
     /// where it is.
     pub async fn content(&self, found: Found) -> (Facts, Content) {
-        let Found { fd, facts } = found;
+        let device = self.device_holding(&found);
+        let Found { fd, facts, .. } = found;
         let identity = facts.identity;
-        let file = Arc::new(OpenFile::new(fd, identity.bytes));
+        let file = Arc::new(OpenFile::new(fd, identity.bytes, Arc::clone(&device)));
         if self.memory_file_bytes_max.is_none_or(|max| identity.bytes > max) {
             return (facts, Content::File(file));
         }
         let mut bytes = None;
-        if identity.bytes <= READ_AT_ONCE_BYTES_MAX {
+        if identity.bytes <= READ_AT_ONCE_BYTES_MAX && !device.is_remote() {
             bytes = read_whole(&file, identity, Wait::Never).ok();
         }
         if bytes.is_none() {
             let shared = Arc::clone(&file);
-            let read = self.wait_for(move || read_whole(&shared, identity, Wait::Allowed)).await;
-            bytes = read.and_then(Result::ok);
+            let read = move || read_whole(&shared, identity, Wait::Allowed);
+            bytes = self.disks.wait_for(&device, read).await.ok().and_then(Result::ok);
         }
         (facts, bytes.map_or(Content::File(file), Content::Memory))
     }
@@ -168,17 +183,16 @@ impl Finder {
         view: View,
         write: impl FnOnce(&Listing, &View) -> String + Send + 'static,
     ) -> Result<String, Errno> {
-        let turn = Arc::clone(&self.listings).acquire_owned().await.map_err(|_| Errno::AGAIN)?;
         let known = self.known_root(rules, now);
         let (first, relative) = (known.clone(), relative.to_owned());
         let read = move || {
             // Of a folder that is being removed only a part may have been there.
             let look = |root: &Root| Listing::read(root, &relative, &view);
             let (below, listing) = first.look_below(Wait::Allowed, look, |_| false)?;
-            drop(turn);
             Ok((below, listing.map(|listing| write(&listing, &view))))
         };
-        let seen = self.wait_for(read).await.unwrap_or(Err(Errno::AGAIN));
+        let device = self.device_of(&known.root);
+        let seen = self.disks.wait_in_turn(&device, read).await.map_err(|_| Errno::AGAIN)?;
         self.sighting(rules, &known, seen, now)?.found
     }
 
@@ -187,24 +201,17 @@ impl Finder {
     /// # Errors
     /// If the file cannot be read or is too large.
     pub async fn page(&self, path: PathBuf, content_type: String) -> io::Result<Page> {
-        let page = self.wait_for(move || Page::read(&path, content_type)).await;
-        page.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+        let read = move || Page::read(&path, content_type);
+        let page = self.disks.wait_for(&self.pages, read).await;
+        page.map_err(io::Error::other).flatten()
     }
 
-    /// Runs a call that may wait on another thread, when there is a place for it. `None` if the
-    /// runtime is ending.
-    async fn wait_for<T: Send + 'static>(
-        &self,
-        call: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
-        let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
-        // The call holds its place even if nobody waits for it any more.
-        let held = move || {
-            let outcome = call();
-            drop(place);
-            outcome
-        };
-        spawn_blocking(held).await.ok()
+    fn device_of(&self, root: &Root) -> Arc<Device> {
+        self.disks.device(root.device(), root.file_system())
+    }
+
+    fn device_holding(&self, found: &Found) -> Arc<Device> {
+        self.disks.device(found.facts.identity.device, found.file_system)
     }
 }
 
@@ -282,12 +289,6 @@ fn read_whole(file: &OpenFile, identity: Identity, wait: Wait) -> io::Result<Byt
     Ok(bytes.into())
 }
 
-/// Calls of one worker that wait for a disk at the same time. Further ones wait for a place, so
-/// that a dead disk ties up only so many threads.
-const WAITING_CALLS_MAX: usize = 16;
-/// Folders a worker lists at the same time: a listing may be a second of work and memory for two
-/// pages.
-const LISTINGS_MAX: usize = 2;
 /// Roots looked below for one request while they are exchanged one after the other.
 const EXCHANGES_MAX: u32 = 8;
 /// Copying more than this at once would keep other connections waiting.

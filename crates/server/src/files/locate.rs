@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_config::Coding;
+use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::transfer::Wait;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
@@ -46,6 +47,8 @@ pub enum Located {
 pub struct Found {
     /// The file.
     pub fd: OwnedFd,
+    /// What it lies on.
+    pub file_system: FileSystem,
     /// What is known about it.
     pub facts: Facts,
 }
@@ -65,7 +68,8 @@ pub struct Facts {
 /// Which file an open file is, and the state it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    device: u64,
+    /// The number of what it lies on (`st_dev`).
+    pub device: u64,
     inode: u64,
     changed: (i64, u64),
     modified: (i64, u64),
@@ -193,7 +197,7 @@ fn best_variant(
                 if let Kind::Regular(sibling) = kind_of(&fd)?
                     && !sibling.is_older_than(&identity)
                 {
-                    return Ok(found(fd, sibling, Some(coding), path));
+                    return Ok(found(root, fd, sibling, Some(coding), path, wait));
                 }
             }
             Err(Errno::AGAIN) if wait == Wait::Never => return Err(Errno::AGAIN),
@@ -201,11 +205,23 @@ fn best_variant(
             Err(_) => {}
         }
     }
-    Ok(found(fd, identity, None, path))
+    Ok(found(root, fd, identity, None, path, wait))
 }
 
-fn found(fd: OwnedFd, identity: Identity, coding: Option<Coding>, path: &str) -> Located {
-    Located::File(Found { fd, facts: Facts { identity, coding, path: path.into() } })
+fn found(
+    root: &Root,
+    fd: OwnedFd,
+    identity: Identity,
+    coding: Option<Coding>,
+    path: &str,
+    wait: Wait,
+) -> Located {
+    let file_system = match wait {
+        // What was found without waiting lies on the root's own mount.
+        Wait::Never => root.file_system(),
+        Wait::Allowed => FileSystem::of(fd.as_fd()).unwrap_or_default(),
+    };
+    Located::File(Found { fd, file_system, facts: Facts { identity, coding, path: path.into() } })
 }
 
 /// What the client is told about an opening that failed.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kettle_config::Symlinks;
+use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::transfer::Wait;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
@@ -23,6 +24,7 @@ pub struct Root {
     directory: OwnedFd,
     /// Device and inode, which no other folder has as long as this one is open.
     identity: (u64, u64),
+    file_system: FileSystem,
     path: PathBuf,
     resolve: ResolveFlags,
     allows_dotfiles: bool,
@@ -40,7 +42,9 @@ impl Root {
                 // Paths are relative and hold no "..", so they still begin at the root.
                 Symlinks::Follow => ResolveFlags::empty(),
             };
-        let root = Self { directory, identity, path: path.to_owned(), resolve, allows_dotfiles };
+        let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
+        let path = path.to_owned();
+        let root = Self { directory, identity, file_system, path, resolve, allows_dotfiles };
         root.open_below("", OFlags::PATH | OFlags::DIRECTORY, Wait::Allowed)?;
         Ok(root)
     }
@@ -61,10 +65,16 @@ impl Root {
         if identity == self.identity {
             return Ok(Arc::clone(self));
         }
+        // Asking what another folder lies on may wait for that.
+        if wait == Wait::Never {
+            return Err(Errno::AGAIN);
+        }
+        let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
         let Self { resolve, allows_dotfiles, .. } = **self;
         Ok(Arc::new(Self {
             directory,
             identity,
+            file_system,
             path: self.path.clone(),
             resolve,
             allows_dotfiles,
@@ -75,6 +85,18 @@ impl Root {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The number of what the root itself lies on (`st_dev`); other things may be mounted below.
+    #[must_use]
+    pub fn device(&self) -> u64 {
+        self.identity.0
+    }
+
+    /// The kind of file system the root itself lies on.
+    #[must_use]
+    pub fn file_system(&self) -> FileSystem {
+        self.file_system
     }
 
     /// Whether names beginning with a dot are served and listed.
@@ -102,7 +124,11 @@ impl Root {
         let path = if relative.is_empty() { "." } else { relative };
         let flags = flags | OFlags::CLOEXEC;
         match wait {
-            Wait::Never => open_cached(&self.directory, path, flags, self.resolve),
+            // What is mounted below the root may be remote, and opening there may wait.
+            Wait::Never => {
+                let resolve = self.resolve | ResolveFlags::NO_XDEV;
+                open_cached(&self.directory, path, flags, resolve)
+            }
             Wait::Allowed => self.open_waiting(path, flags),
         }
     }
@@ -162,7 +188,7 @@ fn open_cached(
             CACHED_RESOLVING_IS_MISSING.store(true, Ordering::Relaxed);
             Errno::AGAIN
         }
-        // Where the link leads can only be found out by waiting.
+        // Where the link leads, and what is mounted there, can only be found out by waiting.
         Errno::XDEV => Errno::AGAIN,
         error => error,
     })

@@ -176,6 +176,7 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
             "limits.handshakes_per_turn",
             limits.handshakes_per_turn != new_limits.handshakes_per_turn,
         ),
+        ("limits.disk_timeout", limits.disk_timeout != new_limits.disk_timeout),
         ("limits.open_files", limits.open_files != new_limits.open_files),
         ("limits.hot_file", limits.hot_file_bytes != new_limits.hot_file_bytes),
         ("limits.hot_memory", limits.hot_memory_bytes != new_limits.hot_memory_bytes),

@@ -20,6 +20,8 @@ pub enum FileRecords {
     Sealed(usize),
     /// The page cache does not hold the next bytes; nothing was done.
     Cold,
+    /// The file system does not say what the page cache holds; nothing was done.
+    Untold,
 }
 
 impl TlsStream {
@@ -86,14 +88,11 @@ impl TlsStream {
         let read_bytes = match read {
             Ok(0) => return Ok(FileRecords::Sealed(0)),
             Ok(read_bytes) => read_bytes,
-            // A file system that cannot tell is treated as one that would have to wait.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Unsupported
-                ) =>
-            {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok(FileRecords::Cold);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                return Ok(FileRecords::Untold);
             }
             Err(error) => return Err(error.into()),
         };

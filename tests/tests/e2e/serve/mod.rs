@@ -2,6 +2,7 @@
 
 mod body;
 mod curl;
+mod disk;
 mod every_suite;
 mod file;
 mod handshake;

@@ -44,7 +44,7 @@ fn no_target_reaches_a_secret() {
     symlink("..", stage.folder.path().join("root/up")).unwrap();
     symlink("../secret", stage.folder.path().join("root/out")).unwrap();
     let server = stage.open();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let pieces = prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..12);
     let outcome = TestRunner::new(Config::with_cases(2000)).run(&pieces, |pieces| {
         let target = format!("/{}", pieces.concat());

@@ -10,6 +10,7 @@ use super::super::locate::{self, Sought, locate};
 use super::super::root::Root;
 use super::super::rules::Rules;
 use super::*;
+use crate::disk::Device;
 
 /// Makes entries from one real file, as large as a test needs them.
 struct Maker {
@@ -47,8 +48,9 @@ impl Maker {
     }
 
     fn on_disk(&self) -> Rc<Entry> {
-        let locate::Found { fd, facts } = self.found();
-        self.entry(Content::File(Arc::new(OpenFile::new(fd, 1))), &facts)
+        let locate::Found { fd, file_system, facts } = self.found();
+        let device = Arc::new(Device::new(file_system));
+        self.entry(Content::File(Arc::new(OpenFile::new(fd, 1, device))), &facts)
     }
 }
 

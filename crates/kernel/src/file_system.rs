@@ -1,0 +1,86 @@
+//! Which file system an open file lies on, and whether its answers can stay away for ever.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::fstatfs;
+use rustix::io::retry_on_intr;
+
+/// A kind of file system, by the number Linux gives it (statfs(2), `f_type`). The default is none that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileSystem {
+    magic: u64,
+}
+
+impl FileSystem {
+    /// The kind a file lies on. Waits for the answer of a remote one.
+    pub fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
+        let magic = retry_on_intr(|| fstatfs(file))?.f_type;
+        // A field of 32 bits on some machines: what is above them is the sign.
+        #[expect(
+            clippy::cast_sign_loss,
+            clippy::cast_possible_truncation,
+            reason = "a bit pattern"
+        )]
+        Ok(Self { magic: u64::from(magic as u32) })
+    }
+
+    /// What it is called; kinds this program has no name for are "other".
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.known().map_or("other", |(_, name, _)| name)
+    }
+
+    /// Whether another program or machine gives the answers, and so may never give them. Kinds this program does not know
+    /// count as remote.
+    #[must_use]
+    pub fn is_remote(self) -> bool {
+        self.known().is_none_or(|(_, _, place)| place == Place::Remote)
+    }
+
+    fn known(self) -> Option<(u64, &'static str, Place)> {
+        KNOWN.iter().copied().find(|(magic, ..)| *magic == self.magic)
+    }
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// This kernel.
+    Local,
+    /// Another program, or a machine across a network.
+    Remote,
+}
+
+/// The numbers of `linux/magic.h` and of file systems that keep theirs to themselves.
+const KNOWN: [(u64, &str, Place); 25] = [
+    (0xef53, "ext4", Place::Local),
+    (0x5846_5342, "xfs", Place::Local),
+    (0x9123_683e, "btrfs", Place::Local),
+    (0x794c_7630, "overlayfs", Place::Local),
+    (0x0102_1994, "tmpfs", Place::Local),
+    (0x8584_58f6, "ramfs", Place::Local),
+    (0x7371_7368, "squashfs", Place::Local),
+    (0xe0f5_e1e2, "erofs", Place::Local),
+    (0xf2f5_2010, "f2fs", Place::Local),
+    (0xca45_1a4e, "bcachefs", Place::Local),
+    (0x2fc1_2fc1, "zfs", Place::Local),
+    (0x4d44, "fat", Place::Local),
+    (0x2011_bab0, "exfat", Place::Local),
+    (0x7366_746e, "ntfs", Place::Local),
+    (0x9660, "iso9660", Place::Local),
+    (0x3153_464a, "jfs", Place::Local),
+    (0x3434, "nilfs", Place::Local),
+    // User Mode Linux sees its host's files by this.
+    (0x00c0_ffee, "hostfs", Place::Local),
+    (0x6573_5546, "fuse", Place::Remote),
+    (0x6969, "nfs", Place::Remote),
+    (0xff53_4d42, "cifs", Place::Remote),
+    (0xfe53_4d42, "smb", Place::Remote),
+    (0x00c3_6400, "ceph", Place::Remote),
+    (0x0102_1997, "9p", Place::Remote),
+    (0x5346_414f, "afs", Place::Remote),
+];

@@ -1,0 +1,269 @@
+//! Waiting for disks: on threads of their own, few for each device, in a bounded queue and for a bounded time.
+//!
+//! Whatever may wait for a device goes through here, looks for files as much as their bytes. A device that never answers
+//! ties up its own threads and nobody else's.
+
+mod pace;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kettle_kernel::file_system::FileSystem;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use pace::Pace;
+
+/// The devices one worker has met, and how long it waits for them.
+#[derive(Debug)]
+pub struct Disks {
+    timeout: Duration,
+    devices: RefCell<HashMap<u64, Arc<Device>>>,
+}
+
+/// Why a wait for a device led to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitError {
+    /// The time was over.
+    TimedOut,
+    /// Too many wait for this device already.
+    Crowded,
+    /// The worker is ending.
+    Ended,
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            WaitError::TimedOut => "the disk did not answer in time",
+            WaitError::Crowded => "too many wait for this disk already",
+            WaitError::Ended => "the server is ending",
+        })
+    }
+}
+
+impl std::error::Error for WaitError {}
+
+impl Disks {
+    /// Disks that are waited for at most so long.
+    #[must_use]
+    pub fn new(timeout: Duration) -> Self {
+        Self { timeout, devices: RefCell::default() }
+    }
+
+    /// The device of this number (`st_dev`), which files of this kind lie on.
+    #[must_use]
+    pub fn device(&self, number: u64, file_system: FileSystem) -> Arc<Device> {
+        let mut devices = self.devices.borrow_mut();
+        // Numbers are given out again after an unmount.
+        if let Some(known) = devices.get(&number).filter(|it| it.file_system == file_system) {
+            return Arc::clone(known);
+        }
+        if devices.len() >= DEVICES_MAX {
+            devices.retain(|_, device| Arc::strong_count(device) > 1);
+        }
+        let device = Arc::new(Device::new(file_system));
+        if devices.len() < DEVICES_MAX {
+            devices.insert(number, Arc::clone(&device));
+        }
+        device
+    }
+
+    /// Runs a call that may wait for a device on a thread that may wait.
+    ///
+    /// # Errors
+    /// [`WaitError`]. A call that has begun goes on all the same, and keeps its place until it returns.
+    pub async fn wait_for<T: Send + 'static>(
+        &self,
+        device: &Arc<Device>,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, WaitError> {
+        self.wait_with(device, None, call).await
+    }
+
+    /// The same for calls that take much work or memory, such as listing a folder: fewer at a time.
+    ///
+    /// # Errors
+    /// As for [`wait_for`](Self::wait_for).
+    pub async fn wait_in_turn<T: Send + 'static>(
+        &self,
+        device: &Arc<Device>,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, WaitError> {
+        self.wait_with(device, Some(&device.turns), call).await
+    }
+
+    async fn wait_with<T: Send + 'static>(
+        &self,
+        device: &Arc<Device>,
+        turns: Option<&Arc<Semaphore>>,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, WaitError> {
+        let _queued = Queued::behind(&device.waiting)?;
+        let waiting = async {
+            let turn = match turns {
+                Some(turns) => Some(Arc::clone(turns).acquire_owned().await.ok()?),
+                None => None,
+            };
+            let place = Arc::clone(&device.places).acquire_owned().await.ok()?;
+            let device = Arc::clone(device);
+            let held = move || {
+                device.close_left();
+                let outcome = call();
+                drop((turn, place));
+                outcome
+            };
+            spawn_blocking(held).await.ok()
+        };
+        match timeout(self.timeout, waiting).await {
+            Ok(outcome) => outcome.ok_or(WaitError::Ended),
+            Err(_) => Err(WaitError::TimedOut),
+        }
+    }
+}
+
+/// Something files lie on that answers quickly, slowly or never: what a worker knows about it.
+#[derive(Debug)]
+pub struct Device {
+    file_system: FileSystem,
+    /// One for each thread that may wait for it at the same time.
+    places: Arc<Semaphore>,
+    /// One for each call among them that takes much work or memory.
+    turns: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    /// Whether it refused to say what is in memory (`RWF_NOWAIT`).
+    is_silent: AtomicBool,
+    pace: Pace,
+    /// Descriptors that are closed when there is a place: closing may wait, too.
+    unclosed: Mutex<Vec<OwnedFd>>,
+}
+
+/// How bytes of a file are read so that the worker does not wait for a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// By the worker, if the kernel says that they are in memory.
+    IfResident,
+    /// By the worker, which says how long it took: the device is quick, and cannot say more.
+    AtOnce,
+    /// By a thread that may wait.
+    OnThread,
+}
+
+impl Device {
+    /// A device about which nothing is known yet but what kind of file system it holds.
+    #[must_use]
+    pub fn new(file_system: FileSystem) -> Self {
+        Self {
+            file_system,
+            places: Arc::new(Semaphore::new(PLACES)),
+            turns: Arc::new(Semaphore::new(TURNS)),
+            waiting: AtomicUsize::new(0),
+            is_silent: AtomicBool::new(false),
+            pace: Pace::default(),
+            unclosed: Mutex::default(),
+        }
+    }
+
+    /// Whether any call on it may wait for ever, even those that only look at what is open.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.file_system.is_remote()
+    }
+
+    /// How its files are read now.
+    #[must_use]
+    pub fn reading(&self, now: Duration) -> Reading {
+        if self.is_remote() {
+            Reading::OnThread
+        } else if !self.is_silent.load(Ordering::Relaxed) {
+            Reading::IfResident
+        } else if self.pace.is_quick(now) {
+            Reading::AtOnce
+        } else {
+            Reading::OnThread
+        }
+    }
+
+    /// Notes that it does not say what is in memory.
+    pub fn refused_to_say(&self) {
+        self.is_silent.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes how long the worker was held up by a read that ended now.
+    pub fn held_up(&self, took: Duration, now: Duration) {
+        self.pace.held_up(took, now);
+    }
+
+    /// Notes how long a read took on a thread.
+    pub fn took(&self, took: Duration) {
+        self.pace.took(took);
+    }
+
+    /// Closes a file without waiting: FUSE and NFS tell their server, and wait for its answer.
+    pub fn close(self: &Arc<Self>, file: OwnedFd) {
+        if !self.is_remote() {
+            return;
+        }
+        self.left().push(file);
+        // Without a runtime or a place, whoever comes next closes it.
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        if let (Ok(runtime), Ok(place)) = (Handle::try_current(), place) {
+            let device = Arc::clone(self);
+            runtime.spawn_blocking(move || {
+                device.close_left();
+                drop(place);
+            });
+        }
+    }
+
+    fn close_left(&self) {
+        let left = std::mem::take(&mut *self.left());
+        drop(left);
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<OwnedFd>> {
+        self.unclosed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place in a queue, given back however the wait ends.
+struct Queued<'q>(&'q AtomicUsize);
+
+impl<'q> Queued<'q> {
+    fn behind(waiting: &'q AtomicUsize) -> Result<Self, WaitError> {
+        let before = waiting.fetch_add(1, Ordering::Relaxed);
+        let queued = Self(waiting);
+        if before < QUEUE_MAX { Ok(queued) } else { Err(WaitError::Crowded) }
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Threads of a worker that may wait for a disk: those of this many devices that never answer leave none for others.
+pub const THREADS_MAX: usize = PLACES * 16;
+
+/// Threads of a worker that may wait for one device at the same time.
+const PLACES: usize = 4;
+
+/// Calls among them that take much work or memory: listing a folder may be a second of work and memory for two pages.
+const TURNS: usize = 2;
+
+/// Connections of a worker that may wait for one device at the same time. Each holds its request and no more.
+const QUEUE_MAX: usize = 4_096;
+
+/// Devices a worker remembers. Each btrfs subvolume and each overlay is one.
+const DEVICES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests;

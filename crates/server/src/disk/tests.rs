@@ -1,0 +1,215 @@
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::mpsc;
+
+use tokio::task::{LocalSet, spawn_local};
+
+use super::*;
+
+const LONG: Duration = Duration::from_mins(10);
+const SHORT: Duration = Duration::from_millis(1);
+
+fn remote() -> Arc<Device> {
+    Arc::new(Device::new(FileSystem::default()))
+}
+
+/// Calls that say that they have begun, and end when told to.
+struct Hanging {
+    release: mpsc::Sender<()>,
+    held: Arc<Mutex<mpsc::Receiver<()>>>,
+    begun: tokio::sync::mpsc::Receiver<()>,
+    begin: tokio::sync::mpsc::Sender<()>,
+}
+
+impl Hanging {
+    fn new() -> Self {
+        let (release, held) = mpsc::channel();
+        let (begin, begun) = tokio::sync::mpsc::channel(2 * PLACES);
+        Self { release, held: Arc::new(Mutex::new(held)), begun, begin }
+    }
+
+    fn call(&self) -> impl FnOnce() + Send + 'static {
+        let (begin, held) = (self.begin.clone(), Arc::clone(&self.held));
+        move || {
+            begin.try_send(()).unwrap();
+            held.lock().unwrap().recv().unwrap();
+        }
+    }
+
+    /// Starts a wait with such a call on the worker.
+    fn start(
+        &self,
+        disks: &Rc<Disks>,
+        device: &Arc<Device>,
+    ) -> tokio::task::JoinHandle<Result<(), WaitError>> {
+        let (disks, device, call) = (Rc::clone(disks), Arc::clone(device), self.call());
+        spawn_local(async move { disks.wait_for(&device, call).await })
+    }
+}
+
+async fn until_places_are(device: &Device, places: usize) {
+    while device.places.available_permits() != places {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_device_are_bounded_and_hold_up_no_other_device() {
+    let disks = Rc::new(Disks::new(LONG));
+    let (hung, other) = (remote(), remote());
+    let mut hanging = Hanging::new();
+    LocalSet::new()
+        .run_until(async {
+            let calls: Vec<_> = (0..=PLACES).map(|_| hanging.start(&disks, &hung)).collect();
+            for _ in 0..PLACES {
+                hanging.begun.recv().await.unwrap();
+            }
+            assert_eq!(disks.wait_for(&other, || 7).await, Ok(7));
+            assert!(hanging.begun.try_recv().is_err(), "one more than there are places");
+            for _ in 0..=PLACES {
+                hanging.release.send(()).unwrap();
+            }
+            for call in calls {
+                assert_eq!(call.await.unwrap(), Ok(()));
+            }
+        })
+        .await;
+    until_places_are(&hung, PLACES).await;
+}
+
+#[tokio::test]
+async fn calls_in_turn_leave_places_to_others() {
+    let disks = Rc::new(Disks::new(LONG));
+    let device = remote();
+    let mut hanging = Hanging::new();
+    LocalSet::new()
+        .run_until(async {
+            let calls: Vec<_> = (0..=TURNS)
+                .map(|_| {
+                    let (disks, device) = (Rc::clone(&disks), Arc::clone(&device));
+                    let call = hanging.call();
+                    spawn_local(async move { disks.wait_in_turn(&device, call).await })
+                })
+                .collect();
+            for _ in 0..TURNS {
+                hanging.begun.recv().await.unwrap();
+            }
+            assert_eq!(disks.wait_for(&device, || 7).await, Ok(7));
+            assert!(hanging.begun.try_recv().is_err(), "one more than there are turns");
+            for call in calls {
+                hanging.release.send(()).unwrap();
+                call.await.unwrap().unwrap();
+            }
+        })
+        .await;
+    until_places_are(&device, PLACES).await;
+    assert_eq!(device.turns.available_permits(), TURNS);
+}
+
+#[tokio::test]
+async fn a_wait_ends_in_time_and_its_call_keeps_its_place_until_it_returns() {
+    let disks = Rc::new(Disks::new(SHORT));
+    let device = remote();
+    let mut hanging = Hanging::new();
+    LocalSet::new()
+        .run_until(async {
+            assert_eq!(hanging.start(&disks, &device).await.unwrap(), Err(WaitError::TimedOut));
+        })
+        .await;
+    hanging.begun.recv().await.unwrap();
+    assert_eq!(device.places.available_permits(), PLACES - 1);
+    assert_eq!(device.waiting.load(Ordering::Relaxed), 0);
+    hanging.release.send(()).unwrap();
+    until_places_are(&device, PLACES).await;
+}
+
+#[tokio::test]
+async fn a_wait_that_is_dropped_in_the_queue_never_begins() {
+    let disks = Rc::new(Disks::new(LONG));
+    let device = remote();
+    let mut hanging = Hanging::new();
+    LocalSet::new()
+        .run_until(async {
+            let running: Vec<_> = (0..PLACES).map(|_| hanging.start(&disks, &device)).collect();
+            for _ in 0..PLACES {
+                hanging.begun.recv().await.unwrap();
+            }
+            let queued = hanging.start(&disks, &device);
+            tokio::task::yield_now().await;
+            assert_eq!(device.waiting.load(Ordering::Relaxed), PLACES + 1);
+            queued.abort();
+            assert!(queued.await.unwrap_err().is_cancelled());
+            assert_eq!(device.waiting.load(Ordering::Relaxed), PLACES);
+            for call in running {
+                hanging.release.send(()).unwrap();
+                call.await.unwrap().unwrap();
+            }
+        })
+        .await;
+    until_places_are(&device, PLACES).await;
+    assert!(hanging.begun.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn the_queue_of_a_device_has_an_end() {
+    let disks = Disks::new(LONG);
+    let device = remote();
+    device.waiting.store(QUEUE_MAX, Ordering::Relaxed);
+    assert_eq!(disks.wait_for(&device, || ()).await, Err(WaitError::Crowded));
+    assert_eq!(device.waiting.load(Ordering::Relaxed), QUEUE_MAX);
+    device.waiting.store(QUEUE_MAX - 1, Ordering::Relaxed);
+    assert_eq!(disks.wait_for(&device, || ()).await, Ok(()));
+}
+
+#[tokio::test]
+async fn files_of_a_remote_device_are_closed_by_threads() {
+    let disks = Rc::new(Disks::new(LONG));
+    let device = remote();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut hanging = Hanging::new();
+    LocalSet::new()
+        .run_until(async {
+            let running: Vec<_> = (0..PLACES).map(|_| hanging.start(&disks, &device)).collect();
+            for _ in 0..PLACES {
+                hanging.begun.recv().await.unwrap();
+            }
+            device.close(writer.into());
+            assert_eq!(device.left().len(), 1, "closed although every place is taken");
+            for call in running {
+                hanging.release.send(()).unwrap();
+                call.await.unwrap().unwrap();
+            }
+            disks.wait_for(&device, || ()).await.unwrap();
+        })
+        .await;
+    assert!(device.left().is_empty());
+    // The end of the stream: nobody else holds the writing end.
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "");
+}
+
+#[test]
+fn what_a_device_says_decides_how_it_is_read() {
+    let now = Duration::from_secs(1);
+    let folder = tempfile::tempdir().unwrap();
+    let local = FileSystem::of(File::open(folder.path()).unwrap().as_fd()).unwrap();
+    let device = Device::new(local);
+    assert_eq!(device.reading(now), Reading::IfResident);
+    device.refused_to_say();
+    assert_eq!(device.reading(now), Reading::AtOnce);
+    device.held_up(Duration::from_secs(1), now);
+    assert_eq!(device.reading(now), Reading::OnThread);
+    assert_eq!(remote().reading(now), Reading::OnThread);
+}
+
+#[test]
+fn devices_are_remembered_by_number_and_kind_up_to_a_bound() {
+    let disks = Disks::new(LONG);
+    let kind = FileSystem::default();
+    let kept = disks.device(0, kind);
+    for number in 1..=DEVICES_MAX as u64 {
+        let _ = disks.device(number, kind);
+    }
+    assert!(Arc::ptr_eq(&kept, &disks.device(0, kind)), "it was in use");
+    assert!(disks.devices.borrow().len() <= DEVICES_MAX);
+}

@@ -1,0 +1,185 @@
+//! What files lie on: disks that never answer hold up their own requests only, and whatever says nothing about what is in
+//! memory is read without a thread in between.
+
+use std::fs::{self, File};
+use std::process::Stdio;
+use std::time::Instant;
+
+use kettle_tests::client::End;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::{is_guest, paths_here, patience, skip};
+use kettle_tests::fuse::{Fuse, Silent};
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::mounted::Mounted;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+const FILES: &[(&str, usize, Silent)] = &[
+    ("answers", BODY_BYTES, Silent::Never),
+    ("hangs", BODY_BYTES, Silent::ReadBeyond(0)),
+    ("hangs-later", BODY_BYTES, Silent::ReadBeyond(512 * 1024)),
+    ("cannot-be-opened", 10, Silent::Open),
+    ("cannot-be-closed", BODY_BYTES, Silent::Close),
+];
+const BODY_BYTES: usize = 1 << 20;
+
+/// More than the threads that may wait for one device.
+const MANY: usize = 10;
+
+fn hanging_disk(kettle: &Kettle) -> Option<Fuse> {
+    let fuse = Fuse::mount(kettle.folder.path("www/mounted"), FILES);
+    fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()
+}
+
+fn impatient() -> Setup {
+    Setup::paths(paths_here()).sizes(&[BODY_BYTES]).set("limits", "disk_timeout = \"1s\"")
+}
+
+/// Takes a file out of the page cache, so that the next reader needs a disk thread.
+fn forget_content(kettle: &Kettle, path: &str) {
+    let file = File::open(kettle.folder.path(path)).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+}
+
+#[test]
+fn reads_that_hang_are_cut_off_and_hold_up_no_other_disk() {
+    let kettle = Kettle::start(impatient());
+    let Some(fuse) = hanging_disk(&kettle) else { return };
+    for path in paths_here() {
+        let mut waiting: Vec<_> = (0..MANY)
+            .map(|_| {
+                let mut client = kettle.connect_by(path, TLS13_AES_128);
+                client.send(&get("/mounted/hangs")).unwrap();
+                client
+            })
+            .collect();
+        fuse.wait_for_unanswered(1);
+        forget_content(&kettle, &format!("www/{BODY_BYTES}"));
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        let response = client.get(&format!("/{BODY_BYTES}"));
+        assert_same(&response.body, &content(BODY_BYTES), path);
+        for client in &mut waiting {
+            assert!(!kettle.entry("/mounted/hangs").is_complete(), "{path}");
+            assert_eq!(client.end(), End::Cut, "{path}");
+        }
+    }
+    kettle.wait_until_idle();
+}
+
+#[test]
+fn a_read_that_hangs_in_the_middle_of_a_body_cuts_it_off() {
+    let kettle = Kettle::start(impatient());
+    let Some(_fuse) = hanging_disk(&kettle) else { return };
+    for path in paths_here() {
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        client.send(&get("/mounted/hangs-later")).unwrap();
+        assert_eq!(client.response_head().announced_bytes(), BODY_BYTES, "{path}");
+        assert_eq!(client.end(), End::Cut, "{path}");
+        let entry = kettle.entry("/mounted/hangs-later");
+        assert!(!entry.is_complete() && entry.number("body_bytes") > 0, "{path}: {entry:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_in_time_gets_503_and_others_are_served_meanwhile() {
+    let kettle = Kettle::start(impatient());
+    let Some(fuse) = hanging_disk(&kettle) else { return };
+    // The kernel remembers the name: from then on only the opening itself asks the file system.
+    fs::metadata(kettle.folder.path("www/mounted/cannot-be-opened")).unwrap();
+    let mut waiting: Vec<_> = (0..MANY)
+        .map(|_| {
+            let mut client = kettle.connect(TLS13_AES_128);
+            client.send(&get("/mounted/cannot-be-opened")).unwrap();
+            client
+        })
+        .collect();
+    fuse.wait_for_unanswered(1);
+    assert_eq!(kettle.connect(TLS13_AES_128).get(&format!("/{BODY_BYTES}")).status, 200);
+    for client in &mut waiting {
+        let response = client.response();
+        assert_eq!(response.status, 503);
+        assert_eq!(response.header("retry-after"), Some("1"));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_closed_is_served_and_holds_up_nobody() {
+    let setup = impatient().without_memory().set("limits", "open_files = 0");
+    let kettle = Kettle::start(setup);
+    let Some(fuse) = hanging_disk(&kettle) else { return };
+    for round in 1..=2 {
+        let mut client = kettle.connect(TLS13_AES_128);
+        let body = client.get("/mounted/cannot-be-closed").body;
+        assert_same(&body, &content(BODY_BYTES), "a file that cannot be closed");
+        fuse.wait_for_unanswered(round);
+        assert_eq!(kettle.connect(TLS13_AES_128).get(&format!("/{BODY_BYTES}")).status, 200);
+    }
+}
+
+#[test]
+fn what_a_remote_file_system_holds_goes_through_memory_and_says_so() {
+    let kettle = Kettle::start(impatient().without_memory());
+    let Some(_fuse) = hanging_disk(&kettle) else { return };
+    for path in paths_here() {
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        assert_same(&client.get("/mounted/answers").body, &content(BODY_BYTES), path);
+        let expected = match *path {
+            "user" => "user",
+            "kernel-write" => "kernel-write",
+            _ => "kernel-write (slow_disk)",
+        };
+        assert_eq!(kettle.entry("/mounted/answers").path(), expected, "{path}");
+    }
+}
+
+#[test]
+fn files_on_an_overlay_are_read_without_a_thread_in_between() {
+    if is_guest() {
+        return skip("counts on reads that take less than a millisecond");
+    }
+    let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
+    kettle.folder.write("lower/large", content(BODY_BYTES));
+    let (lower, beside) = (kettle.folder.path("lower"), kettle.folder.path("beside"));
+    let beside_on = Mounted::at(beside.clone(), "tmpfs", "mode=755", Stdio::null());
+    let mounted = Mounted::overlay(kettle.folder.path("www/overlay"), &lower, &beside);
+    let (Ok(_beside), Ok(_mounted)) = (beside_on, mounted) else {
+        return skip("no overlay can be mounted here");
+    };
+    for path in paths_here() {
+        let mut client = kettle.connect_by(path, TLS13_AES_128);
+        let deadline = Instant::now() + patience();
+        // A machine with too much to do may make a read look slow once.
+        while requests_read_on_the_worker(&kettle, &mut client) < REQUESTS {
+            assert!(Instant::now() < deadline, "{path}: threads go on reading");
+        }
+    }
+}
+
+const REQUESTS: u64 = 8;
+
+/// Of [`REQUESTS`] requests for the file, all that no disk thread read for.
+fn requests_read_on_the_worker(kettle: &Kettle, client: &mut impl Connection) -> u64 {
+    let mut without = 0;
+    for _ in 0..REQUESTS {
+        let before = waits_of_disk_threads(kettle);
+        assert_eq!(client.get("/overlay/large").body.len(), BODY_BYTES);
+        // Looking at the file again, once a second, is one hand-over.
+        without += u64::from(waits_of_disk_threads(kettle) <= before + 2);
+    }
+    without
+}
+
+/// How often the server's disk threads went to sleep so far.
+fn waits_of_disk_threads(kettle: &Kettle) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
+    threads
+        .filter_map(|thread| fs::read_to_string(thread.unwrap().path().join("status")).ok())
+        .filter(|status| status.starts_with("Name:\tkettle-disk"))
+        .filter_map(|status| {
+            let count = status.lines().find_map(|it| it.strip_prefix("voluntary_ctxt_switches:"));
+            count?.trim().parse::<u64>().ok()
+        })
+        .sum()
+}
