@@ -7,6 +7,7 @@ mod farewell;
 mod redirect;
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Context;
@@ -102,7 +103,11 @@ impl Connection {
                 Ok(Err(error)) => return self.handshake_failed(&error),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),
             }
-            self.worker.handshake_turns.take().await;
+            let mut turn = pin!(self.worker.handshake_turns.take());
+            let take = |context: &mut Context<'_>| turn.as_mut().poll(context);
+            if let Err(interrupt) = self.watch.wait(Stage::Begun, take).await {
+                return self.handshake_interrupted(interrupt);
+            }
             match accepting.advance() {
                 Handshaking::Continues(next) => accepting = next,
                 Handshaking::Complete(stream) => {

@@ -1,4 +1,4 @@
-//! Deadlines without timers, and fairness between handshakes and established connections.
+//! Deadlines without timers; `turns` has fairness between handshakes and established connections.
 //!
 //! A worker ticks once a second and looks at every connection's deadline. Setting one is a store
 //! to a cell: the hot path starts and stops no timer. Deadlines are therefore up to a second late.
@@ -9,7 +9,9 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::task::yield_now;
+mod turns;
+
+pub use turns::HandshakeTurns;
 
 /// Time between two ticks.
 pub const TICK: Duration = Duration::from_secs(1);
@@ -180,35 +182,6 @@ impl Watch {
             Stage::Idle => true,
         };
         has_to_go.then_some(Interrupt::Draining)
-    }
-}
-
-/// Bounds the handshake steps that a worker takes before it looks after other connections.
-pub struct HandshakeTurns {
-    steps_max: usize,
-    steps: Cell<usize>,
-    turn: Cell<u64>,
-}
-
-impl HandshakeTurns {
-    /// At most `steps_max` steps a turn.
-    #[must_use]
-    pub fn new(steps_max: usize) -> Self {
-        Self { steps_max: steps_max.max(1), steps: Cell::new(0), turn: Cell::new(0) }
-    }
-
-    /// Waits until another handshake step may be taken.
-    pub async fn take(&self) {
-        while self.steps.get() >= self.steps_max {
-            let turn = self.turn.get();
-            // Comes back after the runtime has polled the sockets and run what was ready.
-            yield_now().await;
-            if self.turn.get() == turn {
-                self.turn.set(turn + 1);
-                self.steps.set(0);
-            }
-        }
-        self.steps.set(self.steps.get() + 1);
     }
 }
 

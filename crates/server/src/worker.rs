@@ -54,6 +54,8 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     );
     let worker = Rc::new(state);
     let ticking = spawn_local(tick(Rc::clone(&worker)));
+    let state = Rc::clone(&worker);
+    let turning = spawn_local(async move { state.handshake_turns.run().await });
     let mut accepting = Accepting::default();
     accepting.follow(&worker, &first)?;
     drop(first);
@@ -88,6 +90,7 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
         }
     }
     ticking.abort();
+    turning.abort();
     Ok(())
 }
 

@@ -1,0 +1,138 @@
+//! Fairness between handshakes and established connections: so many steps a turn, and a queue for the rest.
+//!
+//! Who waits is woken once, when a step is there for it: the cost of a turn does not grow with the number that wait.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+
+/// Bounds the handshake steps that a worker takes before it looks after other connections.
+pub struct HandshakeTurns {
+    steps_max: usize,
+    /// Steps of this turn that nobody has taken or been given.
+    steps_left: Cell<usize>,
+    /// First come, first served.
+    queue: RefCell<VecDeque<Rc<Place>>>,
+    someone_waits: Notify,
+}
+
+/// A place in the queue.
+#[derive(Default)]
+struct Place {
+    state: Cell<State>,
+    waker: RefCell<Option<Waker>>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Waiting,
+    /// A step is there, and not taken yet.
+    Granted,
+    /// Nobody waits here any more.
+    Left,
+}
+
+impl HandshakeTurns {
+    /// At most `steps_max` steps a turn.
+    #[must_use]
+    pub fn new(steps_max: usize) -> Self {
+        let steps_max = steps_max.max(1);
+        Self {
+            steps_max,
+            steps_left: Cell::new(steps_max),
+            queue: RefCell::default(),
+            someone_waits: Notify::new(),
+        }
+    }
+
+    /// Waits until another handshake step may be taken. Dropping it gives up the place, and a step that was granted.
+    pub fn take(&self) -> Take<'_> {
+        Take { turns: self, place: None }
+    }
+
+    /// Lets turn after turn begin for those who wait, for ever.
+    pub async fn run(&self) {
+        loop {
+            self.someone_waits.notified().await;
+            while !self.queue.borrow().is_empty() {
+                // Comes back after the runtime has polled the sockets and run what was ready.
+                yield_now().await;
+                self.steps_left.set(self.steps_max);
+                self.grant();
+            }
+        }
+    }
+
+    /// Gives the steps that are left to who waits longest.
+    fn grant(&self) {
+        while self.steps_left.get() > 0 {
+            let Some(place) = self.queue.borrow_mut().pop_front() else { return };
+            if place.state.get() == State::Left {
+                continue;
+            }
+            place.state.set(State::Granted);
+            self.steps_left.set(self.steps_left.get() - 1);
+            if let Some(waker) = place.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// The wait for a step.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Take<'t> {
+    turns: &'t HandshakeTurns,
+    place: Option<Rc<Place>>,
+}
+
+impl Future for Take<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let turns = self.turns;
+        let Some(place) = &self.place else {
+            let mut queue = turns.queue.borrow_mut();
+            if queue.is_empty() && turns.steps_left.get() > 0 {
+                turns.steps_left.set(turns.steps_left.get() - 1);
+                return Poll::Ready(());
+            }
+            let place = Rc::<Place>::default();
+            place.waker.replace(Some(context.waker().clone()));
+            queue.push_back(Rc::clone(&place));
+            drop(queue);
+            self.place = Some(place);
+            turns.someone_waits.notify_one();
+            return Poll::Pending;
+        };
+        if place.state.get() == State::Granted {
+            self.place = None;
+            return Poll::Ready(());
+        }
+        let mut waker = place.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Take<'_> {
+    fn drop(&mut self) {
+        let Some(place) = self.place.take() else { return };
+        if place.state.replace(State::Left) == State::Granted {
+            self.turns.steps_left.set(self.turns.steps_left.get() + 1);
+            self.turns.grant();
+        }
+    }
+}
