@@ -42,8 +42,9 @@ pub enum RangeOutcome {
 
 /// One to [`RANGES_MAX`] spans in the order they were asked for, with at least one byte between any
 /// two of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeSet {
+    /// Empty ones behind the last.
     spans: [Span; RANGES_MAX],
     count: usize,
 }
@@ -55,14 +56,6 @@ impl Deref for RangeSet {
         self.spans.get(..self.count).unwrap_or_default()
     }
 }
-
-impl PartialEq for RangeSet {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for RangeSet {}
 
 /// The Range field of a request, if it is to be looked at: only for GET (RFC 9110 §14.2), and
 /// only if there is one.

@@ -136,6 +136,10 @@ fn as_many_ranges_as_the_limit_are_looked_at_and_one_more_is_not() {
         let outcome = parse_ranges(&list(RANGE_SPECS_MAX + 1, |_| spec.to_owned()), 10);
         assert_eq!(outcome, RangeOutcome::Whole, "{spec}");
     }
+    let first_beyond_the_end =
+        |number| if number < RANGE_SPECS_MAX { "20-" } else { "0-" }.to_owned();
+    let outcome = parse_ranges(&list(RANGE_SPECS_MAX + 1, first_beyond_the_end), 10);
+    assert_eq!(outcome, RangeOutcome::Whole);
     assert_eq!(parse_ranges(&list(1300, |_| "0-,5-0".to_owned()), 10), RangeOutcome::Whole);
 }
 
