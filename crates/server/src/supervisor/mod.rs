@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::setup::{Shutdown, WorkerSetup};
 
 mod bind;
+mod memory;
 mod notify;
 mod placement;
 mod port_owner;

@@ -14,6 +14,7 @@ use tokio::task::yield_now;
 use tokio::time::{interval, sleep_until};
 
 use super::Supervisor;
+use super::memory::{COUNT_PERIOD, Crowd};
 use super::notify::{State, notify};
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::status::{Counts, ListenerStatus, Status};
@@ -34,6 +35,7 @@ pub(super) async fn steer(
     let scrapes = serve_scrapes(&mut supervisor);
     tokio::pin!(control, scrapes);
     let mut rotation = interval(TICKET_KEY_CHECK);
+    let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
     let mut steering = Steering { supervisor, draining: None, stop_replies: Vec::new() };
 
     steering.log_warnings(&[]);
@@ -63,6 +65,12 @@ pub(super) async fn steer(
                 return Ok(ExitCode::SUCCESS);
             }
             _ = rotation.tick() => steering.supervisor.live.rotate_ticket_keys(),
+            _ = counting.tick() => {
+                let open = steering.supervisor.metrics.total().connections_open();
+                if crowd.has_left(open) {
+                    kettle_kernel::process::release_free_memory();
+                }
+            }
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,
         }

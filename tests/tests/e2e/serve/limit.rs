@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::content::LARGE;
-use kettle_tests::environment::{is_guest, paths_here, patience};
+use kettle_tests::environment::{is_guest, paths_here, patience, skip};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -105,6 +105,41 @@ fn a_server_out_of_descriptors_neither_spins_nor_dies() {
 
     drop(crowd);
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn memory_of_a_crowd_that_left_is_given_back() {
+    if is_guest() {
+        return skip("a guest has no time for a crowd");
+    }
+    let kettle = Kettle::start(with_a_file().set("tls", "handshake_timeout = \"5m\""));
+    let before = own_memory(&kettle);
+    let mut hello = Vec::new();
+    Dialer::default().begin(kettle.address()).tls.write_tls(&mut hello).unwrap();
+    let crowd: Vec<_> = (0..2_500)
+        .map(|_| {
+            let mut wire = Wire::connect(kettle.address());
+            wire.write_all(&hello).unwrap();
+            // The server has done its part of the handshake and waits with all it holds.
+            assert_ne!(wire.read(&mut [0; 16]).unwrap(), 0);
+            wire
+        })
+        .collect();
+    let with_crowd = own_memory(&kettle);
+    assert!(with_crowd > before + 10_000, "{before} to {with_crowd} KiB is no crowd");
+    drop(crowd);
+    let deadline = Instant::now() + patience();
+    while own_memory(&kettle) > before + (with_crowd - before) / 4 {
+        assert!(Instant::now() < deadline, "{} of {with_crowd} KiB stay", own_memory(&kettle));
+        kettle.wait_until_idle();
+    }
+}
+
+/// Memory of the process that is nobody else's, in KiB.
+fn own_memory(kettle: &Kettle) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/status", kettle.process())).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// What the process has used of the processors, from `/proc/PID/stat`, in clock ticks of 10 ms.

@@ -1,0 +1,62 @@
+//! When freed memory goes back to the system: after a crowd has left, and not while it comes and goes.
+//!
+//! The allocator keeps what thousands of connections freed, because a few that stay hold the end of
+//! its heaps. Giving it back holds up workers for milliseconds, so it is done seldom.
+
+use std::time::Duration;
+
+/// How many connections there were since memory was last given back.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    most: u64,
+    last: u64,
+}
+
+impl Crowd {
+    /// Takes the number of open connections of now; says whether a crowd has left, and nobody more
+    /// is on the way out, since the last time that this was said.
+    pub(super) fn has_left(&mut self, open: u64) -> bool {
+        self.most = self.most.max(open);
+        let is_settled = self.last.saturating_sub(open) <= self.most / 10;
+        self.last = open;
+        let has_left = is_settled && self.most - open >= CROWD_MIN && open <= self.most / 2;
+        if has_left {
+            self.most = open;
+        }
+        has_left
+    }
+}
+
+/// Fewer connections leave some 15 MB at most.
+const CROWD_MIN: u64 = 1_000;
+
+/// How often the connections are counted.
+pub(super) const COUNT_PERIOD: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::Crowd;
+
+    #[test]
+    fn crowd_is_noticed_once_when_all_of_it_has_left() {
+        let mut crowd = Crowd::default();
+        let seen = [0, 5_000, 4_000, 2_000, 900, 50, 30, 30].map(|open| crowd.has_left(open));
+        assert_eq!(seen, [false, false, false, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn half_a_crowd_that_stays_is_left_alone() {
+        let mut crowd = Crowd::default();
+        let seen =
+            [5_000, 2_501, 2_501, 2_450, 2_450, 1_000, 1_000].map(|open| crowd.has_left(open));
+        assert_eq!(seen, [false, false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn small_and_steady_numbers_are_no_crowd_that_leaves() {
+        let mut crowd = Crowd::default();
+        for open in [999, 0, 5_000, 5_000, 3_000, 5_000, 2_600, 5_100] {
+            assert!(!crowd.has_left(open), "{open}");
+        }
+    }
+}
