@@ -35,6 +35,19 @@ pub struct Axis {
     pub unit: &'static str,
 }
 
+impl Figure {
+    /// Whether it counts what repeats, so that one round tells as much as ten.
+    #[must_use]
+    pub fn is_count(&self) -> bool {
+        self.name.contains("instructions")
+            || self.name.contains("copied")
+            || self.name.contains("zeroed")
+            || self.name.contains("blocks")
+            || self.name.contains("pages")
+            || self.name == "calls_per_request"
+    }
+}
+
 /// The figure of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Figure> {
@@ -120,7 +133,7 @@ pub const AXES: &[Axis] = &[
     Axis { name: "rate", label: "Attempted transactions", unit: "1/s" },
     Axis { name: "throughput", label: "Throughput asked for", unit: "Gb/s" },
     Axis { name: "connections", label: "Connections", unit: "" },
-    Axis { name: "requests", label: "Requests before it fell silent", unit: "" },
+    Axis { name: "requests", label: "Requests before the connection went idle", unit: "" },
     Axis { name: "k", label: "Transactions per session", unit: "" },
     Axis { name: "workers", label: "Workers", unit: "" },
     Axis { name: "key", label: "Key", unit: "" },

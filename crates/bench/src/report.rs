@@ -3,6 +3,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod card;
 mod chart;
 mod dots;
 mod finding;
@@ -14,17 +15,24 @@ mod look;
 mod markup;
 mod number;
 mod plot;
+mod same;
 mod sampling;
 mod scale;
 mod scenes;
 mod section;
+mod speech;
 mod table;
 mod tabled;
 mod theme;
+mod trust;
+mod verdict;
+
+pub use card::Card;
 
 use chart::Chart;
 use gathered::{Gathered, Scene};
 use markup::Markup;
+use verdict::Verdict;
 
 use crate::results::read::Results;
 
@@ -40,22 +48,32 @@ pub struct Options {
 /// A page of everything in these results files; those that count work stay apart from those that count time.
 #[must_use]
 pub fn page(files: &[Results], options: &Options) -> String {
-    let files: Vec<Gathered> = files.iter().map(Gathered::of).collect();
+    let scatter = same::scatter(files);
+    let merged = same::merged(files);
+    let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
     let sections = drawn(&files);
+    let verdict = Verdict::of(&files);
+    let trust = trust::judge(&files, &verdict, scatter);
     let mut page = Markup::new();
     page.raw("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"/>");
     page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>");
     // The page says itself that it loads nothing.
     page.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';style-src 'unsafe-inline'\"/>");
-    let title = options.title.clone().unwrap_or_else(|| head::title(&files));
+    let title = options.title.clone().unwrap_or_else(|| head::title(&files, &verdict));
     page.element("title", &[], &title);
+    // What is shown where somebody shares a link to the page.
+    let described = format!("{}. How far to trust this: {}.", head::place(&files), trust.level);
+    page.empty("meta", &[("name", "description"), ("content", &described)]);
+    page.empty("meta", &[("property", "og:title"), ("content", &title)]);
+    page.empty("meta", &[("property", "og:description"), ("content", &described)]);
     theme::page_style(&mut page);
     page.raw("</head><body>");
-    head::write(&mut page, &title, &files, &sections);
+    head::write(&mut page, &title, &files, &sections, (&verdict, &trust));
     page.raw("<main>");
     for section in &sections {
         section::write(&mut page, section, options);
     }
+    limits::write(&mut page, &files);
     page.raw("</main>");
     head::write_foot(&mut page, &files);
     page.raw("</body></html>\n");
@@ -65,13 +83,26 @@ pub fn page(files: &[Results], options: &Options) -> String {
 /// Each chart as a file of its own: its name without `.svg`, and its text.
 #[must_use]
 pub fn charts(files: &[Results]) -> Vec<(String, String)> {
-    let files: Vec<Gathered> = files.iter().map(Gathered::of).collect();
+    let merged = same::merged(files);
+    let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
     let sections = drawn(&files);
     let charts = sections.iter().flat_map(|section| {
         let caption = head::caption(section.file);
-        section.charts.iter().map(move |chart| (chart.name.clone(), chart.to_svg(&caption)))
+        let drawn = section.charts.iter().filter(|chart| !chart.panels.is_empty());
+        drawn.map(move |chart| (chart.name.clone(), chart.to_svg(&caption)))
     });
     charts.collect()
+}
+
+/// The answer alone, to be shown to others; nothing if kettle was measured beside nobody.
+#[must_use]
+pub fn card(files: &[Results]) -> Option<Card> {
+    let scatter = same::scatter(files);
+    let merged = same::merged(files);
+    let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
+    let verdict = Verdict::of(&files);
+    let trust = trust::judge(&files, &verdict, scatter);
+    card::draw(&files, &verdict, &trust)
 }
 
 /// A scenario of a file with its charts.

@@ -25,6 +25,9 @@ fn make(arguments: &ReportArguments) -> Result<PathBuf, String> {
     if let Some(folder) = &arguments.charts {
         write_charts(folder, &all)?;
     }
+    if let Some(name) = &arguments.card {
+        write_card(name, &all)?;
+    }
     let first = arguments.files.first().map_or(Path::new("."), PathBuf::as_path);
     let page = arguments.output.clone().unwrap_or_else(|| page_path(first));
     let charts_folder =
@@ -62,6 +65,20 @@ fn write_charts(folder: &Path, all: &[Results]) -> Result<(), String> {
     made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     for (name, svg) in report::charts(all) {
         write(&folder.join(format!("{name}.svg")), &svg)?;
+    }
+    Ok(())
+}
+
+fn write_card(name: &Path, all: &[Results]) -> Result<(), String> {
+    let card = report::card(all).ok_or(
+        "no answer to show: these results have no times of kettle beside another server\n  help: measure one, as by `kettle bench run \
+         web-sizes --servers kettle,nginx`",
+    )?;
+    for (ending, text) in [("svg", &card.svg), ("md", &card.markdown)] {
+        let mut path = name.as_os_str().to_owned();
+        path.push(format!(".{ending}"));
+        write(Path::new(&path), text)?;
+        print_line(Path::new(&path).display());
     }
     Ok(())
 }

@@ -139,6 +139,9 @@ pub(crate) struct ReportArguments {
     /// Put each chart into this folder as SVG too
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) charts: Option<PathBuf>,
+    /// Write the answer alone, to be shown to others: NAME.svg and NAME.md
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) card: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -282,7 +285,8 @@ Ctrl-C ends the run after the sample that is being taken, a second Ctrl-C at onc
 const REPORT_EXAMPLES: &str = "\
 Examples:
   kettle bench report results.jsonl
-  kettle bench report monday.jsonl tuesday.jsonl --output both.html --charts charts";
+  kettle bench report monday.jsonl tuesday.jsonl --output both.html --charts charts
+  kettle bench report results.jsonl --card answer    the answer alone, as answer.svg and answer.md";
 
 const LOAD_EXAMPLES: &str = "\
 Examples:

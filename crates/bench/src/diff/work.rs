@@ -16,7 +16,7 @@ enum Tolerance {
 }
 
 /// Same, better or worse; never undecided.
-pub(super) fn verdict(figure: &Figure, a: f64, b: f64) -> Verdict {
+pub(crate) fn verdict(figure: &Figure, a: f64, b: f64) -> Verdict {
     let difference = b - a;
     let is_same = match tolerance(figure) {
         Tolerance::Part(part) => difference.abs() <= part * a.abs(),

@@ -119,6 +119,23 @@ impl Axis {
         }
     }
 
+    /// Where a point lies, in words: `at the 55th percentile`, `for 64 KiB`, `at 1,600/s`.
+    #[must_use]
+    pub fn place(&self, value: f64) -> String {
+        if self.label == PERCENTILE {
+            return format!("at the {} percentile", ordinal(value));
+        }
+        if let Some((_, name)) = self.named.iter().find(|(known, _)| *known == value) {
+            return format!("at {name}");
+        }
+        let exactly = self.exactly(value);
+        match self.unit.as_str() {
+            "B" => format!("for {exactly}"),
+            "" => format!("at {} {exactly}", self.label.to_lowercase()),
+            _ => format!("at {exactly}"),
+        }
+    }
+
     /// What a value is called where only its size matters.
     #[must_use]
     pub fn roughly(&self, value: f64) -> String {
@@ -153,3 +170,24 @@ impl Axis {
         number::fitting(&self.unit, high).1
     }
 }
+
+/// The axis of latencies; its values tell how many requests there are to one that waits longer.
+pub const PERCENTILE: &str = "Percentile";
+
+/// `55th`, `99.9th`: of so many requests one waits longer.
+fn ordinal(of: f64) -> String {
+    let percent = 100.0 * (1.0 - 1.0 / of);
+    let decimals = ((of.log10() - 2.0).ceil().max(0.0)) as usize;
+    let text = format!("{percent:.decimals$}");
+    let teens = ["11", "12", "13"].iter().any(|teen| text == *teen);
+    let ending = match text.chars().last() {
+        Some('1') if !teens => "st",
+        Some('2') if !teens => "nd",
+        Some('3') if !teens => "rd",
+        _ => "th",
+    };
+    text + ending
+}
+
+#[cfg(test)]
+mod tests;

@@ -104,7 +104,7 @@ impl Bars {
             for (index, end) in bar.ends.iter().enumerate() {
                 let to = x.at(*end).max(from);
                 let part = self.parts.get(index).map(String::as_str).unwrap_or_default();
-                let title = format!("{} {part} {}", bar.label, self.axis.exactly(*end));
+                let title = self.spoken(bar, index, part);
                 canvas.rectangle(PARTS[index.min(2)], (from, y), (to - from, height), &title);
                 from = to;
             }
@@ -117,6 +117,20 @@ impl Bars {
             let place = (from.max(high) + 7.0, middle + 4.5);
             canvas.text("value", place, Anchor::Start, &self.value(bar));
         });
+    }
+
+    /// `nginx: 14.7 KiB in the process`; for a later part of a sum, the whole too.
+    fn spoken(&self, bar: &Bar, index: usize, part: &str) -> String {
+        let end = bar.ends.get(index).copied().unwrap_or(0.0);
+        let before = index.checked_sub(1).and_then(|before| bar.ends.get(before));
+        let before = before.copied().filter(|_| !self.value_is_first).unwrap_or(0.0);
+        let own = self.axis.exactly(end - before);
+        let part = if part.is_empty() { String::new() } else { format!(" {part}") };
+        if before > 0.0 {
+            format!("{}: {own}{part}, {} in all", bar.label, self.axis.exactly(end))
+        } else {
+            format!("{}: {own}{part}", bar.label)
+        }
     }
 
     fn value(&self, bar: &Bar) -> String {

@@ -17,6 +17,8 @@ pub struct Chart {
     pub question: String,
     /// What was found, computed; empty if nothing can be said.
     pub finding: String,
+    /// What was found, where that is more than a sentence.
+    pub answers: Table,
     /// What it is drawn for, where a question has several drawings: one key size, one way of resuming.
     pub panels: Vec<Part>,
     /// How much of the page it takes.
@@ -68,7 +70,7 @@ impl Part {
     #[must_use]
     pub fn title(&self) -> String {
         let words = [self.label.as_str(), self.group.as_str()];
-        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" · ")
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -82,6 +84,34 @@ impl Picture {
             Picture::Dots(dots) => dots.draw(room),
         }
     }
+
+    /// Whether there is something in it, and not all of it is 0.
+    #[must_use]
+    pub fn has_values(&self) -> bool {
+        self.values().into_iter().any(|value| value != 0.0)
+    }
+
+    /// Whether there is anything in it.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        !self.values().is_empty()
+    }
+
+    fn values(&self) -> Vec<f64> {
+        match self {
+            Picture::Plot(plot) => {
+                let curves = plot.panels.iter().flat_map(|panel| &panel.curves);
+                curves.flat_map(|curve| curve.points.iter().map(|point| point.middle)).collect()
+            }
+            Picture::Bars(bars) => {
+                let bars = bars.groups.iter().flat_map(|group| &group.bars);
+                bars.flat_map(|bar| bar.ends.iter().copied()).collect()
+            }
+            Picture::Dots(dots) => {
+                dots.rows.iter().flat_map(|row| row.values.iter().copied()).collect()
+            }
+        }
+    }
 }
 
 impl Chart {
@@ -91,6 +121,7 @@ impl Chart {
             name: name.into(),
             question: question.into(),
             finding: String::new(),
+            answers: Table::default(),
             panels: vec![Part { group: String::new(), label: String::new(), picture }],
             span: Span::Half,
             note: String::new(),

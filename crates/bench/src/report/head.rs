@@ -1,19 +1,42 @@
-//! The top of the page, what was measured, where and when, and its foot, how to repeat it.
+//! The top of the page, its answer and how far that can be trusted; and its foot, where and when it was measured and how to repeat it.
 
 use super::gathered::Gathered;
 use super::markup::Markup;
-use super::{Section, limits, number};
+use super::trust::Trust;
+use super::verdict::{self, Verdict};
+use super::{Section, number};
 use crate::results::{Clock, Run};
 
-/// A heading made from what was measured.
+/// A heading that says what was found, or what was measured if nothing is decided.
 #[must_use]
-pub fn title(files: &[Gathered]) -> String {
-    let processor =
-        files.iter().flat_map(|file| &file.runs).map(|run| run.machine.processor.as_str()).next();
-    match processor {
-        Some(processor) if !processor.is_empty() => format!("Serving TLS on {}", plain(processor)),
-        _ => "Serving TLS".to_owned(),
+pub fn title(files: &[Gathered], verdict: &Verdict) -> String {
+    let is_work = !files.is_empty() && files.iter().all(Gathered::is_work);
+    let mut runs = files.iter().flat_map(|file| &file.runs);
+    let processor = runs.next().map(|run| plain(&run.machine.processor)).unwrap_or_default();
+    match (verdict.headline(), processor.as_str()) {
+        (Some(finding), _) => finding,
+        (None, _) if is_work => "What a request makes a TLS server do".to_owned(),
+        (None, _) if !verdict.peers.is_empty() => {
+            let peers = super::finding::joined(&verdict.peers);
+            format!("Between kettle and {peers} nothing is decided yet")
+        }
+        (None, "") => "Serving TLS".to_owned(),
+        (None, processor) => format!("Serving TLS on {processor}"),
     }
+}
+
+/// The machine and the day, in one line.
+#[must_use]
+pub fn place(files: &[Gathered]) -> String {
+    let Some(run) = files.iter().flat_map(|file| &file.runs).next() else { return String::new() };
+    let machine = &run.machine;
+    let mut words = vec![plain(&machine.processor)];
+    words.push(number::counted(machine.cpus, "processor", "processors"));
+    words.push(format!("Linux {}", machine.kernel));
+    words.push(date(run.started).chars().take(10).collect());
+    words.push(format!("kettle {}", run.kettle));
+    words.retain(|word| !word.is_empty());
+    words.join(" · ")
 }
 
 /// Where the numbers of a chart come from, in one line.
@@ -30,29 +53,38 @@ pub fn caption(file: &Gathered) -> String {
 }
 
 /// Writes the top.
-pub fn write(page: &mut Markup, title: &str, files: &[Gathered], sections: &[Section]) {
+pub fn write(
+    page: &mut Markup,
+    title: &str,
+    files: &[Gathered],
+    sections: &[Section],
+    (verdict, trust): (&Verdict, &Trust),
+) {
     page.raw(
         "<header class=\"top\"><div class=\"mark-line\">kettle bench<span>report</span></div>",
     );
     page.element("h1", &[], title);
-    let names: Vec<String> = sections.iter().map(|section| section.scene.name.to_owned()).collect();
-    let count = files.iter().flat_map(|file| &file.scenes).map(|scene| scene.samples.len()).sum();
-    let lead = format!(
-        "{}; {}.",
-        super::finding::joined(&names),
-        number::counted(count, "sample", "samples")
-    );
-    page.element("p", &[("class", "lead")], &lead);
-    let mut known = Vec::new();
-    for file in files {
-        write_facts(page, file, &mut known);
+    page.element("p", &[("class", "lead")], &place(files));
+    page.raw("<p class=\"trust\"><strong>How far to trust this: ");
+    page.text(trust.level);
+    page.raw(".</strong> ");
+    if !trust.reasons.is_empty() {
+        page.text(&format!("{}. ", super::speech::capital(&trust.reasons.join("; "))));
     }
-    limits::write(page, files);
-    write_glance(page, sections);
+    if let Some(kernel) = &trust.kernel {
+        page.element("strong", &[], kernel);
+    }
+    page.raw(" <a href=\"#limits\">What this run cannot show</a></p>");
+    verdict::write(page, verdict);
     page.raw("</header><nav aria-label=\"Scenarios\"><ul>");
     for section in sections {
         page.raw("<li>");
         page.element("a", &[("href", &format!("#{}", section.id))], section.scene.name);
+        page.raw("</li>");
+    }
+    for (id, name) in [("limits", "limits"), ("provenance", "provenance")] {
+        page.raw("<li>");
+        page.element("a", &[("href", &format!("#{id}"))], name);
         page.raw("</li>");
     }
     page.raw("</ul></nav>");
@@ -92,32 +124,21 @@ fn write_facts(page: &mut Markup, file: &Gathered, known: &mut Vec<(&'static str
     known.extend(facts);
 }
 
-fn write_glance(page: &mut Markup, sections: &[Section]) {
-    // One for each scenario; the rest stands with its chart.
-    let first =
-        |section: &'_ Section| section.charts.iter().position(|chart| !chart.finding.is_empty());
-    let found = sections.iter().filter_map(|section| section.charts.get(first(section)?));
-    let found: Vec<_> = found.collect();
-    if found.is_empty() {
-        return;
-    }
-    page.raw("<div class=\"glance\"><h2>At a glance</h2><ul>");
-    for chart in found {
-        page.raw("<li>");
-        page.element("a", &[("href", &format!("#{}", chart.name))], &chart.question);
-        page.element("span", &[], &chart.finding);
-        page.raw("</li>");
-    }
-    page.raw("</ul></div>");
-}
-
 /// Writes the foot.
 pub fn write_foot(page: &mut Markup, files: &[Gathered]) {
-    page.raw("<footer><h3>How to repeat it</h3>");
+    page.raw("<footer id=\"provenance\"><h2>Where this comes from</h2>");
+    let samples = files.iter().flat_map(|file| &file.scenes).map(|scene| scene.samples.len()).sum();
+    page.element("p", &[], &format!("{}.", number::counted(samples, "sample", "samples")));
+    let mut known = Vec::new();
+    for file in files {
+        write_facts(page, file, &mut known);
+    }
+    page.raw("<h3>How to repeat it</h3>");
     for run in files.iter().flat_map(|file| &file.runs) {
         page.element("pre", &[], &run.command.join(" "));
     }
-    page.raw("<p>Points are medians over the rounds, which were interleaved; whiskers are the 95 % interval of the median, or all rounds where there are fewer than six. ");
+    page.raw("<h3>How to read it</h3><p>Points are medians over the rounds, which were interleaved; whiskers are the 95 % interval of the median, or all rounds where there are fewer than six. ");
+    page.raw("A ratio in the table at the top has the 95 % interval of Mann and Whitney's test, a 90 % one with three rounds; with fewer than three nothing is called decided. ");
     page.raw("Colours are programs. The thick line is where kettle chooses; dashes and shapes tell where records are encrypted: a circle in the process, ");
     page.raw("a square in the kernel from buffers, a triangle in the kernel from the page cache, a diamond not at all.</p></footer>");
 }

@@ -6,11 +6,12 @@ use super::finding::joined;
 use super::gathered::Gathered;
 use super::markup::Markup;
 use super::number;
+use super::trust::{BUSY, CPUS_TO_SCALE, ROUNDS_FOR_INTERVAL};
 use crate::results::{Clock, Run};
 
 /// Writes the box, if there is anything to say; there always is.
 pub fn write(page: &mut Markup, files: &[Gathered]) {
-    page.raw("<section class=\"limits\"><h2>What this run cannot show</h2><ul>");
+    page.raw("<section class=\"limits\" id=\"limits\"><h2>What this run cannot show</h2><ul>");
     let mut said: Vec<String> = Vec::new();
     for sentence in files.iter().flat_map(of_machine) {
         if !said.contains(&sentence) {
@@ -55,7 +56,8 @@ fn of_machine(file: &Gathered) -> Vec<String> {
         let why = why.trim_start_matches([':', ' ']);
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
         limits.push(format!(
-            "This kernel carries no TLS{why}: every path through the kernel is missing."
+            "This kernel carries no TLS{why}: every path through the kernel is missing. `auto` runs the same code as `user` there, so its \
+             samples count as more of `user`."
         ));
     }
     if machine.governor.as_deref().is_some_and(|governor| governor != "performance") {
@@ -89,7 +91,7 @@ fn of_samples(file: &Gathered) -> Vec<String> {
         }
         let rounds =
             scene.samples.iter().map(|sample| sample.round).max().map_or(0, |last| last + 1);
-        if !scene.is_work && (1..ROUNDS_FOR_INTERVAL).contains(&rounds) {
+        if !scene.is_work && (1..ROUNDS_FOR_INTERVAL as u32).contains(&rounds) {
             few.push(format!("{} ({rounds})", scene.name));
         }
         if !scene.is_complete {
@@ -177,12 +179,6 @@ fn write_warnings(page: &mut Markup, files: &[Gathered]) {
     page.raw("</ul></details>");
 }
 
-/// With fewer, nothing can be said of how a server scales beside a client.
-const CPUS_TO_SCALE: usize = 4;
-/// A client thread that is busy for this share of its core is the bottleneck.
-const BUSY: f64 = 0.9;
-/// With fewer rounds the interval of a median spans all of them.
-const ROUNDS_FOR_INTERVAL: u32 = 6;
 /// Things that are left out for one reason and named.
 const THINGS_MAX: usize = 4;
 /// A server may say a lot before it ends; the beginning tells why, and the results hold all of it.

@@ -232,10 +232,13 @@ impl Plot {
             if is_sparse {
                 canvas.marker(curve.look.marker, place(point));
             }
-            let value = panel.y.exactly(point.middle);
-            let x_name = self.x.named.iter().find(|(at, _)| *at == point.x);
-            let x_value = x_name.map_or_else(|| self.x.exactly(point.x), |(_, name)| name.clone());
-            canvas.circle("hit", place(point), 8.0, &format!("{}, {x_value}: {value}", curve.name));
+            let title = format!(
+                "{}: {} {}",
+                curve.name,
+                panel.y.exactly(point.middle),
+                self.x.place(point.x)
+            );
+            canvas.circle("hit", place(point), 8.0, &title);
         }
     }
 }

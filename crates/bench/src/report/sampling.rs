@@ -107,9 +107,9 @@ impl<'a> Samples<'a> {
         Estimate::of(&self.rounds(figure))
     }
 
-    /// The median of a sum of figures over the rounds; those a sample lacks count nothing.
+    /// The sum of some figures of each round, in order; those a sample lacks count nothing.
     #[must_use]
-    pub fn estimate_of_sum(&self, figures: &[&str]) -> Option<Estimate> {
+    pub fn rounds_of_sum(&self, figures: &[&str]) -> Vec<f64> {
         let mut rounds: Vec<(u32, f64)> = self
             .iter()
             .filter(|sample| figures.iter().any(|figure| sample.figures.contains_key(*figure)))
@@ -121,7 +121,7 @@ impl<'a> Samples<'a> {
             })
             .collect();
         rounds.sort_by_key(|(round, _)| *round);
-        Estimate::of(&rounds.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
+        rounds.into_iter().map(|(_, value)| value).filter(|value| value.is_finite()).collect()
     }
 
     /// A figure along an axis.
@@ -190,7 +190,7 @@ impl<'a> Samples<'a> {
             }
             facets = finer;
         }
-        facets.into_iter().map(|(labels, samples)| (labels.join(" · "), samples)).collect()
+        facets.into_iter().map(|(labels, samples)| (labels.join(", "), samples)).collect()
     }
 }
 
@@ -198,27 +198,42 @@ impl<'a> Samples<'a> {
 #[must_use]
 pub fn describe(axis: &str, value: &Value) -> String {
     let number = match value {
-        Value::Word(word) if axis == "erms" => return format!("fast string copies {word}"),
-        Value::Word(word) => return word.clone(),
+        Value::Word(word) => return described_word(axis, word),
         Value::Number(number) => *number,
     };
     let known = figure::axis(axis);
     match (axis, known) {
-        ("k", _) => format!("k = {}", number::short(number)),
+        ("k", _) if number == 1.0 => "every handshake full".to_owned(),
+        ("k", _) => format!("one handshake in {} full", number::short(number)),
+        ("requests", _) if number == 0.0 => "idle after the handshake".to_owned(),
+        ("requests", _) if number == 1.0 => "idle after one request".to_owned(),
+        ("requests", _) => format!("idle after {} requests", number::short(number)),
+        ("storm", _) if number == 0.0 => "no handshakes beside it".to_owned(),
+        ("storm", _) => format!("{} handshakes a second beside it", number::digits(number)),
+        ("rate", _) => format!("{} attempted a second", number::digits(number)),
         ("workers", _) => number::counted(number as usize, "worker", "workers"),
         ("connections", _) => number::counted(number as usize, "connection", "connections"),
         ("size" | "throughput", Some(known)) => {
             let (divisor, unit) = number::fitting(known.unit, number);
             number::joined(&number::short(number / divisor), unit)
         }
-        (_, Some(known)) if known.unit == "1/s" => {
-            format!("{}: {}/s", known.label, number::short(number))
-        }
         (_, Some(known)) => {
             let value = number::joined(&number::short(number), known.unit);
             format!("{}: {value}", known.label)
         }
         (_, None) => format!("{axis}: {}", number::short(number)),
+    }
+}
+
+fn described_word(axis: &str, word: &str) -> String {
+    match (axis, word) {
+        ("erms", word) => format!("fast string copies {word}"),
+        ("role", "files") => "serving files itself".to_owned(),
+        ("role", "terminator") => "in front of another server".to_owned(),
+        ("resumption", "none") => "no resumption".to_owned(),
+        ("resumption", word) => format!("resumed by {}", word.replace('-', " ")),
+        ("version", version) => format!("TLS {version}"),
+        (_, word) => word.to_owned(),
     }
 }
 
@@ -235,5 +250,6 @@ fn rank(known: &[&str], name: &str) -> usize {
     known.iter().position(|other| *other == name).unwrap_or(known.len())
 }
 
-const PROGRAMS: &[&str] = &["kettle", "nginx", "haproxy", "hitch", "stunnel"];
+/// The programs, ours first.
+pub const PROGRAMS: &[&str] = &["kettle", "nginx", "haproxy", "hitch", "stunnel"];
 const WAYS: &[&str] = &["auto", "user", "kernel-write", "kernel-sendfile", "terminator", "plain"];

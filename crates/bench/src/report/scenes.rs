@@ -15,8 +15,10 @@ use super::finding;
 use super::gathered::Scene;
 use super::look::Look;
 use super::plot::{Panel, Plot};
-use super::sampling::Samples;
+use super::sampling::{Samples, describe};
 use super::scale::Kind;
+use super::speech;
+use super::table::Table;
 use crate::results::Value;
 
 /// The question a scenario answers, as its heading.
@@ -52,6 +54,9 @@ pub fn charts(scene: &Scene) -> Vec<Chart> {
         _ => Vec::new(),
     };
     charts.retain(|chart| !chart.panels.is_empty());
+    for chart in &mut charts {
+        leave_out_zeros(chart);
+    }
     charts.extend(latency::chart(scene.name, &scene.samples));
     for chart in &mut charts {
         if scene.is_work {
@@ -59,6 +64,21 @@ pub fn charts(scene: &Scene) -> Vec<Chart> {
         }
     }
     charts
+}
+
+/// Nothing is drawn of zeros alone: a sentence says it.
+fn leave_out_zeros(chart: &mut Chart) {
+    let is_zero = |part: &Part| !part.picture.has_values();
+    let zeros: Vec<String> =
+        chart.panels.iter().filter(|part| is_zero(part)).map(Part::title).collect();
+    chart.panels.retain(|part| !is_zero(part));
+    if chart.panels.is_empty() {
+        chart.finding = "None, with every server.".to_owned();
+        chart.note.clear();
+    } else if !zeros.is_empty() {
+        chart.note =
+            format!("{} Not drawn, since all is 0: {}.", chart.note, finding::joined(&zeros));
+    }
 }
 
 /// Curves of a figure over an axis, with a drawing for each facet.
@@ -75,8 +95,37 @@ fn over(
         let plot = Plot { x: Axis::of_point(axis), panels, marks: Vec::new() };
         Part::new(label, Picture::Plot(plot))
     });
-    let parts = parts.filter(|part| has_content(&part.picture)).collect();
-    sized(name, question, parts)
+    let parts = parts.filter(|part| part.picture.has_content()).collect();
+    let mut chart = sized(name, question, parts);
+    chart.finding = at_most(&samples, axis, figure);
+    chart
+}
+
+/// How the subjects compare at the largest value of an axis.
+fn at_most(samples: &Samples, axis: &str, figure: &str) -> String {
+    let samples = samples.having(figure);
+    let facets = samples.facets(&[axis]);
+    let Some((label, facet)) = facets.first() else { return String::new() };
+    let largest = facet.values(axis).pop();
+    let there = largest.as_ref().map_or_else(|| facet.clone(), |value| facet.at(axis, value));
+    let place = largest.filter(|_| facet.values(axis).len() > 1);
+    let place = place.map(|value| match axis {
+        "size" => format!("for {}", describe(axis, &value)),
+        "storm" => format!("with {}", describe(axis, &value)),
+        _ => format!("at {}", describe(axis, &value)),
+    });
+    let label = Some(label.clone()).filter(|label| !label.is_empty());
+    let lead: Vec<String> = label.into_iter().chain(place).collect();
+    led(&lead.join(", "), finding::compared(&there, &[figure], None).as_deref())
+}
+
+/// A sentence with what it holds for before it.
+fn led(lead: &str, sentence: Option<&str>) -> String {
+    match (lead, sentence) {
+        (_, None) => String::new(),
+        ("", Some(sentence)) => sentence.to_owned(),
+        (lead, Some(sentence)) => format!("{}: {sentence}", speech::capital(lead)),
+    }
 }
 
 fn panel(y: Axis, samples: &Samples, axis: &str, figure: &str) -> Panel {
@@ -107,7 +156,7 @@ fn bars(
         value_is_first: false,
     });
     let mut chart = Chart::new(name, question, picture);
-    chart.panels.retain(|part| has_content(&part.picture));
+    chart.panels.retain(|part| part.picture.has_content());
     let names: Vec<&str> = figures.iter().map(|(figure, _)| *figure).collect();
     let facets = samples.facets(shown);
     // One group stands for all: the largest of quantities, the first of words.
@@ -119,9 +168,8 @@ fn bars(
         })
     });
     if let Some((label, typical)) = if is_by_words { facets.first() } else { facets.last() } {
-        let best = finding::best_of(typical, &names).unwrap_or_default();
-        chart.finding =
-            if facets.len() > 1 && !best.is_empty() { format!("{label}: {best}") } else { best };
+        let best = finding::compared(typical, &names, None);
+        chart.finding = led(if facets.len() > 1 { label } else { "" }, best.as_deref());
     }
     chart
 }
@@ -144,15 +192,8 @@ fn sized(name: &str, question: &str, panels: Vec<Part>) -> Chart {
     let span = if panels.len() > 1 { Span::Full } else { Span::Half };
     let (name, question) = (name.to_owned(), question.to_owned());
     let (finding, note) = (String::new(), String::new());
-    Chart { name, question, finding, panels, span, note, table: super::table::Table::default() }
-}
-
-fn has_content(picture: &Picture) -> bool {
-    match picture {
-        Picture::Plot(plot) => plot.panels.iter().any(|panel| !panel.curves.is_empty()),
-        Picture::Bars(bars) => bars.groups.iter().any(|group| !group.bars.is_empty()),
-        Picture::Dots(dots) => !dots.rows.is_empty(),
-    }
+    let (answers, table) = (Table::default(), Table::default());
+    Chart { name, question, finding, answers, panels, span, note, table }
 }
 
 /// An axis of multiples of something, with one in it.

@@ -34,12 +34,23 @@ pub fn write(page: &mut Markup, section: &Section, options: &Options) {
 }
 
 fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
+    if chart.panels.is_empty() {
+        page.raw("<p class=\"undrawn\"><strong>");
+        page.text(&chart.question);
+        page.raw("</strong> ");
+        page.text(&chart.finding);
+        page.raw("</p>");
+        return;
+    }
     let class = if chart.span == Span::Full { "full" } else { "half" };
     page.open("figure", &[("class", class), ("id", &chart.name)]);
     page.raw("<figcaption>");
     page.element("h3", &[], &chart.question);
     if !chart.finding.is_empty() {
         page.element("p", &[("class", "finding")], &chart.finding);
+    }
+    if !chart.answers.rows.is_empty() {
+        chart.answers.write(page);
     }
     if !chart.note.is_empty() {
         page.element("p", &[("class", "note")], &chart.note);

@@ -32,6 +32,18 @@ fn no_two_words_of_a_chart_overlap() {
 }
 
 #[test]
+fn the_answer_is_on_the_first_screen() {
+    let Some(found) = ask(1280, FIRST_SCREEN) else { return };
+    assert_eq!(found, "");
+}
+
+#[test]
+fn no_table_hides_a_column_on_a_desk() {
+    let Some(found) = ask(1400, HIDDEN_COLUMNS) else { return };
+    assert_eq!(found, "", "wider than their box");
+}
+
+#[test]
 fn the_browser_finds_nothing_to_complain_about() {
     let Some(found) = ask(1280, COMPLAINTS) else { return };
     assert_eq!(found, "");
@@ -107,6 +119,22 @@ const found=[], wide=document.documentElement.clientWidth;
 document.querySelectorAll('details').forEach(d=>d.open=true);
 if(document.documentElement.scrollWidth>wide) document.querySelectorAll('body *').forEach(e=>{
   if(!e.closest('.scroll,pre,nav')&&e.getBoundingClientRect().right>wide+0.5) found.push(e.tagName+'.'+e.getAttribute('class')+' '+e.textContent.slice(0,30));
+});";
+
+/// The verdict, where it does not begin and answer its first question on the first screen.
+const FIRST_SCREEN: &str = "
+const found=[], row=document.querySelector('table.verdict tbody tr');
+if(!row) found.push('no verdict');
+else if(row.getBoundingClientRect().bottom>800) found.push('the first answer ends at '+row.getBoundingClientRect().bottom);
+const facts=document.querySelector('.facts').getBoundingClientRect().top;
+if(facts<2000) found.push('the machine comes at '+facts);";
+
+/// Tables that have to be scrolled sideways.
+const HIDDEN_COLUMNS: &str = "
+const found=[];
+document.querySelectorAll('details').forEach(d=>d.open=true);
+document.querySelectorAll('.scroll').forEach(e=>{
+  if(e.scrollWidth>e.clientWidth+1) found.push((e.closest('figure')||{}).id+' '+e.scrollWidth+' in '+e.clientWidth);
 });";
 
 /// Shapes and words outside the box of their drawing.

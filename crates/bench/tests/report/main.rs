@@ -5,6 +5,8 @@ use kettle_bench::report::{self, Options};
 use kettle_bench::results::read::Results;
 use kettle_bench::results::{Line, Value};
 
+mod answer;
+mod card;
 mod chromium;
 mod page;
 mod synthetic;

@@ -28,7 +28,8 @@ pub fn results() -> Vec<Line> {
     made.lines
 }
 
-fn run(clock: Clock) -> Line {
+/// The line a run begins with.
+pub fn run(clock: Clock) -> Line {
     let flags = "aes avx512f erms hypervisor sha_ni";
     Line::Run(Run {
         format: FORMAT,

@@ -1,5 +1,4 @@
 use super::super::look::Look;
-use super::super::scale::Kind;
 use super::*;
 
 fn points(values: &[(f64, f64)]) -> Vec<Point> {
@@ -23,21 +22,6 @@ fn a_crossing_is_where_the_ratio_stays_below_one() {
 fn the_envelope_is_the_best_at_each_place() {
     let (a, b) = (curve(&[(1.0, 3.0), (2.0, 1.0)]), curve(&[(1.0, 2.0), (2.0, 4.0)]));
     assert_eq!(envelope(&[&a, &b]), [(1.0, 2.0), (2.0, 1.0)]);
-}
-
-#[test]
-fn nearness_names_the_exceptions() {
-    let axis = Axis::new("Body", "B", Kind::Log2);
-    let best = [(1024.0, 1.0), (2048.0, 1.0), (4096.0, 1.0)];
-    let near = curve(&[(1024.0, 1.021), (2048.0, 1.0), (4096.0, 1.0)]);
-    let text = nearness(&near, &best, &axis).unwrap();
-    assert_eq!(text, "stays within 3\u{a0}% of the best path at every size");
-    let apart = curve(&[(1024.0, 1.0), (2048.0, 1.0), (4096.0, 1.2)]);
-    let text = nearness(&apart, &best, &axis).unwrap();
-    assert_eq!(
-        text,
-        "stays within 1\u{a0}% of the best path at every size but 4\u{a0}KiB (+20\u{a0}%)"
-    );
 }
 
 #[test]

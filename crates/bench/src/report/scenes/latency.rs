@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
 use super::sized;
-use crate::report::axis::Axis;
+use crate::report::axis::{Axis, PERCENTILE};
 use crate::report::chart::{Chart, Part, Picture};
 use crate::report::look::Look;
 use crate::report::plot::{Curve, Panel, Plot, Point};
@@ -14,9 +14,9 @@ use crate::report::sampling::Samples;
 use crate::report::scale::Kind;
 use crate::report::table::Table;
 
-/// The chart, if there is anything for it; ramps have theirs over the rate.
+/// The chart, if there is anything for it; ramps have theirs over the rate, and what was measured to find a load is no result.
 pub(super) fn chart(scenario: &str, samples: &Samples) -> Option<Chart> {
-    let samples = samples.only(|sample| sample.histogram.is_some() && sample.part != "step");
+    let samples = samples.only(|sample| sample.histogram.is_some() && sample.part.is_empty());
     let facets = spread(samples.facets(&[]));
     let mut parts = Vec::new();
     let mut table = Table::new(2, ["", "Server"].into_iter().chain(NAMED.map(|(_, name)| name)));
@@ -50,7 +50,7 @@ pub(super) fn chart(scenario: &str, samples: &Samples) -> Option<Chart> {
 
 fn plot(curves: Vec<Curve>) -> Plot {
     let named = NAMED.map(|(at, name)| (at, name.to_owned())).to_vec();
-    let x = Axis { named, ..Axis::new("Percentile", "", Kind::Log10) };
+    let x = Axis { named, ..Axis::new(PERCENTILE, "", Kind::Log10) };
     let y = Axis::new("Latency", "µs", Kind::Log10);
     let panels = vec![Panel { y, curves, guides: Vec::new(), envelope: Vec::new() }];
     Plot { x, panels, marks: Vec::new() }

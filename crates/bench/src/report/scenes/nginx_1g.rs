@@ -10,6 +10,7 @@ use crate::report::number;
 use crate::report::sampling::Samples;
 use crate::report::table::Table;
 use crate::stats::Estimate;
+use crate::stats::comparison::SAMPLES_MIN;
 use crate::stats::summary::Summary;
 use crate::stats::welch::MeanDifference;
 
@@ -25,7 +26,7 @@ pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
             let name =
                 if label.is_empty() { name.to_owned() } else { format!("{name}-{}", charts.len()) };
             let mut chart = Chart::new(name, question, Picture::Dots(dots(&samples, figure)));
-            let best = finding::best_of(&samples, &[figure]).unwrap_or_default();
+            let best = finding::compared(&samples, &[figure], None).unwrap_or_default();
             chart.finding = format!("{best} {}", against_user(&samples, figure)).trim().to_owned();
             chart.note = note(&label);
             chart.table = ministat(&samples, figure);
@@ -67,9 +68,10 @@ fn dots(samples: &Samples, figure: &str) -> Dots {
 /// As ministat prints it, with the difference to the program's first subject that encrypts in the process.
 fn ministat(samples: &Samples, figure: &str) -> Table {
     let unit = Axis::of_figure(figure).unit;
-    let head = ["", "N", "Min", "Max", "Median", "Avg", "Stddev", "Difference at 95 % confidence"];
+    // What decides stands where it is seen without scrolling.
+    let head = ["", "Difference at 95 % confidence", "N", "Min", "Max", "Median", "Avg", "Stddev"];
     let mut table = Table::new(
-        1,
+        2,
         head.map(|head| match head {
             "Median" | "Avg" => format!("{head}, {unit}"),
             head => head.to_owned(),
@@ -84,15 +86,17 @@ fn ministat(samples: &Samples, figure: &str) -> Table {
         let against = against.map_or("–".to_owned(), |other| difference(&own, &other));
         let numbers = [own.min, own.max, own.median, own.mean, own.deviation];
         let numbers = numbers.map(|value| number::digits_of(value, 4));
-        let row = [subject.to_owned(), own.samples.to_string()].into_iter().chain(numbers);
-        table.push(row.chain([against]));
+        let row = [subject.to_owned(), against, own.samples.to_string()].into_iter();
+        table.push(row.chain(numbers));
     }
     table
 }
 
 /// The difference of the means as a part of the other's, with its interval.
 fn difference(own: &Summary, other: &Summary) -> String {
-    let found = MeanDifference::of(other, own);
+    // Two of anything have a mean and a deviation, and nothing follows from them.
+    let is_enough = own.samples.min(other.samples) >= SAMPLES_MIN;
+    let found = MeanDifference::of(other, own).filter(|_| is_enough);
     let Some((found, [middle, low, high])) = found.and_then(|d| Some((d, d.relative?))) else {
         return "too few rounds".to_owned();
     };

@@ -5,6 +5,7 @@ use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Picture, Span};
 use crate::report::gathered::Scene;
 use crate::report::sampling::Samples;
+use crate::report::table::Table;
 
 /// Connections that close at once.
 pub(super) fn ktls_setup(scene: &Scene) -> Vec<Chart> {
@@ -41,8 +42,11 @@ pub(super) fn work(scene: &Scene) -> Vec<Chart> {
     let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
     let mut relative = web_sizes::relative(samples, about, ratio);
     relative.span = Span::Full;
-    relative.note = "Instructions of a request as a multiple of the user path's. How much a string copy counts depends on `erms`: \
-                     only what holds with both settings is a result."
+    count_copies_step_by_step(&mut relative.answers, samples);
+    relative.finding = "How a copy is counted decides which path looks cheapest, so read all ways of counting. Whether a path is \
+                        faster is unproven here: instructions are not time."
+        .to_owned();
+    relative.note = "Drawn: instructions of a request as a multiple of the user path's, a string copy counted as one instruction."
         .to_owned();
     let mut charts = vec![
         relative,
@@ -70,6 +74,15 @@ pub(super) fn work(scene: &Scene) -> Vec<Chart> {
         }
     }
     charts
+}
+
+/// The same answers where each step of a string copy counts; only what holds by all ways of counting is a result.
+fn count_copies_step_by_step(answers: &mut Table, samples: &Samples) {
+    let figure = "counted_instructions_per_request";
+    for (label, _, samples) in web_sizes::programs(&samples.having(figure)) {
+        let label = format!("{label}, each step of a copy counted");
+        web_sizes::answer(answers, &label, &samples, figure);
+    }
 }
 
 /// Bars at the largest body there is, where what a request costs by itself no longer shows.

@@ -1,12 +1,14 @@
 //! `streaming`, `idle-memory` and `mixed`: what connections cost that stay.
 
-use super::{bars, over};
+use super::{at_most, bars, over};
 use crate::report::axis::Axis;
 use crate::report::chart::Chart;
+use crate::report::finding;
 use crate::report::gathered::Scene;
-use crate::report::number;
-use crate::report::sampling::Samples;
-use crate::results::Value;
+use crate::report::look;
+use crate::report::sampling::{Samples, describe};
+use crate::report::speech;
+use crate::stats::comparison::SAMPLES_MIN;
 
 /// The same throughput for all.
 pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
@@ -87,38 +89,34 @@ fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
     chart
 }
 
-/// Who is best at the largest value of an axis.
-fn at_most(samples: &Samples, axis: &str, figure: &str) -> String {
-    let samples = samples.having(figure);
-    let largest = samples.values(axis).pop();
-    let there = largest.as_ref().map_or_else(|| samples.clone(), |value| samples.at(axis, value));
-    let sentence = crate::report::finding::best_of(&there, &[figure]).unwrap_or_default();
-    match largest {
-        Some(value) if samples.values(axis).len() > 1 && !sentence.is_empty() => {
-            format!("At {}: {sentence}", crate::report::sampling::describe(axis, &value))
-        }
-        _ => sentence,
-    }
-}
-
-/// How much the 99th percentile grows from the calmest to the wildest storm.
+/// How much longer those wait that wait longest, from the calmest to the wildest storm.
 fn growth(samples: &Samples) -> String {
-    let storms = samples.having("p99_us").values("storm");
-    let (Some(calm), Some(Value::Number(wild))) = (storms.first(), storms.last()) else {
-        return String::new();
-    };
+    let samples = samples.having("p99_us").only(|sample| look::way(&sample.subject) != "plain");
+    let storms = samples.values("storm");
+    let (Some(calm), Some(wild)) = (storms.first(), storms.last()) else { return String::new() };
+    let mut rounds = usize::MAX;
     let grown = samples.subjects().into_iter().filter_map(|subject| {
         let own = samples.subject(subject);
-        let before = own.at("storm", calm).estimate("p99_us")?.median;
-        let after = own.at("storm", &Value::Number(*wild)).estimate("p99_us")?.median;
-        Some(format!("{subject} {}×", number::digits_of(after / before, 2)))
+        let before = own.at("storm", calm).estimate("p99_us")?;
+        let after = own.at("storm", wild).estimate("p99_us")?;
+        rounds = rounds.min(before.samples).min(after.samples);
+        let axis = Axis::of_figure("p99_us");
+        let (before, after) = (axis.exactly(before.median), axis.exactly(after.median));
+        Some(format!("from {before} to {after} with {subject}"))
     });
     let grown: Vec<String> = grown.collect();
-    let rate = number::thousands(*wild);
-    match grown.is_empty() || storms.len() < 2 {
-        true => String::new(),
-        false => {
-            format!("With {rate} handshakes a second the 99th percentile is {}.", grown.join(", "))
-        }
+    if grown.is_empty() || storms.len() < 2 {
+        return String::new();
     }
+    let sure = if rounds < SAMPLES_MIN {
+        format!(" With {} that is a first look.", speech::rounds(rounds))
+    } else {
+        String::new()
+    };
+    format!(
+        "The time within which 99 of 100 requests are answered goes {}, from {} to {}.{sure}",
+        finding::joined(&grown),
+        describe("storm", calm),
+        describe("storm", wild)
+    )
 }

@@ -1,6 +1,6 @@
 //! `tps-ramp`: Bernat's chart for each server, his points as bars, and what a handshake costs.
 
-use super::{bars, has_content, sized};
+use super::{bars, sized};
 use crate::report::axis::Axis;
 use crate::report::bars::{Bar, Bars, Group};
 use crate::report::chart::{Chart, Part, Picture, Span};
@@ -11,27 +11,53 @@ use crate::report::plot::{Curve, Panel, Plot};
 use crate::report::sampling::Samples;
 use crate::report::scale::Kind;
 use crate::report::table::Table;
+use crate::results::{Sample, Value};
 
 pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     let summary = scene.samples.part("summary");
-    let full = ("cpu_us_per_full_transaction", "");
-    let resumed = ("cpu_us_per_resumed_transaction", "");
+    let steps = scene.samples.part("step");
+    let (full, resumed) = ("cpu_us_per_full_transaction", "cpu_us_per_resumed_transaction");
+    let about = ("tps-ramp-resumed", "What does a resumed handshake cost the server?");
+    let mut dear = bars(&once(&summary, resumed), about, &[(resumed, "")], &[]);
+    dear.note = dearer_than_full(&summary);
+    let about = ("tps-ramp-full", "What does a full handshake cost the server?");
     vec![
-        points(&summary),
-        ramps(&scene.samples.part("step")),
-        bars(
-            &summary,
-            ("tps-ramp-full", "What does a full handshake cost the server?"),
-            &[full],
-            &["k"],
-        ),
-        bars(
-            &summary,
-            ("tps-ramp-resumed", "What does a resumed handshake cost the server?"),
-            &[resumed],
-            &["k"],
-        ),
+        points(&summary, &steps),
+        ramps(&steps),
+        bars(&once(&summary, full), about, &[(full, "")], &[]),
+        dear,
     ]
+}
+
+/// What a handshake costs is told from all mixes at once and noted with each; taken twice, one round would look like two.
+fn once<'a>(summary: &Samples<'a>, figure: &str) -> Samples<'a> {
+    let samples = summary.having(figure);
+    match samples.values("k").first() {
+        Some(k) => samples.at("k", k),
+        None => samples,
+    }
+}
+
+/// Why a resumed handshake may cost more than a full one, where it does.
+fn dearer_than_full(summary: &Samples) -> String {
+    let axis = Axis::of_figure("cpu_us_per_full_transaction");
+    let dearer = summary.subjects().into_iter().filter_map(|subject| {
+        let own = summary.subject(subject);
+        let full = own.estimate("cpu_us_per_full_transaction")?.median;
+        let resumed = own.estimate("cpu_us_per_resumed_transaction")?.median;
+        let (paid, saved) = (axis.exactly(resumed), axis.exactly(full));
+        (resumed > full).then(|| format!("{subject} ({paid} against {saved})"))
+    });
+    let dearer: Vec<String> = dearer.collect();
+    if dearer.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Dearer than a full handshake with {}. That is possible: in TLS 1.3 a resumed handshake still exchanges keys and opens a \
+         ticket, and saves the server only the signature, which costs little with a P-256 key. Besides, the two are told apart by \
+         least squares over all steps, so a difference of some per cent proves nothing.",
+        finding::joined(&dearer)
+    )
 }
 
 /// A two-panel chart for each server and facet; those of a facet share their axes.
@@ -44,12 +70,12 @@ fn ramps(steps: &Samples) -> Chart {
             parts.push(Part { group: group.clone(), label: subject.to_owned(), picture });
         }
     }
-    parts.retain(|part| has_content(&part.picture));
+    parts.retain(|part| part.picture.has_content());
     let mut chart =
         sized("tps-ramp-steps", "What happens as more is asked than can be done?", parts);
     chart.span = Span::Full;
-    chart.note = "Above: transactions attempted, successful and failed; successful bends away where the server is full. \
-                  Below: latency from the moment a transaction was due."
+    chart.note = "Above: transactions attempted, successful and failed; successful bends away where the server is full. What is \
+                  neither successful nor failed still waited when the step ended. Below: latency from the moment a transaction was due."
         .to_owned();
     chart
 }
@@ -116,7 +142,7 @@ fn look_stroke(name: &str) -> &'static str {
 }
 
 /// Bernat's points: so many transactions with a mean of at most 100 ms, more with 500 ms, most at all.
-fn points(summary: &Samples) -> Chart {
+fn points(summary: &Samples, steps: &Samples) -> Chart {
     let samples = summary.having("tps_max");
     let groups = samples.facets(&[]).into_iter().map(|(label, samples)| Group {
         label,
@@ -136,10 +162,12 @@ fn points(summary: &Samples) -> Chart {
     let mut chart =
         Chart::new("tps-ramp-points", "How many new connections can be taken?", picture);
     chart.span = Span::Full;
-    chart.panels.retain(|part| has_content(&part.picture));
-    chart.finding = leaders(&samples);
-    chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms.".to_owned();
-    chart.table = all_points(&samples);
+    chart.panels.retain(|part| part.picture.has_content());
+    chart.finding = leaders(&samples, steps);
+    chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms. \
+                  Rates are tried in steps: the true value lies between the one shown and the next step that was tried."
+        .to_owned();
+    chart.table = all_points(&samples, steps);
     chart
 }
 
@@ -155,31 +183,82 @@ fn nested(samples: &Samples, subject: &str) -> Bar {
     Bar { label: subject.to_owned(), look, ends, interval: (0.0, 0.0) }
 }
 
-fn leaders(samples: &Samples) -> String {
-    let mut leaders: Vec<(String, Vec<String>)> = Vec::new();
-    for (label, facet) in samples.facets(&[]) {
-        let best = facet.subjects().into_iter().filter_map(|subject| {
-            Some((subject, facet.subject(subject).estimate("tps_mean_100ms")?.median))
-        });
-        let Some((best, _)) = best.max_by(|(_, a), (_, b)| a.total_cmp(b)) else { continue };
-        match leaders.iter_mut().find(|(subject, _)| subject == best) {
-            Some((_, labels)) => labels.push(label),
-            None => leaders.push((best.to_owned(), vec![label])),
-        }
-    }
-    let sentences = leaders.iter().map(|(subject, labels)| match labels.as_slice() {
-        [only] if only.is_empty() => subject.clone(),
-        _ if leaders.len() == 1 => format!("{subject} in all {} cases", labels.len()),
-        labels => format!("{subject} ({})", finding::joined(labels)),
+/// Who takes most, as far as the steps that were tried can tell.
+fn leaders(samples: &Samples, steps: &Samples) -> String {
+    let sentences = samples.facets(&[]).into_iter().filter_map(|(label, facet)| {
+        let mut held: Vec<Held> = facet
+            .subjects()
+            .into_iter()
+            .filter_map(|subject| Held::of(&facet, subject, steps))
+            .collect();
+        held.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+        Some(super::led(&label, Some(&leader(&held)?)))
     });
     let sentences: Vec<String> = sentences.collect();
     if sentences.is_empty() {
         return String::new();
     }
-    format!("Most within a mean of 100 ms: {}.", sentences.join("; "))
+    format!("New connections a second, with a mean wait of at most 100 ms. {}", sentences.join(" "))
 }
 
-fn all_points(samples: &Samples) -> Table {
+/// What a server held, and the next rate at which it was tried.
+struct Held<'a> {
+    subject: &'a str,
+    rate: f64,
+    next: Option<f64>,
+    is_of_client: bool,
+}
+
+impl<'a> Held<'a> {
+    fn of(facet: &Samples, subject: &'a str, steps: &Samples) -> Option<Self> {
+        let own = facet.subject(subject);
+        let rate = own.estimate("tps_mean_100ms")?.median;
+        let point = &own.iter().next()?.point;
+        let same =
+            |step: &Sample| point.iter().all(|(axis, value)| step.point.get(axis) == Some(value));
+        let tried = steps.subject(subject).only(same).values("rate").into_iter();
+        let mut tried = tried.filter_map(|value| match value {
+            Value::Number(rate) => Some(rate),
+            Value::Word(_) => None,
+        });
+        let next = tried.find(|step| *step > rate * STEP_BEYOND);
+        let is_of_client = own.iter().any(|sample| {
+            sample.warnings.iter().any(|warning| warning.starts_with("The client gave way"))
+        });
+        Some(Self { subject, rate, next, is_of_client })
+    }
+}
+
+fn leader(held: &[Held]) -> Option<String> {
+    let best = held.first()?;
+    let axis = Axis::of_figure("tps_mean_100ms");
+    let rate = axis.exactly(best.rate);
+    // Whoever was not tried above the leader's rate, or held it, is not known to take less.
+    let reaches = |other: &&Held| other.next.is_none_or(|next| next > best.rate);
+    let level: Vec<String> =
+        held.iter().filter(reaches).map(|other| other.subject.to_owned()).collect();
+    let next = best.next.map(|next| axis.exactly(next));
+    let is_grid = held.iter().filter(|other| other.rate == best.rate).count() > 1;
+    let step = match next {
+        Some(next) if is_grid => {
+            format!(
+                " {rate} is a step of the ramp and not a measure of the servers; the next step was {next}."
+            )
+        }
+        _ => String::new(),
+    };
+    let client = if best.is_of_client { " or more (the client gave way first)" } else { "" };
+    if level.len() > 1 {
+        let level = finding::joined(&level);
+        return Some(format!("no difference can be told between {level}, {rate}{client}.{step}"));
+    }
+    let second = held
+        .get(1)
+        .map(|other| format!(", then {} with {}", other.subject, axis.exactly(other.rate)));
+    Some(format!("{} takes most, {rate}{client}{}.", best.subject, second.unwrap_or_default()))
+}
+
+fn all_points(samples: &Samples, steps: &Samples) -> Table {
     let figures = [
         "tps_max",
         "tps_mean_100ms",
@@ -189,6 +268,7 @@ fn all_points(samples: &Samples) -> Table {
         "tps_loss_0_01_percent",
     ];
     let heads = figures.map(|figure| Axis::of_figure(figure).label);
+    let heads = heads.into_iter().chain(["next step tried above a mean of 100 ms".to_owned()]);
     let mut table = Table::new(2, ["".to_owned(), "Server".to_owned()].into_iter().chain(heads));
     for (label, facet) in samples.facets(&[]) {
         for subject in facet.subjects() {
@@ -197,8 +277,15 @@ fn all_points(samples: &Samples) -> Table {
                 let estimate = own.estimate(figure);
                 estimate.map_or("–".to_owned(), |e| Axis::of_figure(figure).exactly(e.median))
             });
-            table.push([label.clone(), subject.to_owned()].into_iter().chain(cells));
+            let next = Held::of(&facet, subject, steps).and_then(|held| held.next);
+            let next =
+                next.map_or("–".to_owned(), |n| Axis::of_figure("tps_mean_100ms").exactly(n));
+            let row = [label.clone(), subject.to_owned()].into_iter().chain(cells);
+            table.push(row.chain([next]));
         }
     }
     table
 }
+
+/// A step this much above what was held is another one.
+const STEP_BEYOND: f64 = 1.005;

@@ -1,13 +1,16 @@
 //! `web-sizes`: where the kernel becomes cheaper than the process, and whether `auto` finds the cheaper one.
 
-use super::{has_content, multiples, over, sized};
+use super::{multiples, over, sized};
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Part, Picture, Span};
 use crate::report::finding::{self, Crossing};
 use crate::report::gathered::Scene;
 use crate::report::look::{self, Look};
 use crate::report::plot::{Curve, Mark, Panel, Plot};
-use crate::report::sampling::Samples;
+use crate::report::sampling::{Samples, describe};
+use crate::report::speech;
+use crate::report::table::Table;
+use crate::results::Value;
 
 pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     let samples = &scene.samples;
@@ -61,37 +64,99 @@ fn among_servers(samples: &Samples, figure: &str) -> Chart {
         let plot = Plot { x: Axis::of_point("size"), panels: vec![panel], marks: Vec::new() };
         Part::new(label, Picture::Plot(plot))
     });
-    let parts = parts.filter(|part| has_content(&part.picture)).collect();
-    sized("web-sizes-servers", "How do the servers compare, by size of body?", parts)
+    let parts = parts.filter(|part| part.picture.has_content()).collect();
+    let mut chart =
+        sized("web-sizes-servers", "How do the servers compare, by size of body?", parts);
+    chart.finding = by_size(&samples, figure);
+    chart
+}
+
+/// A sentence for the smallest and one for the largest body.
+fn by_size(samples: &Samples, figure: &str) -> String {
+    let sizes = samples.values("size");
+    let ends = [sizes.first(), sizes.last().filter(|_| sizes.len() > 1)];
+    let sentences = ends.into_iter().flatten().filter_map(|size| {
+        let purpose = format!("for a {} file", describe("size", size));
+        finding::compared(&samples.at("size", size), &[figure], Some(&purpose))
+    });
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 /// Each program's paths as multiples of its own user path.
 pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure: &str) -> Chart {
-    let samples = samples.having(figure).only(|sample| !sample.subject.ends_with(" plain"));
-    let mut programs: Vec<&str> = samples.subjects().into_iter().map(look::program).collect();
-    programs.dedup();
-    let (mut parts, mut findings) = (Vec::new(), Vec::new());
-    for program in programs {
-        let own = samples.only(|sample| look::program(&sample.subject) == program);
-        for (label, samples) in own.facets(&["size"]) {
-            let label =
-                if label.is_empty() { program.to_owned() } else { format!("{program} · {label}") };
-            let Some((plot, finding)) = paths(&samples, program, figure) else { continue };
-            if !finding.is_empty() {
-                findings.push(format!("{label}: {finding}."));
-            }
-            parts.push(Part::new(label, Picture::Plot(plot)));
-        }
+    let samples = samples.having(figure).only(|sample| look::way(&sample.subject) != "plain");
+    let (mut parts, mut answers) = (Vec::new(), Table::default());
+    for (label, program, samples) in programs(&samples) {
+        let Some(plot) = paths(&samples, program, figure) else { continue };
+        answer(&mut answers, &label, &samples, figure);
+        parts.push(Part::new(label, Picture::Plot(plot)));
     }
     let mut chart = sized(name, question, parts);
-    chart.panels.retain(|part| has_content(&part.picture));
-    chart.finding = findings.join(" ");
+    chart.panels.retain(|part| part.picture.has_content());
+    chart.answers = answers;
     chart.note = "Below 1× is cheaper than encrypting in the process. The broad band is the best fixed path at each size."
         .to_owned();
     chart
 }
 
-fn paths(samples: &Samples, program: &str, figure: &str) -> Option<(Plot, String)> {
+/// Each program with each of its facets, and what it is called.
+pub(super) fn programs<'a>(samples: &Samples<'a>) -> Vec<(String, &'a str, Samples<'a>)> {
+    let mut names: Vec<&str> = samples.subjects().into_iter().map(look::program).collect();
+    names.dedup();
+    let mut found = Vec::new();
+    for program in names {
+        let own = samples.only(|sample| look::program(&sample.subject) == program);
+        for (label, samples) in own.facets(&["size"]) {
+            let label =
+                if label.is_empty() { program.to_owned() } else { format!("{program}, {label}") };
+            found.push((label, program, samples));
+        }
+    }
+    found
+}
+
+/// Which fixed path is cheapest at each size and by how much, and how near `auto` comes to it.
+pub(super) fn answer(table: &mut Table, label: &str, samples: &Samples, figure: &str) {
+    let sizes = samples.values("size");
+    if table.head.is_empty() {
+        let names = sizes.iter().map(|size| describe("size", size));
+        *table = Table::new(1, [String::new()].into_iter().chain(names));
+    }
+    let cost = |subject: &str, size: &Value| {
+        samples.subject(subject).at("size", size).estimate(figure).map(|estimate| estimate.median)
+    };
+    let subjects = samples.subjects();
+    let is_fixed = |subject: &&&str| look::way(subject) != "auto";
+    let cheapest = |size: &Value| {
+        let costs = subjects.iter().filter(is_fixed);
+        let costs = costs.filter_map(|subject| Some((*subject, cost(subject, size)?)));
+        costs.min_by(|(_, a), (_, b)| a.total_cmp(b))
+    };
+    let cells = sizes.iter().map(|size| {
+        let Some((subject, least)) = cheapest(size) else { return "–".to_owned() };
+        let user = cost(&format!("{} user", look::program(subject)), size);
+        match user.filter(|user| *user > least) {
+            Some(user) => format!("{} ({}×)", look::way(subject), speech::multiple(least / user)),
+            None => look::way(subject).to_owned(),
+        }
+    });
+    let width = table.head.len();
+    let mut push = |name: String, cells: Vec<String>| {
+        let mut row: Vec<String> = [name].into_iter().chain(cells).collect();
+        row.resize(width, "–".to_owned());
+        table.push(row);
+    };
+    push(format!("{label}: cheapest fixed path, as a multiple of user"), cells.collect());
+    let Some(auto) = subjects.iter().find(|subject| !is_fixed(subject)) else { return };
+    let cells = sizes.iter().map(|size| {
+        let least = cheapest(size).map(|(_, least)| least);
+        let ratio = cost(auto, size).zip(least).map(|(auto, least)| auto / least);
+        ratio.map_or("–".to_owned(), |ratio| format!("{}×", speech::multiple(ratio)))
+    });
+    push(format!("{label}: auto, as a multiple of that path"), cells.collect());
+}
+
+fn paths(samples: &Samples, program: &str, figure: &str) -> Option<Plot> {
     let base = samples.subject(&format!("{program} user"));
     let x = Axis::of_point("size");
     let curves: Vec<Curve> = samples
@@ -110,30 +175,14 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<(Plot, String
     }
     let fixed: Vec<&Curve> = curves.iter().filter(|curve| curve.name != "auto").collect();
     let best = finding::envelope(&fixed);
-    let less =
-        if figure.starts_with("cpu") { "is cheaper than user" } else { "takes less than user" };
-    let mut marks = Vec::new();
-    let mut sentences = Vec::new();
-    for curve in fixed.iter().filter(|curve| curve.name != "user") {
-        match finding::crossing(&curve.points) {
-            Crossing::From(at) => {
-                let at_size = x.roughly(at);
-                sentences.push(format!("{} {less} from about {at_size}", curve.name));
-                let label = format!("{} from {at_size}", curve.name);
-                marks.push(Mark { x: at, label, look: curve.look });
-            }
-            Crossing::Always => sentences.push(format!("{} {less} at every size", curve.name)),
-            Crossing::Never => {
-                sentences.push(format!("{} is not below user at the largest size", curve.name))
-            }
-        }
-    }
-    let auto = curves.iter().find(|curve| curve.name == "auto" && fixed.len() > 1);
-    sentences.extend(
-        auto.and_then(|auto| Some(format!("auto {}", finding::nearness(auto, &best, &x)?))),
-    );
+    let marks = fixed.iter().filter(|curve| curve.name != "user").filter_map(|curve| {
+        let Crossing::From(at) = finding::crossing(&curve.points) else { return None };
+        let label = format!("{} from {}", curve.name, x.roughly(at));
+        Some(Mark { x: at, label, look: curve.look })
+    });
+    let marks = marks.collect();
     let envelope = if fixed.len() > 1 { best } else { Vec::new() };
     let y = multiples(&format!("{}, user path = 1", Axis::of_figure(figure).label));
     let panel = Panel { y, curves, guides: vec![(1.0, String::new())], envelope };
-    Some((Plot { x, panels: vec![panel], marks }, sentences.join("; ")))
+    Some(Plot { x, panels: vec![panel], marks })
 }

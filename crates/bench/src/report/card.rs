@@ -1,0 +1,142 @@
+//! The answer alone, to be shown to others: a picture of the size that previews have, and the same in Markdown.
+
+use super::canvas::{Anchor, Canvas, fitted, wrapped};
+use super::gathered::Gathered;
+use super::head;
+use super::markup::Markup;
+use super::speech;
+use super::theme;
+use super::trust::Trust;
+use super::verdict::{self, Cell, Outcome, Verdict};
+
+/// An answer to be shown to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// As a picture, 1,200 by 630 pixels.
+    pub svg: String,
+    /// As text.
+    pub markdown: String,
+}
+
+/// Draws it; nothing without an answer.
+#[must_use]
+pub fn draw(files: &[Gathered], verdict: &Verdict, trust: &Trust) -> Option<Card> {
+    if verdict.rows.is_empty() {
+        return None;
+    }
+    let title = head::title(files, verdict);
+    let place = head::place(files);
+    let said = said(trust);
+    let commands: Vec<String> = files
+        .iter()
+        .filter(|file| !file.is_work())
+        .filter_map(|file| file.runs.first())
+        .map(|run| run.command.join(" "))
+        .collect();
+    let mut markdown =
+        format!("**{title}**\n\n{}\n{said}\n\n{place}\n\n", verdict::markdown(verdict));
+    for command in &commands {
+        markdown.push_str(&format!("    {command}\n"));
+    }
+    Some(Card { svg: svg(&title, &place, &said, verdict), markdown })
+}
+
+fn said(trust: &Trust) -> String {
+    let mut said = format!("How far to trust this: {}.", trust.level);
+    if !trust.reasons.is_empty() {
+        said.push_str(&format!(" {}.", speech::capital(&trust.reasons.join("; "))));
+    }
+    if let Some(kernel) = &trust.kernel {
+        said.push_str(&format!(" {kernel}"));
+    }
+    said
+}
+
+fn svg(title: &str, place: &str, said: &str, verdict: &Verdict) -> String {
+    let mut canvas = Canvas::new();
+    canvas.group("c-kettle", |canvas| {
+        canvas.text("card-mark", (EDGE, 58.0), Anchor::Start, "kettle bench");
+    });
+    canvas.text("card-small", (WIDTH - EDGE, 58.0), Anchor::End, place);
+    let mut y = 104.0;
+    for line in wrapped(title, TITLE, WIDTH - 2.0 * EDGE).iter().take(2) {
+        canvas.text("card-title", (EDGE, y), Anchor::Start, line);
+        y += TITLE * 1.18;
+    }
+    draw_table(&mut canvas, verdict, y - 22.0);
+    let lines = wrapped(said, SMALL, WIDTH - 2.0 * EDGE);
+    let count = lines.len().min(LINES_MAX);
+    for (index, line) in lines.iter().take(count).enumerate() {
+        let y = HEIGHT - 26.0 - (count - 1 - index) as f64 * SMALL * 1.35;
+        canvas.text("card-foot", (EDGE, y), Anchor::Start, line);
+    }
+    let content = canvas.finish(WIDTH, HEIGHT).content;
+    let (wide, high) = (format!("{WIDTH:.0}"), format!("{HEIGHT:.0}"));
+    let mut svg = Markup::new();
+    svg.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg"),
+            ("class", "chart"),
+            ("width", &wide),
+            ("height", &high),
+            ("viewBox", &format!("0 0 {wide} {high}")),
+            ("role", "img"),
+            ("aria-label", title),
+        ],
+    );
+    theme::chart_style(&mut svg);
+    svg.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
+    svg.append(&content);
+    svg.close("svg");
+    svg.into_string()
+}
+
+fn draw_table(canvas: &mut Canvas, verdict: &Verdict, top: f64) {
+    let names = 330.0;
+    let peers: Vec<&String> = verdict.peers.iter().take(PEERS_MAX).collect();
+    let column = (WIDTH - 2.0 * EDGE - names) / peers.len().max(1) as f64;
+    let at = |index: usize| EDGE + names + column * index as f64;
+    let room = HEIGHT - 26.0 - LINES_MAX as f64 * SMALL * 1.35 - top - 56.0;
+    let high = (room / verdict.rows.len().max(1) as f64).min(58.0);
+    canvas.text("card-small", (EDGE, top + 26.0), Anchor::Start, "kettle beside");
+    for (index, peer) in peers.iter().enumerate() {
+        canvas.text("card-row", (at(index), top + 26.0), Anchor::Start, peer);
+    }
+    for (line, row) in verdict.rows.iter().enumerate() {
+        let y = top + 38.0 + high * line as f64;
+        canvas.line("grid", (EDGE, y), (WIDTH - EDGE, y));
+        let about = format!("{} {}", row.question.phrase().thing, row.purpose);
+        canvas.text("card-row", (EDGE, y + 22.0), Anchor::Start, row.question.name);
+        let about = fitted(&about, 13.0, names - 16.0);
+        canvas.text("tick", (EDGE, y + 39.0), Anchor::Start, &about);
+        for (index, cell) in row.cells.iter().take(PEERS_MAX).enumerate() {
+            if let Some(cell) = cell {
+                draw_cell(canvas, cell, (at(index), y));
+            }
+        }
+    }
+}
+
+fn draw_cell(canvas: &mut Canvas, cell: &Cell, (x, y): (f64, f64)) {
+    let class = match cell.outcome {
+        Outcome::Less => "c-kettle",
+        Outcome::More => "c-bad",
+        _ => "c-neutral",
+    };
+    canvas.group(&format!("s {class}"), |canvas| {
+        let ratio = format!("{}×", speech::multiple(cell.ratio.middle));
+        canvas.text("card-ratio label", (x, y + 23.0), Anchor::Start, &ratio);
+    });
+    canvas.text("tick", (x, y + 39.0), Anchor::Start, &verdict::sureness(cell));
+}
+
+const WIDTH: f64 = 1200.0;
+const HEIGHT: f64 = 630.0;
+const EDGE: f64 = 48.0;
+const TITLE: f64 = 34.0;
+const SMALL: f64 = 13.5;
+/// So many lines at the foot.
+const LINES_MAX: usize = 4;
+/// More columns than this cannot be read.
+const PEERS_MAX: usize = 5;

@@ -1,0 +1,192 @@
+//! Who needs less of something, in a sentence, as far as the samples tell.
+
+use super::joined;
+use crate::diff::work;
+use crate::figure::{self, Better, Figure};
+use crate::report::axis::Axis;
+use crate::report::look;
+use crate::report::sampling::Samples;
+use crate::report::speech::{self, Phrase};
+use crate::stats::Estimate;
+use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict};
+
+/// A subject with the value of each round.
+struct Judged<'a> {
+    subject: &'a str,
+    rounds: Vec<f64>,
+    median: f64,
+}
+
+/// How the subjects compare by a figure, or by the sum of several. `purpose` says what it is spent for, where that is more than the
+/// figure says: `for a 1 MiB file`.
+#[must_use]
+pub fn compared(samples: &Samples, names: &[&str], purpose: Option<&str>) -> Option<String> {
+    let figure = figure::find(names.first()?)?;
+    let judged = judge(samples, names, figure);
+    let axis = Axis::of_figure(figure.name);
+    let best = judged.first()?;
+    let amount = axis.exactly(best.median);
+    if judged.len() == 1 {
+        return Some(format!("{}: {amount}.", best.subject));
+    }
+    let everyone = everyone(&judged);
+    if judged.iter().all(|one| axis.exactly(one.median) == amount) {
+        return Some(format!("No difference: {amount} {everyone}."));
+    }
+    if figure.is_count() {
+        return Some(counted(&judged, figure, &axis, &everyone));
+    }
+    match speech::phrase(figure.name) {
+        Some(phrase) if names.len() > 1 => {
+            let purpose =
+                format!("{}, the kernel's part included", purpose.unwrap_or(phrase.purpose));
+            spoken(&judged, figure, phrase, &purpose)
+        }
+        Some(phrase) => spoken(&judged, figure, phrase, purpose.unwrap_or(phrase.purpose)),
+        None => Some(listed(&judged, figure, &axis)),
+    }
+}
+
+/// The subjects that encrypt, the best first.
+fn judge<'a>(samples: &Samples<'a>, names: &[&str], figure: &Figure) -> Vec<Judged<'a>> {
+    let subjects = samples.subjects().into_iter().filter(|subject| look::way(subject) != "plain");
+    let mut judged: Vec<Judged> = subjects
+        .filter_map(|subject| {
+            let rounds = samples.subject(subject).rounds_of_sum(names);
+            let median = Estimate::of(&rounds)?.median;
+            Some(Judged { subject, rounds, median })
+        })
+        .collect();
+    judged.sort_by(|a, b| a.median.total_cmp(&b.median));
+    if figure.better == Better::Higher {
+        judged.reverse();
+    }
+    judged
+}
+
+fn everyone(judged: &[Judged]) -> String {
+    let first = judged.first().map(|one| look::program(one.subject));
+    let is_one = judged.iter().all(|one| Some(look::program(one.subject)) == first);
+    format!(
+        "{} every {}",
+        if is_one { "by" } else { "with" },
+        if is_one { "path" } else { "server" }
+    )
+}
+
+/// What is counted repeats: a tolerance decides, not the number of rounds.
+fn counted(judged: &[Judged], figure: &Figure, axis: &Axis, everyone: &str) -> String {
+    let (Some(best), Some(most)) = (judged.first(), judged.last()) else { return String::new() };
+    let is_same = |one: &&Judged| work::verdict(figure, best.median, one.median) == Verdict::Same;
+    let amount = axis.exactly(best.median);
+    let least: Vec<String> =
+        judged.iter().filter(is_same).map(|one| one.subject.to_owned()).collect();
+    if least.len() == judged.len() {
+        return format!("No difference: about {amount} {everyone}.");
+    }
+    let (least, last) = (joined(&least), axis.exactly(most.median));
+    format!("Least with {least}: {amount}. Most with {}: {last}.", most.subject)
+}
+
+/// Ours against the best of each other program; among paths of one program, the best against the next.
+fn spoken(judged: &[Judged], figure: &Figure, phrase: Phrase, purpose: &str) -> Option<String> {
+    let ours = judged.iter().find(|one| one.subject == "kettle auto");
+    let ours = ours.or_else(|| judged.iter().find(|one| look::program(one.subject) == "kettle"));
+    let mut peers: Vec<&Judged> = Vec::new();
+    for one in judged.iter().filter(|one| look::program(one.subject) != "kettle") {
+        if !peers.iter().any(|peer| look::program(peer.subject) == look::program(one.subject)) {
+            peers.push(one);
+        }
+    }
+    let (ours, peers) = match ours {
+        Some(ours) if !peers.is_empty() => (ours, peers),
+        _ => (judged.first()?, vec![judged.get(1)?]),
+    };
+    let short = |one: &Judged| {
+        let program = look::program(one.subject);
+        let paths = judged.iter().filter(|other| look::program(other.subject) == program);
+        if paths.count() == 1 { program.to_owned() } else { one.subject.to_owned() }
+    };
+    let name = short(ours);
+    let (mut decided, mut few, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let mut least_rounds = usize::MAX;
+    for peer in peers {
+        let comparison = Comparison::of(&peer.rounds, &ours.rounds)?;
+        let rounds = peer.rounds.len().min(ours.rounds.len());
+        let Some(ratio) = comparison.ratio else { continue };
+        match comparison.verdict(figure.better) {
+            _ if rounds < SAMPLES_MIN => {
+                least_rounds = least_rounds.min(rounds);
+                few.push((ratio, short(peer)));
+            }
+            Verdict::Undecided | Verdict::Same => open.push((ratio, short(peer))),
+            Verdict::Better | Verdict::Worse => decided.push((ratio, short(peer))),
+        }
+    }
+    let mut sentences = Vec::new();
+    if !decided.is_empty() {
+        let shares = shares(&decided, phrase, figure, true);
+        sentences.push(format!("{name} {} {shares} {purpose}", phrase.verb));
+    }
+    if !few.is_empty() {
+        let shares = shares(&few, phrase, figure, false);
+        let rounds = speech::rounds(least_rounds);
+        let purpose = if decided.is_empty() { purpose } else { "" };
+        let whole = format!("{name} {} {shares} {purpose}", phrase.verb);
+        sentences.push(format!("{}, but with {rounds} that is undecided", whole.trim_end()));
+    }
+    for (ratio, peer) in &open {
+        let middle = speech::multiple(ratio.middle);
+        let within = speech::range(ratio);
+        sentences.push(format!(
+            "Between {name} and {peer} no difference can be told: {middle} ({within}) times"
+        ));
+    }
+    let sentences = sentences.iter().map(|sentence| format!("{}.", sentence.trim_end()));
+    Some(sentences.collect::<Vec<_>>().join(" "))
+}
+
+/// `0.47 of nginx' processor time and 0.20 of stunnel's`.
+fn shares(
+    ratios: &[(Interval, String)],
+    phrase: Phrase,
+    figure: &Figure,
+    has_interval: bool,
+) -> String {
+    let parts = ratios.iter().enumerate().map(|(index, (ratio, peer))| {
+        let thing = if index == 0 { phrase.thing } else { "" };
+        let middle = speech::multiple(ratio.middle);
+        match figure.better {
+            Better::Higher if has_interval => {
+                let within = speech::range(ratio);
+                format!("{middle} ({within}) times as {} as {peer}", phrase.thing)
+            }
+            Better::Higher => format!("{middle} times as {} as {peer}", phrase.thing),
+            _ if has_interval => speech::share_within(ratio, peer, thing),
+            _ => speech::share(ratio.middle, peer, thing),
+        }
+    });
+    joined(&parts.collect::<Vec<_>>())
+}
+
+/// Who comes first and who next, for figures nobody has a word for.
+fn listed(judged: &[Judged], figure: &Figure, axis: &Axis) -> String {
+    let (Some(best), Some(next)) = (judged.first(), judged.get(1)) else { return String::new() };
+    let (first, second) = (axis.exactly(best.median), axis.exactly(next.median));
+    let rounds = best.rounds.len().min(next.rounds.len());
+    let (best_name, next_name) = (best.subject, next.subject);
+    let comparison = Comparison::of(&next.rounds, &best.rounds);
+    let verdict = comparison.map_or(Verdict::Undecided, |c| c.verdict(figure.better));
+    let values = format!("{best_name} {first}, {next_name} {second}");
+    match verdict {
+        Verdict::Better | Verdict::Worse => format!("{}: {values}.", figure.label),
+        _ if rounds < SAMPLES_MIN => {
+            format!(
+                "{}: {values}, but with {} that is undecided.",
+                figure.label,
+                speech::rounds(rounds)
+            )
+        }
+        _ => format!("{}: {values}; no difference can be told.", figure.label),
+    }
+}

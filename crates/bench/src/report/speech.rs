@@ -1,0 +1,103 @@
+//! Ratios in sentences that people say to each other: `kettle needs 0.47 of nginx' processor time for a 1 MiB file`.
+
+use super::number;
+use crate::stats::comparison::Interval;
+
+/// How a figure is spoken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phrase {
+    /// What a server does with it: `needs`.
+    pub verb: &'static str,
+    /// What it is: `processor time`; where more is better, `much` or `many requests`.
+    pub thing: &'static str,
+    /// What for, with its preposition; empty where the thing says it.
+    pub purpose: &'static str,
+}
+
+/// How this figure is spoken of, if it is spoken of at all.
+#[must_use]
+pub fn phrase(figure: &str) -> Option<Phrase> {
+    let of = |verb, thing, purpose| Some(Phrase { verb, thing, purpose });
+    match figure {
+        "cpu_ns_per_request" => of("needs", "processor time", "for a request"),
+        "cpu_ns_per_byte" => of("needs", "processor time", "for a byte"),
+        "cpu_seconds_per_gib" => of("needs", "processor time", "for a GiB"),
+        "cpu_us_per_full_transaction" => of("needs", "processor time", "for a full handshake"),
+        "cpu_us_per_resumed_transaction" => {
+            of("needs", "processor time", "for a resumed handshake")
+        }
+        "cpu_us_per_transaction" => of("needs", "processor time", "for a new connection"),
+        "cpu_percent" => of("needs", "processor time", "for the same stream"),
+        "memory_bytes_per_connection" => of("holds", "memory", "for a connection"),
+        "first_byte_p99_us" => of("needs", "time", "until 99 of 100 first bytes are there"),
+        "softirq_percent" => of("causes", "work in the network stack", ""),
+        "gigabits_per_second" | "gigabytes_per_second" => of("sends", "much", ""),
+        "requests_per_second" => of("answers", "many requests", ""),
+        _ => None,
+    }
+}
+
+/// `0.47 of nginx' processor time`, `1.3 times nginx' processor time`.
+#[must_use]
+pub fn share(ratio: f64, peer: &str, thing: &str) -> String {
+    let owner = possessive(peer);
+    let amount = multiple(ratio);
+    let thing = if thing.is_empty() { String::new() } else { format!(" {thing}") };
+    if ratio < 1.0 {
+        format!("{amount} of {owner}{thing}")
+    } else {
+        format!("{amount} times {owner}{thing}")
+    }
+}
+
+/// The same with its interval: `0.47 (0.40 to 0.52) of nginx' processor time`.
+#[must_use]
+pub fn share_within(ratio: &Interval, peer: &str, thing: &str) -> String {
+    let amount = multiple(ratio.middle);
+    let whole = share(ratio.middle, peer, thing);
+    let rest = whole.strip_prefix(&amount).unwrap_or(&whole);
+    format!("{amount} ({}){rest}", range(ratio))
+}
+
+/// `0.40 to 0.52`.
+#[must_use]
+pub fn range(interval: &Interval) -> String {
+    format!("{} to {}", multiple(interval.low), multiple(interval.high))
+}
+
+/// A ratio in so many digits as people keep in mind.
+#[must_use]
+pub fn multiple(ratio: f64) -> String {
+    match ratio {
+        _ if ratio < 0.095 => number::digits_of(ratio, 2),
+        _ if ratio < 9.995 => format!("{ratio:.2}"),
+        _ => number::digits_of(ratio, 1),
+    }
+}
+
+/// `nginx'`, `kettle's`.
+#[must_use]
+pub fn possessive(name: &str) -> String {
+    if name.ends_with(['s', 'x']) { format!("{name}'") } else { format!("{name}'s") }
+}
+
+/// `1 round`, `3 rounds`.
+#[must_use]
+pub fn rounds(count: usize) -> String {
+    number::counted(count, "round", "rounds")
+}
+
+/// A sentence's first letter as a capital, unless its first word is a name such as `aes-128-gcm`.
+#[must_use]
+pub fn capital(sentence: &str) -> String {
+    let word = sentence.split([' ', ',']).next().unwrap_or_default();
+    if word == "kettle" || word.contains(|letter: char| letter.is_ascii_digit()) {
+        return sentence.to_owned();
+    }
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    first.map_or_else(String::new, |first| first + letters.as_str())
+}
+
+#[cfg(test)]
+mod tests;

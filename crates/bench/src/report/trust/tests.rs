@@ -1,0 +1,66 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::measure::machine::Machine;
+use crate::results::read::Results;
+use crate::results::{FORMAT, Line, Point, Run, Sample};
+
+/// Three servers' worth of rounds on a machine of its own, or on a virtual one.
+fn results(rounds: u32, host: Option<&str>, warning: Option<&str>) -> Results {
+    let mut results = Results::default();
+    let machine = Machine {
+        cpus: 8,
+        kernel_tls: "yes".to_owned(),
+        virtualization: host.map(str::to_owned),
+        ..Machine::default()
+    };
+    let (kettle, command, clock) = ("0".to_owned(), Vec::new(), Clock::Time);
+    let run = Run { format: FORMAT, started: 0, kettle, commit: None, command, machine, clock };
+    results.keep(Line::Run(run)).unwrap();
+    for (subject, cost) in [("kettle auto", 1.0), ("nginx user", 2.0)] {
+        for round in 0..rounds {
+            results
+                .keep(Line::Sample(Sample {
+                    scenario: "web-sizes".to_owned(),
+                    subject: subject.to_owned(),
+                    part: String::new(),
+                    point: Point::new(),
+                    round,
+                    figures: BTreeMap::from([("cpu_ns_per_request".to_owned(), cost)]),
+                    histogram: None,
+                    failures: BTreeMap::new(),
+                    warnings: warning.map(str::to_owned).into_iter().collect(),
+                }))
+                .unwrap();
+        }
+    }
+    results
+}
+
+fn level(results: &Results) -> &'static str {
+    let files = [Gathered::of(results)];
+    judge(&files, &Verdict::of(&files), None).level
+}
+
+#[test]
+fn rounds_warnings_and_the_machine_decide_how_far_a_run_is_trusted() {
+    assert_eq!(level(&results(6, None, None)), "well");
+    assert!(level(&results(6, Some("kvm"), None)).starts_with("in what is decided"));
+    assert!(level(&results(5, None, None)).starts_with("in what is decided"));
+    assert!(level(&results(2, None, None)).starts_with("a first look"));
+    assert!(level(&results(6, None, Some("noise"))).starts_with("a first look"));
+}
+
+#[test]
+fn reasons_are_told_with_their_numbers() {
+    let results = results(2, Some("kvm"), Some("noise"));
+    let files = [Gathered::of(&results)];
+    let trust = judge(&files, &Verdict::of(&files), Some(1.23));
+    let said = trust.reasons.join("; ").replace('\u{a0}', " ");
+    assert_eq!(
+        said,
+        "2 of 2 answers rest on fewer than 3 rounds; 4 of 4 samples carry a warning; the same code measured twice came out up to 23 % \
+         apart; a virtual machine with 8 processors"
+    );
+    assert_eq!(trust.kernel, None);
+}

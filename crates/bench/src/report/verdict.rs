@@ -1,0 +1,237 @@
+//! The answer of a report, for people who read nothing else: a row for each question, a ratio to each other server with its interval,
+//! and `undecided` where it is.
+
+mod question;
+mod written;
+
+pub use written::{markdown, sureness, write};
+
+use super::gathered::{Gathered, Scene};
+use super::look;
+use super::sampling::{PROGRAMS, Samples};
+use super::speech;
+use crate::figure::Better;
+use crate::results::Clock;
+use crate::stats::Estimate;
+use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict as Compared};
+use question::{QUESTIONS, Question, Source};
+
+/// The answers.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// The other programs, a column each.
+    pub peers: Vec<String>,
+    /// The questions that were asked.
+    pub rows: Vec<Row>,
+    /// The questions that were not: what they are called, and the comparison that asks them.
+    pub unasked: Vec<(&'static str, &'static str)>,
+    /// Programs that pass requests on to another server.
+    pub relays: Vec<String>,
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What was asked.
+    pub question: &'static Question,
+    /// What exactly was measured.
+    pub about: String,
+    /// What it was spent for: `for a 1 MiB file`.
+    pub purpose: String,
+    /// The answer beside each other program, as many as there are columns.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// Ours beside another program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Ours as a multiple of theirs.
+    pub ratio: Interval,
+    /// What that comes to.
+    pub outcome: Outcome,
+    /// How many rounds the side with fewer has.
+    pub rounds: usize,
+    /// Ours and theirs in their unit.
+    pub values: (f64, f64),
+    /// What is compared, of kettle and of the other.
+    pub subjects: (String, String),
+}
+
+/// What a ratio comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Ours needs less.
+    Less,
+    /// Ours needs more.
+    More,
+    /// Both are the same, exactly.
+    Same,
+    /// The samples do not tell.
+    Undecided,
+    /// There are fewer samples than could ever tell.
+    TooFew,
+}
+
+impl Verdict {
+    /// Judges what was measured as time.
+    #[must_use]
+    pub fn of(files: &[Gathered]) -> Self {
+        let scenes: Vec<&Scene> = files
+            .iter()
+            .filter(|file| file.runs.iter().any(|run| run.clock == Clock::Time))
+            .flat_map(|file| &file.scenes)
+            .collect();
+        let answered: Vec<(&Question, String, Cells)> = QUESTIONS
+            .iter()
+            .map(|question| {
+                let (word, cells) = answer(question, &scenes);
+                (question, word, cells)
+            })
+            .collect();
+        let unasked = answered.iter().filter(|(_, _, cells)| cells.is_empty());
+        let unasked = unasked.map(|(question, ..)| (question.name, question.scenario())).collect();
+        let mut peers: Vec<String> = Vec::new();
+        for (peer, _) in answered.iter().flat_map(|(_, _, cells)| cells) {
+            if !peers.contains(peer) {
+                peers.push(peer.clone());
+            }
+        }
+        peers.sort_by_key(|peer| PROGRAMS.iter().position(|known| known == peer));
+        let asked = answered.into_iter().filter(|(_, _, cells)| !cells.is_empty());
+        let rows = asked.map(|(question, word, cells)| {
+            let find = |peer: &String| {
+                cells.iter().find(|(name, _)| name == peer).map(|(_, cell)| cell.clone())
+            };
+            let [about, purpose] =
+                [question.about, question.purpose].map(|text| text.replace("{}", &word));
+            Row { question, about, purpose, cells: peers.iter().map(find).collect() }
+        });
+        let rows = rows.collect();
+        let relays = peers.iter().filter(|peer| RELAYS.contains(&peer.as_str())).cloned().collect();
+        Self { peers, rows, unasked, relays }
+    }
+
+    /// Every answer there is, with its row and the other program.
+    pub fn cells(&self) -> impl Iterator<Item = (&Row, &str, &Cell)> {
+        self.rows.iter().flat_map(|row| {
+            let cells = self.peers.iter().zip(&row.cells);
+            cells.filter_map(move |(peer, cell)| Some((row, peer.as_str(), cell.as_ref()?)))
+        })
+    }
+
+    /// The finding in a sentence, beside the first of the other programs for which anything is decided; what speaks against us is
+    /// never left out of it. Nothing if nothing is decided.
+    #[must_use]
+    pub fn headline(&self) -> Option<String> {
+        self.peers.iter().find_map(|peer| self.headline_beside(peer))
+    }
+
+    fn headline_beside(&self, peer: &str) -> Option<String> {
+        let decided = || {
+            self.cells().filter(|(_, other, cell)| {
+                *other == peer && matches!(cell.outcome, Outcome::Less | Outcome::More)
+            })
+        };
+        let worse = decided().filter(|(_, _, cell)| cell.outcome == Outcome::More);
+        let mut said: Vec<(&Row, &Cell)> =
+            worse.map(|(row, _, cell)| (row, cell)).take(HEADLINE_PARTS - 1).collect();
+        for (row, _, cell) in decided() {
+            let is_said = said.iter().any(|(other, _)| std::ptr::eq(*other, row));
+            if said.len() < HEADLINE_PARTS && !is_said {
+                said.push((row, cell));
+            }
+        }
+        let place = |row: &Row| self.rows.iter().position(|other| std::ptr::eq(other, row));
+        said.sort_by_key(|(row, _)| place(row));
+        let mut before = None;
+        let parts = said.iter().map(|(row, cell)| {
+            let phrase = row.question.phrase();
+            let ratio = cell.ratio.middle;
+            // What a part shares with the one before is not said again.
+            let part = if before == Some((phrase.verb, phrase.thing)) {
+                let times = if ratio < 1.0 { "" } else { " times" };
+                format!("{}{times} {}", speech::multiple(ratio), row.purpose)
+            } else {
+                let share = speech::share(ratio, peer, phrase.thing);
+                format!("{} {share} {}", phrase.verb, row.purpose)
+            };
+            before = Some((phrase.verb, phrase.thing));
+            part
+        });
+        let parts: Vec<String> = parts.collect();
+        (!parts.is_empty()).then(|| format!("kettle {}", super::finding::joined(&parts)))
+    }
+}
+
+/// Answers by the program beside which they were found.
+type Cells = Vec<(String, Cell)>;
+
+/// The answer to a question, and the size or rate it holds for. Where two comparisons asked the same, the one with more rounds
+/// is the surer.
+fn answer(question: &Question, scenes: &[&Scene]) -> (String, Cells) {
+    let (mut word, mut cells) = (String::new(), Cells::new());
+    for source in question.sources {
+        for scene in scenes.iter().filter(|scene| scene.name == source.scenario) {
+            let Some((samples, spoken)) = source.pick(&scene.samples) else { continue };
+            if !cells.is_empty() && word != spoken && question.about.contains("{}") {
+                continue;
+            }
+            word = spoken;
+            for (peer, cell) in beside(&samples, source) {
+                match cells.iter_mut().find(|(other, _)| *other == peer) {
+                    Some((_, known)) if cell.rounds > known.rounds => *known = cell,
+                    Some(_) => {}
+                    None => cells.push((peer, cell)),
+                }
+            }
+        }
+    }
+    (word, cells)
+}
+
+/// Ours beside the best path of each other program.
+fn beside(samples: &Samples, source: &Source) -> Cells {
+    let figure = source.figure;
+    let samples = samples.having(figure).only(|sample| look::way(&sample.subject) != "plain");
+    let subjects = samples.subjects();
+    // What people get who set nothing.
+    let ours = ["kettle auto", "kettle user"].into_iter().find(|name| subjects.contains(name));
+    let Some(ours) = ours else { return Cells::new() };
+    let own = samples.subject(ours).rounds(figure);
+    let mut found = Cells::new();
+    for subject in subjects.iter().filter(|subject| look::program(subject) != "kettle") {
+        let theirs = samples.subject(subject).rounds(figure);
+        let Some(mut cell) = judged(&own, &theirs) else { continue };
+        cell.subjects = (ours.to_owned(), (*subject).to_owned());
+        let program = look::program(subject);
+        match found.iter_mut().find(|(peer, _)| peer == program) {
+            Some((_, other)) if cell.values.1 < other.values.1 => *other = cell,
+            Some(_) => {}
+            None => found.push((program.to_owned(), cell)),
+        }
+    }
+    found
+}
+
+fn judged(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
+    let comparison = Comparison::of(theirs, ours)?;
+    let ratio = comparison.ratio?;
+    let rounds = ours.len().min(theirs.len());
+    let values = (Estimate::of(ours)?.median, Estimate::of(theirs)?.median);
+    let outcome = match comparison.verdict(Better::Lower) {
+        _ if ratio.low == 1.0 && ratio.high == 1.0 => Outcome::Same,
+        _ if rounds < SAMPLES_MIN => Outcome::TooFew,
+        Compared::Better => Outcome::Less,
+        Compared::Worse => Outcome::More,
+        _ => Outcome::Undecided,
+    };
+    Some(Cell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
+}
+
+/// A headline has so many parts.
+const HEADLINE_PARTS: usize = 2;
+/// These serve no files: they decrypt and pass on.
+const RELAYS: &[&str] = &["hitch", "stunnel"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! The questions people ask before they choose a server, and where the answers stand in results.
+
+use crate::report::sampling::{Samples, describe};
+use crate::report::speech::{self, Phrase};
+use crate::results::Value;
+
+/// A question.
+#[derive(Debug)]
+pub struct Question {
+    /// What it is called.
+    pub name: &'static str,
+    /// What is measured for it, with a word for the size or the rate in place of `{}`.
+    pub about: &'static str,
+    /// What it is spent for, in a sentence, with the same word.
+    pub purpose: &'static str,
+    /// Where answers may stand, the best place first; all measure the same.
+    pub sources: &'static [Source],
+}
+
+/// A place in results.
+#[derive(Debug)]
+pub struct Source {
+    /// The scenario.
+    pub scenario: &'static str,
+    /// The kind of samples within it.
+    pub part: &'static str,
+    /// The figure.
+    pub figure: &'static str,
+    /// Which point of each axis, where there are several.
+    at: &'static [(&'static str, End)],
+}
+
+/// Which value of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Smallest,
+    Largest,
+    /// The smallest of bodies that are small.
+    SmallBody,
+    /// The largest of bodies that are large.
+    LargeBody,
+}
+
+impl End {
+    fn of(self, values: &[Value]) -> Option<&Value> {
+        let is_large = |value: &&Value| matches!(value, Value::Number(bytes) if *bytes >= LARGE);
+        match self {
+            End::Smallest => values.first(),
+            End::Largest => values.last(),
+            End::SmallBody => values.first().filter(|value| !is_large(value)),
+            End::LargeBody => values.last().filter(is_large),
+        }
+    }
+}
+
+impl Question {
+    /// The comparison that asks it.
+    #[must_use]
+    pub fn scenario(&self) -> &'static str {
+        self.sources.first().map_or("", |source| source.scenario)
+    }
+
+    /// The figure it is answered by.
+    #[must_use]
+    pub fn figure(&self) -> &'static str {
+        self.sources.first().map_or("", |source| source.figure)
+    }
+
+    /// How its answer is spoken of.
+    #[must_use]
+    pub fn phrase(&self) -> Phrase {
+        speech::phrase(self.figure()).unwrap_or(Phrase { verb: "needs", thing: "", purpose: "" })
+    }
+}
+
+impl Source {
+    /// The samples that answer, and the last axis of `at` in words.
+    #[must_use]
+    pub fn pick<'a>(&self, samples: &Samples<'a>) -> Option<(Samples<'a>, String)> {
+        let mut samples = samples.part(self.part).having(self.figure);
+        let mut word = String::new();
+        for (axis, end) in self.at {
+            let values = samples.values(axis);
+            if values.is_empty() {
+                continue;
+            }
+            let value = end.of(&values)?;
+            word = describe(axis, value);
+            samples = samples.at(axis, value);
+        }
+        for (axis, usual) in USUAL {
+            let usual = Value::Word((*usual).to_owned());
+            if samples.values(axis).contains(&usual) {
+                samples = samples.at(axis, &usual);
+            }
+        }
+        (!samples.is_empty()).then_some((samples, word))
+    }
+}
+
+/// All questions, in the order in which they are answered.
+pub const QUESTIONS: &[Question] = &[
+    Question {
+        name: "Handshake",
+        about: "processor time for a new connection: full handshake, 1 KiB, close",
+        purpose: "for a handshake",
+        sources: &[
+            Source {
+                scenario: "tps-ramp",
+                part: "summary",
+                figure: "cpu_us_per_full_transaction",
+                at: &[("workers", End::Smallest), ("k", End::Smallest)],
+            },
+            Source {
+                scenario: "ktls-setup",
+                part: "",
+                figure: "cpu_us_per_transaction",
+                at: &[("size", End::Smallest)],
+            },
+        ],
+    },
+    Question {
+        name: "Resumed handshake",
+        about: "processor time for a connection that resumes a session: handshake, 1 KiB, close",
+        purpose: "for a resumed handshake",
+        sources: &[Source {
+            scenario: "tps-ramp",
+            part: "summary",
+            figure: "cpu_us_per_resumed_transaction",
+            at: &[("workers", End::Smallest), ("k", End::Smallest)],
+        }],
+    },
+    Question {
+        name: "Small body",
+        about: "processor time for a {} file on a connection that stays",
+        purpose: "for a {} file",
+        sources: &[Source {
+            scenario: "web-sizes",
+            part: "",
+            figure: "cpu_ns_per_request",
+            at: &[("size", End::SmallBody)],
+        }],
+    },
+    Question {
+        name: "Large body",
+        about: "processor time for a {} file on a connection that stays",
+        purpose: "for a {} file",
+        sources: &[
+            Source {
+                scenario: "web-sizes",
+                part: "",
+                figure: "cpu_ns_per_request",
+                at: &[("size", End::LargeBody)],
+            },
+            Source {
+                scenario: "ciphers",
+                part: "",
+                figure: "cpu_ns_per_request",
+                at: &[("size", End::LargeBody)],
+            },
+        ],
+    },
+    Question {
+        name: "Whole download",
+        about: "processor time for a GiB, in one file of {} at a time",
+        purpose: "for a GiB in one file",
+        sources: &[Source {
+            scenario: "nginx-1g",
+            part: "",
+            figure: "cpu_seconds_per_gib",
+            at: &[("size", End::Largest)],
+        }],
+    },
+    Question {
+        name: "Memory",
+        about: "memory of the server's process for a connection that waits, {}",
+        purpose: "for a waiting connection",
+        sources: &[Source {
+            scenario: "idle-memory",
+            part: "",
+            figure: "memory_bytes_per_connection",
+            at: &[("connections", End::Largest), ("requests", End::Largest)],
+        }],
+    },
+    Question {
+        name: "Streaming",
+        about: "processor time when all send {} to the same clients",
+        purpose: "for a stream of {}",
+        sources: &[Source {
+            scenario: "streaming",
+            part: "",
+            figure: "cpu_percent",
+            at: &[("connections", End::Largest), ("throughput", End::Largest)],
+        }],
+    },
+];
+
+/// What is compared where an axis has several words: what most people run.
+const USUAL: &[(&str, &str)] = &[
+    ("key", "p256"),
+    ("suite", "aes-128-gcm"),
+    ("group", "x25519"),
+    ("version", "1.3"),
+    ("resumption", "ticket"),
+];
+/// Above 64 KiB a body is large: kettle keeps none of that size in memory unless it is told to.
+const LARGE: f64 = 65_537.0;

@@ -1,0 +1,34 @@
+use super::*;
+
+fn outcome(ours: &[f64], theirs: &[f64]) -> Outcome {
+    judged(ours, theirs).unwrap().outcome
+}
+
+#[test]
+fn the_interval_decides_and_too_few_rounds_never() {
+    assert_eq!(outcome(&[1.0, 1.1, 1.2], &[2.0, 2.1, 2.2]), Outcome::Less);
+    assert_eq!(outcome(&[2.0, 2.1, 2.2], &[1.0, 1.1, 1.2]), Outcome::More);
+    assert_eq!(outcome(&[1.0, 2.0, 3.0], &[1.5, 2.5, 2.0]), Outcome::Undecided);
+    assert_eq!(outcome(&[1.0, 1.0], &[9.0, 9.0]), Outcome::TooFew);
+    assert_eq!(outcome(&[3.0; 3], &[3.0; 3]), Outcome::Same);
+    assert_eq!(outcome(&[3.0], &[3.0]), Outcome::Same);
+    assert_eq!(judged(&[0.0], &[1.0]), None);
+    assert_eq!(judged(&[], &[1.0]), None);
+}
+
+#[test]
+fn ratios_are_ours_to_theirs() {
+    let cell = judged(&[50.0; 3], &[100.0; 3]).unwrap();
+    assert_eq!((cell.ratio.middle, cell.values), (0.5, (50.0, 100.0)));
+}
+
+#[test]
+fn every_question_is_spoken_of_and_its_sources_measure_one_figure_each() {
+    for question in QUESTIONS {
+        assert!(!question.phrase().thing.is_empty(), "{}", question.name);
+        for source in question.sources {
+            let figure = crate::figure::find(source.figure);
+            assert!(figure.is_some_and(|figure| figure.better == Better::Lower), "{source:?}");
+        }
+    }
+}
