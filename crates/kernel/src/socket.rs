@@ -90,6 +90,19 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     }
 }
 
+/// Bytes that TCP was given to send since the connection began: those acknowledged, and those in its send queue. What
+/// kernel TLS still holds back is not among them.
+///
+/// # Errors
+/// What `getsockopt(TCP_INFO)` or `ioctl(SIOCOUTQ)` says.
+pub fn written_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = [0; TCP_INFO_BYTES_ACKED + size_of::<u64>()];
+    // First: what is acknowledged in between makes the sum too low, never too high.
+    option::get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    let acknowledged = info.last_chunk().map_or(0, |&bytes| u64::from_ne_bytes(bytes));
+    Ok(acknowledged + pending_output_bytes(fd)? as u64)
+}
+
 /// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(fd, is_corked)?)
@@ -106,6 +119,9 @@ pub fn stop_listening(fd: BorrowedFd<'_>) -> io::Result<()> {
 pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Write)
 }
+
+/// Where `struct tcp_info` has `tcpi_bytes_acked` (include/uapi/linux/tcp.h, Linux 4.1).
+const TCP_INFO_BYTES_ACKED: usize = 120;
 
 fn system_not_sent_low_water() -> Option<u32> {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_notsent_lowat").ok()?.trim().parse().ok()

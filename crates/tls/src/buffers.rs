@@ -57,6 +57,7 @@ pub(crate) struct Queue {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    taken_bytes: u64,
 }
 
 impl Queue {
@@ -121,10 +122,17 @@ impl Queue {
 
     /// Takes `bytes` bytes from the front; an emptied queue gives its buffer back.
     pub(crate) fn consume(&mut self, bytes: usize) {
-        self.start = (self.start + bytes).min(self.end);
+        let start = (self.start + bytes).min(self.end);
+        self.taken_bytes += (start - self.start) as u64;
+        self.start = start;
         if self.is_empty() {
             self.clear();
         }
+    }
+
+    /// How many bytes have ever been taken from the front.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.taken_bytes
     }
 
     /// Forgets everything and gives the buffer back.

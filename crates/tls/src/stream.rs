@@ -52,6 +52,8 @@ pub struct TlsStream {
     has_peer_closed: bool,
     /// The kernel still has to send these control records, in this order.
     control_due: ControlDue,
+    /// What the kernel was given to send, once it was.
+    kernel_output: Option<KernelOutput>,
     key_changes: KeyChanges,
     sending_key: SendingKey,
 }
@@ -81,6 +83,19 @@ struct KernelTransmit {
     can_rekey: bool,
     /// Records sent since the kernel was last asked for its record number: never too low.
     records_unchecked: u64,
+}
+
+/// What TCP must have been given when kernel TLS holds nothing back.
+#[derive(Clone, Copy)]
+struct KernelOutput {
+    version: Version,
+    cipher: Cipher,
+    /// Header, nonce, inner type and tag of each record.
+    record_overhead_bytes: u64,
+    /// The number of the first record under the current key.
+    sequence_first: u64,
+    /// All but the overhead of the records under the current key.
+    bytes: u64,
 }
 
 /// Control records the kernel must send before anything else.

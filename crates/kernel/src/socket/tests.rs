@@ -1,5 +1,6 @@
 //! Over loopback.
 
+use std::io::{Read, Write};
 use std::net::Ipv4Addr;
 
 use super::*;
@@ -81,4 +82,17 @@ fn a_socket_stops_listening_though_another_descriptor_of_it_is_open() {
     stop_listening(listener.as_fd()).unwrap();
     let refused = std::net::TcpStream::connect(address).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn what_tcp_was_given_is_counted_whoever_has_it_by_now() {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    assert_eq!(written_bytes(sender.as_fd()).unwrap(), 0);
+    sender.write_all(&[7; 1_000]).unwrap();
+    assert_eq!(written_bytes(sender.as_fd()).unwrap(), 1_000);
+    receiver.read_exact(&mut [0; 1_000]).unwrap();
+    sender.write_all(&[7; 70_000]).unwrap();
+    assert_eq!(written_bytes(sender.as_fd()).unwrap(), 71_000);
 }

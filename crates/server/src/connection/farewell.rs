@@ -1,8 +1,11 @@
 //! The end of a connection, told truthfully: close_notify where all is said, none where it is not.
 
-use std::task::{Context, Poll};
+use std::future::Future;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use kettle_tls::stream::TlsStream;
+use tokio::time::{Instant, sleep};
 
 use super::{Connection, End, LINGER};
 
@@ -13,13 +16,21 @@ impl Connection {
         let is_stopping = || self.worker.watches.is_draining();
         // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
         let had_all = is_stopping() && stream.is_acknowledged();
+        let mut limit = LINGER;
         match end {
-            End::Announced | End::Quiet => stream.queue_close_notify(),
+            End::Announced | End::Quiet => {
+                stream.queue_close_notify();
+                // The last response may still be under way.
+                limit = self.snapshot.config.limits.write_timeout;
+            }
             End::Violation => {}
             End::CutShort | End::Broken => {
                 stream.cut();
                 return;
             }
+        }
+        if self.pass_to_tcp(&mut stream, limit).await.is_none() {
+            return;
         }
         let closed = self.watch.within(LINGER, |context| stream.poll_close(context)).await;
         if !matches!(closed, Ok(Ok(()))) {
@@ -36,4 +47,23 @@ impl Connection {
         };
         let _ = self.watch.within(LINGER, drain).await;
     }
+
+    /// Waits until TCP has all that is to be said: what a slow client has no room for yet may still be in kernel TLS,
+    /// which drops it when our side ends. Nothing tells when it is gone, so it is asked again and again.
+    async fn pass_to_tcp(&self, stream: &mut TlsStream, limit: Duration) -> Option<()> {
+        self.watch.within(limit, |context| stream.poll_flush(context)).await.ok()?.ok()?;
+        let mut pause = None;
+        let passed = |context: &mut Context<'_>| {
+            while !stream.is_passed_to_tcp() {
+                let pause = pause.get_or_insert_with(|| Box::pin(sleep(KERNEL_TLS_PAUSE)));
+                ready!(pause.as_mut().poll(context));
+                pause.as_mut().reset(Instant::now() + KERNEL_TLS_PAUSE);
+            }
+            Poll::Ready(())
+        };
+        self.watch.within(limit, passed).await.ok()
+    }
 }
+
+/// Between two looks at whether kernel TLS still holds something back.
+const KERNEL_TLS_PAUSE: Duration = Duration::from_millis(10);

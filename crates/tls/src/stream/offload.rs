@@ -4,17 +4,18 @@
 //! the sealer, install its key. Until the sealer is given up a refusal is harmless; from then on
 //! a failure ends the connection, because the socket would send plaintext.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use kettle_kernel::ktls::{self, Direction, Refusal};
-use kettle_kernel::record;
+use kettle_kernel::{record, socket};
 use tokio::net::TcpStream;
 
 use super::{
-    ControlDue, KernelTransmit, KeyChanges, Received, SendingKey, Skipping, StreamError, TlsStream,
-    Transmit,
+    ControlDue, KernelOutput, KernelTransmit, KeyChanges, Received, SendingKey, Skipping,
+    StreamError, TlsStream, Transmit,
 };
 use crate::control::{ControlReader, KEY_UPDATE, NO_RENEGOTIATION, Peer};
 use crate::handshake::Established;
@@ -45,6 +46,7 @@ impl TlsStream {
             outgoing,
             has_peer_closed: false,
             control_due: ControlDue::default(),
+            kernel_output: None,
             key_changes: KeyChanges::default(),
             sending_key: SendingKey::Good,
         }
@@ -81,11 +83,42 @@ impl TlsStream {
             can_rekey,
             records_unchecked: sealer.sequence(),
         };
+        let output = KernelOutput {
+            version: sealer.version(),
+            cipher: sealer.cipher(),
+            record_overhead_bytes: (sealer.prefix_bytes() + sealer.suffix_bytes()) as u64,
+            sequence_first: sealer.sequence(),
+            // Under an earlier key in the kernel, or all that was sent from here.
+            bytes: self.kernel_output_bytes()?.unwrap_or(self.outgoing.taken_bytes()),
+        };
         let keys =
             sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;
         ktls::install(self.socket.as_fd(), Direction::Tx, &keys).map_err(StreamError::Kernel)?;
         self.transmit = Transmit::Kernel(transmit);
+        self.kernel_output = Some(output);
         Ok(())
+    }
+
+    /// What TCP must have been given in all when kernel TLS holds nothing back; `None` if the kernel never encrypted.
+    fn kernel_output_bytes(&self) -> io::Result<Option<u64>> {
+        let Some(output) = &self.kernel_output else {
+            return Ok(None);
+        };
+        let fd = self.socket.as_fd();
+        let sequence = ktls::sequence(fd, Direction::Tx, output.version, output.cipher)?;
+        let records = sequence.saturating_sub(output.sequence_first);
+        Ok(Some(output.bytes + records * output.record_overhead_bytes))
+    }
+
+    /// Whether TCP has all that kernel TLS was given. A record that TCP had no room for stays in kernel TLS until there
+    /// is some; ending our side before would drop it without a word.
+    #[must_use]
+    pub fn is_passed_to_tcp(&self) -> bool {
+        match (self.kernel_output_bytes(), socket::written_bytes(self.socket.as_fd())) {
+            (Ok(Some(expected)), Ok(written)) => written >= expected,
+            // Nothing to wait for, or no way to tell.
+            _ => true,
+        }
     }
 
     /// The peer asked for our next key: nothing may be sent before it has it. One answer does for all that ask
@@ -149,6 +182,9 @@ impl TlsStream {
             return Err(StreamError::Bug("counting records the kernel does not send"));
         };
         transmit.records_unchecked += (bytes / RECORD_BYTES_COUNTED) as u64 + 1;
+        if let Some(output) = &mut self.kernel_output {
+            output.bytes += bytes as u64;
+        }
         if transmit.records_unchecked < AES_GCM_RECORDS_MAX - RECORDS_RESERVED
             || transmit.cipher == ktls::Cipher::Chacha20Poly1305
         {

@@ -198,7 +198,7 @@ impl TlsStream {
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         let pending = kettle_kernel::socket::pending_output_bytes(self.socket.as_fd());
-        self.outgoing.is_empty() && pending.unwrap_or(0) == 0
+        self.outgoing.is_empty() && pending.unwrap_or(0) == 0 && self.is_passed_to_tcp()
     }
 
     /// Ends our side as a cut: what is queued is dropped, and no close_notify is sent, so that the
@@ -238,7 +238,7 @@ impl TlsStream {
 
     /// One control record of the kernel's, whole or not at all.
     pub(super) fn poll_control_record(
-        &self,
+        &mut self,
         context: &mut Context<'_>,
         content_type: u8,
         content: &[u8],
@@ -246,6 +246,9 @@ impl TlsStream {
         ready!(poll_kernel(&self.socket, context, || {
             record::send(self.socket.as_fd(), content_type, content)
         }))?;
+        if let Some(output) = &mut self.kernel_output {
+            output.bytes += content.len() as u64;
+        }
         Poll::Ready(Ok(()))
     }
 }

@@ -1,6 +1,6 @@
 //! A connection whose responses are complete ends with close_notify, by every path; one that was cut never does.
 
-use kettle_tests::client::End;
+use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::paths_here;
 use kettle_tests::http::{Connection, request};
@@ -27,6 +27,31 @@ fn a_response_that_announced_the_end_is_followed_by_close_notify() {
             }
         }
     }
+}
+
+/// The kernel takes more than TCP has room for; none of it may be dropped when our side ends.
+#[test]
+fn a_closing_download_reaches_slow_clients_whole() {
+    let bytes = 1 << 20;
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[bytes]));
+    for path in paths_here() {
+        for suite in ONE_OF_EACH_VERSION {
+            let address = kettle.address_by(path);
+            let download = || {
+                let mut client = Dialer::suite(suite).reading_slowly().connect(address);
+                let target = format!("/{bytes}");
+                client.send(&request("GET", &target, "Connection: close\r\n")).unwrap();
+                assert_same(&client.response().body, &content(bytes), path);
+                assert_eq!(client.end(), End::Orderly, "{path} {}", suite.name);
+            };
+            std::thread::scope(|threads| {
+                for _ in 0..6 {
+                    threads.spawn(download);
+                }
+            });
+        }
+    }
+    kettle.wait_until_idle();
 }
 
 #[test]
