@@ -90,7 +90,7 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     }
 }
 
-/// Bytes that TCP was given to send since the connection began: those acknowledged, and those in its send queue. What
+/// Bytes that TCP was given to send since a connection was accepted (on one that we opened, our SYN counts as one more): those acknowledged, and those in its send queue. What
 /// kernel TLS still holds back is not among them.
 ///
 /// # Errors

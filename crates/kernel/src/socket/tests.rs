@@ -87,8 +87,8 @@ fn a_socket_stops_listening_though_another_descriptor_of_it_is_open() {
 #[test]
 fn what_tcp_was_given_is_counted_whoever_has_it_by_now() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
+    let mut receiver = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut sender, _) = listener.accept().unwrap();
     assert_eq!(written_bytes(sender.as_fd()).unwrap(), 0);
     sender.write_all(&[7; 1_000]).unwrap();
     assert_eq!(written_bytes(sender.as_fd()).unwrap(), 1_000);
