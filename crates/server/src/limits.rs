@@ -9,8 +9,10 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+mod send_turns;
 mod turns;
 
+pub use send_turns::SendTurns;
 pub use turns::HandshakeTurns;
 
 /// Time between two ticks.

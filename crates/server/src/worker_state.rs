@@ -14,7 +14,7 @@ use crate::access_log::WorkerLog;
 use crate::answerer::Answerer;
 use crate::clock::CoarseClock;
 use crate::kill_switch::KillSwitch;
-use crate::limits::{HandshakeTurns, Watches};
+use crate::limits::{HandshakeTurns, SendTurns, Watches};
 use crate::metrics::WorkerMetrics;
 use crate::setup::Snapshot;
 
@@ -27,6 +27,7 @@ pub(crate) struct WorkerState {
     pub(crate) kill_switch: Arc<KillSwitch>,
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
+    pub(crate) send_turns: SendTurns,
     pub(crate) watches: Watches,
     snapshot: RefCell<Arc<Snapshot>>,
     connections: Cell<usize>,
@@ -54,6 +55,7 @@ impl WorkerState {
             kill_switch,
             log,
             metrics,
+            send_turns: SendTurns::default(),
             watches: Watches::default(),
             snapshot: RefCell::new(snapshot),
             connections: Cell::new(0),

@@ -7,7 +7,6 @@ use kettle_http::range::Span;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
-use tokio::task::yield_now;
 
 use super::{Delivery, DeliveryError, Sender, cut_short};
 use crate::open_file::OpenFile;
@@ -84,7 +83,7 @@ impl Sender<'_> {
             }
             if turn_bytes >= CALL_BYTES {
                 turn_bytes = 0;
-                yield_now().await;
+                self.worker.send_turns.end().await;
             }
         }
         Ok(())
@@ -112,7 +111,7 @@ impl Sender<'_> {
             self.kernel_memory(stream, head, read.bytes(), delivery).await?;
             offset += read.bytes().len() as u64;
             head = &[];
-            yield_now().await;
+            self.worker.send_turns.end().await;
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{FileRecords, TlsStream};
-use tokio::task::yield_now;
 
 use super::{Delivery, DeliveryError, Sender, cut_short};
 use crate::disk::Reading;
@@ -37,7 +36,7 @@ impl Sender<'_> {
                 return Ok(());
             }
             (head, body) = (&[], later);
-            yield_now().await;
+            self.worker.send_turns.end().await;
         }
     }
 
@@ -83,7 +82,7 @@ impl Sender<'_> {
             turn_bytes += read_bytes;
             if turn_bytes >= TURN_BYTES {
                 turn_bytes = 0;
-                yield_now().await;
+                self.worker.send_turns.end().await;
             }
         }
         Ok(())

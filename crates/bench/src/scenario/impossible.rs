@@ -1,0 +1,95 @@
+//! Samples that cannot be: clients that ask again at once, and yet neither side had anything to do. Something stood still that no
+//! counter of this machine knows of, such as the whole virtual machine, so such a sample is taken again.
+
+use super::measured::Measured;
+use crate::figure;
+use crate::load::{Load, Rhythm};
+
+/// Why a sample of this load cannot be; `None` for a loop that is open, or too narrow to keep a side busy.
+#[must_use]
+pub fn why(load: &Load, measured: &Measured) -> Option<String> {
+    let Rhythm::Closed { connections: CONNECTIONS_MIN.. } = load.rhythm else { return None };
+    let usage = &measured.usage;
+    let seconds = usage.elapsed.as_secs_f64();
+    if seconds <= 0.0 {
+        return None;
+    }
+    let server = usage.cpu.as_secs_f64() / seconds / measured.server_cpus.max(1) as f64;
+    let of_threads = measured.outcome.thread_busy.iter().copied().reduce(f64::max);
+    let client = of_threads.unwrap_or(usage.client.as_secs_f64() / seconds);
+    // A side that others keep from its processor has no time to be busy.
+    let taken_away = (usage.others + usage.steal).as_secs_f64() / seconds;
+    (server.max(client) + taken_away < BUSY_MIN).then(|| {
+        format!(
+            "neither side was busy (server {:.0} %, client {:.0} % of a core; longest wait {}), which cannot be where \
+             clients ask again at once",
+            server * 100.0,
+            client * 100.0,
+            figure::quantity(measured.outcome.latency.max() as f64, "µs"),
+        )
+    })
+}
+
+/// With fewer connections both sides may wait for each other's wake-ups.
+const CONNECTIONS_MIN: u32 = 4;
+/// The busier side of a closed loop uses nearly all of its processor. More than this is never missing but by a standstill.
+const BUSY_MIN: f64 = 0.75;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::load::{BodyUse, End, Expect, Reuse};
+    use crate::scenario::measured::tests::measured;
+
+    /// A sample of two seconds with these shares of a processor.
+    fn sample(server: f64, client: f64, others: f64) -> Measured {
+        let mut sample = measured();
+        sample.usage.elapsed = Duration::from_secs(2);
+        sample.usage.cpu = Duration::from_secs_f64(2.0 * server);
+        sample.usage.others = Duration::from_secs_f64(2.0 * others);
+        sample.usage.steal = Duration::ZERO;
+        sample.server_cpus = 1;
+        sample.outcome.thread_busy = vec![client];
+        sample
+    }
+
+    fn closed(connections: u32) -> Load {
+        Load {
+            target: ([127, 0, 0, 1], 443).into(),
+            host: "localhost".to_owned(),
+            path: "/".to_owned(),
+            tls: None,
+            reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
+            rhythm: Rhythm::Closed { connections },
+            end: End::After(Duration::from_secs(2)),
+            warm_up: Duration::ZERO,
+            expect: Expect::default(),
+            body: BodyUse::Open,
+            cpus: vec![0],
+            sources: 1,
+            timeout: Duration::from_secs(2),
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_with_both_sides_idle_cannot_be() {
+        let why = why(&closed(100), &sample(0.09, 0.22, 0.0)).unwrap();
+        assert!(why.contains("server 9 %, client 22 % of a core"), "{why}");
+    }
+
+    #[test]
+    fn a_busy_side_or_busy_neighbours_explain_it() {
+        for (server, client, others) in [(0.95, 0.2, 0.0), (0.3, 0.9, 0.0), (0.3, 0.2, 1.1)] {
+            assert_eq!(why(&closed(100), &sample(server, client, others)), None);
+        }
+    }
+
+    #[test]
+    fn one_connection_and_open_loops_may_be_idle() {
+        assert_eq!(why(&closed(1), &sample(0.09, 0.22, 0.0)), None);
+        let idle = Rhythm::Idle { connections: 100, requests: 1 };
+        assert_eq!(why(&Load { rhythm: idle, ..closed(1) }, &sample(0.09, 0.22, 0.0)), None);
+    }
+}

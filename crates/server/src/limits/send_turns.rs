@@ -1,0 +1,43 @@
+//! Fairness between connections that send: whose turn is over goes on when all others that can send have had theirs.
+
+use std::cell::Cell;
+
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+
+/// The turns of a worker's connections. After a round the runtime looks at the sockets, so that new requests have their first
+/// turn in the next one.
+///
+/// `yield_now` alone does that too, but tokio (1.54, `runtime::scheduler::defer`) calls back last first those who used it: who
+/// ended his turn first waited for two rounds, and who was last for none.
+#[derive(Debug, Default)]
+pub struct SendTurns {
+    /// Somebody waits for the round to end and will call the others.
+    is_led: Cell<bool>,
+    others: Notify,
+}
+
+impl SendTurns {
+    /// Ends a turn and waits for the next one. Turns come in the order in which this is called.
+    pub async fn end(&self) {
+        if self.is_led.replace(true) {
+            return self.others.notified().await;
+        }
+        // The others are called even if this connection ends meanwhile.
+        let _round = Round(self);
+        yield_now().await;
+    }
+}
+
+/// A round, for whoever ended the first turn of it.
+struct Round<'t>(&'t SendTurns);
+
+impl Drop for Round<'_> {
+    fn drop(&mut self) {
+        self.0.is_led.set(false);
+        self.0.others.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests;
