@@ -6,7 +6,7 @@
 mod capacity;
 mod deadline;
 pub mod error;
-mod failure;
+pub(crate) mod failure;
 mod head;
 mod judge;
 pub mod outcome;

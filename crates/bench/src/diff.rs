@@ -6,7 +6,7 @@ mod circumstances;
 pub mod text;
 pub mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -14,7 +14,8 @@ use serde::Serialize;
 use crate::figure::{self, Better, Figure};
 use crate::results::read::Results;
 use crate::results::{Clock, Point, Sample, Value};
-use crate::stats::comparison::{Comparison, SAMPLES_MIN, Verdict};
+use crate::scenario::measured::DOUBTED;
+use crate::stats::comparison::{Comparison, SAMPLES_MIN, Verdict, rounds_to_decide};
 
 /// Two results files held against each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -63,6 +64,9 @@ pub struct Row {
     pub doubtful: usize,
     /// What it comes to.
     pub verdict: Verdict,
+    /// Where that is undecided: how many rounds a side would probably decide it, if these tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds_to_decide: Option<u32>,
 }
 
 /// A change as a part of the first value: 0.1 is ten percent more.
@@ -77,20 +81,29 @@ pub struct Change {
 }
 
 /// Why two files cannot be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incomparable {
     /// One of them holds nothing.
     Empty,
     /// One was timed, the other counted under an emulator.
     Clocks,
+    /// No subject was measured in both at the same point: what each measured instead.
+    Disjoint([String; 2]),
 }
 
 impl fmt::Display for Incomparable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "a file without a run has nothing to compare",
-            Self::Clocks => "one file has times, the other counted work; no figure of one says anything about the other",
-        })
+        match self {
+            Self::Empty => f.write_str("a file without a run has nothing to compare"),
+            Self::Clocks => f.write_str(
+                "one file has times, the other counted work; no figure of one says anything about the other",
+            ),
+            Self::Disjoint([a, b]) => write!(
+                f,
+                "nothing was measured in both files at the same point\n  the first has   {a}\n  the second has  {b}\nRun both with \
+                 the same comparison, --servers, --paths and --sizes."
+            ),
+        }
     }
 }
 
@@ -106,7 +119,8 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
     }
     let mut paired: BTreeMap<Place<'_>, [Vec<&Sample>; 2]> = BTreeMap::new();
     for (side, results) in [a, b].into_iter().enumerate() {
-        for sample in &results.samples {
+        // What was measured again does not count.
+        for sample in results.samples.iter().filter(|sample| sample.part != DOUBTED) {
             let of_place = paired.entry(Place::of(sample)).or_default();
             if let Some(samples) = of_place.get_mut(side) {
                 samples.push(sample);
@@ -129,6 +143,10 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
         }
         diff.rows.append(&mut rows);
     }
+    let is_shared = |[a, b]: &[Vec<&Sample>; 2]| !a.is_empty() && !b.is_empty();
+    if !paired.is_empty() && !paired.values().any(is_shared) {
+        return Err(Incomparable::Disjoint([a, b].map(contents)));
+    }
     if clock == Clock::Work {
         work::keep_what_holds_for_all_copies(&mut diff.rows);
     }
@@ -138,6 +156,19 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
         verdict.cmp(&other_verdict).then(size.total_cmp(&other_size))
     });
     Ok(diff)
+}
+
+/// What a file measured: `web-sizes of kettle user, nginx user`.
+fn contents(results: &Results) -> String {
+    let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for sample in &results.samples {
+        measured.entry(&sample.scenario).or_default().insert(&sample.subject);
+    }
+    let in_words = measured.into_iter().map(|(scenario, subjects)| {
+        format!("{scenario} of {}", subjects.into_iter().collect::<Vec<_>>().join(", "))
+    });
+    let words = in_words.collect::<Vec<_>>().join("; ");
+    if words.is_empty() { "no sample".to_owned() } else { words }
 }
 
 /// What names the samples that are rounds of the same measurement.
@@ -205,6 +236,10 @@ impl Diff {
             Clock::Time => (timed, found.confidence, found.verdict(figure.better)),
             Clock::Work => (counted, 1.0, work::verdict(figure, a_median, b_median)),
         };
+        let rounds_to_decide = match verdict {
+            Verdict::Undecided => rounds_to_decide(&values_a, &values_b),
+            Verdict::Worse | Verdict::Better | Verdict::Same => None,
+        };
         let doubtful = a.iter().chain(b).filter(|sample| !sample.warnings.is_empty()).count();
         Some(Row {
             scenario: sample.scenario.clone(),
@@ -220,6 +255,7 @@ impl Diff {
             confidence,
             doubtful,
             verdict,
+            rounds_to_decide,
         })
     }
 

@@ -1,5 +1,7 @@
 //! The figures a sample may hold and the axes it may lie on: name, unit, and which direction is better.
 
+use crate::number;
+
 /// A figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {
@@ -46,6 +48,21 @@ impl Figure {
             || self.name.contains("pages")
             || self.name == "calls_per_request"
     }
+
+    /// A value as people read it: `27.1 µs`, `1.35 ms`, `1,234/s`.
+    #[must_use]
+    pub fn in_words(&self, value: f64) -> String {
+        match self.unit.strip_prefix("1/") {
+            Some(time) => format!("{}/{time}", quantity(value, "")),
+            None => quantity(value, self.unit),
+        }
+    }
+}
+
+/// A quantity with the unit that fits, for a terminal.
+#[must_use]
+pub fn quantity(value: f64, unit: &str) -> String {
+    number::quantity(value, unit).replace('\u{a0}', " ")
 }
 
 /// The figure of this name.
@@ -102,6 +119,7 @@ pub const FIGURES: &[Figure] = &[
     context("attempted_per_second", "Attempted", "1/s"),
     higher("succeeded_per_second", "Successful", "1/s"),
     lower("failed_per_second", "Failed", "1/s"),
+    lower("waiting_per_second", "Still waiting when the time was over", "1/s"),
     context("full_share", "Share of full handshakes", ""),
     higher("tps_max", "Most successful transactions", "1/s"),
     higher("tps_mean_100ms", "with a mean of at most 100 ms", "1/s"),

@@ -10,6 +10,7 @@ pub mod diff;
 pub mod figure;
 pub mod load;
 pub mod measure;
+pub mod number;
 pub mod peers;
 pub mod report;
 pub mod results;

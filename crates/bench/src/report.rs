@@ -13,7 +13,6 @@ mod legend;
 mod limits;
 mod look;
 mod markup;
-mod number;
 mod plot;
 mod same;
 mod sampling;
@@ -34,6 +33,7 @@ use gathered::{Gathered, Scene};
 use markup::Markup;
 use verdict::Verdict;
 
+use crate::number;
 use crate::results::read::Results;
 
 /// How a page is made.

@@ -13,6 +13,7 @@ mod curl;
 pub mod error;
 pub mod event;
 mod idle_memory;
+mod impossible;
 mod ktls_setup;
 pub mod measured;
 mod mixed;

@@ -1,5 +1,8 @@
 //! `kettle bench load`: a load on any server, and what it answered.
 
+mod ramp;
+mod version;
+
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -39,7 +42,7 @@ pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error) => return fail(error),
+        Err(error) => return fail(version::explain(&error, &load)),
     };
     let mix = outcome.check_mix(&load).err().map(|error| error.to_string());
     if arguments.json {
@@ -76,7 +79,7 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         group: arguments.group,
         resume_by,
     };
-    let length = Duration::from_secs_f64(arguments.seconds);
+    let end = end(arguments);
     let warm_up = Duration::from_secs_f64(arguments.warm_up);
     let (rhythm, connections, per_second) = rhythm(arguments);
     let cpus = arguments
@@ -94,7 +97,7 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
             connections_per_session: per_session,
         },
         rhythm,
-        end: End::After(length + warm_up),
+        end,
         warm_up,
         expect: Expect::default(),
         body: match arguments.open {
@@ -110,6 +113,19 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         },
         timeout: Duration::from_secs_f64(arguments.timeout),
     })
+}
+
+/// After a time, or after so many requests.
+fn end(arguments: &LoadArguments) -> End {
+    let warm_up = Duration::from_secs_f64(arguments.warm_up);
+    let length = |seconds: Option<f64>| seconds.map(|it| Duration::from_secs_f64(it) + warm_up);
+    match (arguments.requests, length(arguments.seconds)) {
+        (Some(count), length) => {
+            End::Requests { count: count.into(), at_most: length.unwrap_or(REQUESTS_TIME_MAX) }
+        }
+        (None, Some(length)) => End::After(length),
+        (None, None) => End::After(LENGTH_USUAL + warm_up),
+    }
 }
 
 /// The rhythm, how many connections it has at once, and how many new ones each second at most.
@@ -132,16 +148,20 @@ fn rhythm(arguments: &LoadArguments) -> (Rhythm, u32, f64) {
 }
 
 fn show(progress: &Progress, load: &Load) {
-    let End::After(length) = load.end else { return };
     let Progress { elapsed, succeeded, failed, mean_us, open_connections, .. } = progress;
+    let failed_count = *failed;
     let rate = *succeeded as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
     let failed = if *failed > 0 { format!(", {} FAILED", count(*failed)) } else { String::new() };
     // A terminal that is gone has nobody in front of it.
     let _ = write!(
         io::stderr(),
-        "{CLEAR_LINE}{} of {} s: {}/s, mean {}, {open_connections} open{failed}",
-        elapsed.as_secs().min(length.as_secs()),
-        length.as_secs(),
+        "{CLEAR_LINE}{}: {}/s, mean {}, {open_connections} open{failed}",
+        match load.end {
+            End::After(length) =>
+                format!("{} of {} s", elapsed.as_secs().min(length.as_secs()), length.as_secs()),
+            End::Requests { count: all, .. } =>
+                format!("{} of {} requests", count(succeeded + failed_count), count(all)),
+        },
         number(if elapsed.is_zero() { 0.0 } else { rate }),
         latency(*mean_us),
     );
@@ -159,9 +179,9 @@ fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
         number(outcome.body_bytes as f64 * 8.0 / 1e9 / seconds),
     )];
     if failed > 0 {
-        let reasons: Vec<_> =
-            outcome.failures.iter().map(|(why, times)| format!("{why} {times}")).collect();
-        lines.push(format!("FAILED      {} ({})", count(failed), reasons.join(", ")));
+        lines.push(format!("FAILED      {}: {}", count(failed), outcome.causes_in_words()));
+        let is_refused = outcome.succeeded == 0 && outcome.handshakes.failed > 0;
+        lines.extend(is_refused.then(|| version::hint(load)).flatten().map(|it| format!("! {it}")));
     }
     let from = match load.rhythm {
         Rhythm::Open { .. } => "from when it was due",
@@ -194,6 +214,7 @@ fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
             made.full, made.by_ticket, made.by_session_id, made.early_data, made.failed
         ));
     }
+    lines.extend(ramp::in_words(outcome, load));
     if let Some(warning) = outcome.client_limited() {
         lines.push(format!("! {warning}"));
     }
@@ -212,6 +233,7 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
         "attempted": outcome.attempted,
         "succeeded": outcome.succeeded,
         "failures": outcome.failures,
+        "causes": outcome.causes,
         "body_bytes": outcome.body_bytes,
         "requests_per_second": outcome.succeeded as f64 / outcome.elapsed.as_secs_f64().max(f64::MIN_POSITIVE),
         "latency_us": {
@@ -237,6 +259,12 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
 
 /// Back to the first column, and nothing left of the line.
 const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// How long a load lasts whose end is not given.
+const LENGTH_USUAL: Duration = Duration::from_secs(10);
+
+/// How long a load lasts at most that ends by its requests.
+const REQUESTS_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An open loop that a server no longer keeps up with piles up transactions; beyond this many they fail at once.
 const TRANSACTIONS_MAX: u32 = 10_000;

@@ -160,13 +160,7 @@ fn sample_line(sample: &Sample) -> String {
     let figures = headline.iter().chain(others).filter_map(|name| {
         let value = sample.figures.get(*name)?;
         let figure = figure::find(name)?;
-        let value = match figure.unit {
-            "1/s" => format!("{}/s", number(*value)),
-            "µs" => latency(*value),
-            "" => number(*value),
-            unit => format!("{} {unit}", number(*value)),
-        };
-        Some(format!("{} {value}", figure.label))
+        Some(format!("{} {}", figure.label, figure.in_words(*value)))
     });
     let figures: Vec<_> = figures.take(FIGURES_MAX).collect();
     format!("{}: {}", parts.join(", "), figures.join(", "))
@@ -247,7 +241,7 @@ mod tests {
         };
         assert_eq!(
             sample_line(&sample),
-            "kettle auto, round 1: Requests 1,234/s, 99th percentile of latency 81 µs"
+            "kettle auto, round 1: Requests 1,234/s, 99th percentile of latency 81.0 µs"
         );
     }
 }

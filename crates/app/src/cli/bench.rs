@@ -110,8 +110,8 @@ pub(crate) struct HowArguments {
     /// Rounds over all servers [default: by effort]
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     pub(crate) rounds: Option<u32>,
-    /// Length of one sample, without its warm-up [default: by effort]
-    #[arg(long, value_name = "NUMBER", value_parser = seconds)]
+    /// Length of one sample, without its warm-up, such as 2 or 500ms [default: by effort]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
     /// CPUs for servers, such as 0,2 [default: chosen, apart from the client's]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -178,11 +178,14 @@ pub(crate) struct LoadArguments {
     /// The same, with a rate that grows from A to B
     #[arg(long, value_name = "A..B", conflicts_with_all = ["connections", "rate"], value_parser = ramp)]
     pub(crate) ramp: Option<(f64, f64)>,
-    /// How long
-    #[arg(long, short, default_value = "10", value_name = "NUMBER", value_parser = seconds)]
-    pub(crate) seconds: f64,
+    /// How long, such as 10, 10s or 2min [default: 10, or until --requests are made]
+    #[arg(long, short, value_name = "TIME", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// End after so many requests, warm-up included
+    #[arg(long, short = 'n', value_name = "NUMBER", value_parser = at_least_one)]
+    pub(crate) requests: Option<u32>,
     /// Left out of the figures, at the beginning
-    #[arg(long, default_value = "0", value_name = "SECONDS", value_parser = seconds_or_none)]
+    #[arg(long, default_value = "0", value_name = "TIME", value_parser = seconds_or_none)]
     pub(crate) warm_up: f64,
     /// TLS version: 1.2 or 1.3
     #[arg(long, default_value = "1.3", value_name = "VERSION", value_parser = word::<Version>)]
@@ -203,7 +206,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "HOW", value_parser = word::<ResumeBy>)]
     pub(crate) resume: Option<ResumeBy>,
     /// A transaction that takes longer has failed
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, default_value = "10", value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: f64,
     /// Open and check every record, instead of dropping bodies unread in the kernel
     #[arg(long)]
@@ -238,13 +241,19 @@ fn positive(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a number above 0, such as 100".to_owned())
 }
 
+/// A time in seconds, or in the unit behind it: `2`, `2s`, `500ms`, `1.5min`.
 fn seconds(text: &str) -> Result<f64, String> {
-    let number = positive(text)?;
-    if number <= SECONDS_MAX { Ok(number) } else { Err("a day is the most".to_owned()) }
+    let unit_at = text.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let unit = UNITS.iter().find(|(name, _)| *name == unit);
+    let (_, of_unit) =
+        unit.ok_or_else(|| "write a time such as 2, 2s, 500ms or 1min".to_owned())?;
+    let seconds = positive(number.trim_end())? * of_unit;
+    if seconds <= SECONDS_MAX { Ok(seconds) } else { Err("a day is the most".to_owned()) }
 }
 
 fn seconds_or_none(text: &str) -> Result<f64, String> {
-    if text == "0" { Ok(0.0) } else { seconds(text) }
+    if matches!(text, "0" | "0s") { Ok(0.0) } else { seconds(text) }
 }
 
 /// `50..5000`.
@@ -261,6 +270,9 @@ fn own_config(text: &str) -> Result<(Program, PathBuf), String> {
     Ok((Program::from_word(program)?, PathBuf::from(file)))
 }
 
+/// Units of time, in seconds.
+const UNITS: &[(&str, f64)] =
+    &[("", 1.0), ("s", 1.0), ("ms", 0.001), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
 const SECONDS_MAX: f64 = 86_400.0;
 
 const EXAMPLES: &str = "\
@@ -291,6 +303,7 @@ Examples:
 const LOAD_EXAMPLES: &str = "\
 Examples:
   kettle bench load https://localhost:8443/          10 connections for 10 seconds
+  kettle bench load https://localhost:8443/ --connections 100 --requests 5000
   kettle bench load https://localhost:8443/ --rate 2000 --requests-per-connection 1
                                                      2,000 new connections a second
   kettle bench load https://localhost:8443/ --ramp 50..5000 --seconds 60 --requests-per-connection 1 \\

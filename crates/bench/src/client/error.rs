@@ -62,7 +62,7 @@ impl fmt::Display for LoadError {
                 write!(f, "the limit on open files cannot be raised: {error}")
             }
             LoadError::Unreachable { target, failure } => {
-                write!(f, "no connection to {target} could be opened: {}", failure.as_str())
+                write!(f, "no connection to {target} could be opened: {failure}")
             }
             LoadError::Tls(what) => write!(f, "the client cannot offer this TLS: {what}"),
             LoadError::Thread(error) => write!(f, "a thread of the client failed: {error}"),

@@ -1,5 +1,6 @@
 //! Why a transaction failed, in words that results and charts share.
 
+use std::fmt;
 use std::io;
 
 /// Why a transaction failed.
@@ -33,8 +34,8 @@ pub enum Failure {
     BadHead,
     /// A response head that is too long.
     HeadTooLong,
-    /// The status is not 200.
-    WrongStatus,
+    /// The status is this one, not 200.
+    WrongStatus(u16),
     /// The response does not say how long its body is.
     NoLength,
     /// The body comes in chunks, which this client does not read.
@@ -70,7 +71,7 @@ impl Failure {
             Failure::Tls => "tls",
             Failure::BadHead => "bad_head",
             Failure::HeadTooLong => "head_too_long",
-            Failure::WrongStatus => "wrong_status",
+            Failure::WrongStatus(_) => WRONG_STATUS,
             Failure::NoLength => "no_length",
             Failure::Chunked => "chunked",
             Failure::WrongLength => "wrong_length",
@@ -106,11 +107,44 @@ impl Failure {
     }
 }
 
+/// In words for people, to follow "why:".
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::WrongStatus(status) => return write!(f, "the status is {status}, not 200"),
+            Failure::ConnectRefused => "nobody listens there",
+            Failure::Unreachable => "there is no route to it",
+            Failure::NoPort => "no source port is left",
+            Failure::NoDescriptor => "this process may open no further file",
+            Failure::Timeout => "no whole answer within the timeout",
+            Failure::Reset => "the server reset the connection",
+            Failure::Closed => "the server closed before its answer",
+            Failure::Truncated => "the server closed within its answer",
+            Failure::ClosedIdle => "the server closed a connection that was to stay",
+            Failure::Handshake => "the TLS handshake failed",
+            Failure::Alert => "the server sent a fatal TLS alert",
+            Failure::Tls => "the server broke the TLS record protocol",
+            Failure::BadHead => "the answer is not HTTP/1.1",
+            Failure::HeadTooLong => "the head of the answer is too long",
+            Failure::NoLength => "the answer does not say how long its body is",
+            Failure::Chunked => "the body comes in chunks, which this client does not read",
+            Failure::WrongLength => "the body has another length",
+            Failure::WrongHash => "the body has another content",
+            Failure::Excess => "bytes came that nobody asked for",
+            Failure::Overload => "too many others were under way when it was due",
+            Failure::Io => "the socket failed",
+        })
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::from_io(&error)
     }
 }
+
+/// The word of [`Failure::WrongStatus`], whatever the status.
+pub(crate) const WRONG_STATUS: &str = "wrong_status";
 
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;

@@ -72,7 +72,7 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         match response.code {
             Some(200) => return Ok(Some((judge(&response)?, passed_bytes))),
             Some(100..=199) => {}
-            _ => return Err(Failure::WrongStatus),
+            status => return Err(Failure::WrongStatus(status.unwrap_or(0))),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Outcome {
     /// The others, by the words of [`Failure`](super::Failure): `connect_refused`, `timeout`, `reset`, `wrong_status` and the
     /// like. A session that was not resumed is no failure of its transaction; [`check_mix`](Self::check_mix) judges it.
     pub failures: BTreeMap<&'static str, u64>,
+    /// The same in words for people, and with the status where it was the wrong one.
+    pub causes: BTreeMap<String, u64>,
     /// Body bytes received.
     pub body_bytes: u64,
     /// How handshakes went.
@@ -39,6 +41,20 @@ pub struct Outcome {
     pub thread_busy: Vec<f64>,
     /// For each second of the load, what was due, what succeeded, what failed, and the mean latency.
     pub seconds: Vec<Second>,
+}
+
+impl Outcome {
+    /// Why transactions failed, most frequent first: `the status is 404, not 200 (798 times)`.
+    #[must_use]
+    pub fn causes_in_words(&self) -> String {
+        let mut causes: Vec<_> = self.causes.iter().collect();
+        causes.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
+        let in_words = causes.iter().map(|(cause, times)| match times {
+            1 => format!("{cause} (once)"),
+            _ => format!("{cause} ({times} times)"),
+        });
+        in_words.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// How handshakes went, by what both sides agreed they were.

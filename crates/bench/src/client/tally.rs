@@ -209,6 +209,7 @@ pub(super) fn outcome(
         attempted: 0,
         succeeded: 0,
         failures: Default::default(),
+        causes: Default::default(),
         body_bytes: 0,
         handshakes: Handshakes::default(),
         latency: histogram.clone(),
@@ -241,6 +242,7 @@ fn add(outcome: &mut Outcome, tally: &Tally) {
     outcome.succeeded += tally.succeeded;
     for (failure, count) in &tally.failures {
         *outcome.failures.entry(failure.as_str()).or_default() += count;
+        *outcome.causes.entry(failure.to_string()).or_default() += count;
     }
     outcome.body_bytes += tally.body_bytes;
     outcome.late_starts += tally.late_starts;

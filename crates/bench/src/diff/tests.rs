@@ -89,26 +89,48 @@ fn two_rounds_decide_nothing() {
 }
 
 #[test]
+fn what_is_undecided_says_how_many_rounds_would_decide() {
+    let like = CALM.map(|it| it * 1.01);
+    let row = only_row(&timed("nginx", "p99_us", &CALM), &timed("nginx", "p99_us", &like));
+    assert!(row.rounds_to_decide.is_some_and(|rounds| (20..60).contains(&rounds)), "{row:?}");
+    let apart = CALM.map(|it| it * 2.0);
+    let row = only_row(&timed("nginx", "p99_us", &CALM), &timed("nginx", "p99_us", &apart));
+    assert_eq!(row.rounds_to_decide, None);
+}
+
+#[test]
+fn counts_that_are_equal_are_the_same() {
+    let of_calls = || timed("nginx", "calls_per_request", &[67.9; 2]);
+    assert_eq!(only_row(&of_calls(), &of_calls()).verdict, Verdict::Same);
+}
+
+#[test]
+fn samples_that_were_measured_again_are_left_out() {
+    let mut a = timed("nginx", "p99_us", &CALM);
+    let b = a.clone();
+    add(&mut a, "nginx", size(1024.0), "p99_us", &[9.0]);
+    a.samples.last_mut().unwrap().part = DOUBTED.to_owned();
+    assert_eq!(only_row(&a, &b).rounds, [5, 5]);
+}
+
+#[test]
 fn context_is_never_judged() {
-    let diff =
-        compare(&timed("nginx", "client_busy", &CALM), &timed("nginx", "client_busy", &[1.0; 5]));
-    assert_eq!(diff.unwrap().rows, []);
+    let (mut a, mut b) =
+        (timed("nginx", "client_busy", &CALM), timed("nginx", "client_busy", &[1.0; 5]));
+    for results in [&mut a, &mut b] {
+        add(results, "nginx", size(1024.0), "p99_us", &CALM);
+    }
+    assert_eq!(only_row(&a, &b).figure.name, "p99_us");
 }
 
 #[test]
 fn only_the_same_subject_at_the_same_point_is_paired() {
     let mut a = timed("nginx", "p99_us", &CALM);
     let mut b = timed("kettle auto", "p99_us", &CALM);
-    assert_eq!(
-        compare(&a, &b).map(|diff| (diff.rows.len(), diff.only_a, diff.only_b)),
-        Ok((0, 1, 1))
-    );
     add(&mut a, "hitch", size(2048.0), "p99_us", &CALM);
     add(&mut b, "hitch", size(4096.0), "p99_us", &CALM);
-    assert_eq!(
-        compare(&a, &b).map(|diff| (diff.rows.len(), diff.only_a, diff.only_b)),
-        Ok((0, 2, 2))
-    );
+    let disjoint = ["web-sizes of hitch, nginx", "web-sizes of hitch, kettle auto"];
+    assert_eq!(compare(&a, &b), Err(Incomparable::Disjoint(disjoint.map(str::to_owned))));
     add(&mut b, "hitch", size(2048.0), "p99_us", &CALM);
     let diff = compare(&a, &b).unwrap();
     assert_eq!((diff.rows.len(), diff.only_a, diff.only_b), (1, 1, 2));

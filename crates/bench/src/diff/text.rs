@@ -117,16 +117,17 @@ fn summary(diff: &Diff, all: bool) -> String {
     if undecided > 0 || diff.clock == Clock::Time {
         let _ = write!(text, ", {undecided} undecided");
     }
-    if diff.clock == Clock::Work {
-        let _ = write!(text, ", {same} the same");
+    if same > 0 || diff.clock == Clock::Work {
+        let _ = write!(text, ", {same} without a difference");
     }
     let is_hidden = !all && undecided + same > 0;
     text += if is_hidden { " (--all shows them).\n" } else { ".\n" };
     let lacking = diff.rows.iter().filter(|row| row.lacks_rounds()).count();
     if diff.clock == Clock::Time && lacking > 0 {
         let reason = "With fewer than 3 rounds on a side, undecided whatever they show";
-        let _ = writeln!(text, "{reason}: {lacking}.");
+        let _ = writeln!(text, "{reason}: {lacking}. `--rounds 3` is the least.");
     }
+    text += &advice(diff);
     let by_chance: f64 = match diff.clock {
         Clock::Work => 0.0,
         Clock::Time => {
@@ -149,6 +150,35 @@ fn summary(diff: &Diff, all: bool) -> String {
         }
     }
     text
+}
+
+/// How many rounds would decide what is open.
+fn advice(diff: &Diff) -> String {
+    let open = || diff.rows.iter().filter(|row| row.verdict == Verdict::Undecided);
+    let mut needed: Vec<u32> = open().filter_map(|row| row.rounds_to_decide).collect();
+    needed.retain(|rounds| *rounds <= ROUNDS_WORTHWHILE);
+    needed.sort_unstable();
+    let (Some(half), Some(all)) = (needed.get(needed.len().saturating_sub(1) / 2), needed.last())
+    else {
+        return match diff.clock == Clock::Time && open().next().is_some() {
+            true => {
+                format!("What is undecided is too alike for {ROUNDS_WORTHWHILE} rounds to tell.\n")
+            }
+            false => String::new(),
+        };
+    };
+    let (decided, alike) = (needed.len(), open().count() - needed.len());
+    let mut text = match half == all {
+        true => format!("If further rounds are like these, --rounds {all} decides {decided}"),
+        false => format!(
+            "If further rounds are like these, --rounds {half} decides {} of what is open, --rounds {all} {decided}",
+            needed.iter().filter(|rounds| *rounds <= half).count()
+        ),
+    };
+    if alike > 0 {
+        let _ = write!(text, "; {alike} are too alike for {ROUNDS_WORTHWHILE}");
+    }
+    text + ".\n"
 }
 
 fn figures(count: usize) -> String {
@@ -206,6 +236,8 @@ fn cut(text: &str, columns: usize) -> String {
     short
 }
 
+/// More rounds than this are not worth their time.
+const ROUNDS_WORTHWHILE: u32 = 100;
 /// Changes of this part and more are told as factors.
 const FACTOR_FROM: f64 = 4.0;
 const COLUMNS: usize = 100;

@@ -102,7 +102,7 @@ fn kernel_tls(program: Program, found: &Found) -> Option<String> {
 }
 
 /// Why this kernel does not encrypt the offered suite.
-fn kernel_lacks(setup: &Setup) -> Option<String> {
+pub fn kernel_lacks(setup: &Setup) -> Option<String> {
     // Probing loads modules and opens connections, so it is done once; a kernel does not change under a process.
     static CAPABILITIES: OnceLock<Capabilities> = OnceLock::new();
     let capabilities = CAPABILITIES.get_or_init(Capabilities::run);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use kettle_kernel::{process, tls_stat};
 
 use super::subject::{Path, Role, Setup, Subject};
-use crate::client::{self, Failure};
+use crate::client;
+use crate::client::failure::WRONG_STATUS;
 use crate::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
 
 /// Asks once, as a client of the scenario will.
@@ -15,10 +16,9 @@ pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Resu
     let outcome = client::run(&load(subject, setup, address), &mut |_| {})
         .map_err(|error| NoAnswer::Failed(error.to_string()))?;
     // The site may lie elsewhere in an operator's own configuration; any answer is one.
-    let wrong = outcome.failures.get(Failure::WrongStatus.as_str()).copied().unwrap_or(0);
+    let wrong = outcome.failures.get(WRONG_STATUS).copied().unwrap_or(0);
     if outcome.succeeded + wrong == 0 {
-        let reasons: Vec<_> = outcome.failures.keys().copied().collect();
-        return Err(NoAnswer::Failed(reasons.join(", ")));
+        return Err(NoAnswer::Failed(outcome.causes_in_words()));
     }
     let is_kernel = matches!(subject.path, Path::KernelWrite | Path::KernelSendfile);
     if is_kernel && kernel_connections().unwrap_or(0) <= before {

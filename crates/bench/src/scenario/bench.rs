@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::capacity;
 use super::error::BenchError;
 use super::event::Event;
-use super::measured::Measured;
+use super::measured::{DOUBTED, Measured};
 use super::options::Options;
 use super::plan::{self, Key, Outlook, Taken, interleaved};
 use super::stop::Stop;
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Measures each server in turn, round after round, and writes the samples down; those that are there are not measured
-    /// again. A server that fails at this point is left out of its other rounds.
+    /// again, those that cannot be are. A server that fails at this point is left out of its other rounds.
     pub fn interleave(
         &mut self,
         servers: &[Server],
@@ -125,8 +125,8 @@ impl<'a> Bench<'a> {
             }
             self.go_on()?;
             let began = Instant::now();
-            match measure(self, server, &key) {
-                Ok(measured) => self.record(measured.sample(&key), began.elapsed())?,
+            match self.possible(&key, |bench| measure(bench, server, &key)) {
+                Ok(sample) => self.record(sample, began.elapsed())?,
                 Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
                     failed.push(&server.name);
                     let place = plan::place(&key.point);
@@ -136,6 +136,29 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Measures until the sample can be, at most so often; those that cannot are written down as doubted.
+    fn possible(
+        &mut self,
+        key: &Key,
+        mut measure: impl FnMut(&mut Self) -> Result<Measured, BenchError>,
+    ) -> Result<Sample, BenchError> {
+        let mut tries = 1;
+        loop {
+            let measured = measure(self)?;
+            let mut sample = measured.sample(key);
+            let Some(why) = measured.impossible else { return Ok(sample) };
+            if tries == TRIES {
+                sample.warnings.push(format!("{why}: {TRIES} times in turn"));
+                return Ok(sample);
+            }
+            tries += 1;
+            sample.warnings.push(format!("{why}: measured again"));
+            DOUBTED.clone_into(&mut sample.part);
+            self.record_part(sample)?;
+            self.go_on()?;
+        }
     }
 
     /// Writes a sample down.
@@ -211,6 +234,9 @@ impl<'a> Bench<'a> {
             .map_or(Ok(()), |why| Err(BenchError::Machine(why)))
     }
 }
+
+/// So often a sample is taken at most until it is one that can be.
+const TRIES: u32 = 3;
 
 /// A point with one axis.
 #[must_use]

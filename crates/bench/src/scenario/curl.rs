@@ -115,9 +115,11 @@ fn outcome(load: &Load, started: Instant, seen: &Seen) -> Result<Outcome, BenchE
         histogram.map_err(|error| BenchError::Bug(error.to_string()))
     };
     let is_right = seen.status == 200 && load.expect.body_bytes.is_none_or(|it| it == seen.bytes);
-    let mut failures = BTreeMap::new();
+    let (mut failures, mut causes) = (BTreeMap::new(), BTreeMap::new());
     if !is_right {
         failures.insert("wrong_answer", 1);
+        let cause = format!("status {} with a body of {} bytes", seen.status, seen.bytes);
+        causes.insert(cause, 1);
     }
     let full = u64::from(load.tls.is_some());
     Ok(Outcome {
@@ -126,6 +128,7 @@ fn outcome(load: &Load, started: Instant, seen: &Seen) -> Result<Outcome, BenchE
         attempted: 1,
         succeeded: u64::from(is_right),
         failures,
+        causes,
         body_bytes: if is_right { seen.bytes } else { 0 },
         handshakes: Handshakes { full, ..Handshakes::default() },
         latency: made(one(seen.total))?,

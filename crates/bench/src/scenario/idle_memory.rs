@@ -181,9 +181,8 @@ impl Idle<'_> {
         let (outcome, value) = held.map_err(|error| BenchError::Load(error.to_string()))?;
         let opened = outcome.handshakes.full;
         if opened < u64::from(connections) || !outcome.failures.is_empty() {
-            let reasons: Vec<_> = outcome.failures.keys().copied().collect();
-            let why =
-                format!("it held {opened} of {connections} connections ({})", reasons.join(", "));
+            let causes = outcome.causes_in_words();
+            let why = format!("it held {opened} of {connections} connections ({causes})");
             return Err(BenchError::server(&self.server.name, why));
         }
         Ok(value)

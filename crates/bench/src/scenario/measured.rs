@@ -28,6 +28,8 @@ pub struct Measured {
     pub server_cpus: usize,
     /// What makes it doubtful.
     pub warnings: Vec<String>,
+    /// Why it cannot be, and is to be taken again.
+    pub impossible: Option<String>,
     /// Figures of the scenario's own, in place of those that follow from the rest; `None` takes one out.
     pub replaced: BTreeMap<&'static str, Option<f64>>,
 }
@@ -162,7 +164,10 @@ impl Figures {
     }
 }
 
+/// The kind of samples that were measured again. They are kept for whoever wonders; nothing is made of them.
+pub const DOUBTED: &str = "doubted";
+
 const GIB: f64 = (1_u64 << 30) as f64;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

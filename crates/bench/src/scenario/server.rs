@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::bench::{Bench, Server};
 use super::error::BenchError;
 use super::event::{Event, Sampling};
+use super::impossible;
 use super::measured::Measured;
 use super::plan::{self, Key};
 use super::rules;
@@ -47,6 +48,13 @@ impl Bench<'_> {
     ) -> Result<Vec<Server>, BenchError> {
         let mut servers = Vec::new();
         for subject in subjects {
+            let user = Subject { path: Path::User, ..*subject };
+            let is_second = subject.path == Path::Auto && subjects.contains(&user);
+            if let Some(why) = is_second.then(|| peers::kernel_lacks(setup)).flatten() {
+                let why = format!("{why}; so it is the same code as {user}, and no second subject");
+                self.absent(subject, why)?;
+                continue;
+            }
             servers.extend(self.start(*subject, setup.clone(), point)?);
         }
         if servers.is_empty() {
@@ -179,15 +187,18 @@ impl Bench<'_> {
         answered(server, &outcome)?;
         let mut warnings = disturbance.warnings(&usage);
         warnings.extend(outcome.client_limited().or_else(|| busy_client(&outcome, &usage)));
-        Ok(Measured {
+        let mut measured = Measured {
             outcome,
             usage,
             is_whole,
             kernel_connections,
             server_cpus: server.setup.cpus.len(),
             warnings,
+            impossible: None,
             replaced: BTreeMap::new(),
-        })
+        };
+        measured.impossible = impossible::why(load, &measured);
+        Ok(measured)
     }
 }
 
@@ -254,12 +265,11 @@ fn answered(server: &Server, outcome: &Outcome) -> Result<(), BenchError> {
     if outcome.succeeded > 0 {
         return Ok(());
     }
-    let reasons: Vec<_> = outcome.failures.keys().copied().collect();
-    let why = match reasons.is_empty() {
+    let why = match outcome.failures.is_empty() {
         true => {
             "nothing was answered in the time there was; give it more with --seconds".to_owned()
         }
-        false => format!("it answered nothing rightly: {}", reasons.join(", ")),
+        false => format!("it answered nothing rightly: {}", outcome.causes_in_words()),
     };
     Err(BenchError::server(&server.name, why))
 }

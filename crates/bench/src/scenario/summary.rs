@@ -1,18 +1,20 @@
-//! What a run found, in a few tables for the terminal. The page has all of it.
+//! What a run found, for the terminal: a few tables, and kettle beside each other server in a sentence. The page has all of it.
 
 mod spread;
+mod verdict;
 
 use std::fmt::Write;
 
 use super::SCENARIOS;
+use super::measured::DOUBTED;
 use super::plan::place;
-use crate::figure;
+use crate::figure::{self, Figure};
 use crate::results::read::Results;
 use crate::results::{Point, Sample};
 use crate::stats::Estimate;
 
 /// Tables of the figures that answer each scenario's question: medians with half their interval; where there is one point and
-/// enough rounds, how they are spread.
+/// enough rounds, how they are spread. The last of the figures decides.
 #[must_use]
 pub fn text(results: &Results) -> String {
     let mut text = String::new();
@@ -20,12 +22,17 @@ pub fn text(results: &Results) -> String {
         // The parts of a sample, and what prepared the others, are in the file.
         let is_shown = |sample: &&Sample| matches!(sample.part.as_str(), "" | "summary");
         let samples: Vec<&Sample> = results.of_scenario(scenario.name()).filter(is_shown).collect();
-        for name in scenario.headline() {
-            let table = spread::table(&samples, name).unwrap_or_else(|| table(&samples, name));
-            if let (false, Some(figure)) = (table.is_empty(), figure::find(name)) {
-                let _ = writeln!(text, "\n{}: {} ({})", scenario.name(), figure.label, figure.unit);
+        let figures = || scenario.headline().iter().filter_map(|name| figure::find(name));
+        for figure in figures() {
+            let table = spread::table(&samples, figure).unwrap_or_else(|| table(&samples, figure));
+            if !table.is_empty() {
+                let _ = writeln!(text, "\n{}: {}", scenario.name(), figure.label);
                 text += &render(&table);
             }
+        }
+        text += &again(results, scenario.name());
+        if let Some(figure) = figures().next_back() {
+            text += &verdict::text(&samples, figure);
         }
     }
     if !text.is_empty() {
@@ -37,8 +44,21 @@ pub fn text(results: &Results) -> String {
 /// Rows of cells; the first row is the head.
 type Table = Vec<Vec<String>>;
 
-fn table(samples: &[&Sample], figure: &str) -> Table {
-    let having = || samples.iter().filter(|sample| sample.figures.contains_key(figure));
+/// How many samples could not be and were measured again. A ramp says of its own steps why it repeats them.
+fn again(results: &Results, scenario: &str) -> String {
+    let is_impossible =
+        |sample: &&Sample| sample.part == DOUBTED && !sample.point.contains_key("rate");
+    match results.of_scenario(scenario).filter(is_impossible).count() {
+        0 => String::new(),
+        1 => "One sample could not be (neither side was busy) and was measured again.\n".to_owned(),
+        count => format!(
+            "{count} samples could not be (neither side was busy) and were measured again.\n"
+        ),
+    }
+}
+
+fn table(samples: &[&Sample], figure: &Figure) -> Table {
+    let having = || samples.iter().filter(|sample| sample.figures.contains_key(figure.name));
     let mut subjects: Vec<&str> = Vec::new();
     let mut points: Vec<&Point> = Vec::new();
     for sample in having() {
@@ -54,8 +74,9 @@ fn table(samples: &[&Sample], figure: &str) -> Table {
     }
     let cell_of = |subject: &str, point: &Point| {
         let of_cell = having().filter(|it| it.subject == subject && it.point == *point);
-        let values: Vec<f64> = of_cell.filter_map(|it| it.figures.get(figure).copied()).collect();
-        Estimate::of(&values).map_or_else(|| "–".to_owned(), |estimate| cell(&estimate))
+        let values: Vec<f64> =
+            of_cell.filter_map(|it| it.figures.get(figure.name).copied()).collect();
+        Estimate::of(&values).map_or_else(|| "–".to_owned(), |estimate| cell(&estimate, figure))
     };
     let mut head = vec![String::new()];
     let mut table = Table::new();
@@ -85,24 +106,15 @@ fn differing(point: &Point, points: &[&Point]) -> Point {
     axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()
 }
 
-fn cell(estimate: &Estimate) -> String {
-    let value = digits(estimate.median);
-    let spread = estimate.spread() * 100.0;
-    match estimate.samples {
-        1 => value,
-        _ => format!("{value} ±{spread:.0}%"),
+/// The median and how far it may be off; of two rounds, which have no such thing, both.
+fn cell(estimate: &Estimate, figure: &Figure) -> String {
+    let Estimate { median, low, high, samples, .. } = *estimate;
+    match samples {
+        1 => figure.in_words(median),
+        _ if low == high => figure.in_words(median),
+        2 => format!("{} to {}", figure.in_words(low), figure.in_words(high)),
+        _ => format!("{} ±{:.0}%", figure.in_words(median), estimate.spread() * 100.0),
     }
-}
-
-/// Three digits that matter, or all before the point.
-fn digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        size if size >= 100.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 1.0 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$}")
 }
 
 fn render(table: &Table) -> String {
@@ -132,7 +144,7 @@ mod tests {
     use super::*;
     use crate::results::Value;
 
-    fn sample(subject: &str, size: f64, value: f64) -> Sample {
+    pub(super) fn sample(subject: &str, size: f64, value: f64) -> Sample {
         Sample {
             scenario: "web-sizes".to_owned(),
             subject: subject.to_owned(),
@@ -162,12 +174,28 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "web-sizes: Requests (1/s)",
-                "                  1 KiB  64 KiB",
-                "  kettle auto  1005 ±0%    50.0",
-                "  nginx user        900       –",
+                "web-sizes: Requests",
+                "                            1 KiB  64 KiB",
+                "  kettle auto  1,000/s to 1,010/s  50.0/s",
+                "  nginx user                900/s       –",
             ]
         );
+    }
+
+    #[test]
+    fn three_rounds_have_an_interval_and_what_was_measured_again_is_counted() {
+        let mut results = Results::default();
+        for value in [26_000.0, 27_100.0, 28_000.0] {
+            let mut sample = sample("kettle user", 1024.0, 1.0);
+            sample.figures.insert("cpu_ns_per_request".to_owned(), value);
+            results.samples.push(sample);
+        }
+        results
+            .samples
+            .push(Sample { part: DOUBTED.to_owned(), ..sample("kettle user", 1024.0, 9.0) });
+        let text = text(&results);
+        assert!(text.contains("27.1 µs ±4%"), "{text}");
+        assert!(text.contains("One sample could not be"), "{text}");
     }
 
     #[test]

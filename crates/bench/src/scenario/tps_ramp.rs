@@ -15,6 +15,7 @@ use super::Scenario;
 use super::behind;
 use super::bench::{Bench, Server};
 use super::error::BenchError;
+use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::Key;
 use super::rules;
@@ -273,7 +274,7 @@ impl Under<'_> {
     fn doubt(&self, bench: &mut Bench<'_>, sample: Sample) -> Result<(), BenchError> {
         let mut warnings = sample.warnings.clone();
         warnings.push("It broke a bound, so it was repeated; the repetition counts.".to_owned());
-        let doubted = Sample { part: "doubted".to_owned(), warnings, ..sample };
+        let doubted = Sample { part: DOUBTED.to_owned(), warnings, ..sample };
         if bench.has(&Key::of(&doubted)) { Ok(()) } else { bench.record_part(doubted) }
     }
 

@@ -183,7 +183,7 @@ fn connections(options: &Options) -> u32 {
 }
 
 fn rounds(options: &Options) -> u32 {
-    options.rounds_or(2, 5, 10)
+    options.rounds_or(3, 5, 10)
 }
 
 fn seconds(options: &Options) -> Duration {

@@ -17,9 +17,10 @@ pub trait Word: Copy + PartialEq + 'static {
         Self::ALL.iter().find(|(value, _)| *value == self).map_or("?", |(_, word)| word)
     }
 
-    /// The choice with this word; if there is none, a sentence with all words.
+    /// The choice with this word, however it is hyphenated (`P-256`, `rsa-2048`); if there is none, a sentence with all words.
     fn from_word(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(_, word)| word.eq_ignore_ascii_case(text));
+        let plain = |word: &str| word.replace('-', "").to_ascii_lowercase();
+        let found = Self::ALL.iter().find(|(_, word)| plain(word) == plain(text));
         found.map(|(value, _)| *value).ok_or_else(|| {
             let words: Vec<_> = Self::ALL.iter().map(|(_, word)| *word).collect();
             format!("write one of {}", words.join(", "))
@@ -128,6 +129,14 @@ mod tests {
         for (key, word) in Key::ALL {
             assert_eq!(key.as_str(), *word);
         }
+    }
+
+    #[test]
+    fn words_may_be_hyphenated_as_standards_do() {
+        assert_eq!(Group::from_word("P-256"), Ok(Group::P256));
+        assert_eq!(Key::from_word("RSA-2048"), Ok(Key::Rsa2048));
+        assert_eq!(Cipher::from_word("aes128gcm"), Ok(Cipher::Aes128Gcm));
+        assert!(Key::from_word("-").is_err());
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub enum Verdict {
     Better,
     /// The samples do not tell.
     Undecided,
-    /// Both are the same, within what is tolerated. Only counted work is ever that sure.
+    /// Both are the same: counts that are equal, or work within what is tolerated.
     Same,
 }
 
@@ -68,9 +68,14 @@ impl Comparison {
         })
     }
 
-    /// Whether the second is better, where more or less is better. Undecided with fewer than three samples on a side.
+    /// Whether the second is better, where more or less is better. Undecided with fewer than three samples on a side, unless all
+    /// samples of both are one and the same number: then it is a count, and there is no difference.
     #[must_use]
     pub fn verdict(&self, better: Better) -> Verdict {
+        let ends = [self.a.min, self.a.max, self.b.min, self.b.max];
+        if ends.iter().all(|end| *end == self.a.min) {
+            return Verdict::Same;
+        }
         let (interval, same) = match self.ratio {
             Some(ratio) => (ratio, 1.0),
             None => (self.difference, 0.0),
@@ -88,6 +93,22 @@ impl Comparison {
             Better::Higher | Better::Lower => Verdict::Worse,
         }
     }
+}
+
+/// How many rounds a side would decide, if further ones scattered as these do and kept the difference of their means: the
+/// usual estimate for a test at 5 % that finds it in four of five cases. `None` where these do not differ, and where they do
+/// not scatter.
+#[must_use]
+pub fn rounds_to_decide(a: &[f64], b: &[f64]) -> Option<u32> {
+    let (a, b) = (Summary::of(a)?, Summary::of(b)?);
+    let difference = (b.mean - a.mean).abs();
+    let variance = a.deviation.powi(2) + b.deviation.powi(2);
+    if difference <= 0.0 || variance <= 0.0 {
+        return None;
+    }
+    let rounds = DEVIATIONS_OF_TEST.powi(2) * variance / difference.powi(2) / RANKS_EFFICIENCY;
+    // Saturates: a difference of nothing takes for ever.
+    Some((rounds.ceil() as u32).max(SAMPLES_MIN as u32))
 }
 
 impl Interval {
@@ -157,6 +178,10 @@ fn ways(a: usize, b: usize) -> Vec<f64> {
 pub const SAMPLES_MIN: usize = 3;
 const TAIL_MAX: f64 = 0.025;
 const DEVIATIONS_OF_95_PERCENT: f64 = 1.96;
+/// Quantiles of the normal distribution for 5 % of false and 80 % of right decisions.
+const DEVIATIONS_OF_TEST: f64 = DEVIATIONS_OF_95_PERCENT + 0.84;
+/// How much a test by ranks makes of samples that a test by means would suffice for, if they are normal: 3/π.
+const RANKS_EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;
 /// Above, the normal distribution is as good, and the counts would no longer fit.
 const EXACT_MAX: usize = 40;
 

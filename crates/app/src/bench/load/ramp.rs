@@ -34,10 +34,12 @@ pub(super) fn in_words(outcome: &Outcome, load: &Load) -> Option<String> {
 
 /// The first of two seconds in a row that break a bound; the last one stands for itself.
 fn broken(seconds: &[Second]) -> Option<(usize, &Second)> {
-    let breaks = |second: &Second| share_failed(second) > FAILED_MAX || second.mean_us > MEAN_US_MAX;
-    seconds.iter().enumerate().find(|(place, second)| {
-        breaks(second) && seconds.get(place + 1).is_none_or(breaks)
-    })
+    let breaks =
+        |second: &Second| share_failed(second) > FAILED_MAX || second.mean_us > MEAN_US_MAX;
+    seconds
+        .iter()
+        .enumerate()
+        .find(|(place, second)| breaks(second) && seconds.get(place + 1).is_none_or(breaks))
 }
 
 fn share_failed(second: &Second) -> f64 {

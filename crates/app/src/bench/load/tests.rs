@@ -28,6 +28,29 @@ fn the_warm_up_is_added_to_the_time() {
 }
 
 #[test]
+fn a_load_may_end_by_its_requests() {
+    let count = 500;
+    let all_day = Duration::from_secs(86_400);
+    assert_eq!(planned(&["-n", "500"]).unwrap().end, End::Requests { count, at_most: all_day });
+    let at_most = Duration::from_secs(90);
+    let end = planned(&["--requests", "500", "--seconds", "1.5min"]).unwrap().end;
+    assert_eq!(end, End::Requests { count, at_most });
+}
+
+#[test]
+fn times_may_have_a_unit() {
+    for (text, seconds) in [("2", 2.0), ("2s", 2.0), ("500ms", 0.5), ("1m", 60.0), ("2 h", 7200.0)]
+    {
+        let end = planned(&["--seconds", text]).unwrap().end;
+        assert_eq!(end, End::After(Duration::from_secs_f64(seconds)), "{text}");
+    }
+    for text in ["2d", "s", "-1s", "0", "48h"] {
+        let words = ["kettle", "bench", "load", "https://h/", "--seconds", text];
+        assert!(Cli::try_parse_from(words).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn sessions_are_resumed_by_ticket_unless_said_otherwise() {
     let words = ["--requests-per-connection", "1", "--connections-per-session", "8"];
     assert_eq!(planned(&words).unwrap().tls.unwrap().resume_by, ResumeBy::Ticket);

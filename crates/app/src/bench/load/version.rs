@@ -6,28 +6,34 @@ use kettle_bench::client::{self, Failure, LoadError};
 use kettle_bench::load::{End, Load, Reuse, Rhythm};
 use kettle_bench::scenario::word::{Offer, Version, Word};
 
-/// The error in words; where a handshake failed, the server is asked whether it speaks the other version.
+/// The error in words, and what may be the cause.
 pub(super) fn explain(error: &LoadError, load: &Load) -> String {
-    let LoadError::Unreachable { failure: Failure::Handshake | Failure::Alert, .. } = error else {
-        return error.to_string();
-    };
-    let Some(offer) = load.tls else { return error.to_string() };
-    let (offered, other) = match offer.version {
-        Version::Tls12 => ("1.2", Version::Tls13),
-        Version::Tls13 => ("1.3", Version::Tls12),
-    };
-    let word = other.word();
-    if speaks(load, Offer { version: other, ..offer }) {
-        return format!(
-            "the server does not speak TLS {offered} as it was offered, but TLS {word}: add --tls {word}"
-        );
+    match error {
+        LoadError::Unreachable { failure: Failure::Handshake | Failure::Alert, .. } => {
+            let hint = hint(load).map(|hint| format!("; {hint}"));
+            format!("{error}{}", hint.unwrap_or_default())
+        }
+        _ => error.to_string(),
     }
-    format!(
-        "{error}, with TLS {offered} and with TLS {word}; it may want another --suite ({}) or --group ({}), or speak no TLS at \
-         all",
-        offer.cipher.word(),
-        offer.group.word()
-    )
+}
+
+/// Which version to offer instead, or what else the server may not like; for a load on which every handshake failed.
+pub(super) fn hint(load: &Load) -> Option<String> {
+    let offer = load.tls?;
+    let other = match offer.version {
+        Version::Tls12 => Version::Tls13,
+        Version::Tls13 => Version::Tls12,
+    };
+    let [offered, word] = [offer.version, other].map(Word::word);
+    if speaks(load, Offer { version: other, ..offer }) {
+        return Some(format!(
+            "the server does not speak TLS {offered}, but TLS {word}: add --tls {word}"
+        ));
+    }
+    let (suite, group) = (offer.cipher.word(), offer.group.word());
+    Some(format!(
+        "it speaks neither TLS {offered} nor {word} with --suite {suite} and --group {group}"
+    ))
 }
 
 fn speaks(load: &Load, offer: Offer) -> bool {
@@ -39,8 +45,8 @@ fn speaks(load: &Load, offer: Offer) -> bool {
         warm_up: Duration::ZERO,
         ..load.clone()
     };
-    // Whatever it answers, there was a handshake.
-    client::run(&once, &mut |_| {}).is_ok_and(|outcome| outcome.handshakes.failed == 0)
+    // Whatever it answers then.
+    client::run(&once, &mut |_| {}).is_ok_and(|outcome| outcome.handshakes.full > 0)
 }
 
 /// How long the server may take to show the other version.

@@ -52,8 +52,8 @@ fn interim_responses_are_passed_over() {
 #[test]
 fn what_cannot_be_a_right_response_is_told_apart() {
     let cases = [
-        ("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", Failure::WrongStatus),
-        ("HTTP/1.1 206 Part\r\nContent-Length: 0\r\n\r\n", Failure::WrongStatus),
+        ("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", Failure::WrongStatus(500)),
+        ("HTTP/1.1 206 Part\r\nContent-Length: 0\r\n\r\n", Failure::WrongStatus(206)),
         ("HTTP/1.1 200 OK\r\n\r\n", Failure::NoLength),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Failure::Chunked),
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", Failure::BadHead),

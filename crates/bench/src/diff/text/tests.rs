@@ -50,6 +50,7 @@ web-sizes · kettle auto · 64 KiB
   better       +20.0 %     +16.5 … +23.6       102 → 122.4     Requests, 1/s
 
 1 worse, 1 better, 1 undecided (--all shows them).
+What is undecided is too alike for 100 rounds to tell.
 ";
     assert_eq!(render(&diff, false), expected);
     let all = render(&diff, true);
@@ -77,6 +78,18 @@ fn doubt_and_lack_of_rounds_are_said() {
 }
 
 #[test]
+fn what_would_decide_is_said() {
+    let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
+    for (subject, factor) in [("nginx", 1.01), ("hitch", 1.012), ("stunnel", 1.0)] {
+        add(&mut a, subject, size(1.0), "p99_us", &CALM);
+        add(&mut b, subject, size(1.0), "p99_us", &CALM.map(|it| it * factor));
+    }
+    let text = render(&compare(&a, &b).unwrap(), false);
+    assert!(text.contains("If further rounds are like these, --rounds "), "{text}");
+    assert!(text.contains(" 2; 1 are too alike for 100."), "{text}");
+}
+
+#[test]
 fn large_changes_are_factors() {
     let (mut a, mut b) = (results(Clock::Time), results(Clock::Time));
     add(&mut a, "nginx", size(1.0), "p99_us", &CALM);
@@ -92,7 +105,7 @@ fn work_is_labelled_as_no_time() {
     add(&mut b, "nginx", size(1.0), "instructions_per_request", &[1001.0]);
     let text = render(&compare(&a, &b).unwrap(), false);
     assert!(text.starts_with("Counted work under an emulator: instructions, not time."), "{text}");
-    assert!(text.contains("0 worse, 0 better, 1 the same"), "{text}");
+    assert!(text.contains("0 worse, 0 better, 1 without a difference"), "{text}");
 }
 
 #[test]

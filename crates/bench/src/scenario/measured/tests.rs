@@ -16,13 +16,14 @@ fn histogram(values: &[u64]) -> Histogram<u64> {
 }
 
 /// 1,000 requests of 1,000 bytes in 2 s; the server's window is 4 s long, with 2 s of processor time in it.
-fn measured() -> Measured {
+pub(in crate::scenario) fn measured() -> Measured {
     let outcome = Outcome {
         started: Instant::now(),
         elapsed: Duration::from_secs(2),
         attempted: 1_010,
         succeeded: 1_000,
         failures: [("reset", 10)].into(),
+        causes: BTreeMap::new(),
         body_bytes: 1_000_000,
         handshakes: Handshakes { full: 25, by_ticket: 75, ..Handshakes::default() },
         latency: histogram(&[100, 200, 300]),
@@ -49,6 +50,7 @@ fn measured() -> Measured {
         kernel_connections: Some(7),
         server_cpus: 2,
         warnings: Vec::new(),
+        impossible: None,
         replaced: BTreeMap::new(),
     }
 }

@@ -1,19 +1,20 @@
 //! How the rounds of one figure at one point are spread, as ministat prints it, and how the subjects differ.
 
-use super::{Table, digits};
+use super::Table;
+use crate::figure::Figure;
 use crate::results::Sample;
 use crate::stats::summary::Summary;
 use crate::stats::welch::MeanDifference;
 
 /// A row for each subject; `None` where there are several points, or too few rounds to speak of a spread.
-pub(super) fn table(samples: &[&Sample], figure: &str) -> Option<Table> {
+pub(super) fn table(samples: &[&Sample], figure: &Figure) -> Option<Table> {
     let point = &samples.first()?.point;
     if samples.iter().any(|sample| sample.point != *point) {
         return None;
     }
     let mut rows: Vec<(&str, Vec<f64>)> = Vec::new();
     for sample in samples {
-        let Some(value) = sample.figures.get(figure) else { continue };
+        let Some(value) = sample.figures.get(figure.name) else { continue };
         match rows.iter_mut().find(|(subject, _)| *subject == sample.subject) {
             Some((_, values)) => values.push(*value),
             None => rows.push((&sample.subject, vec![*value])),
@@ -38,7 +39,7 @@ pub(super) fn table(samples: &[&Sample], figure: &str) -> Option<Table> {
         let Summary { samples, min, max, median, mean, deviation } = summary;
         let against = if subject == &base.0 { String::new() } else { difference(&base.1, summary) };
         let mut row = vec![(*subject).to_owned(), samples.to_string()];
-        row.extend([min, max, median, mean, deviation].map(|value| digits(*value)));
+        row.extend([min, max, median, mean, deviation].map(|value| figure.in_words(*value)));
         row.push(against);
         table.push(row);
     }
@@ -60,6 +61,7 @@ const ROUNDS_MIN: usize = 5;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure;
     use crate::results::{Point, Value};
 
     fn samples(subject: &str, values: &[f64]) -> Vec<Sample> {
@@ -78,7 +80,7 @@ mod tests {
     }
 
     fn rows(samples: &[Sample]) -> Option<Table> {
-        table(&samples.iter().collect::<Vec<_>>(), "gigabytes_per_second")
+        table(&samples.iter().collect::<Vec<_>>(), figure::find("gigabytes_per_second").unwrap())
     }
 
     #[test]
@@ -89,7 +91,10 @@ mod tests {
         all.extend(samples("kettle user", &[1.0, 1.2, 0.8, 1.0, 1.1]));
         let table = rows(&all).unwrap();
         assert_eq!(table[0].last().unwrap(), "against nginx user (95 %)");
-        assert_eq!(table[2][..6], ["nginx user", "5", "0.900", "1.10", "1.00", "1.00"]);
+        assert_eq!(
+            table[2][..6],
+            ["nginx user", "5", "0.900 GB/s", "1.10 GB/s", "1.00 GB/s", "1.00 GB/s"]
+        );
         assert_eq!(table[2].last().unwrap(), "");
         assert!(table[3].last().unwrap().starts_with("+30.0 % (+19."), "{table:?}");
         assert!(table[4].last().unwrap().ends_with("not proven"), "{table:?}");

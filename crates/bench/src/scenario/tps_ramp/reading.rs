@@ -27,14 +27,17 @@ impl Step {
     }
 
     /// The figures that say of a ramp's step what those of a steady load would not: rates are over the time that was needed,
-    /// not over the time until the last answer, which one lost transaction makes seconds longer.
+    /// not over the time until the last answer, which one lost transaction makes seconds longer. They add up: what was attempted
+    /// succeeded in its time, failed, or was still waiting then.
     #[must_use]
-    pub fn figures(&self) -> [(&'static str, f64); 4] {
+    pub fn figures(&self) -> [(&'static str, f64); 5] {
+        let failed = self.rate * self.failed_share;
         [
             ("requests_per_second", self.succeeded_per_second),
             ("attempted_per_second", self.rate),
             ("succeeded_per_second", self.succeeded_per_second),
-            ("failed_per_second", self.rate * self.failed_share),
+            ("failed_per_second", failed),
+            ("waiting_per_second", (self.rate - failed - self.succeeded_per_second).max(0.0)),
         ]
     }
 

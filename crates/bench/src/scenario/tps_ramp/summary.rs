@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::costs::{Costs, Observation};
 use super::planner::Why;
-use super::points::Points;
+use super::points::{Points, bracket};
 use super::step::{Bound, Step};
 
 /// A ramp in one line.
@@ -46,11 +46,14 @@ impl Summary {
         if let Some(share) = full_share(ramp.own) {
             put("full_share", share);
         }
-        if let Some(costs) = Costs::of(ramp.all) {
-            costs.full_us.map(|cost| put("cpu_us_per_full_transaction", cost));
-            costs.resumed_us.map(|cost| put("cpu_us_per_resumed_transaction", cost));
+        let mut warnings = warnings(&points, ramp.why);
+        warnings.extend(of_the_grid(ramp.steps));
+        if let Some(Costs { full_us, resumed_us }) = Costs::of(ramp.all) {
+            full_us.map(|cost| put("cpu_us_per_full_transaction", cost));
+            resumed_us.map(|cost| put("cpu_us_per_resumed_transaction", cost));
+            warnings.extend(full_us.zip(resumed_us).and_then(dear_resumption));
         }
-        Self { figures, warnings: warnings(&points, ramp.why) }
+        Self { figures, warnings }
     }
 }
 
@@ -89,6 +92,34 @@ fn warnings(points: &Points, why: Why) -> Vec<String> {
     }
     warnings
 }
+
+/// A rate that was kept is no knee if the next one that was tried is far above: servers then share a figure because they were
+/// asked the same.
+fn of_the_grid(steps: &[Step]) -> Option<String> {
+    let gaps = Bound::ALL.into_iter().filter_map(|bound| match bracket(steps, bound) {
+        (Some(kept), Some(broken)) => Some((kept.rate, broken.rate)),
+        _ => None,
+    });
+    let ratio = |(kept, broken): &(f64, f64)| broken / kept;
+    let widest = gaps.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    let (kept, broken) = widest.filter(|gap| ratio(gap) > GRID_MAX)?;
+    Some(format!(
+        "Rates of this ramp are those that were tried: {kept:.0}/s was kept, {broken:.0}/s was not, and nothing between was tried. \
+         Servers may share such a figure without being alike."
+    ))
+}
+
+fn dear_resumption((full_us, resumed_us): (f64, f64)) -> Option<String> {
+    (resumed_us > full_us).then(|| {
+        format!(
+            "A resumed handshake costs more than a full one here ({resumed_us:.0} µs, {full_us:.0} µs). What it saves is one signature, \
+             which is cheap with an ECDSA key; in TLS 1.3 it makes a key exchange all the same, and opens and issues tickets."
+        )
+    })
+}
+
+/// Rates further apart than this leave open where the knee is: twice as coarse as a quick search.
+const GRID_MAX: f64 = 1.2;
 
 #[cfg(test)]
 mod tests;

@@ -55,8 +55,25 @@ fn fewer_than_three_samples_decide_nothing() {
 fn rows_that_mix_are_undecided() {
     let found = compare(&[1.0, 3.0, 5.0], &[2.0, 4.0, 6.0]);
     assert_eq!(found.verdict(Better::Higher), Verdict::Undecided);
-    let found = compare(&[7.0; 5], &[7.0; 5]);
-    assert_eq!(found.verdict(Better::Higher), Verdict::Undecided);
+}
+
+#[test]
+fn counts_that_are_equal_do_not_differ() {
+    for (a, b) in [(&[7.0; 5][..], &[7.0; 5][..]), (&[0.0], &[0.0]), (&[67.9, 67.9], &[67.9])] {
+        assert_eq!(compare(a, b).verdict(Better::Lower), Verdict::Same, "{a:?} {b:?}");
+    }
+    assert_eq!(compare(&[7.0, 7.0], &[7.0, 7.1]).verdict(Better::Lower), Verdict::Undecided);
+}
+
+#[test]
+fn rounds_to_decide_grow_with_scatter_and_shrink_with_difference() {
+    let (a, near, far) = ([10.0, 11.0, 12.0], [11.0, 12.0, 13.0], [14.0, 15.0, 16.0]);
+    let near = rounds_to_decide(&a, &near).unwrap();
+    assert!((15..20).contains(&near), "{near}");
+    assert_eq!(rounds_to_decide(&a, &far), Some(3));
+    assert_eq!(rounds_to_decide(&a, &a), None);
+    assert_eq!(rounds_to_decide(&[7.0; 3], &[8.0; 3]), None);
+    assert_eq!(rounds_to_decide(&[], &a), None);
 }
 
 #[test]
@@ -74,8 +91,6 @@ fn zeros_are_compared_by_their_difference() {
     let found = compare(&[0.0, 0.0, 0.0, 0.0], &[5.0, 6.0, 7.0, 8.0]);
     assert_eq!(found.ratio, None);
     assert_eq!(found.verdict(Better::Lower), Verdict::Worse);
-    let found = compare(&[0.0; 4], &[0.0; 4]);
-    assert_eq!(found.verdict(Better::Lower), Verdict::Undecided);
 }
 
 #[test]

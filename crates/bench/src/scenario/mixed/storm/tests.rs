@@ -14,6 +14,7 @@ fn served(count: u64) -> Outcome {
         attempted: count,
         succeeded: count,
         failures: BTreeMap::new(),
+        causes: BTreeMap::new(),
         body_bytes: 0,
         handshakes: Handshakes::default(),
         latency: empty.clone(),

@@ -18,6 +18,7 @@ fn outcome(latencies_ms: impl Iterator<Item = u64>, failed: u64) -> Outcome {
         attempted: latency.len() + failed,
         succeeded: latency.len(),
         failures,
+        causes: BTreeMap::new(),
         body_bytes: 0,
         handshakes: Handshakes::default(),
         first_byte: latency.clone(),
@@ -130,4 +131,18 @@ fn what_a_step_cost_is_told_below_the_knee_only() {
     assert_eq!(Observation::read(&sample(&beyond)), None);
     let losing = Step { failed_share: 0.01, ..step };
     assert_eq!(Observation::read(&sample(&losing)), None);
+}
+
+#[test]
+fn what_was_attempted_adds_up() {
+    // A server that answers all 6,400 a second, but needs almost three times as long.
+    let slow = Step {
+        succeeded_per_second: 2_314.0,
+        ..Step::of(6_400.0, LENGTH, &outcome(0..10, 0), false)
+    };
+    let figures: BTreeMap<_, _> = slow.figures().into();
+    let sum = ["succeeded_per_second", "failed_per_second", "waiting_per_second"]
+        .map(|name| figures[name]);
+    assert_eq!(sum, [2_314.0, 0.0, 4_086.0]);
+    assert_eq!(sum.iter().sum::<f64>(), figures["attempted_per_second"]);
 }

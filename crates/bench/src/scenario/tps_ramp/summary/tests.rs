@@ -63,3 +63,29 @@ fn a_bound_that_nothing_kept_is_said_and_has_no_figure() {
     assert!(!figures.contains_key("tps_p99_100ms"));
     assert_eq!(warnings, ["No rate that was tried kept tps_p99_100ms."]);
 }
+
+#[test]
+fn a_rate_of_the_grid_is_said_to_be_one() {
+    let mut broken = step(3200.0);
+    broken.mean_us = 900_000.0;
+    broken.p99_us = 2_000_000.0;
+    let said = |steps: &[Step]| {
+        Summary::of(Ramp { steps, why: Why::Steps, own: &[], all: &[] }).warnings.join(" ")
+    };
+    let coarse = said(&[step(800.0), step(1600.0), broken]);
+    assert!(coarse.contains("1600/s was kept, 3200/s was not"), "{coarse}");
+    let close = said(&[step(1600.0), step(3000.0), broken]);
+    assert!(!close.contains("nothing between"), "{close}");
+}
+
+#[test]
+fn a_resumption_that_costs_more_is_commented() {
+    let seen = |k: f64| {
+        let (full, resumed) = (100.0 / k, 100.0 - 100.0 / k);
+        Observation { cpu_us: 182.0 * full + 196.0 * resumed, full, resumed }
+    };
+    let all = [seen(1.0), seen(4.0), seen(8.0)];
+    let ramp = Ramp { steps: &[step(100.0)], why: Why::Found, own: &all[1..], all: &all };
+    let said = Summary::of(ramp).warnings.join(" ");
+    assert!(said.contains("196 µs, 182 µs"), "{said}");
+}
