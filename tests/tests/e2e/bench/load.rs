@@ -1,5 +1,6 @@
 //! Loads of `kettle bench load` on a kettle.
 
+use kettle_tests::environment::patience;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
@@ -9,11 +10,11 @@ fn server() -> Kettle {
     Kettle::start(Setup::path("user").file("www/page.html", b"hello"))
 }
 
-/// `kettle bench load`, for a second unless the words say otherwise.
+/// `kettle bench load`. Words say after how many requests it ends: how many a second there are is the machine's business.
 fn tool(kettle: &Kettle, target: &str, words: &[&str]) -> Tool {
     let (url, address) = (kettle.url(target), kettle.address().to_string());
-    let tool = Tool::kettle(["bench", "load", &url, "--connect", &address]).args(words);
-    if words.contains(&"--seconds") { tool } else { tool.args(["--seconds", "1"]) }
+    let patience = format!("{}s", patience().as_secs());
+    Tool::kettle(["bench", "load", &url, "--connect", &address, "--timeout", &patience]).args(words)
 }
 
 fn load(kettle: &Kettle, words: &[&str]) -> Value {
@@ -27,8 +28,8 @@ fn number(report: &Value, pointer: &str) -> u64 {
 #[test]
 fn a_closed_load_keeps_its_connections() {
     let kettle = server();
-    let report = load(&kettle, &["--connections", "3"]);
-    assert!(number(&report, "/succeeded") > 3, "{report}");
+    let report = load(&kettle, &["--connections", "3", "--requests", "30"]);
+    assert_eq!(number(&report, "/succeeded"), 30, "{report}");
     assert_eq!(report["failures"], serde_json::json!({}));
     // They were opened before counting began.
     assert_eq!(number(&report, "/handshakes/full"), 0, "{report}");
@@ -39,7 +40,7 @@ fn a_closed_load_keeps_its_connections() {
 #[test]
 fn an_open_load_begins_what_is_due() {
     let kettle = server();
-    let report = load(&kettle, &["--rate", "20"]);
+    let report = load(&kettle, &["--rate", "20", "--seconds", "1s"]);
     assert_eq!(number(&report, "/attempted"), 20);
 }
 
@@ -48,10 +49,11 @@ fn sessions_are_resumed_as_planned() {
     let kettle = server();
     for words in [&["--tls", "1.3"][..], &["--tls", "1.2"]] {
         let plan = ["--requests-per-connection", "1", "--connections-per-session", "4"];
-        // An emulated machine makes some five handshakes a second, which must be enough for whole sessions.
-        let client = ["--connections", "1", "--seconds", "4"];
+        // Three whole sessions.
+        let client = ["--connections", "1", "--requests", "12"];
         let report = load(&kettle, &[&plan[..], &client, words].concat());
-        assert!(number(&report, "/handshakes/by_ticket") > 0, "{report}");
+        assert_eq!(number(&report, "/handshakes/full"), 3, "{report}");
+        assert_eq!(number(&report, "/handshakes/by_ticket"), 9, "{report}");
         assert_eq!(number(&report, "/handshakes/not_resumed"), 0, "{report}");
     }
 }
@@ -59,16 +61,37 @@ fn sessions_are_resumed_as_planned() {
 #[test]
 fn people_get_a_summary_and_failures_by_reason() {
     let kettle = server();
-    let text = tool(&kettle, "/page.html", &[]).succeed();
-    assert!(text.contains("requests in 1.00 s") && text.contains("99.9 %"), "{text}");
-    let ended = tool(&kettle, "/nothing.html", &[]).output();
+    let text = tool(&kettle, "/page.html", &["-n", "12"]).succeed();
+    assert!(text.contains("12 requests in ") && text.contains("99.9 %"), "{text}");
+    let ended = tool(&kettle, "/nothing.html", &["-n", "12"]).output();
     assert!(!ended.status.success());
-    assert!(ended.text().contains("FAILED"), "{}", ended.text());
+    let text = ended.text();
+    assert!(text.contains("FAILED      12: the status is 404, not 200 (12 times)"), "{text}");
+}
+
+#[test]
+fn a_server_of_another_version_is_told_apart_from_one_that_is_broken() {
+    let setup = Setup::path("user").file("www/page.html", b"hello");
+    let kettle = Kettle::start(setup.set("tls", "versions = [\"tls1.2\"]"));
+    let ended = tool(&kettle, "/page.html", &["-n", "1"]).output();
+    assert!(!ended.status.success());
+    assert!(ended.stderr.contains("but TLS 1.2: add --tls 1.2"), "{}", ended.stderr);
+    let new_ones = ["-n", "2", "--requests-per-connection", "1"];
+    let ended = tool(&kettle, "/page.html", &new_ones).output();
+    assert!(ended.text().contains("but TLS 1.2: add --tls 1.2"), "{}", ended.text());
+    let _ = tool(&kettle, "/page.html", &["-n", "1", "--tls", "1.2"]).succeed();
+}
+
+#[test]
+fn a_ramp_says_where_it_broke() {
+    let kettle = server();
+    let broken = tool(&kettle, "/nothing.html", &["--ramp", "5..20", "--seconds", "2s"]).output();
+    assert!(broken.text().contains("The ramp broke in second 1 at "), "{}", broken.text());
 }
 
 #[test]
 fn nobody_there_is_an_error_with_the_address() {
-    let words = ["bench", "load", "https://127.0.0.1:1/", "--seconds", "1"];
+    let words = ["bench", "load", "https://127.0.0.1:1/", "-n", "1"];
     let ended = Tool::kettle(words).output();
     assert!(!ended.status.success());
     assert!(ended.stderr.contains("127.0.0.1:1"), "{}", ended.stderr);

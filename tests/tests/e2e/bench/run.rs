@@ -80,7 +80,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
     }
     let folder = TempDir::new().unwrap();
     let mut running =
-        Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", "3"])).start();
+        Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", ROUNDS])).start();
     running.stderr.wait_until("the first sample", |bytes| {
         String::from_utf8_lossy(bytes).contains("[1/").then_some(())
     });
@@ -91,15 +91,20 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
     assert!(ended.text().contains("--resume"), "{}", ended.text());
     let before = lines(folder.path());
     let measured = samples(&before).len();
-    assert!((1..3).contains(&measured), "{measured}");
+    assert!(measured >= 1, "{measured}");
     assert!(of_kind(&before, "complete").is_empty());
 
+    // As if it had been begun with two rounds more than there are.
     let results = folder.path().join("results.jsonl");
+    let wanted = measured + 2;
+    let text = fs::read_to_string(&results).unwrap();
+    fs::write(&results, text.replacen(ROUNDS, &wanted.to_string(), 1)).unwrap();
+    let before = lines(folder.path());
     let _ = Tool::kettle(["bench", "run", "--resume", results.to_str().unwrap()]).succeed();
     let after = lines(folder.path());
     assert_eq!(after[..before.len()], before);
     let rounds: Vec<_> = samples(&after).iter().map(|sample| sample["round"].as_u64()).collect();
-    assert_eq!(rounds, [Some(0), Some(1), Some(2)]);
+    assert_eq!(rounds, (0..wanted as u64).map(Some).collect::<Vec<_>>());
     assert_eq!(of_kind(&after, "run").len(), 2);
     assert_eq!(of_kind(&after, "complete").len(), 1);
 }
@@ -144,3 +149,6 @@ fn the_list_names_comparisons_and_servers() {
     let list = Tool::kettle(["bench", "list"]).succeed();
     assert!(list.contains("ktls-setup") && list.contains("kettle 0."), "{list}");
 }
+
+/// More rounds than any machine makes before the test asks for the end.
+const ROUNDS: &str = "98765";

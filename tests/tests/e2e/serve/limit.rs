@@ -92,16 +92,15 @@ fn a_server_out_of_descriptors_neither_spins_nor_dies() {
     let kettle = Kettle::start(setup);
     let crowd: Vec<_> = (0..80).map(|_| Wire::connect(kettle.address())).collect();
     kettle.messages().wait_for("cannot accept a connection");
-    let before = processor_time(&kettle);
+    let (before, began) = (processor_time(&kettle), Instant::now());
     // The last of them waits in vain, and we with it.
     let mut last = &crowd.last().unwrap().socket;
     last.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     assert!(is_timeout(&last.read(&mut [0; 1]).unwrap_err()));
     let spent = processor_time(&kettle) - before;
-    assert!(
-        spent < Duration::from_millis(if is_guest() { 500 } else { 100 }),
-        "{spent:?} in a second"
-    );
+    // A busy machine makes the wait longer, so the share of it counts: one that spins takes all it gets.
+    let most = began.elapsed() / if is_guest() { 2 } else { 10 };
+    assert!(spent < most, "{spent:?}, of which {most:?} were allowed");
 
     drop(crowd);
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
