@@ -81,7 +81,7 @@ impl From<RecordError> for Violation {
 
 /// What to do about a control record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     /// Nothing.
     Nothing,
     /// The peer will send no more.
@@ -99,13 +99,15 @@ pub(crate) enum Action {
 
 /// Which end of the connection the peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Peer {
+pub enum Peer {
+    /// It connected.
     Client,
+    /// It accepted.
     Server,
 }
 
 /// Reads control records and counts what a peer might repeat.
-pub(crate) struct ControlReader {
+pub struct ControlReader {
     version: Version,
     peer: Peer,
     message: Message,
@@ -123,7 +125,7 @@ enum Message {
     Elsewhere,
     /// A KeyUpdate, of which this much has come.
     KeyUpdate { bytes: usize },
-    /// A request to renegotiate, of which the body is not looked at.
+    /// A request to renegotiate, of which the body is not looked at; maybe none of it has come.
     Renegotiation(Refused),
 }
 
@@ -136,7 +138,8 @@ struct Refused {
 
 impl ControlReader {
     /// For a connection that is established `now`.
-    pub(crate) fn new(version: Version, peer: Peer, now: Instant) -> Self {
+    #[must_use]
+    pub fn new(version: Version, peer: Peer, now: Instant) -> Self {
         Self {
             version,
             peer,
@@ -148,12 +151,16 @@ impl ControlReader {
     }
 
     /// Which end of the connection the peer is.
-    pub(crate) fn peer(&self) -> Peer {
+    #[must_use]
+    pub fn peer(&self) -> Peer {
         self.peer
     }
 
     /// A record of application data; `bytes` is its length.
-    pub(crate) fn application_data(&mut self, bytes: usize) -> Result<(), Violation> {
+    ///
+    /// # Errors
+    /// [`Violation`] inside a handshake message, or if it is one empty record too many.
+    pub fn application_data(&mut self, bytes: usize) -> Result<(), Violation> {
         self.forbid_inside_message("application data inside a handshake message")?;
         if bytes > 0 {
             self.empty_records = 0;
@@ -167,7 +174,10 @@ impl ControlReader {
     }
 
     /// A record of alerts.
-    pub(crate) fn alert(&mut self, content: &[u8]) -> Result<Action, Violation> {
+    ///
+    /// # Errors
+    /// [`Violation`] if it is none that may be sent now, or one warning too many.
+    pub fn alert(&mut self, content: &[u8]) -> Result<Action, Violation> {
         self.forbid_inside_message("an alert inside a handshake message")?;
         self.empty_records = 0;
         let (level, alert) = match *content {
@@ -218,7 +228,10 @@ impl ControlReader {
 
     /// A record of handshake messages. After a TLS 1.3 handshake a client may send KeyUpdate only;
     /// a server's tickets are not read here.
-    pub(crate) fn handshake(&mut self, content: &[u8], now: Instant) -> Result<Action, Violation> {
+    ///
+    /// # Errors
+    /// [`Violation`] if it is another message, or one too many.
+    pub fn handshake(&mut self, content: &[u8], now: Instant) -> Result<Action, Violation> {
         if content.is_empty() {
             return Err(unexpected("an empty handshake record"));
         }
@@ -275,7 +288,7 @@ impl ControlReader {
                     return Err(unexpected("a handshake message after the handshake"));
                 }
                 if refused.header_bytes > 0 {
-                    refused.left_bytes = refused.left_bytes << 8 | usize::from(byte);
+                    refused.left_bytes = (refused.left_bytes << 8) + usize::from(byte);
                 }
                 refused.header_bytes += 1;
             }
@@ -292,10 +305,7 @@ impl ControlReader {
                 }
             }
         }
-        self.message = match refused.header_bytes {
-            0 => Message::None,
-            _ => Message::Renegotiation(refused),
-        };
+        self.message = Message::Renegotiation(refused);
         Ok(action)
     }
 }

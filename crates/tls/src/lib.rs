@@ -4,7 +4,7 @@
 
 pub mod buffers;
 pub mod client;
-mod control;
+pub mod control;
 pub mod error;
 mod handshake;
 pub mod hello;

@@ -1,4 +1,4 @@
-//! Random record keys without a handshake, to measure what records cost.
+//! Record keys without a handshake, to measure what records cost and to fuzz them.
 
 use aws_lc_rs::rand;
 use kettle_kernel::ktls::{Cipher, Version};
@@ -12,11 +12,25 @@ use crate::records::{Keys, ProtectionError};
 /// # Errors
 /// [`ProtectionError`] if the system gives no random numbers.
 pub fn sample_keys(version: Version, cipher: Cipher) -> Result<Keys, ProtectionError> {
-    let mut secret = [0; KEY_BYTES_MAX];
+    let mut secret = [0; SECRET_BYTES];
     rand::fill(&mut secret).map_err(|_| ProtectionError)?;
-    let mut iv = [0; IV_BYTES];
-    rand::fill(&mut iv).map_err(|_| ProtectionError)?;
-    let (key, iv) = (AeadKey::from(secret), Iv::from(iv));
+    keys_of(version, cipher, secret)
+}
+
+/// Keys that are the same in every run; the fuzzer needs that.
+///
+/// # Errors
+/// [`ProtectionError`] if the suite is unknown.
+pub fn keys_of(
+    version: Version,
+    cipher: Cipher,
+    secret: [u8; SECRET_BYTES],
+) -> Result<Keys, ProtectionError> {
+    let (mut key, mut iv) = ([0; KEY_BYTES_MAX], [0; IV_BYTES]);
+    let (key_part, iv_part) = secret.split_at(KEY_BYTES_MAX);
+    key.copy_from_slice(key_part);
+    iv.copy_from_slice(iv_part);
+    let (key, iv) = (AeadKey::from(key), Iv::from(iv));
     let secrets = match cipher {
         Cipher::Aes128Gcm => ConnectionTrafficSecrets::Aes128Gcm { key, iv },
         Cipher::Aes256Gcm => ConnectionTrafficSecrets::Aes256Gcm { key, iv },
@@ -24,6 +38,9 @@ pub fn sample_keys(version: Version, cipher: Cipher) -> Result<Keys, ProtectionE
     };
     Keys::new(version, 0, &secrets)
 }
+
+/// A key and an IV.
+pub const SECRET_BYTES: usize = KEY_BYTES_MAX + IV_BYTES;
 
 const KEY_BYTES_MAX: usize = 32;
 const IV_BYTES: usize = 12;

@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 use rustls::ConnectionTrafficSecrets;
+use rustls::crypto::aws_lc_rs::cipher_suite;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
-use kettle_kernel::ktls::Version;
+use kettle_kernel::ktls::{Cipher, Version};
 
+use super::protection::{Protection, VERSION};
 use super::raw::RawSealer;
 use super::*;
 
@@ -134,6 +136,133 @@ fn kernel_goes_on_with_the_next_record_number() {
         assert_eq!(sealer.sequence(), 4);
         assert!(sealer.into_kernel_keys().is_some());
     }
+}
+
+#[test]
+fn content_types_are_those_of_the_rfc() {
+    for byte in 0..=u8::MAX {
+        let known = ContentType::from_byte(byte);
+        assert_eq!(known.is_some(), (20..24).contains(&byte), "{byte}");
+        assert!(known.is_none_or(|known| known.byte() == byte));
+    }
+}
+
+#[test]
+fn lengths_are_judged_by_the_longest_of_each_version() {
+    let header = |bytes: u16| [&[23, 3, 3][..], &bytes.to_be_bytes()].concat();
+    assert_eq!(whole_record_bytes(&header(18_432)), Ok(None));
+    assert_eq!(whole_record_bytes(&header(18_433)), Err(RecordError::Overflow));
+    assert_eq!(RECORD_BYTES_MAX, 5 + 18_432);
+    for (body_bytes, error) in
+        [(16_640, RecordError::BadRecordMac), (16_641, RecordError::Overflow)]
+    {
+        let mut record = header(body_bytes);
+        record.resize(5 + usize::from(body_bytes), 0);
+        assert_eq!(pair(FORMS[0], 0).1.open(&mut record), Err(error));
+        assert_eq!(pair(FORMS[3], 0).1.open(&mut record), Err(RecordError::BadRecordMac));
+    }
+}
+
+#[test]
+fn the_longest_record_goes_through() {
+    for form in FORMS {
+        let (mut sealer, mut opener) = pair(form, 0);
+        let content = vec![7; PLAINTEXT_BYTES_MAX];
+        let mut record = seal(&mut sealer, ContentType::ApplicationData, &content);
+        let header = *record.first_chunk().unwrap();
+        assert_eq!(opener.plaintext_bytes(header), Some(16_384));
+        let opened = opener.open(&mut record).unwrap();
+        assert_eq!(&record[opened.plaintext], content);
+    }
+}
+
+#[test]
+fn what_a_record_holds_can_be_told_from_its_header() {
+    for form in FORMS {
+        let (mut sealer, opener) = pair(form, 0);
+        for bytes in [0, 1, 300] {
+            let record = seal(&mut sealer, ContentType::ApplicationData, &vec![7; bytes.into()]);
+            let header = *record.first_chunk().unwrap();
+            assert_eq!(opener.plaintext_bytes(header), Some(bytes));
+            let [_, major, minor, high, low] = header;
+            assert_eq!(opener.plaintext_bytes([21, major, minor, high, low]), None);
+        }
+        let overhead = u16::try_from(sealer.prefix_bytes() - 5 + sealer.suffix_bytes()).unwrap();
+        for body_bytes in [overhead - 1, overhead + 16_385] {
+            let [high, low] = body_bytes.to_be_bytes();
+            assert_eq!(opener.plaintext_bytes([23, 3, 3, high, low]), None, "{body_bytes}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_of_a_record_is_told_once_its_header_is_there() {
+    for (received, missing) in [
+        (&[][..], 0),
+        (&[23, 3, 3, 0], 0),
+        (&[23, 3, 3, 0, 9], 9),
+        (&[23, 3, 3, 1, 0, 1, 2], 254),
+        (&[23, 3, 3, 0, 1, 1], 0),
+        (&[23, 3, 3, 0, 1, 1, 23], 0),
+        (&[23, 3, 3, 0xff, 0xff], 18_432),
+    ] {
+        assert_eq!(missing_record_bytes(received), missing, "{received:?}");
+    }
+}
+
+#[test]
+fn a_record_that_is_passed_over_counts() {
+    for form in FORMS {
+        let (mut sealer, mut opener) = pair(form, 0);
+        seal(&mut sealer, ContentType::ApplicationData, b"dropped");
+        let mut second = seal(&mut sealer, ContentType::ApplicationData, b"second");
+        opener.skip().unwrap();
+        assert!(opener.open(&mut second).is_ok());
+    }
+}
+
+/// The sealer and the opener share them, so that they would agree on wrong ones.
+#[test]
+fn nonces_and_additional_data_are_those_of_the_rfcs() {
+    for form in FORMS {
+        let protection = Protection::new(&keys(form, 0)).unwrap();
+        let nonce = protection.nonce(0x0102_0304_0506_0708);
+        assert_eq!(nonce, [9, 9, 9, 9, 8, 11, 10, 13, 12, 15, 14, 1]);
+        let received = protection.nonce_with_explicit([1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(received, [9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8]);
+        let data = protection.additional_data(0x0102, ContentType::Alert, VERSION, 300);
+        let expected = match form.0 {
+            Version::Tls13 => &[23, 3, 3, 1, 61][..],
+            Version::Tls12 => &[0, 0, 0, 0, 0, 0, 1, 2, 21, 3, 3, 1, 44],
+        };
+        assert_eq!(data.as_ref(), expected);
+    }
+}
+
+#[test]
+fn each_tls13_suite_has_its_cipher() {
+    for (suite, cipher) in [
+        (cipher_suite::TLS13_AES_128_GCM_SHA256, Cipher::Aes128Gcm),
+        (cipher_suite::TLS13_AES_256_GCM_SHA384, Cipher::Aes256Gcm),
+        (cipher_suite::TLS13_CHACHA20_POLY1305_SHA256, Cipher::Chacha20Poly1305),
+    ] {
+        let keys = Keys::of_tls13(suite.tls13().unwrap(), vec![0; 32].into(), [0; 12]).unwrap();
+        assert_eq!((keys.version, keys.cipher), (Version::Tls13, cipher));
+    }
+}
+
+#[test]
+fn errors_are_told_in_words() {
+    let words = [
+        RecordError::BadRecordMac,
+        RecordError::Overflow,
+        RecordError::UnexpectedType,
+        RecordError::UnknownVersion,
+        RecordError::KeyExhausted,
+    ]
+    .map(|error| error.to_string());
+    assert!(words.iter().all(|words| words.contains("record")), "{words:?}");
+    assert!(ProtectionError.to_string().contains("suite"));
 }
 
 proptest! {
