@@ -46,6 +46,16 @@ impl Hanging {
         let (disks, device, call) = (Rc::clone(disks), Arc::clone(device), self.call());
         spawn_local(async move { disks.wait_for(&device, call).await })
     }
+
+    /// Lets all of them end. Which of them a word reaches is open, so all are said before one is waited for.
+    async fn end(&self, calls: Vec<tokio::task::JoinHandle<Result<(), WaitError>>>) {
+        for _ in &calls {
+            self.release.send(()).unwrap();
+        }
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Ok(()));
+        }
+    }
 }
 
 async fn until_places_are(device: &Device, places: usize) {
@@ -67,12 +77,7 @@ async fn calls_that_wait_for_a_device_are_bounded_and_hold_up_no_other_device() 
             }
             assert_eq!(disks.wait_for(&other, || 7).await, Ok(7));
             assert!(hanging.begun.try_recv().is_err(), "one more than there are places");
-            for _ in 0..=PLACES {
-                hanging.release.send(()).unwrap();
-            }
-            for call in calls {
-                assert_eq!(call.await.unwrap(), Ok(()));
-            }
+            hanging.end(calls).await;
         })
         .await;
     until_places_are(&hung, PLACES).await;
@@ -97,10 +102,7 @@ async fn calls_in_turn_leave_places_to_others() {
             }
             assert_eq!(disks.wait_for(&device, || 7).await, Ok(7));
             assert!(hanging.begun.try_recv().is_err(), "one more than there are turns");
-            for call in calls {
-                hanging.release.send(()).unwrap();
-                call.await.unwrap().unwrap();
-            }
+            hanging.end(calls).await;
         })
         .await;
     until_places_are(&device, PLACES).await;
@@ -141,10 +143,7 @@ async fn a_wait_that_is_dropped_in_the_queue_never_begins() {
             queued.abort();
             assert!(queued.await.unwrap_err().is_cancelled());
             assert_eq!(device.waiting.load(Ordering::Relaxed), PLACES);
-            for call in running {
-                hanging.release.send(()).unwrap();
-                call.await.unwrap().unwrap();
-            }
+            hanging.end(running).await;
         })
         .await;
     until_places_are(&device, PLACES).await;
@@ -176,10 +175,7 @@ async fn files_of_a_remote_device_are_closed_by_threads() {
             }
             device.close(writer.into());
             assert_eq!(device.left().len(), 1, "closed although every place is taken");
-            for call in running {
-                hanging.release.send(()).unwrap();
-                call.await.unwrap().unwrap();
-            }
+            hanging.end(running).await;
             disks.wait_for(&device, || ()).await.unwrap();
         })
         .await;
