@@ -94,11 +94,14 @@ pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
 /// kernel TLS still holds back is not among them.
 ///
 /// # Errors
-/// What `getsockopt(TCP_INFO)` or `ioctl(SIOCOUTQ)` says.
+/// What `getsockopt(TCP_INFO)` or `ioctl(SIOCOUTQ)` says; `NotConnected` when the connection is gone.
 pub fn written_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut info = [0; TCP_INFO_BYTES_ACKED + size_of::<u64>()];
     // First: what is acknowledged in between makes the sum too low, never too high.
     option::get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    if info.first() == Some(&TCP_CLOSE) {
+        return Err(io::ErrorKind::NotConnected.into());
+    }
     let acknowledged = info.last_chunk().map_or(0, |&bytes| u64::from_ne_bytes(bytes));
     Ok(acknowledged + pending_output_bytes(fd)? as u64)
 }
@@ -119,6 +122,9 @@ pub fn stop_listening(fd: BorrowedFd<'_>) -> io::Result<()> {
 pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Write)
 }
+
+/// `tcpi_state`, the first byte of `struct tcp_info`, once a connection was reset (include/net/tcp_states.h).
+const TCP_CLOSE: u8 = 7;
 
 /// Where `struct tcp_info` has `tcpi_bytes_acked` (include/uapi/linux/tcp.h, Linux 4.1).
 const TCP_INFO_BYTES_ACKED: usize = 120;

@@ -320,9 +320,10 @@ impl KeyUpdates {
     /// Counts against the whole time, not since the last one: what comes while a long response is sent is read at its
     /// end, all at once.
     fn count(&mut self, now: Instant, request: u8) -> Result<Action, Violation> {
-        self.count += 1;
         let seconds = now.saturating_duration_since(self.since).as_secs();
-        if self.count > (seconds + 1).saturating_mul(KEY_UPDATES_PER_SECOND) {
+        let allowed = (seconds + 1).saturating_mul(KEY_UPDATES_PER_SECOND);
+        self.count = self.count.max(allowed.saturating_sub(KEY_UPDATES_AT_ONCE_MAX)) + 1;
+        if self.count > allowed {
             return Err(unexpected("too many KeyUpdates"));
         }
         match request {
@@ -364,6 +365,9 @@ const RENEGOTIATION_BYTES_MAX: usize = 0xffff;
 /// No honest client changes its key more often: OpenSSL and GnuTLS do it by request of the user,
 /// Java by bytes sent.
 const KEY_UPDATES_PER_SECOND: u64 = 8;
+
+/// However long a connection was quiet: each costs some microseconds, and all of them may be in one read.
+const KEY_UPDATES_AT_ONCE_MAX: u64 = 512;
 
 #[cfg(test)]
 mod tests;

@@ -257,7 +257,10 @@ impl Handshake {
         let verdict = self.guard.judge(self.feed.waiting(), &known)?;
         match verdict {
             Verdict::Show(bytes) => self.feed.show(bytes),
-            Verdict::Skip(bytes) => self.feed.skip(bytes),
+            Verdict::Skip(bytes) if self.feed.skip(bytes) => {}
+            Verdict::Skip(_) => {
+                return Err(HandshakeError::Unsupported("early data inside a message"));
+            }
             Verdict::Wait | Verdict::PlainHttp => {}
         }
         Ok(verdict)

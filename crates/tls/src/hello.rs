@@ -23,7 +23,7 @@ pub enum Peeked<'a> {
 
 /// Looks for a whole ClientHello, header included, at the front of what a client sent.
 ///
-/// Takes time in proportion to the bytes it looks at, and holds at most [`HELLO_BYTES_MAX`] of them.
+/// Takes time in proportion to the bytes it looks at, and holds at most [`HELLO_BYTES_MAX`] of them and one record.
 #[must_use]
 pub fn peek(received: &[u8]) -> Peeked<'_> {
     let mut rest = received;

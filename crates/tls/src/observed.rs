@@ -118,7 +118,7 @@ impl KeyLog for ObservingKeyLog {
     fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
         note(|observed| {
             if let Some(place) = observed.secret_mut(label) {
-                *place = Secret::copy_of(secret);
+                *place = Some(Secret::copy_of(secret));
             }
         });
     }

@@ -21,7 +21,7 @@ impl TrafficSecret {
 
     /// The length of the suite's hash, and so of a Finished (RFC 8446 §4.4.4).
     pub(crate) fn hash_bytes(&self) -> usize {
-        self.secret.length
+        self.secret.0.len()
     }
 
     /// The keys of the first record under this secret and those behind it.
@@ -36,7 +36,7 @@ impl TrafficSecret {
     /// Goes on to the secret behind a KeyUpdate (RFC 8446 §7.2), and returns its keys.
     pub(crate) fn next(&mut self) -> Result<Keys, ProtectionError> {
         let mut next = self.secret.clone();
-        self.expand(b"traffic upd", next.bytes_mut())?;
+        self.expand(b"traffic upd", &mut next.0)?;
         self.secret = next;
         self.keys()
     }
@@ -51,36 +51,20 @@ impl TrafficSecret {
     }
 
     fn expander(&self) -> Box<dyn HkdfExpander> {
-        self.suite.hkdf_provider.expander_for_okm(&OkmBlock::new(self.secret.bytes()))
+        self.suite.hkdf_provider.expander_for_okm(&OkmBlock::new(&self.secret.0))
     }
 }
 
-/// The bytes of a secret: as many as the suite's hash has. Never shown, zeroed when dropped.
+/// The bytes of a secret: as many as the suite's hash has. Never shown, zeroed when dropped; on the heap, since what is
+/// moved leaves its bytes behind.
 #[derive(Clone)]
-pub(crate) struct Secret {
-    bytes: Zeroizing<[u8; SECRET_BYTES_MAX]>,
-    length: usize,
-}
+pub(crate) struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// `None` if it is longer than any.
-    pub(crate) fn copy_of(secret: &[u8]) -> Option<Self> {
-        let mut bytes = Zeroizing::new([0; SECRET_BYTES_MAX]);
-        bytes.get_mut(..secret.len())?.copy_from_slice(secret);
-        Some(Self { bytes, length: secret.len() })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(..self.length).unwrap_or_default()
+    pub(crate) fn copy_of(secret: &[u8]) -> Self {
+        Self(Zeroizing::new(secret.to_vec()))
     }
 }
-
-/// SHA-384 is the longest hash of any suite.
-const SECRET_BYTES_MAX: usize = 48;
 
 const LABEL_PREFIX: &[u8] = b"tls13 ";
 

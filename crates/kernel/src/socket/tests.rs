@@ -95,4 +95,9 @@ fn what_tcp_was_given_is_counted_whoever_has_it_by_now() {
     receiver.read_exact(&mut [0; 1_000]).unwrap();
     sender.write_all(&[7; 70_000]).unwrap();
     assert_eq!(written_bytes(sender.as_fd()).unwrap(), 71_000);
+    // Unread bytes make it a reset.
+    drop(receiver);
+    loopback::wait_readable(sender.as_fd()).unwrap();
+    let gone = written_bytes(sender.as_fd()).unwrap_err();
+    assert_eq!(gone.kind(), io::ErrorKind::NotConnected);
 }

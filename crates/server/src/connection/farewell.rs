@@ -12,7 +12,12 @@ use super::{Connection, End, LINGER};
 impl Connection {
     /// Ends the connection as its reason demands.
     pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
+        self.say_farewell(&mut stream, end).await;
+        // The last words may have come under new keys.
         self.worker.metrics.keys_changed(stream.key_changes());
+    }
+
+    async fn say_farewell(&self, stream: &mut TlsStream, end: End) {
         let is_stopping = || self.worker.watches.is_draining();
         // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
         let had_all = is_stopping() && stream.is_acknowledged();
@@ -29,7 +34,7 @@ impl Connection {
                 return;
             }
         }
-        if self.pass_to_tcp(&mut stream, limit).await.is_none() {
+        if self.pass_to_tcp(stream, limit).await.is_none() {
             return;
         }
         let closed = self.watch.within(LINGER, |context| stream.poll_close(context)).await;
@@ -52,12 +57,13 @@ impl Connection {
     /// which drops it when our side ends. Nothing tells when it is gone, so it is asked again and again.
     async fn pass_to_tcp(&self, stream: &mut TlsStream, limit: Duration) -> Option<()> {
         self.watch.within(limit, |context| stream.poll_flush(context)).await.ok()?.ok()?;
-        let mut pause = None;
+        let (mut pause, mut length) = (None, KERNEL_TLS_PAUSE_MIN);
         let passed = |context: &mut Context<'_>| {
             while !stream.is_passed_to_tcp() {
-                let pause = pause.get_or_insert_with(|| Box::pin(sleep(KERNEL_TLS_PAUSE)));
+                let pause = pause.get_or_insert_with(|| Box::pin(sleep(length)));
                 ready!(pause.as_mut().poll(context));
-                pause.as_mut().reset(Instant::now() + KERNEL_TLS_PAUSE);
+                length = (length * 2).min(KERNEL_TLS_PAUSE_MAX);
+                pause.as_mut().reset(Instant::now() + length);
             }
             Poll::Ready(())
         };
@@ -65,5 +71,6 @@ impl Connection {
     }
 }
 
-/// Between two looks at whether kernel TLS still holds something back.
-const KERNEL_TLS_PAUSE: Duration = Duration::from_millis(10);
+/// Between two looks at whether kernel TLS still holds something back: ever longer, for a client that does not read.
+const KERNEL_TLS_PAUSE_MIN: Duration = Duration::from_millis(10);
+const KERNEL_TLS_PAUSE_MAX: Duration = Duration::from_millis(640);

@@ -32,10 +32,13 @@ impl Feed {
         self.shown_bytes = self.shown_bytes.saturating_sub(bytes);
     }
 
-    /// Drops the next bytes that wait; only where rustls is done with all it was shown.
-    pub(crate) fn skip(&mut self, bytes: usize) {
-        debug_assert_eq!(self.shown_bytes, 0, "skipping in the middle");
-        self.received.consume(bytes);
+    /// Drops the next bytes that wait. `false` where rustls is not done with what it was shown: they are not at the front.
+    pub(crate) fn skip(&mut self, bytes: usize) -> bool {
+        let is_at_front = self.shown_bytes == 0;
+        if is_at_front {
+            self.received.consume(bytes);
+        }
+        is_at_front
     }
 
     /// Where the socket puts what it received.

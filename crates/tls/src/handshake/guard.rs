@@ -6,14 +6,16 @@ use crate::control::{Alert, LEVEL_FATAL, LEVEL_WARNING, Violation};
 use crate::hello::{ClientHello, MESSAGE_HEADER_BYTES, Peeked, peek};
 use crate::records::{
     BODY_BYTES_MAX, BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX,
-    RecordOpener,
+    RecordError, RecordOpener,
 };
 use crate::secrets::TrafficSecret;
 
 /// Looks at the records of one client, in order.
 pub(super) struct Guard {
     allows_tls13: bool,
-    awaits_hello: bool,
+    /// Nothing has come yet.
+    is_first: bool,
+    hello: Hello,
     /// Whole records of the ClientHello, looked at but not shown yet: rustls moves what it is shown.
     hello_records_bytes: usize,
     /// Before there are so many of them the ClientHello cannot be complete.
@@ -23,8 +25,20 @@ pub(super) struct Guard {
     early_data_bytes_left: Option<usize>,
     /// Opens a copy of what the client protects with its handshake key, where that is looked into.
     opener: Option<RecordOpener>,
+    /// Whether a record of the client's flight under its handshake key was opened: what comes later may begin anywhere in
+    /// a message.
+    has_begun_flight: bool,
     /// TLS 1.2: what follows the client's change_cipher_spec is protected.
     has_changed_cipher: bool,
+}
+
+/// How much there is still to say about ClientHellos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hello {
+    Due,
+    Judged,
+    /// The one behind a HelloRetryRequest, too.
+    JudgedAgain,
 }
 
 /// What the handshake knows by now.
@@ -50,11 +64,13 @@ impl Guard {
     pub(super) fn new(allows_tls13: bool) -> Self {
         Self {
             allows_tls13,
-            awaits_hello: true,
+            is_first: true,
+            hello: Hello::Due,
             hello_records_bytes: 0,
             hello_records_bytes_min: 0,
             early_data_bytes_left: None,
             opener: None,
+            has_begun_flight: false,
             has_changed_cipher: false,
         }
     }
@@ -68,16 +84,22 @@ impl Guard {
         waiting: &[u8],
         known: &Known<'_>,
     ) -> Result<Verdict, HandshakeError> {
-        if self.awaits_hello {
+        if self.is_first {
             match is_plain_http(waiting) {
-                Some(false) => {}
                 Some(true) => return Ok(Verdict::PlainHttp),
+                Some(false) => self.is_first = waiting.is_empty(),
                 None => return Ok(Verdict::Wait),
             }
-            if !self.hello(waiting)? {
+        }
+        // A HelloRetryRequest is the one thing that leaves TLS 1.3 without a secret here.
+        let asks_again = known.is_tls13 && known.client_handshake_secret.is_none();
+        if (self.hello == Hello::Due || asks_again && self.hello == Hello::Judged)
+            && waiting.first() == Some(&ContentType::Handshake.byte())
+        {
+            if !self.read_hello(waiting)? {
                 return Ok(Verdict::Wait);
             }
-            self.awaits_hello = false;
+            self.hello = if asks_again { Hello::JudgedAgain } else { Hello::Judged };
         }
         let Some((content_type, record)) = self.whole_record(waiting, known.is_tls13)? else {
             return Ok(Verdict::Wait);
@@ -90,8 +112,6 @@ impl Guard {
             ContentType::Handshake if known.client_handshake_secret.is_some() => {
                 return Err(UNPROTECTED.into());
             }
-            // A second ClientHello: early data does not go on behind it.
-            ContentType::Handshake if known.is_tls13 => self.early_data_bytes_left = None,
             ContentType::ChangeCipherSpec if !known.is_tls13 => self.has_changed_cipher = true,
             ContentType::Alert if !self.has_changed_cipher => check_alert(body, known.is_tls13)?,
             _ => {}
@@ -99,15 +119,15 @@ impl Guard {
         Ok(Verdict::Show(record.len()))
     }
 
-    /// Whether what there is to say about the ClientHello has been said.
-    fn hello(&mut self, waiting: &[u8]) -> Result<bool, HandshakeError> {
+    /// Whether what there is to say about the ClientHello at the front has been said.
+    fn read_hello(&mut self, waiting: &[u8]) -> Result<bool, HandshakeError> {
         loop {
             let rest = waiting.get(self.hello_records_bytes..).unwrap_or_default();
             let Some((content_type, record)) = self.whole_record(rest, false)? else {
                 return Ok(false);
             };
             if content_type != ContentType::Handshake {
-                return Ok(true);
+                return Ok(self.hello_is_read());
             }
             self.hello_records_bytes += record.len();
             if self.hello_records_bytes < self.hello_records_bytes_min {
@@ -120,14 +140,22 @@ impl Guard {
                 Peeked::Hello(message) => {
                     let hello = ClientHello::parse(&message).ok_or(MALFORMED_HELLO)?;
                     hello.check(self.allows_tls13)?;
-                    self.early_data_bytes_left =
-                        hello.offers_early_data().then_some(EARLY_DATA_BYTES_MAX);
-                    return Ok(true);
+                    // Early data does not go on behind a second ClientHello.
+                    let announces_more = self.hello == Hello::Due && hello.offers_early_data();
+                    self.early_data_bytes_left = announces_more.then_some(EARLY_DATA_BYTES_MAX);
+                    return Ok(self.hello_is_read());
                 }
                 // rustls has an alert for that.
-                Peeked::NoHello | Peeked::NotTls => return Ok(true),
+                Peeked::NoHello | Peeked::NotTls => return Ok(self.hello_is_read()),
             }
         }
+    }
+
+    /// Makes ready for another one.
+    fn hello_is_read(&mut self) -> bool {
+        self.hello_records_bytes = 0;
+        self.hello_records_bytes_min = 0;
+        true
     }
 
     /// The first record of `bytes` if all of it is there, and its type.
@@ -185,21 +213,27 @@ impl Guard {
             return Ok(Verdict::Show(record.len()));
         }
         let mut copy = record.to_vec();
-        let Ok(opened) = opener.open(&mut copy) else {
-            return match self.early_data_bytes_left {
-                Some(_) => self.skip_early_data(record),
-                // rustls has the alert for that.
-                None => Ok(Verdict::Show(record.len())),
-            };
+        let opened = match opener.open(&mut copy) {
+            Ok(opened) => opened,
+            Err(RecordError::BadRecordMac) => {
+                return match self.early_data_bytes_left {
+                    Some(_) => self.skip_early_data(record),
+                    // rustls has the alert for that.
+                    None => Ok(Verdict::Show(record.len())),
+                };
+            }
+            Err(error) => return Err(Violation::from(error).into()),
         };
         self.early_data_bytes_left = None;
+        let is_first_message = !std::mem::replace(&mut self.has_begun_flight, true);
         match (opened.content_type, copy.get(opened.plaintext).unwrap_or_default()) {
             (ContentType::ApplicationData, _) => {}
             // RFC 8446 §5.4.
             (_, []) => return Err(EMPTY_RECORD.into()),
             (ContentType::Handshake, [FINISHED, high, middle, low, ..])
-                if u32::from_be_bytes([0, *high, *middle, *low]) as usize
-                    != secret.hash_bytes() =>
+                if is_first_message
+                    && u32::from_be_bytes([0, *high, *middle, *low]) as usize
+                        != secret.hash_bytes() =>
             {
                 return Err(ODD_FINISHED.into());
             }

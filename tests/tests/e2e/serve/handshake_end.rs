@@ -9,8 +9,8 @@ use kettle_tests::environment::is_guest;
 use kettle_tests::http::get;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{
-    EARLY_DATA, RENEGOTIATION_INFO, RawHandshake, RawHello, SIGNATURE_ALGORITHMS, SUPPORTED_GROUPS,
-    SUPPORTED_VERSIONS, message, plain_records,
+    EARLY_DATA, KEY_SHARE, RENEGOTIATION_INFO, RawHandshake, RawHello, SIGNATURE_ALGORITHMS,
+    SUPPORTED_GROUPS, SUPPORTED_VERSIONS, message, plain_records,
 };
 use kettle_tests::raw_session::Received;
 use kettle_tests::record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE};
@@ -46,7 +46,16 @@ fn what_a_hello_must_not_be_gets_the_alert_of_its_rfc() {
     for (case, hello, alert) in cases {
         for fragment_bytes in [16_384, 7] {
             let hello = RawHello { fragment_bytes, ..hello.clone() };
-            expect_alert(&kettle, &hello.records(&[9; 32]), alert, case);
+            let records = hello.records(&[9; 32]);
+            expect_alert(&kettle, &records, alert, case);
+            // A warning ahead of it changes nothing.
+            expect_alert(
+                &kettle,
+                &[&[ALERT, 3, 3, 0, 2, 1, 90], records.as_slice()].concat(),
+                alert,
+                case,
+            );
+            expect_alert_after_retry(&kettle, &records, alert, case);
         }
     }
     // An empty one is what an honest client sends (RFC 5746 §3.4), and no fallback is one to our best version.
@@ -119,12 +128,15 @@ fn a_key_exchange_without_a_point_gets_an_alert() {
 #[test]
 fn faults_under_the_handshake_keys_get_an_alert_under_the_servers() {
     let kettle = Kettle::start(with_a_file());
-    for (case, fault, alert) in odd_records().into_iter().chain(odd_messages()) {
-        let mut handshake = RawHandshake::begin(kettle.address(), &RawHello::default());
-        let sent = fault(&mut handshake);
-        let mut session = handshake.send_instead(&sent);
-        assert_eq!(session.receive(), Received::Record(ALERT, vec![2, alert]), "{case}");
-        assert_eq!(session.receive(), Received::Closed, "{case}");
+    // With early data announced, what does not authenticate is passed over, and nothing else.
+    for hello in [RawHello::default(), RawHello::default().with(EARLY_DATA, &[])] {
+        for (case, fault, alert) in odd_records().into_iter().chain(odd_messages()) {
+            let mut handshake = RawHandshake::begin(kettle.address(), &hello);
+            let sent = fault(&mut handshake);
+            let mut session = handshake.send_instead(&sent);
+            assert_eq!(session.receive(), Received::Record(ALERT, vec![2, alert]), "{case}");
+            assert_eq!(session.receive(), Received::Closed, "{case}");
+        }
     }
 }
 
@@ -332,6 +344,22 @@ fn expect_alert(kettle: &Kettle, sent: &[u8], alert: u8, case: &str) {
 /// Before the server would have given up waiting for the client. An emulated machine has no such time.
 fn assert_at_once(began: Instant) {
     assert!(is_guest() || began.elapsed() < LINGER, "it took {:?}", began.elapsed());
+}
+
+/// As the second hello, behind the server's request for another key share.
+fn expect_alert_after_retry(kettle: &Kettle, sent: &[u8], alert: u8, case: &str) {
+    let mut wire = Wire::connect(kettle.address());
+    let no_share =
+        RawHello { has_key_share: false, ..RawHello::default() }.with(KEY_SHARE, &[0, 0]);
+    wire.write_all(&no_share.records(&[])).unwrap();
+    // The HelloRetryRequest, and a change_cipher_spec for middleboxes.
+    while !wire.received.ends_with(&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1]) {
+        assert_ne!(wire.read(&mut [0; 16_384]).unwrap(), 0, "{case}: no second hello is asked for");
+    }
+    let retry_bytes = wire.received.len();
+    wire.write_all(&[&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1], sent].concat()).unwrap();
+    wire.read_to_end();
+    assert_eq!(wire.received[retry_bytes..], [ALERT, 3, 3, 0, 2, 2, alert], "{case}");
 }
 
 fn with_a_file() -> Setup {
