@@ -113,7 +113,9 @@ pub enum Residency {
     Cold,
     /// The file ends inside the range.
     BeyondEnd,
-    /// The file system does not say, or the range is longer than [`RESIDENCY_BYTES_MAX`].
+    /// The file system never says.
+    Unsupported,
+    /// It could not be found out, or the range is longer than [`RESIDENCY_BYTES_MAX`].
     Unknown,
 }
 
@@ -182,6 +184,7 @@ fn probe_byte(file: BorrowedFd<'_>, position: u64, wait: Wait) -> Residency {
         Ok(0) => Residency::BeyondEnd,
         Ok(_) => Residency::Resident,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Residency::Cold,
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Residency::Unsupported,
         Err(_) => Residency::Unknown,
     }
 }

@@ -117,6 +117,8 @@ impl Disks {
             let held = move || {
                 device.close_left();
                 let outcome = call();
+                // Closed while every place was taken.
+                device.close_left();
                 drop((turn, place));
                 outcome
             };

@@ -30,6 +30,8 @@ use counter::{DurationHistogram, LabelledCounter};
 pub struct WorkerMetrics {
     connections_opened: AtomicU64,
     connections_closed: AtomicU64,
+    /// The most that were open at once since [`Metrics::take_most_connections`] asked.
+    connections_most: AtomicU64,
     connections_rejected: LabelledCounter<1, REASONS>,
     handshakes: LabelledCounter<2, HANDSHAKES>,
     handshake_suites: LabelledCounter<1, SUITES>,
@@ -78,7 +80,9 @@ impl KeyDirection {
 impl WorkerMetrics {
     /// A connection was accepted.
     pub fn connection_opened(&self) {
-        self.connections_opened.fetch_add(1, Relaxed);
+        let opened = self.connections_opened.fetch_add(1, Relaxed) + 1;
+        let open = opened.saturating_sub(self.connections_closed.load(Relaxed));
+        self.connections_most.fetch_max(open, Relaxed);
     }
 
     /// A connection is gone, however it ended.
@@ -176,6 +180,7 @@ impl Default for WorkerMetrics {
         Self {
             connections_opened: AtomicU64::default(),
             connections_closed: AtomicU64::default(),
+            connections_most: AtomicU64::default(),
             connections_rejected: LabelledCounter::default(),
             handshakes: LabelledCounter::default(),
             handshake_suites: LabelledCounter::default(),
@@ -228,6 +233,13 @@ impl Metrics {
     #[must_use]
     pub fn workers(&self) -> &[Arc<WorkerMetrics>] {
         &self.workers
+    }
+
+    /// The most connections that were open at once since this was asked before, summed over the workers: a crowd that
+    /// came and left in between has been there.
+    #[must_use]
+    pub fn take_most_connections(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.connections_most.swap(0, Relaxed)).sum()
     }
 
     /// The sums over all workers.

@@ -82,7 +82,7 @@ fn warm(path: &Path, bytes: u64) -> Result<(), SiteError> {
         let piece = RESIDENCY_BYTES_MAX.min(bytes - offset);
         match transfer::residency(file.as_fd(), offset, piece) {
             // Some file systems do not tell; those that matter do.
-            Residency::Resident | Residency::Unknown => offset += piece,
+            Residency::Resident | Residency::Unsupported | Residency::Unknown => offset += piece,
             Residency::Cold | Residency::BeyondEnd => return Err(SiteError::Cold(path.to_owned())),
         }
     }

@@ -141,12 +141,12 @@ fn a_dropped_range_is_cold_a_warmed_one_resident_and_what_follows_is_beyond_the_
         residency(file.as_fd(), 0, 1 << 20)
     });
     let dropped = rounds.find(|answer| *answer != Residency::Resident);
-    if dropped != Some(Residency::Unknown) && !is_in_memory_only(&file) {
+    if dropped != Some(Residency::Unsupported) && !is_in_memory_only(&file) {
         assert_eq!(dropped, Some(Residency::Cold));
     }
     warm(file.as_fd(), 0, 1 << 20).unwrap();
     let answer = residency(file.as_fd(), 0, 1 << 20);
-    if answer == Residency::Unknown {
+    if answer == Residency::Unsupported {
         writeln!(io::stderr(), "skipped: this file system does not support RWF_NOWAIT").unwrap();
         return;
     }

@@ -75,11 +75,11 @@ impl Sender<'_> {
         bytes: u64,
     ) -> Result<FileBytes, DeliveryError> {
         let bytes = bytes.min(PIECE_BYTES as u64);
-        let buffer = buffers::take(PIECE_BYTES);
         let shared = Arc::clone(file);
         let read = move || {
             let started = Instant::now();
-            let read = FileBytes::read(&shared, offset, bytes, buffer);
+            // Not before: who waits for a thread holds no buffer.
+            let read = FileBytes::read(&shared, offset, bytes, buffers::take(PIECE_BYTES));
             shared.device().took(started.elapsed());
             read
         };
@@ -131,7 +131,9 @@ impl Sender<'_> {
                 }
                 Residency::Resident | Residency::BeyondEnd => return Access::Here,
                 Residency::Cold => return Access::Cold,
-                Residency::Unknown => file.device().refused_to_say(),
+                Residency::Unsupported => file.device().refused_to_say(),
+                // Whatever is wrong, the worker does not wait for it.
+                Residency::Unknown => return Access::OnThread,
             }
         }
         if self.reading(file) != Reading::AtOnce {

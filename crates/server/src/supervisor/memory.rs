@@ -13,10 +13,10 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// Takes the number of open connections of now; says whether a crowd has left, and nobody more
+    /// Takes the number of open connections of now, and the most there were since it was asked before; says whether a crowd has left, and nobody more
     /// is on the way out, since the last time that this was said.
-    pub(super) fn has_left(&mut self, open: u64) -> bool {
-        self.most = self.most.max(open);
+    pub(super) fn has_left(&mut self, open: u64, most: u64) -> bool {
+        self.most = self.most.max(open).max(most);
         let is_settled = self.last.saturating_sub(open) <= self.most / 10;
         self.last = open;
         let has_left = is_settled && self.most - open >= CROWD_MIN && open <= self.most / 2;
@@ -40,15 +40,22 @@ mod tests {
     #[test]
     fn crowd_is_noticed_once_when_all_of_it_has_left() {
         let mut crowd = Crowd::default();
-        let seen = [0, 5_000, 4_000, 2_000, 900, 50, 30, 30].map(|open| crowd.has_left(open));
+        let seen = [0, 5_000, 4_000, 2_000, 900, 50, 30, 30].map(|open| crowd.has_left(open, open));
         assert_eq!(seen, [false, false, false, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_crowd_that_came_and_left_between_two_counts_is_noticed() {
+        let mut crowd = Crowd::default();
+        assert!(crowd.has_left(3, 2_500));
+        assert!(!crowd.has_left(3, 4), "said once");
     }
 
     #[test]
     fn half_a_crowd_that_stays_is_left_alone() {
         let mut crowd = Crowd::default();
-        let seen =
-            [5_000, 2_501, 2_501, 2_450, 2_450, 1_000, 1_000].map(|open| crowd.has_left(open));
+        let seen = [5_000, 2_501, 2_501, 2_450, 2_450, 1_000, 1_000]
+            .map(|open| crowd.has_left(open, open));
         assert_eq!(seen, [false, false, false, true, false, false, true]);
     }
 
@@ -56,7 +63,7 @@ mod tests {
     fn small_and_steady_numbers_are_no_crowd_that_leaves() {
         let mut crowd = Crowd::default();
         for open in [999, 0, 5_000, 5_000, 3_000, 5_000, 2_600, 5_100] {
-            assert!(!crowd.has_left(open), "{open}");
+            assert!(!crowd.has_left(open, open), "{open}");
         }
     }
 }

@@ -67,7 +67,8 @@ pub(super) async fn steer(
             _ = rotation.tick() => steering.supervisor.live.rotate_ticket_keys(),
             _ = counting.tick() => {
                 let open = steering.supervisor.metrics.total().connections_open();
-                if crowd.has_left(open) {
+                let most = steering.supervisor.metrics.take_most_connections();
+                if crowd.has_left(open, most) {
                     kettle_kernel::process::release_free_memory();
                 }
             }
