@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kettle_tests::client::End;
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{is_guest, paths_here, patience, skip};
+use kettle_tests::environment::{is_guest, paths_here, patience, scaled, skip};
 use kettle_tests::fuse::{Fuse, Silent};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
@@ -33,7 +33,9 @@ fn hanging_disk(kettle: &Kettle) -> Option<Fuse> {
 }
 
 fn impatient() -> Setup {
-    Setup::paths(paths_here()).sizes(&[BODY_BYTES]).set("limits", "disk_timeout = \"1s\"")
+    Setup::paths(paths_here())
+        .sizes(&[BODY_BYTES])
+        .set("limits", &format!("disk_timeout = {:?}", scaled("1s", "10s")))
 }
 
 /// Takes a file out of the page cache, so that the next reader needs a disk thread.
