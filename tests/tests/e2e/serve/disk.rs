@@ -33,9 +33,13 @@ fn hanging_disk(kettle: &Kettle) -> Option<Fuse> {
 }
 
 fn impatient() -> Setup {
-    Setup::paths(paths_here())
+    impatient_by(paths_here())
+}
+
+fn impatient_by(paths: &[&str]) -> Setup {
+    Setup::paths(paths)
         .sizes(&[BODY_BYTES])
-        .set("limits", &format!("disk_timeout = {:?}", scaled("1s", "10s")))
+        .set("limits", &format!("disk_timeout = {:?}", scaled("1s", "4s")))
 }
 
 /// Takes a file out of the page cache, so that the next reader needs a disk thread.
@@ -47,9 +51,10 @@ fn forget_content(kettle: &Kettle, path: &str) {
 
 #[test]
 fn reads_that_hang_are_cut_off_and_hold_up_no_other_disk() {
-    let kettle = Kettle::start(impatient());
-    let Some(fuse) = hanging_disk(&kettle) else { return };
     for path in paths_here() {
+        // A server for each: what hangs keeps its threads.
+        let kettle = Kettle::start(impatient_by(&[path]));
+        let Some(fuse) = hanging_disk(&kettle) else { return };
         let mut waiting: Vec<_> = (0..MANY)
             .map(|_| {
                 let mut client = kettle.connect_by(path, TLS13_AES_128);
@@ -72,15 +77,16 @@ fn reads_that_hang_are_cut_off_and_hold_up_no_other_disk() {
                 other => panic!("{path}: {other:?}"),
             }
         }
+        drop((client, waiting));
+        kettle.wait_until_idle();
     }
-    kettle.wait_until_idle();
 }
 
 #[test]
 fn a_read_that_hangs_in_the_middle_of_a_body_cuts_it_off() {
-    let kettle = Kettle::start(impatient());
-    let Some(_fuse) = hanging_disk(&kettle) else { return };
     for path in paths_here() {
+        let kettle = Kettle::start(impatient_by(&[path]));
+        let Some(_fuse) = hanging_disk(&kettle) else { return };
         let mut client = kettle.connect_by(path, TLS13_AES_128);
         client.send(&get("/mounted/hangs-later")).unwrap();
         assert_eq!(client.response_head().announced_bytes(), BODY_BYTES, "{path}");
