@@ -402,9 +402,6 @@ impl Exchange<'_> {
     }
 }
 
-/// The path of a target with something after it, and its query, as a reference that stays on the
-/// host: a normal path never begins with two slashes, and nothing but letters, digits, slashes
-/// and a few marks is left unencoded.
 /// The address of the same thing over HTTPS, or the status to answer with if there is none.
 fn https_location(request: &RequestHead<'_>, port: u16) -> Result<String, u16> {
     let target = parse_target(request).map_err(|error| error.status())?;
@@ -414,6 +411,9 @@ fn https_location(request: &RequestHead<'_>, port: u16) -> Result<String, u16> {
     Ok(format!("https://{host}{port}{}", path_and_query(&target, "")))
 }
 
+/// The path of a target with something after it, and its query as it came, as a reference that stays on
+/// the host: a normal path never begins with two slashes, and nothing in it but letters, digits,
+/// slashes and a few marks is left unencoded.
 fn path_and_query(target: &Target<'_>, after_path: &str) -> String {
     let mut reference = percent_encode_path(target.path.as_bytes());
     reference.push_str(after_path);

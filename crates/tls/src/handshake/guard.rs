@@ -100,6 +100,7 @@ impl Guard {
                 return Ok(Verdict::Wait);
             }
             self.hello = if asks_again { Hello::JudgedAgain } else { Hello::Judged };
+            (self.hello_records_bytes, self.hello_records_bytes_min) = (0, 0);
         }
         let Some((content_type, record)) = self.whole_record(waiting, known.is_tls13)? else {
             return Ok(Verdict::Wait);
@@ -127,7 +128,7 @@ impl Guard {
                 return Ok(false);
             };
             if content_type != ContentType::Handshake {
-                return Ok(self.hello_is_read());
+                return Ok(true);
             }
             self.hello_records_bytes += record.len();
             if self.hello_records_bytes < self.hello_records_bytes_min {
@@ -143,19 +144,12 @@ impl Guard {
                     // Early data does not go on behind a second ClientHello.
                     let announces_more = self.hello == Hello::Due && hello.offers_early_data();
                     self.early_data_bytes_left = announces_more.then_some(EARLY_DATA_BYTES_MAX);
-                    return Ok(self.hello_is_read());
+                    return Ok(true);
                 }
                 // rustls has an alert for that.
-                Peeked::NoHello | Peeked::NotTls => return Ok(self.hello_is_read()),
+                Peeked::NoHello | Peeked::NotTls => return Ok(true),
             }
         }
-    }
-
-    /// Makes ready for another one.
-    fn hello_is_read(&mut self) -> bool {
-        self.hello_records_bytes = 0;
-        self.hello_records_bytes_min = 0;
-        true
     }
 
     /// The first record of `bytes` if all of it is there, and its type.
