@@ -4,7 +4,6 @@
 
 use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_http::h1::parse::{Parse, Progress, parse_request};
-use kettle_http::target::parse_target;
 use kettle_http::{Limits, RequestError};
 use libfuzzer_sys::fuzz_target;
 
@@ -20,7 +19,7 @@ fn judge(parse: Result<Parse<'_>, RequestError>) -> Outcome {
         return Ok(None);
     };
     let framing = body_framing(&head)?;
-    let path = parse_target(&head)?.path.into_owned();
+    let path = head.target()?.path.to_owned();
     Ok(Some((bytes, head.host().map(str::to_owned), framing, path)))
 }
 
@@ -41,8 +40,8 @@ fn assert_well_formed(data: &[u8]) {
     match request.parse(data) {
         Ok(httparse::Status::Complete(end)) => {
             assert_eq!(end, bytes);
-            assert_eq!(request.path, Some(head.raw_target));
-            assert_eq!(request.method, Some(head.method.as_str()));
+            assert_eq!(request.path, Some(head.raw_target()));
+            assert_eq!(request.method, Some(head.method().as_str()));
             let ours = head.headers();
             let theirs = request.headers.iter().map(|field| (field.name.as_bytes(), field.value));
             assert!(ours.eq(theirs));

@@ -3,7 +3,6 @@
 #![no_main]
 
 use kettle_http::h1::parse::{Parse, parse_request};
-use kettle_http::target::parse_target;
 use kettle_http::uri::percent_encode_path;
 use kettle_http::{Limits, RequestError};
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +11,7 @@ fn path_of(raw: &[u8]) -> Option<Result<String, RequestError>> {
     let request = [b"GET ", raw, b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
     match parse_request(&request, &Limits::default()) {
         Ok(Parse::Complete { head, .. }) => {
-            Some(parse_target(&head).map(|target| target.path.into_owned()))
+            Some(head.target().map(|target| target.path.to_owned()))
         }
         _ => None,
     }

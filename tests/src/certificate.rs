@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
-    PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
+    DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PKCS_RSA_SHA256, RevokedCertParams,
 };
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
@@ -65,11 +66,69 @@ pub fn roots() -> Arc<RootCertStore> {
 
 fn authority() -> &'static CertifiedIssuer<'static, KeyPair> {
     static AUTHORITY: OnceLock<CertifiedIssuer<'static, KeyPair>> = OnceLock::new();
-    AUTHORITY.get_or_init(|| {
+    AUTHORITY.get_or_init(|| certified_issuer("kettle's tests"))
+}
+
+fn certified_issuer(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.push(DnType::CommonName, name);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// An authority that issues certificates to clients.
+pub struct ClientAuthority(CertifiedIssuer<'static, KeyPair>);
+
+impl ClientAuthority {
+    /// One of this name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(certified_issuer(name))
+    }
+
+    /// Its own certificate, in PEM.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// A certificate for a client, good until the beginning of a year.
+    #[must_use]
+    pub fn issue(&self, name: &str, serial: u64, until: i32) -> Issued {
+        let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        params.distinguished_name.push(DnType::CommonName, "kettle's tests");
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-    })
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, "kettle's tests");
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.serial_number = Some(serial.into());
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        Issued {
+            chain: certificate.pem(),
+            key: key.serialize_pem(),
+            der: certificate.der().clone(),
+        }
+    }
+
+    /// A list of revoked serial numbers, good until the beginning of a year, in PEM.
+    #[must_use]
+    pub fn revoke(&self, serials: &[u64], until: i32) -> String {
+        let revoked = |&serial: &u64| RevokedCertParams {
+            serial_number: serial.into(),
+            revocation_time: rcgen::date_time_ymd(2020, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2020, 1, 1),
+            next_update: rcgen::date_time_ymd(until, 1, 1),
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.0).unwrap().pem().unwrap()
+    }
 }

@@ -20,7 +20,7 @@ pub fn kettle_program() -> PathBuf {
     let program = std::env::var_os("KETTLE_BIN").map_or_else(beside, PathBuf::from);
     assert!(
         program.is_file(),
-        "there is no {}: build it with `cargo build -p kettle`, or name it in KETTLE_BIN",
+        "there is no {}: build it with `cargo build -p kettle -p kettle-bench`, or name it in KETTLE_BIN",
         program.display()
     );
     program

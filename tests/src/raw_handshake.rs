@@ -22,6 +22,8 @@ pub struct RawHello {
     pub suites: Vec<u8>,
     /// `legacy_version`.
     pub legacy_version: u16,
+    /// Sent before the ClientHello in the same write, and no part of the handshake.
+    pub before: Vec<u8>,
     /// Sent behind the ClientHello in the same write.
     pub behind: Vec<u8>,
     /// The size of the records it is cut into.
@@ -46,6 +48,7 @@ impl Default for RawHello {
             ],
             suites: vec![0x13, 0x01],
             legacy_version: 0x0303,
+            before: Vec::new(),
             behind: Vec::new(),
             fragment_bytes: 16_384,
             has_key_share: true,
@@ -150,7 +153,7 @@ impl RawHandshake {
         let key = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new()).unwrap();
         let public_key = key.compute_public_key().unwrap();
         let sent = hello.records(public_key.as_ref());
-        wire.write_all(&[sent.as_slice(), &hello.behind].concat()).unwrap();
+        wire.write_all(&[&hello.before, sent.as_slice(), &hello.behind].concat()).unwrap();
         let mut transcript = hello.message(public_key.as_ref());
 
         let mut next_record = RecordReader::default();

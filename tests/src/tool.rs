@@ -62,6 +62,13 @@ impl Tool {
         self
     }
 
+    /// Takes an environment variable away.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     /// What it reads from standard input.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {

@@ -3,16 +3,18 @@
 //! output as tables; docs/performance.md explains them.
 
 mod configs;
-mod cross_check;
 mod estimate;
 mod native;
 mod programs;
 mod reference;
-mod servers;
 pub mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use crate::vm::cache::Cache;
+use crate::{checkout, packages, process};
+use reference::Reference;
 
 /// Runs one of the `measure` commands.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
@@ -23,7 +25,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     match command.as_str() {
         "native" => native::run(&arguments)?,
         "work" => work::run(&arguments)?,
-        "cross-check" => cross_check::run(&arguments)?,
+        "cross-check" => cross_check(&arguments)?,
         _ => return Err(USAGE.to_owned()),
     }
     Ok(ExitCode::SUCCESS)
@@ -84,10 +86,32 @@ impl Arguments {
     }
 }
 
+/// Whether the load generator sees what other clients see: an example of the crate `bench`, with nginx of Debian sid.
+fn cross_check(arguments: &Arguments) -> Result<(), String> {
+    packages::ensure_all(&["wrk", "nghttp2-client", "openssl"])?;
+    let reference = Reference::obtain(&Cache::open()?)?;
+    let mut command = checkout::cargo();
+    command.args(["run", "--quiet", "--release", "-p", "kettle-bench", "--example", "cross_check"]);
+    command.arg("--").arg(programs::kettle_bench(arguments)?);
+    command.arg(arguments.rounds.unwrap_or(CROSS_CHECK_ROUNDS).to_string());
+    command.arg(arguments.seconds.unwrap_or(CROSS_CHECK_SECONDS).to_string());
+    process::run(command.args(&arguments.only).env("KETTLE_NGINX", reference.tree()))
+}
+
+/// The commit that is measured, as far as git knows.
+fn commit() -> Result<String, String> {
+    let mut command = std::process::Command::new("git");
+    command.args(["describe", "--always", "--dirty"]).current_dir(checkout::workspace());
+    Ok(process::read(&mut command).map_or_else(|_| "unknown".into(), |said| said.trim().to_owned()))
+}
+
 fn positive(option: &str, value: &str) -> Result<usize, String> {
     let number = value.parse().ok().filter(|&number| number > 0);
     number.ok_or_else(|| format!("{option} wants a number, not `{value}`"))
 }
+
+const CROSS_CHECK_ROUNDS: usize = 5;
+const CROSS_CHECK_SECONDS: u64 = 4;
 
 const USAGE: &str = "\
 cargo xtask measure native [OPTIONS]   processor time for each operation on this machine, beside nginx

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use kettle_server::supervisor::{prepare, read};
+use kettle_supervisor::{prepare, read};
 
 use crate::cli::ConfigArgument;
 use crate::output::print_line;

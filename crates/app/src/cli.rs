@@ -1,7 +1,5 @@
 //! The command line: what it accepts, and the help that teaches it.
 
-pub(crate) mod bench;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -29,9 +27,9 @@ pub(crate) enum Command {
     /// Say whether this machine can encrypt in the kernel, and what to do if not
     Doctor(DoctorArguments),
     /// Measure from which size of file on the kernel is the cheaper place
-    Calibrate(CalibrateArguments),
+    Calibrate,
     /// Compare kettle with other servers on this machine, or put a load on one
-    Bench(bench::BenchArguments),
+    Bench,
     /// Steer a running server
     Ctl(CtlArguments),
     /// Print the JSON schema of the configuration, for editors
@@ -109,20 +107,6 @@ impl ConfigArgument {
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
     /// Print the report as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CalibrateArguments {
-    /// How long to measure
-    #[arg(long, default_value_t = 15, value_name = "SECONDS",
-          value_parser = clap::value_parser!(u16).range(1..=3600))]
-    pub(crate) seconds: u16,
-    /// Where the file to send is put; best on the file system that will be served
-    #[arg(long, value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
-    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

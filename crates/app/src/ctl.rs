@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use kettle_server::admin::client::ask;
-use kettle_server::admin::protocol::{Reply, Request};
-use kettle_server::supervisor::read;
+use kettle_supervisor::admin::client::ask;
+use kettle_supervisor::admin::protocol::{Reply, Request};
+use kettle_supervisor::read;
 
 use crate::cli::{CtlArguments, CtlCommand};
 use crate::output::{fail, fail_with, print, print_line};

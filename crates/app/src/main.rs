@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod bench;
-mod calibrate;
 mod check;
 mod cli;
 mod ctl;
@@ -14,6 +13,7 @@ mod run;
 mod serve;
 mod size;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,13 +21,16 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if bench::is_meant(&words) {
+        return bench::hand_over(&words);
+    }
     match Cli::parse().command {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::Calibrate(arguments) => calibrate::calibrate(&arguments),
-        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Bench | Command::Calibrate => bench::hand_over(&words),
         Command::Ctl(arguments) => ctl::ctl(&arguments),
         Command::Schema => manual::schema(),
         Command::Reference => manual::reference(),

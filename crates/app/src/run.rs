@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use kettle_config::Config;
-use kettle_server::supervisor::{self, StartError, Supervisor};
+use kettle_supervisor::{StartError, Supervisor, read};
 
 use crate::cli::ConfigArgument;
 use crate::output::{fail, fail_with};
@@ -11,7 +11,7 @@ use crate::{doctor, logging};
 
 /// Serves until told to stop.
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
-    let config = match supervisor::read(argument.path()) {
+    let config = match read(argument.path()) {
         Ok(config) => config,
         Err(findings) => return fail_with(&findings),
     };

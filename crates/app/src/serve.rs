@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use kettle_config::{Certificate, Config, Located, LogFormat, LogTarget, PlainHttp};
-use kettle_server::supervisor::prepare::MadeCertificate;
-use kettle_server::supervisor::{StartError, Supervisor, prepare};
+use kettle_config::{
+    Certificate, Config, HttpsListener, ListenerKind, Located, LogFormat, LogTarget, PlainHttp,
+};
+use kettle_supervisor::prepare::MadeCertificate;
+use kettle_supervisor::{StartError, Supervisor, prepare};
 
 use crate::cli::ServeArguments;
 use crate::output::{fail, fail_with, print_line};
@@ -47,10 +49,12 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
     }
     config.server.state_directory = prepare::default_state_directory();
     for listener in &mut config.listeners {
-        listener.path = arguments.path;
-        listener.crossover = arguments.crossover;
-        // Who tries things out types addresses by hand.
-        listener.plain_http = PlainHttp::Redirect;
+        listener.kind = ListenerKind::Https(HttpsListener {
+            path: arguments.path,
+            crossover: arguments.crossover,
+            // Who tries things out types addresses by hand.
+            plain_http: PlainHttp::Redirect,
+        });
     }
     for site in &mut config.sites {
         // Whatever name the machine is reached by, this is its only site.

@@ -13,6 +13,19 @@ pub struct Figure {
     pub unit: &'static str,
     /// Which direction is better.
     pub better: Better,
+    /// How it is spoken of, if it is.
+    pub phrase: Option<Phrase>,
+}
+
+/// How a figure is spoken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phrase {
+    /// What a server does with it: `needs`.
+    pub verb: &'static str,
+    /// What it is: `processor time`; where more is better, `much` or `many requests`.
+    pub thing: &'static str,
+    /// What for, with its preposition; empty where the thing says it.
+    pub purpose: &'static str,
 }
 
 /// Which direction of a figure is better.
@@ -38,6 +51,16 @@ pub struct Axis {
 }
 
 impl Figure {
+    const fn said(
+        mut self,
+        verb: &'static str,
+        thing: &'static str,
+        purpose: &'static str,
+    ) -> Self {
+        self.phrase = Some(Phrase { verb, thing, purpose });
+        self
+    }
+
     /// Whether it counts what repeats, so that one round tells as much as ten.
     #[must_use]
     pub fn is_count(&self) -> bool {
@@ -78,72 +101,78 @@ pub fn axis(name: &str) -> Option<&'static Axis> {
 }
 
 const fn higher(name: &'static str, label: &'static str, unit: &'static str) -> Figure {
-    Figure { name, label, unit, better: Better::Higher }
+    Figure { name, label, unit, better: Better::Higher, phrase: None }
 }
 
 const fn lower(name: &'static str, label: &'static str, unit: &'static str) -> Figure {
-    Figure { name, label, unit, better: Better::Lower }
+    Figure { name, label, unit, better: Better::Lower, phrase: None }
 }
 
 const fn context(name: &'static str, label: &'static str, unit: &'static str) -> Figure {
-    Figure { name, label, unit, better: Better::Neither }
+    Figure { name, label, unit, better: Better::Neither, phrase: None }
 }
 
-/// All figures, in the order of tables.
-pub const FIGURES: &[Figure] = &[
-    higher("requests_per_second", "Requests", "1/s"),
-    higher("gigabits_per_second", "Throughput", "Gb/s"),
-    higher("gigabytes_per_second", "Throughput", "GB/s"),
-    lower("cpu_ns_per_request", "Server CPU per request", "ns"),
-    lower("cpu_ns_per_byte", "Server CPU per byte", "ns"),
-    lower("cpu_seconds_per_gib", "Server CPU per GiB", "s"),
-    lower("cpu_us_per_full_transaction", "Server CPU per full handshake", "µs"),
-    lower("cpu_us_per_resumed_transaction", "Server CPU per resumed handshake", "µs"),
-    lower("cpu_us_per_transaction", "Server CPU per transaction", "µs"),
-    lower("cpu_percent", "Server CPU", "% of one core"),
-    lower("cpu_user_percent", "in user space", "%"),
-    lower("cpu_system_percent", "in the kernel", "%"),
-    lower("softirq_percent", "Softirq, whole machine", "%"),
-    lower("calls_per_request", "System calls per request", ""),
-    lower("context_switches_per_request", "Context switches per request", ""),
-    lower("mean_us", "Mean latency", "µs"),
-    lower("p50_us", "Median latency", "µs"),
-    lower("p99_us", "99th percentile of latency", "µs"),
-    lower("p999_us", "99.9th percentile of latency", "µs"),
-    lower("max_us", "Longest latency", "µs"),
-    lower("first_byte_p99_us", "99th percentile to the first byte", "µs"),
-    lower("stalls_per_1000", "Objects late per 1,000", ""),
-    lower("memory_bytes_per_connection", "Server memory per connection", "B"),
-    lower("memory_traffic_per_byte", "Bytes to and from memory per byte", ""),
-    lower("kernel_bytes_per_connection", "Kernel memory per connection", "B"),
-    context("attempted_per_second", "Attempted", "1/s"),
-    higher("succeeded_per_second", "Successful", "1/s"),
-    lower("failed_per_second", "Failed", "1/s"),
-    lower("waiting_per_second", "Still waiting when the time was over", "1/s"),
-    context("full_share", "Share of full handshakes", ""),
-    higher("tps_max", "Most successful transactions", "1/s"),
-    higher("tps_mean_100ms", "with a mean of at most 100 ms", "1/s"),
-    higher("tps_mean_500ms", "with a mean of at most 500 ms", "1/s"),
-    higher("tps_p99_100ms", "with a 99th percentile of at most 100 ms", "1/s"),
-    higher("tps_loss_0_1_percent", "with less than 0.1 % lost", "1/s"),
-    higher("tps_loss_0_01_percent", "with less than 0.01 % lost", "1/s"),
-    context("server_busy", "Server's share of its cores", ""),
-    context("client_busy", "Busiest client thread's share of its core", ""),
-    context("kernel_tls_connections", "Connections moved into the kernel", ""),
-    context("retransmits", "TCP segments sent again", ""),
-    lower("instructions_per_request", "Instructions per request", ""),
-    lower("user_instructions_per_request", "Instructions in user space per request", ""),
-    lower("kernel_instructions_per_request", "Instructions in the kernel per request", ""),
-    lower(
-        "counted_instructions_per_request",
-        "Instructions, each step of a string copy counted",
-        "",
-    ),
-    lower("copied_bytes_per_byte", "Bytes copied per byte", ""),
-    lower("zeroed_bytes_per_byte", "Bytes zeroed per byte", ""),
-    lower("aes_blocks_per_byte", "AES blocks per byte", ""),
-    lower("pages_allocated_per_request", "Pages allocated per request", ""),
-];
+/// Declares each figure once: a constant of its own, and all of them in the order of tables.
+macro_rules! figures {
+    ($($constant:ident: $figure:expr;)*) => {
+        $(#[allow(missing_docs, reason = "its label says what it is")]
+        pub const $constant: Figure = $figure;)*
+
+        /// All figures, in the order of tables.
+        pub const FIGURES: &[Figure] = &[$($constant),*];
+    };
+}
+
+figures! {
+    REQUESTS_PER_SECOND: higher("requests_per_second", "Requests", "1/s").said("answers", "many requests", "");
+    GIGABITS_PER_SECOND: higher("gigabits_per_second", "Throughput", "Gb/s").said("sends", "much", "");
+    GIGABYTES_PER_SECOND: higher("gigabytes_per_second", "Throughput", "GB/s").said("sends", "much", "");
+    CPU_NS_PER_REQUEST: lower("cpu_ns_per_request", "Server CPU per request", "ns").said("needs", "processor time", "for a request");
+    CPU_NS_PER_BYTE: lower("cpu_ns_per_byte", "Server CPU per byte", "ns").said("needs", "processor time", "for a byte");
+    CPU_SECONDS_PER_GIB: lower("cpu_seconds_per_gib", "Server CPU per GiB", "s").said("needs", "processor time", "for a GiB");
+    CPU_US_PER_FULL_TRANSACTION: lower("cpu_us_per_full_transaction", "Server CPU per full handshake", "µs").said("needs", "processor time", "for a full handshake");
+    CPU_US_PER_RESUMED_TRANSACTION: lower("cpu_us_per_resumed_transaction", "Server CPU per resumed handshake", "µs").said("needs", "processor time", "for a resumed handshake");
+    CPU_US_PER_TRANSACTION: lower("cpu_us_per_transaction", "Server CPU per transaction", "µs").said("needs", "processor time", "for a new connection");
+    CPU_PERCENT: lower("cpu_percent", "Server CPU", "% of one core").said("needs", "processor time", "for the same stream");
+    CPU_USER_PERCENT: lower("cpu_user_percent", "in user space", "%");
+    CPU_SYSTEM_PERCENT: lower("cpu_system_percent", "in the kernel", "%");
+    SOFTIRQ_PERCENT: lower("softirq_percent", "Softirq, whole machine", "%").said("causes", "work in the network stack", "");
+    CALLS_PER_REQUEST: lower("calls_per_request", "System calls per request", "");
+    CONTEXT_SWITCHES_PER_REQUEST: lower("context_switches_per_request", "Context switches per request", "");
+    MEAN_US: lower("mean_us", "Mean latency", "µs");
+    P50_US: lower("p50_us", "Median latency", "µs");
+    P99_US: lower("p99_us", "99th percentile of latency", "µs");
+    P999_US: lower("p999_us", "99.9th percentile of latency", "µs");
+    MAX_US: lower("max_us", "Longest latency", "µs");
+    FIRST_BYTE_P99_US: lower("first_byte_p99_us", "99th percentile to the first byte", "µs").said("needs", "time", "until 99 of 100 first bytes are there");
+    STALLS_PER_1000: lower("stalls_per_1000", "Objects late per 1,000", "");
+    MEMORY_BYTES_PER_CONNECTION: lower("memory_bytes_per_connection", "Server memory per connection", "B").said("holds", "memory", "for a connection");
+    MEMORY_TRAFFIC_PER_BYTE: lower("memory_traffic_per_byte", "Bytes to and from memory per byte", "");
+    KERNEL_BYTES_PER_CONNECTION: lower("kernel_bytes_per_connection", "Kernel memory per connection", "B");
+    ATTEMPTED_PER_SECOND: context("attempted_per_second", "Attempted", "1/s");
+    SUCCEEDED_PER_SECOND: higher("succeeded_per_second", "Successful", "1/s");
+    FAILED_PER_SECOND: lower("failed_per_second", "Failed", "1/s");
+    WAITING_PER_SECOND: lower("waiting_per_second", "Still waiting when the time was over", "1/s");
+    FULL_SHARE: context("full_share", "Share of full handshakes", "");
+    TPS_MAX: higher("tps_max", "Most successful transactions", "1/s");
+    TPS_MEAN_100MS: higher("tps_mean_100ms", "with a mean of at most 100 ms", "1/s");
+    TPS_MEAN_500MS: higher("tps_mean_500ms", "with a mean of at most 500 ms", "1/s");
+    TPS_P99_100MS: higher("tps_p99_100ms", "with a 99th percentile of at most 100 ms", "1/s");
+    TPS_LOSS_0_1_PERCENT: higher("tps_loss_0_1_percent", "with less than 0.1 % lost", "1/s");
+    TPS_LOSS_0_01_PERCENT: higher("tps_loss_0_01_percent", "with less than 0.01 % lost", "1/s");
+    SERVER_BUSY: context("server_busy", "Server's share of its cores", "");
+    CLIENT_BUSY: context("client_busy", "Busiest client thread's share of its core", "");
+    KERNEL_TLS_CONNECTIONS: context("kernel_tls_connections", "Connections moved into the kernel", "");
+    RETRANSMITS: context("retransmits", "TCP segments sent again", "");
+    INSTRUCTIONS_PER_REQUEST: lower("instructions_per_request", "Instructions per request", "");
+    USER_INSTRUCTIONS_PER_REQUEST: lower("user_instructions_per_request", "Instructions in user space per request", "");
+    KERNEL_INSTRUCTIONS_PER_REQUEST: lower("kernel_instructions_per_request", "Instructions in the kernel per request", "");
+    COUNTED_INSTRUCTIONS_PER_REQUEST: lower("counted_instructions_per_request", "Instructions, each step of a string copy counted", "");
+    COPIED_BYTES_PER_BYTE: lower("copied_bytes_per_byte", "Bytes copied per byte", "");
+    ZEROED_BYTES_PER_BYTE: lower("zeroed_bytes_per_byte", "Bytes zeroed per byte", "");
+    AES_BLOCKS_PER_BYTE: lower("aes_blocks_per_byte", "AES blocks per byte", "");
+    PAGES_ALLOCATED_PER_REQUEST: lower("pages_allocated_per_request", "Pages allocated per request", "");
+}
 
 /// All axes.
 pub const AXES: &[Axis] = &[

@@ -1,4 +1,6 @@
-//! Numbers as people read them: few digits, a unit that fits, sizes in powers of two.
+//! Numbers, sizes and times as people read them: few digits, a unit that fits, sizes in powers of two.
+
+use std::time::Duration;
 
 /// A quantity with its unit, `1.25 ms`, `64 KiB`, `12,300`; three digits that matter.
 #[must_use]
@@ -88,7 +90,9 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{}\u{a0}{}", grouped(&count.to_string()), if count == 1 { one } else { many })
 }
 
-fn grouped(text: &str) -> String {
+/// A number in digits with a comma between thousands.
+#[must_use]
+pub fn grouped(text: &str) -> String {
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("\u{2212}", rest));
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
     let mut out = sign.to_owned();
@@ -100,6 +104,76 @@ fn grouped(text: &str) -> String {
     }
     out + fraction
 }
+
+/// A size as people write it: `1 KiB`, `10 MiB`, `1000 B`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{} {name}", bytes / unit);
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// A length of time as people write it: `500 ms`, `2 s`, `1.5 s`.
+#[must_use]
+pub fn time(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{} ms", time.as_millis()),
+        seconds if seconds.fract() < 0.05 => format!("{seconds:.0} s"),
+        seconds => format!("{seconds:.1} s"),
+    }
+}
+
+/// A latency given in microseconds: `640 µs`, `12.3 ms`, `1.50 s`.
+#[must_use]
+pub fn latency(microseconds: f64) -> String {
+    match microseconds {
+        _ if microseconds < 1_000.0 => format!("{microseconds:.0} µs"),
+        _ => quantity(microseconds, "µs").replace('\u{a0}', " "),
+    }
+}
+
+/// A length of time: `40 s`, `3 min 20 s`, `2 h 5 min`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// A count of things with a comma between thousands: `1,234,567`.
+#[must_use]
+pub fn count(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+/// Reads `65536`, `64KiB`, `64 KiB`, `64k` or `1MiB`; all units are binary.
+///
+/// # Errors
+/// What to write instead.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let refused = || "write a size up to 1GiB such as 65536, 64KiB or 1MiB".to_owned();
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return Err(refused()),
+    };
+    let number: u64 = number.parse().map_err(|_| refused())?;
+    number.checked_mul(1 << shift).filter(|size| *size <= SIZE_MAX).ok_or_else(refused)
+}
+
+/// The largest body that is asked for, in bytes.
+const SIZE_MAX: u64 = 1 << 30;
 
 /// Two to the tenth, twentieth and thirtieth.
 pub const KIB: f64 = 1024.0;

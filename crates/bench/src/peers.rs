@@ -13,7 +13,7 @@ pub mod site;
 mod start;
 pub mod subject;
 
-pub use capability::{body_bytes_max, kernel_lacks, unavailable};
-pub use find::{Found, Missing, find};
+pub use capability::{body_bytes_max, kernel_lacks, kernel_obstacle, unavailable};
+pub use find::{Found, Missing, at, find};
 pub use first_answer::NoAnswer;
 pub use start::{PeerError, Running, start};

@@ -6,9 +6,8 @@ pub mod write;
 
 use std::collections::BTreeMap;
 
+use kettle_loadgen::measure::machine::Machine;
 use serde::{Deserialize, Serialize};
-
-use crate::measure::machine::Machine;
 
 /// One line of a results file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,41 +34,37 @@ pub use bench::Bench;
 pub use error::BenchError;
 pub use options::Options;
 
-/// A comparison.
-pub trait Scenario: Sync {
+/// A comparison, said once: whoever adds one adds a value.
+#[derive(Debug)]
+pub struct Scenario {
     /// Its name on the command line.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// What reports call it.
-    fn title(&self) -> &'static str;
-
+    pub title: &'static str,
     /// What it asks, in one sentence.
-    fn question(&self) -> &'static str;
-
-    /// The rules of fairness and the parameters it goes by with these options, a sentence each.
-    fn rules(&self, options: &Options) -> Vec<String>;
-
+    pub question: &'static str,
     /// The figures that answer the question, the first one first.
-    fn headline(&self) -> &'static [&'static str];
-
+    pub headline: &'static [&'static str],
+    /// The rules of fairness and the parameters it goes by with these options, a sentence each.
+    rules: fn(&Options) -> Vec<String>,
     /// Measures. What this machine cannot show becomes a line of its own in the results; an error ends the scenario.
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError>;
+    run: fn(&mut Bench<'_>) -> Result<(), BenchError>,
 }
 
 /// All scenarios, in the order of lists and reports.
-pub static SCENARIOS: &[&dyn Scenario] = &[
-    &nginx_1g::Nginx1g,
-    &web_sizes::WebSizes,
-    &streaming::Streaming,
-    &tps_ramp::TpsRamp,
-    &idle_memory::IdleMemory,
-    &mixed::Mixed,
-    &ktls_setup::KtlsSetup,
-    &ciphers::Ciphers,
+pub const SCENARIOS: &[Scenario] = &[
+    nginx_1g::SCENARIO,
+    web_sizes::SCENARIO,
+    streaming::SCENARIO,
+    tps_ramp::SCENARIO,
+    idle_memory::SCENARIO,
+    mixed::SCENARIO,
+    ktls_setup::SCENARIO,
+    ciphers::SCENARIO,
 ];
 
 /// The scenario of this name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static dyn Scenario> {
-    SCENARIOS.iter().copied().find(|scenario| scenario.name() == name)
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
 }

@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use kettle_bench::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
 use kettle_bench::peers::backend::Backend;
 use kettle_bench::peers::site::Site;
 use kettle_bench::peers::subject::{Key, Path, Program, Role, Setup, Subject};
 use kettle_bench::peers::{self, Found, PeerError, Running};
+use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_tls::client::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
@@ -74,15 +74,12 @@ const USUAL: Offer = Offer {
 /// The server, or a line in the log of skipped tests.
 fn found(program: Program) -> Option<Found> {
     let beside = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("kettle");
-    let found = peers::find(program);
-    // Here "this program" is the test, so kettle must be named or lie beside it.
-    let found = match (program, found) {
-        (Program::Kettle, Ok(mut found)) if std::env::var_os("KETTLE_BIN").is_none() => {
-            found.executable = beside.clone();
-            if beside.is_file() { Some(found) } else { None }
-        }
-        (_, found) => found.ok(),
+    // The test lies in a folder of its own.
+    let found = match program {
+        Program::Kettle if std::env::var_os("KETTLE_BIN").is_none() => peers::at(program, &beside),
+        _ => peers::find(program),
     };
+    let found = found.ok();
     if found.is_none() {
         skip(&format!("{program} is not installed"));
     }
@@ -270,7 +267,7 @@ fn keeps_to_the_plan(program: Program, role: Role, workers: usize) {
         }
         let running = start(subject, &found, &setup);
         let load = load(running.address, offer);
-        let outcome = kettle_bench::client::run(&load, &mut |_| {}).unwrap();
+        let outcome = kettle_loadgen::client::run(&load, &mut |_| {}).unwrap();
         assert_eq!(outcome.failures, BTreeMap::new(), "{subject} {by:?}");
         outcome.check_mix(&load).unwrap_or_else(|error| panic!("{subject} {by:?}: {error}"));
         if by == ResumeBy::EarlyData {
@@ -286,7 +283,7 @@ fn load(target: SocketAddr, offer: Offer) -> Load {
         path: format!("/{BODY_BYTES}"),
         tls: Some(offer),
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 3 },
-        rhythm: Rhythm::Closed { connections: 2 },
+        model: LoadModel::Closed { connections: 2 },
         end: End::Requests { count: 30, at_most: Duration::from_secs(20) },
         warm_up: Duration::ZERO,
         expect: Expect { body_bytes: Some(BODY_BYTES), body_sha256: None },
@@ -356,7 +353,7 @@ fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
             let mut load = load(running.address, USUAL);
             load.reuse.connections_per_session = 1;
             load.expect.body_sha256 = place.site.sha256(BODY_BYTES);
-            let outcome = kettle_bench::client::run(&load, &mut |_| {}).unwrap();
+            let outcome = kettle_loadgen::client::run(&load, &mut |_| {}).unwrap();
             assert_eq!(outcome.failures, BTreeMap::new(), "{subject}");
             // Other tests of this network namespace may add to it.
             assert!(running.kernel_connections() > Some(outcome.succeeded), "{subject}");

@@ -13,6 +13,9 @@ use crate::model::{Config, LogTarget};
 /// The largest file taken for a certificate chain, key or OCSP response.
 const IDENTITY_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// The largest file taken for revocation lists.
+const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// Looks for the folders and files a configuration names and says which are missing, unreadable
 /// or of the wrong sort. Findings come in the order of the file.
 pub fn check_files(config: &Config) -> Vec<Finding> {
@@ -24,6 +27,11 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             for file in files.into_iter().flatten() {
                 findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
             }
+        }
+        if let Some(client_auth) = &site.client_auth {
+            findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
+            let crl = client_auth.crl.as_ref();
+            findings.extend(crl.and_then(|crl| check_readable(config, crl, CRL_FILE_BYTES_MAX)));
         }
         for page in site.error_pages.values() {
             findings.extend(check_readable(config, page, u64::MAX));

@@ -25,9 +25,9 @@ pub use check_files::check_files;
 pub use finding::Finding;
 pub use located::{Located, Position};
 pub use model::{
-    Admin, CacheRule, Certificate, Coding, Config, Group, Hsts, Limits, Listener, ListenerKind,
-    Log, LogFormat, LogTarget, Metrics, PathChoice, PlainHttp, Route, Server, Site, Suite,
-    Symlinks, Tls, TlsVersion,
+    Admin, CacheRule, Certificate, ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts,
+    HttpsListener, Limits, Listener, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
+    PathChoice, PlainHttp, RedirectListener, Route, Server, Site, Suite, Symlinks, Tls, TlsVersion,
 };
 pub use parse::{parse, parse_bytes};
 pub use reference::reference_markdown;

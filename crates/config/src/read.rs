@@ -190,6 +190,11 @@ impl<'s> Reader<'s> {
         self.unread.insert(item.trail.clone());
     }
 
+    /// Whether what is written there could not be read.
+    pub(crate) fn is_unread(&self, item: &Item<'_>) -> bool {
+        self.unread.contains(&item.trail)
+    }
+
     /// A path of the file: relative ones start from the file's folder.
     pub(crate) fn resolve(&self, path: &str) -> PathBuf {
         self.source.folder().join(path)

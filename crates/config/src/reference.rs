@@ -91,6 +91,11 @@ fn write_setting(page: &mut String, table: &str, setting: &Setting) {
         Fallback::Unset(meaning) => (*meaning).to_owned(),
     };
     page.push_str(&format!("- Default: {default}.\n"));
+    if !setting.only_with.is_empty() {
+        let words: Vec<String> =
+            setting.only_with.iter().map(|word| format!("`kind = \"{word}\"`")).collect();
+        page.push_str(&format!("- Only with: {}.\n", words.join(" or ")));
+    }
     if let Form::Map { .. } = setting.form {
         let name = setting.name;
         let entry = setting.form.example_entry().unwrap_or_default();

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kettle_config::{
-    CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, PathChoice, Suite,
-    Symlinks, TlsVersion, parse,
+    CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, Network, PathChoice,
+    Suite, Symlinks, TlsVersion, parse,
 };
 
 fn parsed(text: &str) -> Config {
@@ -110,8 +110,8 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(config.tls.ticket_rotation, Duration::from_hours(6));
     assert_eq!(config.log.access, None);
     let listener = &config.listeners[0];
-    assert_eq!(listener.kind, ListenerKind::Https);
-    assert_eq!((listener.path, listener.crossover), (PathChoice::Auto, 65_536));
+    let https = listener.https().unwrap();
+    assert_eq!((https.path, https.crossover), (PathChoice::Auto, 65_536));
     let route = &config.sites[0].routes[0];
     assert_eq!(route.prefix, "/");
     assert_eq!(route.index, ["index.html"]);
@@ -171,9 +171,9 @@ fn every_setting_can_be_written() {
     assert_eq!(config.log.access, Some(LogTarget::Stdout));
     assert_eq!(config.log.format, LogFormat::Combined);
     assert_eq!(config.limits.target_bytes, 1024);
-    assert_eq!(config.listeners[0].crossover, 1 << 30);
-    assert_eq!(config.listeners[1].kind, ListenerKind::RedirectToHttps);
-    assert_eq!(config.listeners[1].redirect_status, 301);
+    assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 30);
+    let ListenerKind::Redirect(redirect) = &config.listeners[1].kind else { panic!("no redirect") };
+    assert_eq!(redirect.redirect_status, 301);
     let site = &config.sites[0];
     assert!(site.default, "the name `_` makes a site the default");
     assert_eq!(site.path, Some(PathChoice::User));
@@ -217,4 +217,37 @@ fn words_can_be_read_and_shown() {
     assert_eq!(PathChoice::KernelSendfile.to_string(), "kernel-sendfile");
     let error = "nic".parse::<PathChoice>().unwrap_err();
     assert_eq!(error.to_string(), "\"nic\" is none of: auto, user, kernel-write, kernel-sendfile");
+}
+
+#[test]
+fn networks_contain_the_addresses_that_begin_alike() {
+    let network = |text: &str| -> Network {
+        let file = format!(
+            "[[listener]]\naddress = \"[::]:443\"\naccept_proxy = [\"{text}\"]\n[[site]]\nnames = [\"_\"]\nself_signed = true\n[[site.route]]\nroot = \"/srv\"\n"
+        );
+        parsed(&file).listeners[0].accept_proxy[0]
+    };
+    for (text, inside, outside) in [
+        (
+            "10.0.0.0/8",
+            ["10.0.0.0", "10.255.255.255", "::ffff:10.1.2.3"],
+            ["9.255.255.255", "11.0.0.0", "::10.0.0.1"],
+        ),
+        (
+            "192.0.2.7",
+            ["192.0.2.7", "::ffff:192.0.2.7", "192.0.2.7"],
+            ["192.0.2.6", "192.0.2.8", "::1"],
+        ),
+        ("0.0.0.0/0", ["0.0.0.0", "255.255.255.255", "127.0.0.1"], ["::", "::1", "fd00::1"]),
+        ("fd00::/8", ["fd00::", "fdff::1", "fd12:3456::"], ["fc00::1", "fe80::1", "10.0.0.1"]),
+        ("::/0", ["::", "ffff::", "::1"], ["0.0.0.0", "10.0.0.1", "::ffff:10.0.0.1"]),
+        ("[::1]", ["::1", "::1", "::1"], ["::2", "::", "127.0.0.1"]),
+    ] {
+        for address in inside {
+            assert!(network(text).contains(address.parse().unwrap()), "{text} has {address}");
+        }
+        for address in outside {
+            assert!(!network(text).contains(address.parse().unwrap()), "{text} has no {address}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod aes_gcm_driver;
 mod boot;
+mod control_group;
 mod kernel;
 mod key_updates;
 mod known_bugs;
@@ -26,7 +27,7 @@ use crate::finding::Finding;
 use crate::machine::Machine;
 
 /// Every check.
-pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 17] = [
+pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 18] = [
     kernel::check,
     option::check,
     module::check,
@@ -44,4 +45,5 @@ pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 17] = [
     multipath::check,
     open_files::check,
     locked_memory::check,
+    control_group::check,
 ];

@@ -49,6 +49,7 @@ impl Report {
             "kernel": found.kernel_release,
             "ktls_tx": self.carries_tx(),
             "verdict": self.verdict(),
+            "obstacle": self.obstacle(),
             "findings": self.findings,
             "probe": {
                 "ulp_listed": found.ulp_listed,

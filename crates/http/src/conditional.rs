@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::date;
 use crate::field;
-use crate::message::{Method, RequestHead};
+use crate::message::RequestHead;
+use crate::method::Method;
 
 /// What identifies the representation that would be sent.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +31,8 @@ pub enum Precondition {
 ///
 /// Requests by other methods proceed: none of those served here selects a representation.
 #[must_use]
-pub fn evaluate(head: &RequestHead<'_>, validators: &Validators<'_>) -> Precondition {
-    if !matches!(head.method, Method::Get | Method::Head) {
+pub fn evaluate(head: &RequestHead<impl AsRef<[u8]>>, validators: &Validators<'_>) -> Precondition {
+    if !matches!(head.method(), Method::Get | Method::Head) {
         return Precondition::Proceed;
     }
     let current = match etag_condition(head, "if-match", validators.etag, Comparison::Strong) {
@@ -56,7 +57,7 @@ pub fn evaluate(head: &RequestHead<'_>, validators: &Validators<'_>) -> Precondi
 /// date is not strong yet (RFC 9110 §8.8.2.2).
 #[must_use]
 pub fn if_range_matches(
-    head: &RequestHead<'_>,
+    head: &RequestHead<impl AsRef<[u8]>>,
     validators: &Validators<'_>,
     now: SystemTime,
 ) -> bool {
@@ -81,7 +82,7 @@ enum Comparison {
 
 /// Whether any tag in the field matches; `None` without the field. Several lines are one list.
 fn etag_condition(
-    head: &RequestHead<'_>,
+    head: &RequestHead<impl AsRef<[u8]>>,
     name: &str,
     etag: &str,
     comparison: Comparison,
@@ -125,7 +126,11 @@ fn lists_etag(mut list: &[u8], etag: &[u8], comparison: Comparison) -> bool {
 
 /// Whether the representation has not changed after the date in the field; `None` without the
 /// field, with several, or if it is no date (RFC 9110 §13.1.3, §13.1.4).
-fn date_condition(head: &RequestHead<'_>, name: &str, validators: &Validators<'_>) -> Option<bool> {
+fn date_condition(
+    head: &RequestHead<impl AsRef<[u8]>>,
+    name: &str,
+    validators: &Validators<'_>,
+) -> Option<bool> {
     let date = date::parse(head.sole_header(name)?)?;
     Some(date::whole_second(validators.modified) <= date)
 }

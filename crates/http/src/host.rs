@@ -23,19 +23,25 @@ impl<'b> Authority<'b> {
     /// [`RequestError::HostInvalid`] for an empty host (RFC 9110 §4.2.2), user information
     /// (§4.2.4), and everything else that is not of these forms.
     pub fn parse(text: &'b [u8]) -> Result<Self, RequestError> {
-        let host_end = match text {
-            [b'[', ..] => text.iter().position(|byte| *byte == b']').map(|bracket| bracket + 1),
-            _ => text.iter().position(|byte| *byte == b':'),
-        };
-        let host_end = host_end.unwrap_or(text.len());
-        let (host, port) = text.split_at_checked(host_end).ok_or(RequestError::HostInvalid)?;
-        let is_host = if host.starts_with(b"[") { is_ipv6(host) } else { is_name(host) };
-        let host = host.strip_suffix(b".").unwrap_or(host);
-        match std::str::from_utf8(host) {
-            Ok(host) if is_host => Ok(Authority { host, port: port_number(port)? }),
-            _ => Err(RequestError::HostInvalid),
-        }
+        let (host, port) = host_and_port(text)?;
+        let host = std::str::from_utf8(host).map_err(|_| RequestError::HostInvalid)?;
+        Ok(Self { host, port })
     }
+}
+
+/// What [`Authority::parse`] finds. The host is ASCII: who needs no text is spared the proof.
+pub(crate) fn host_and_port(text: &[u8]) -> Result<(&[u8], Option<u16>), RequestError> {
+    let host_end = match text {
+        [b'[', ..] => text.iter().position(|byte| *byte == b']').map(|bracket| bracket + 1),
+        _ => text.iter().position(|byte| *byte == b':'),
+    };
+    let host_end = host_end.unwrap_or(text.len());
+    let (host, port) = text.split_at_checked(host_end).ok_or(RequestError::HostInvalid)?;
+    let is_host = if host.starts_with(b"[") { is_ipv6(host) } else { is_name(host) };
+    if !is_host {
+        return Err(RequestError::HostInvalid);
+    }
+    Ok((host.strip_suffix(b".").unwrap_or(host), port_number(port)?))
 }
 
 fn is_ipv6(host: &[u8]) -> bool {

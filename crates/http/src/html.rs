@@ -8,7 +8,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
     }
-    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '&' => escaped.push_str("&amp;"),

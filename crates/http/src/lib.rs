@@ -16,6 +16,7 @@ pub mod h1;
 pub mod host;
 pub mod html;
 pub mod message;
+pub mod method;
 pub mod multipart;
 pub mod negotiate;
 pub mod range;
@@ -25,4 +26,5 @@ pub mod target;
 pub mod uri;
 
 pub use error::RequestError;
-pub use message::{HEAD_BYTES_MAX, HEADERS_MAX, Limits, Method, RequestHead, Version};
+pub use message::{HEAD_BYTES_MAX, HEADERS_MAX, Limits, RequestHead};
+pub use method::{Method, Version};

@@ -1,10 +1,13 @@
-//! A request head as the rest of the server sees it, borrowed from the connection's buffer.
+//! A request head as the rest of the server sees it: positions in the bytes it was read from.
 
 use std::fmt;
 
+use crate::error::RequestError;
 use crate::field;
-use crate::fields::Fields;
+use crate::fields::{Extent, Fields};
 use crate::host::Authority;
+use crate::method::{Method, Version};
+use crate::target::{Target, TargetParts};
 
 /// The most field lines a head can have, whatever [`Limits`] allow.
 pub const HEADERS_MAX: usize = 128;
@@ -29,114 +32,132 @@ impl Default for Limits {
     }
 }
 
-/// A request method (RFC 9110 §9). Methods are case-sensitive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method<'b> {
-    /// GET
-    Get,
-    /// HEAD
-    Head,
-    /// OPTIONS
-    Options,
-    /// Any other token.
-    Other(&'b str),
-}
-
-impl<'b> Method<'b> {
-    /// `None` if the bytes are not ASCII, so no token.
-    pub(crate) fn new(token: &'b [u8]) -> Option<Self> {
-        match token {
-            b"GET" => Some(Method::Get),
-            b"HEAD" => Some(Method::Head),
-            b"OPTIONS" => Some(Method::Options),
-            other => std::str::from_utf8(other).ok().map(Method::Other),
-        }
-    }
-
-    /// The method as it was sent.
-    #[must_use]
-    pub fn as_str(self) -> &'b str {
-        match self {
-            Method::Get => "GET",
-            Method::Head => "HEAD",
-            Method::Options => "OPTIONS",
-            Method::Other(token) => token,
-        }
-    }
-}
-
-/// A protocol version. Higher minor versions count as HTTP/1.1 (RFC 9110 §2.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// HTTP/1.0
-    Http10,
-    /// HTTP/1.1
-    Http11,
-}
-
-impl Version {
-    /// The version as it stands in a request line.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Version::Http10 => "HTTP/1.0",
-            Version::Http11 => "HTTP/1.1",
-        }
-    }
-}
-
-/// A request line and its field lines; only [`crate::h1::parse`] makes one.
+/// A request line and its field lines, and the bytes they stand in; only [`crate::h1::parse`] makes
+/// one. `B` holds the bytes: borrowed ones at first, then whatever the head is to live in.
 #[derive(Clone)]
-pub struct RequestHead<'b> {
-    /// The method.
-    pub method: Method<'b>,
-    /// The request target as it was sent; see [`crate::target::parse_target`].
-    pub raw_target: &'b str,
-    /// The protocol version.
-    pub version: Version,
-    pub(crate) authority: Option<Authority<'b>>,
-    pub(crate) fields: Fields<'b>,
+pub struct RequestHead<B> {
+    pub(crate) bytes: B,
+    pub(crate) method: MethodParts,
+    pub(crate) raw_target: Extent,
+    pub(crate) target: Result<TargetParts, RequestError>,
+    pub(crate) version: Version,
+    pub(crate) authority: Option<AuthorityParts>,
+    pub(crate) fields: Fields,
 }
 
-impl<'b> RequestHead<'b> {
+/// A [`Method`] without its bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum MethodParts {
+    Get,
+    Head,
+    Options,
+    Other(Extent),
+}
+
+/// An [`Authority`] without its bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct AuthorityParts {
+    pub(crate) host: Extent,
+    pub(crate) port: Option<u16>,
+}
+
+impl<B> RequestHead<B> {
+    /// The same head in other bytes, which begin with those it was read from.
+    #[must_use]
+    pub fn moved_to<C>(self, bytes: C) -> RequestHead<C> {
+        let Self { method, raw_target, target, version, authority, fields, .. } = self;
+        RequestHead { bytes, method, raw_target, target, version, authority, fields }
+    }
+
+    /// The protocol version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The bytes the head lives in.
+    pub fn into_bytes(self) -> B {
+        self.bytes
+    }
+}
+
+impl<B: AsRef<[u8]>> RequestHead<B> {
+    /// The method.
+    #[must_use]
+    pub fn method(&self) -> Method<'_> {
+        match self.method {
+            MethodParts::Get => Method::Get,
+            MethodParts::Head => Method::Head,
+            MethodParts::Options => Method::Options,
+            MethodParts::Other(token) => Method::Other(token.text(self.bytes.as_ref())),
+        }
+    }
+
+    /// The request target as it was sent.
+    #[must_use]
+    pub fn raw_target(&self) -> &str {
+        self.raw_target.text(self.bytes.as_ref())
+    }
+
+    /// The request target, taken apart.
+    ///
+    /// # Errors
+    /// If the form does not fit the method, or the path cannot or must not be decoded.
+    pub fn target(&self) -> Result<Target<'_>, RequestError> {
+        self.target.as_ref().map(|parts| parts.of(self.bytes.as_ref())).map_err(|error| *error)
+    }
+
+    /// Whether there is a [`target`](Self::target).
+    #[must_use]
+    pub fn has_target(&self) -> bool {
+        self.target.is_ok()
+    }
+
     /// The value of the first field line of this name, in any case.
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<&'b [u8]> {
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.header_values(name).next()
     }
 
     /// The values of all field lines of this name, in any case, in the order they were sent.
-    pub fn header_values<'h>(
+    pub fn header_values<'h, 'n>(
         &'h self,
-        name: &'h str,
-    ) -> impl Iterator<Item = &'b [u8]> + Clone + 'h {
-        self.fields.values(name.as_bytes())
+        name: &'n str,
+    ) -> impl Iterator<Item = &'h [u8]> + Clone + use<'h, 'n, B> {
+        self.fields.values(self.bytes.as_ref(), name.as_bytes())
     }
 
     /// The value of the only field line of this name; `None` if there are several.
     #[must_use]
-    pub fn sole_header(&self, name: &str) -> Option<&'b [u8]> {
+    pub fn sole_header(&self, name: &str) -> Option<&[u8]> {
         let mut values = self.header_values(name);
         let value = values.next()?;
         values.next().is_none().then_some(value)
     }
 
     /// Every field line: name and value, in the order they were sent.
-    pub fn headers(&self) -> impl Iterator<Item = (&'b [u8], &'b [u8])> + '_ {
-        self.fields.iter()
+    pub fn headers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter(self.bytes.as_ref())
     }
 
     /// The host the request is for, without port, as it was sent; an IPv6 address keeps its
     /// brackets. The authority of an absolute target comes before Host (RFC 9112 §3.2.2).
     #[must_use]
-    pub fn host(&self) -> Option<&'b str> {
-        self.authority.map(|authority| authority.host)
+    pub fn host(&self) -> Option<&str> {
+        self.authority().map(|authority| authority.host)
+    }
+
+    /// The [`host`](Self::host) for those who only compare it.
+    #[must_use]
+    pub fn host_bytes(&self) -> Option<&[u8]> {
+        self.authority.map(|authority| authority.host.slice(self.bytes.as_ref()))
     }
 
     /// The host the request is for and its port.
     #[must_use]
-    pub fn authority(&self) -> Option<Authority<'b>> {
-        self.authority
+    pub fn authority(&self) -> Option<Authority<'_>> {
+        let AuthorityParts { host, port } = self.authority?;
+        Some(Authority { host: host.text(self.bytes.as_ref()), port })
     }
 
     /// Whether the client wants to use the connection again (RFC 9112 §9.3).
@@ -166,14 +187,14 @@ impl<'b> RequestHead<'b> {
     }
 }
 
-impl fmt::Debug for RequestHead<'_> {
+impl<B: AsRef<[u8]>> fmt::Debug for RequestHead<B> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("RequestHead")
-            .field("method", &self.method)
-            .field("raw_target", &self.raw_target)
+            .field("method", &self.method())
+            .field("raw_target", &self.raw_target())
             .field("version", &self.version)
-            .field("field_lines", &self.fields.iter().count())
+            .field("field_lines", &self.headers().count())
             .finish_non_exhaustive()
     }
 }

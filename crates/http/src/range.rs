@@ -3,7 +3,8 @@
 use std::ops::Deref;
 
 use crate::field;
-use crate::message::{Method, RequestHead};
+use crate::message::RequestHead;
+use crate::method::Method;
 
 /// Some bytes of a file or representation in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +61,8 @@ impl Deref for RangeSet {
 /// The Range field of a request, if it is to be looked at: only for GET (RFC 9110 §14.2), and
 /// only if there is one.
 #[must_use]
-pub fn requested<'b>(head: &RequestHead<'b>) -> Option<&'b [u8]> {
-    if head.method == Method::Get { head.sole_header("range") } else { None }
+pub fn requested(head: &RequestHead<impl AsRef<[u8]>>) -> Option<&[u8]> {
+    if head.method() == Method::Get { head.sole_header("range") } else { None }
 }
 
 /// Decides what the Range field `value` means for a representation of `length` bytes.

@@ -3,7 +3,7 @@
 use crate::h1::framing::{BodyFraming, body_framing};
 use crate::h1::parse::{Parse, parse_request};
 use crate::message::{Limits, RequestHead};
-use crate::target::{Target, parse_target};
+use crate::target::Target;
 use crate::{RequestError, Version};
 
 /// Everything the parsers say about a request, in a form that outlives its bytes.
@@ -23,19 +23,19 @@ pub(crate) fn judge(parse: Parse<'_>) -> Result<Option<Request>, RequestError> {
         return Ok(None);
     };
     let framing = body_framing(&head)?;
-    let target = parse_target(&head)?;
+    let target = head.target()?;
     Ok(Some(Request {
-        method: head.method.as_str().to_owned(),
-        version: head.version,
+        method: head.method().as_str().to_owned(),
+        version: head.version(),
         host: head.host().map(str::to_owned),
-        path: target.path.into_owned(),
+        path: target.path.to_owned(),
         framing,
         bytes,
     }))
 }
 
 /// The head of a request that is known to be well-formed.
-pub(crate) fn head(bytes: &[u8]) -> RequestHead<'_> {
+pub(crate) fn head(bytes: &[u8]) -> RequestHead<&[u8]> {
     match parse_request(bytes, &Limits::default()) {
         Ok(Parse::Complete { head, .. }) => head,
         other => panic!("{:?} gave {other:?}", bytes.escape_ascii().to_string()),
@@ -50,5 +50,5 @@ pub(crate) fn get(lines: &str) -> Vec<u8> {
 /// The target of a GET request for `raw`, which must be possible to send.
 pub(crate) fn target(raw: &str) -> Result<Target<'static>, RequestError> {
     let request = format!("GET {raw} HTTP/1.1\r\nHost: example.com\r\n\r\n").into_bytes();
-    parse_target(&head(request.leak()))
+    Box::leak(Box::new(head(request.leak()))).target()
 }

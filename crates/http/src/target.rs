@@ -7,16 +7,17 @@
 use std::borrow::Cow;
 
 use crate::error::RequestError;
-use crate::message::{Method, RequestHead};
+use crate::fields::Extent;
+use crate::method::Method;
 
 /// A request target, taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'t> {
     /// The form it was sent in.
     pub form: Form,
     /// The decoded path. It begins with `/`, and has no empty segment but the last, no `.` or
     /// `..` segment, no control character and no backslash. `/` for [`Form::Asterisk`].
-    pub path: Cow<'t, str>,
+    pub path: &'t str,
     /// What follows the first `?`, as it was sent.
     pub query: Option<&'t str>,
     /// The authority of an absolute target, as it was sent.
@@ -34,37 +35,75 @@ pub enum Form {
     Asterisk,
 }
 
-/// Takes the target of a request apart.
-///
-/// # Errors
-/// If the form does not fit the method, or the path cannot or must not be decoded.
-pub fn parse_target<'t>(head: &RequestHead<'t>) -> Result<Target<'t>, RequestError> {
-    let raw = head.raw_target;
-    if head.method == Method::Other("CONNECT") {
-        return Err(RequestError::ConnectUnsupported);
-    }
-    if raw == "*" {
-        return match head.method {
-            Method::Options => Ok(Target {
-                form: Form::Asterisk,
-                path: Cow::Borrowed("/"),
-                query: None,
-                authority: None,
-            }),
-            _ => Err(RequestError::TargetForm),
+/// A [`Target`] without its bytes.
+#[derive(Clone)]
+pub(crate) struct TargetParts {
+    form: Form,
+    path: Path,
+    query: Option<Extent>,
+    authority: Option<Extent>,
+}
+
+#[derive(Clone)]
+enum Path {
+    AsSent(Extent),
+    Decoded(Box<str>),
+}
+
+impl TargetParts {
+    /// Takes the target of a request apart, which stands in `head`.
+    ///
+    /// # Errors
+    /// If the form does not fit the method, or the path cannot or must not be decoded.
+    pub(crate) fn parse(method: Method<'_>, raw: &str, head: &[u8]) -> Result<Self, RequestError> {
+        if method == Method::Other("CONNECT") {
+            return Err(RequestError::ConnectUnsupported);
+        }
+        if raw == "*" {
+            let path = Path::Decoded("/".into());
+            return match method {
+                Method::Options => {
+                    Ok(Self { form: Form::Asterisk, path, query: None, authority: None })
+                }
+                _ => Err(RequestError::TargetForm),
+            };
+        }
+        let (form, authority, rest) = if raw.starts_with('/') {
+            (Form::Origin, None, raw)
+        } else {
+            let (authority, rest) = split_absolute(raw).ok_or(RequestError::TargetForm)?;
+            (Form::Absolute, Some(authority), rest)
         };
+        let (path, query) = match rest.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (rest, None),
+        };
+        let extent = |part: &str| Extent::of(part.as_bytes(), head);
+        let path = match normal_path(path)? {
+            Cow::Borrowed(path) => Path::AsSent(extent(path).ok_or(RequestError::HeadTooLarge)?),
+            Cow::Owned(path) => Path::Decoded(path.into()),
+        };
+        Ok(Self {
+            form,
+            path,
+            query: query.and_then(extent),
+            authority: authority.and_then(extent),
+        })
     }
-    let (form, authority, rest) = if raw.starts_with('/') {
-        (Form::Origin, None, raw)
-    } else {
-        let (authority, rest) = split_absolute(raw).ok_or(RequestError::TargetForm)?;
-        (Form::Absolute, Some(authority), rest)
-    };
-    let (path, query) = match rest.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (rest, None),
-    };
-    Ok(Target { form, path: normal_path(path)?, query, authority })
+
+    /// The target, with the head it stands in.
+    #[inline]
+    pub(crate) fn of<'t>(&'t self, head: &'t [u8]) -> Target<'t> {
+        Target {
+            form: self.form,
+            path: match &self.path {
+                Path::AsSent(extent) => extent.text(head),
+                Path::Decoded(path) => path,
+            },
+            query: self.query.map(|extent| extent.text(head)),
+            authority: self.authority.map(|extent| extent.text(head)),
+        }
+    }
 }
 
 /// The authority of a target in absolute form.

@@ -34,7 +34,7 @@ pub fn decode_query_value(value: &str) -> Option<Vec<u8>> {
             b'+' => b' ',
             b'%' => {
                 let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? << 4 | digit()?).ok()?
+                u8::try_from(digit()? * 16 + digit()?).ok()?
             }
             byte => byte,
         });

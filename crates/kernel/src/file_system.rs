@@ -41,6 +41,12 @@ impl FileSystem {
         self.known().is_none_or(|(_, _, place)| place == Place::Remote)
     }
 
+    /// Whether its files are in memory and nowhere else, but for swap.
+    #[must_use]
+    pub fn is_memory(self) -> bool {
+        self.known().is_some_and(|(_, _, place)| place == Place::Memory)
+    }
+
     fn known(self) -> Option<(u64, &'static str, Place)> {
         KNOWN.iter().copied().find(|(magic, ..)| *magic == self.magic)
     }
@@ -49,7 +55,9 @@ impl FileSystem {
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// This kernel.
+    /// This kernel, from memory.
+    Memory,
+    /// This kernel, from what it has to read first.
     Local,
     /// Another program, or a machine across a network.
     Remote,
@@ -61,8 +69,8 @@ const KNOWN: [(u64, &str, Place); 25] = [
     (0x5846_5342, "xfs", Place::Local),
     (0x9123_683e, "btrfs", Place::Local),
     (0x794c_7630, "overlayfs", Place::Local),
-    (0x0102_1994, "tmpfs", Place::Local),
-    (0x8584_58f6, "ramfs", Place::Local),
+    (0x0102_1994, "tmpfs", Place::Memory),
+    (0x8584_58f6, "ramfs", Place::Memory),
     (0x7371_7368, "squashfs", Place::Local),
     (0xe0f5_e1e2, "erofs", Place::Local),
     (0xf2f5_2010, "f2fs", Place::Local),

@@ -5,9 +5,11 @@
 
 mod option;
 
+pub mod cgroup;
 pub mod file_system;
 pub mod ktls;
 pub mod netlink;
+pub mod pipe;
 pub mod probe;
 pub mod process;
 pub mod record;

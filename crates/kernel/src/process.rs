@@ -3,7 +3,7 @@
 mod clocks;
 mod privileges;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use clocks::{
     cpu_time_of, monotonic_time_coarse, process_cpu_time, thread_cpu_time, time_since_boot,
@@ -57,6 +57,19 @@ pub fn set_dumpable(is_dumpable: bool) -> io::Result<()> {
     let behavior =
         if is_dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
     Ok(set_dumpable_behavior(behavior)?)
+}
+
+/// How often the calling thread has given up its processor to wait for something, such as a disk. Losing it to others does
+/// not count (getrusage(2), `ru_nvcsw`).
+#[must_use]
+pub fn voluntary_context_switches() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to an `rusage` of ours, which the call fills.
+    let status = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    debug_assert_eq!(status, 0, "Linux counts for each thread since 2.6.26");
+    // SAFETY: all zeroes is a valid value of this structure of integers, which is what it holds if the call failed.
+    let usage = unsafe { usage.assume_init() };
+    u64::try_from(usage.ru_nvcsw).unwrap_or(0)
 }
 
 /// Gives freed memory back to the system, as far as the C library can: glibc keeps all that lies below the last piece in use.

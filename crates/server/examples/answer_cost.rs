@@ -9,11 +9,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kettle_config::{Coding, Config};
+use kettle_http::Limits;
 use kettle_http::h1::parse::{Parse, parse_request};
-use kettle_http::{Limits, RequestHead};
-use kettle_server::answerer::Answerer;
+use kettle_server::files::handler::Files;
 use kettle_server::metrics::WorkerMetrics;
+use kettle_server::request::{Head, Request};
+use kettle_server::respond::respond;
 use kettle_server::route::Router;
+use kettle_tls::stream::Received;
 
 /// A browser's headers; the most a client usually sends.
 const FIELDS: &str = "Host: localhost\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:145.0) \
@@ -60,27 +63,27 @@ async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) 
         eprintln!("cannot open the folder");
         return;
     };
-    let answerer = Answerer::new(&config.limits, Arc::new(WorkerMetrics::default()));
-    let bytes = format!("{request_line} HTTP/1.1\r\n{fields}");
-    let Ok(Parse::Complete { head, .. }) = parse_request(bytes.as_bytes(), &Limits::default())
-    else {
-        eprintln!("not a request: {bytes}");
+    let files = Files::new(&config.limits, Arc::new(WorkerMetrics::default()));
+    let bytes = format!("{request_line} HTTP/1.1\r\n{fields}").into_bytes();
+    let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
+        eprintln!("not a request: {}", bytes.escape_ascii());
         return;
     };
+    let mut head = Box::new(head.moved_to(()).moved_to(Received::from(bytes)));
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
-        best = best.min(run(&answerer, &routes, &head).await);
+        let nanoseconds;
+        (nanoseconds, head) = run(&files, &routes, head).await;
+        best = best.min(nanoseconds);
     }
     println!("{what:30} {best:8.0} ns");
 }
 
-async fn run(answerer: &Answerer, routes: &Router, head: &RequestHead<'_>) -> f64 {
-    let mut buffer = Vec::new();
+async fn run(files: &Files, routes: &Router, head: Box<Head>) -> (f64, Box<Head>) {
+    let mut request = Request::without_body(head, Some("localhost"));
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        let response = answerer.answer(routes, head, Some("localhost"), true, false, buffer).await;
-        black_box((response.status, &response.body));
-        buffer = response.head;
+        black_box(respond(files, routes, &mut request).await);
     }
-    began.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS)
+    (began.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS), request.head)
 }

@@ -13,6 +13,8 @@ use std::time::{Duration, SystemTime};
 
 use kettle_config::{Log, LogFormat};
 use kettle_tls::Session;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::path::{Path, Reason};
 
@@ -137,8 +139,8 @@ impl AccessLog {
     /// # Errors
     ///
     /// Fails if the file cannot be opened or the writer is held up; the old one then stays in use.
-    pub fn reopen(&self) -> io::Result<()> {
-        self.ask(Command::Reopen)
+    pub async fn reopen(&self) -> io::Result<()> {
+        self.ask(Command::Reopen).await
     }
 
     /// Writes what is pending, then goes on with other settings.
@@ -147,43 +149,52 @@ impl AccessLog {
     ///
     /// Fails if the new target cannot be opened or the writer is held up; the old settings then
     /// stay in use.
-    pub fn reconfigure(&self, settings: &Log) -> io::Result<()> {
-        self.ask(|reply| Command::Reconfigure(settings.clone(), reply))?;
+    pub async fn reconfigure(&self, settings: &Log) -> io::Result<()> {
+        self.ask(|reply| Command::Reconfigure(settings.clone(), reply)).await?;
         self.shared.apply(settings);
         Ok(())
     }
 
-    fn ask(&self, command: impl FnOnce(SyncSender<io::Result<()>>) -> Command) -> io::Result<()> {
-        let gone = || io::Error::other("the access log's writer has ended");
-        // Standard output may be a pipe that nobody reads: the main thread must not wait with it.
-        let held_up = || {
-            let what = "what the access log goes to takes nothing";
-            io::Error::new(io::ErrorKind::TimedOut, what)
-        };
-        let (reply, answer) = sync_channel(1);
+    async fn ask(
+        &self,
+        command: impl FnOnce(oneshot::Sender<io::Result<()>>) -> Command,
+    ) -> io::Result<()> {
+        let (reply, answer) = oneshot::channel();
         self.commands.try_send(command(reply)).map_err(|error| match error {
             TrySendError::Full(_) => held_up(),
             TrySendError::Disconnected(_) => gone(),
         })?;
-        answer.recv_timeout(ANSWER_TIME_MAX).map_err(|error| match error {
-            RecvTimeoutError::Timeout => held_up(),
-            RecvTimeoutError::Disconnected => gone(),
-        })?
+        match timeout(ANSWER_TIME_MAX, answer).await {
+            Ok(answer) => answer.map_err(|_| gone())?,
+            Err(_) => Err(held_up()),
+        }
     }
+}
+
+/// Standard output may be a pipe that nobody reads: whoever asks must not wait with it.
+fn held_up() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "what the access log goes to takes nothing")
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the access log's writer has ended")
 }
 
 impl Drop for AccessLog {
     fn drop(&mut self) {
-        match self.ask(Command::Stop) {
+        let (reply, answer) = sync_channel(1);
+        let is_told = match self.commands.try_send(Command::Stop(reply)) {
+            Ok(()) => match answer.recv_timeout(ANSWER_TIME_MAX) {
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+                Err(RecvTimeoutError::Timeout) => false,
+            },
+            Err(error) => matches!(error, TrySendError::Disconnected(_)),
+        };
+        if !is_told {
             // It ends with the process, and what it could not write is lost.
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                tracing::warn!(%error, "the last lines of the access log are lost");
-            }
-            _ => {
-                if let Some(thread) = self.thread.take() {
-                    let _ = thread.join();
-                }
-            }
+            tracing::warn!(error = %held_up(), "the last lines of the access log are lost");
+        } else if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }

@@ -1,10 +1,23 @@
 //! The life of a connection: handshake, requests one after the other, a truthful end.
 //!
-//! `exchange` has the life of a request. A connection lives and dies on one worker.
+//! A connection lives and dies on one worker. Its steps, and what a server that stops does in each:
+//!
+//! | step | in | until | a stop |
+//! |---|---|---|---|
+//! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | gives it a moment |
+//! | idle | `receive` | the first byte of a request, `limits.idle_timeout` | ends it |
+//! | read head | `receive` | the empty line, 408 after `limits.request_timeout` | gives it a moment |
+//! | respond | `cycle` | there is a response | waits |
+//! | deliver | `cycle` | the kernel has it, nothing taken for `limits.write_timeout` | waits |
+//! | discard body | `cycle` | its end, its limit, `limits.request_timeout` | ends it |
+//! | lingering close | `farewell` | the peer closes its side, or has taken long enough | waits for the response only |
+//!
+//! After `discard body` comes `idle`, or with the next request here already `respond`.
 
-mod exchange;
+mod cycle;
 mod farewell;
-mod redirect;
+mod plain;
+mod proxy_header;
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -17,11 +30,10 @@ use kettle_config::{Listener, ListenerKind};
 use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
-use crate::error_page;
 use crate::limits::{Interrupt, Stage, Watch};
 use crate::setup::Snapshot;
 use crate::worker_state::WorkerState;
-use exchange::Turn;
+use cycle::Turn;
 
 /// One accepted connection.
 pub(crate) struct Connection {
@@ -63,18 +75,23 @@ impl Connection {
     }
 
     /// Serves the connection to its end.
-    pub(crate) async fn serve(self, socket: TcpStream) {
-        match self.listener().map(|listener| listener.kind) {
-            Some(ListenerKind::Https) => {
+    pub(crate) async fn serve(mut self, mut socket: TcpStream) {
+        let mut received = Vec::new();
+        if self.listener().is_some_and(|listener| !listener.accept_proxy.is_empty()) {
+            match Box::pin(self.read_proxy_header(&mut socket)).await {
+                Some(behind) => received = behind,
+                None => return,
+            }
+        }
+        match self.listener().map(|listener| &listener.kind) {
+            Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
-                if let Some(mut stream) = Box::pin(self.handshake(socket)).await {
+                if let Some(mut stream) = Box::pin(self.handshake(socket, received)).await {
                     let end = self.requests(&mut stream).await;
                     Box::pin(self.finish(stream, end)).await;
                 }
             }
-            Some(ListenerKind::RedirectToHttps) => {
-                Box::pin(self.redirect(socket, Vec::new())).await
-            }
+            Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
             None => {}
         }
     }
@@ -83,16 +100,19 @@ impl Connection {
         self.snapshot.config.listeners.get(self.listener)
     }
 
-    async fn handshake(&self, socket: TcpStream) -> Option<Box<TlsStream>> {
+    /// The handshake. `received` is what came before it and is read first.
+    async fn handshake(&self, socket: TcpStream, received: Vec<u8>) -> Option<Box<TlsStream>> {
         let started = Instant::now();
         self.watch.extend(self.snapshot.config.tls.handshake_timeout);
         // A client that only connects costs a socket, and no handshake's memory.
-        match self.watch.wait(Stage::Idle, |context| socket.poll_read_ready(context)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return self.handshake_failed(&error.into()),
-            Err(interrupt) => return self.handshake_interrupted(interrupt),
+        if received.is_empty() {
+            match self.watch.wait(Stage::Idle, |context| socket.poll_read_ready(context)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return self.handshake_failed(&error.into()),
+                Err(interrupt) => return self.handshake_interrupted(interrupt),
+            }
         }
-        let mut accepting = match Accepting::new(socket, &self.snapshot.tls) {
+        let mut accepting = match Accepting::begin(socket, &received, &self.snapshot.tls) {
             Ok(accepting) => accepting,
             Err(error) => return self.handshake_failed(&error),
         };
@@ -111,12 +131,21 @@ impl Connection {
             match accepting.advance() {
                 Handshaking::Continues(next) => accepting = next,
                 Handshaking::Complete(stream) => {
-                    self.worker.metrics.handshake_finished(stream.session(), started.elapsed());
+                    let session = stream.session();
+                    self.worker.metrics.handshake_finished(session, started.elapsed());
+                    if session.peer.is_none()
+                        && self
+                            .snapshot
+                            .router
+                            .is_certificate_optional(session.server_name.as_deref())
+                    {
+                        self.worker.metrics.client_certificate("none");
+                    }
                     return Some(stream);
                 }
                 Handshaking::PlainHttp(socket, received) => {
                     self.worker.metrics.handshake_failed("plain_http");
-                    Box::pin(self.redirect(socket, received.bytes().to_vec())).await;
+                    Box::pin(self.plain(socket, received.bytes().to_vec())).await;
                     return None;
                 }
                 Handshaking::Failed(error, mut farewell) => {
@@ -140,21 +169,18 @@ impl Connection {
     fn handshake_failed(&self, error: &StreamError) -> Option<Box<TlsStream>> {
         tracing::debug!(remote = %self.remote, %error, "handshake failed");
         self.worker.metrics.handshake_failed(error.reason());
+        if error.is_about_certificate() {
+            self.worker.metrics.client_certificate(error.reason());
+        }
         None
     }
 
     /// One request after the other, until there is a reason to end.
-    async fn requests(&self, stream: &mut TlsStream) -> End {
+    async fn requests(&mut self, stream: &mut TlsStream) -> End {
         let mut turn = Turn::default();
         loop {
-            match self.exchange(stream, &mut turn).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    if let Err(end) = self.receive(stream, &mut turn).await {
-                        return end;
-                    }
-                }
-                Err(end) => return end,
+            if let Err(end) = self.cycle(stream, &mut turn).await {
+                return end;
             }
         }
     }
@@ -176,17 +202,12 @@ impl Connection {
             Ok(Ok(Fill::Data)) => Ok(()),
             Ok(Ok(Fill::Closed | Fill::Truncated)) => Err(End::Quiet),
             Ok(Err(error)) => Err(self.stream_failed(error)),
+            // A client whose request took too long is told (RFC 9110 §15.5.9).
             Err(Interrupt::Expired) if !stream.received().bytes().is_empty() => {
-                Err(self.head_timed_out(stream).await)
+                Err(Box::pin(self.refuse(stream, None, 408, 0)).await)
             }
             Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
-    }
-
-    /// Tells a client that its request took too long (RFC 9110 §15.5.9).
-    async fn head_timed_out(&self, stream: &mut TlsStream) -> End {
-        let response = error_page::respond(408, self.worker.head_buffer());
-        Box::pin(self.refuse(stream, &response)).await
     }
 
     fn stream_failed(&self, error: StreamError) -> End {
@@ -206,3 +227,6 @@ impl Drop for Connection {
 
 /// How long a peer may take to receive our last words and to close its side.
 const LINGER: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;

@@ -15,17 +15,28 @@ use kettle_http::range::Span;
 use kettle_kernel::socket;
 use kettle_tls::stream::{StreamError, TlsStream};
 
-use crate::answer::{Body, Part, Response};
 use crate::limits::{Interrupt, Watch};
 use crate::open_file::OpenFile;
 use crate::path::{Path, Reason};
+use crate::response::{Body, Part};
 use crate::worker_state::WorkerState;
 
-pub use placement::Preference;
+pub use placement::{Demand, Preference};
+
+/// The way of one response to the socket.
+pub struct Delivery<'d> {
+    worker: &'d WorkerState,
+    stream: &'d mut TlsStream,
+    deadline: &'d Watch,
+    write_timeout: Duration,
+    /// Whether nothing comes after it.
+    is_last: bool,
+    delivered: Delivered,
+}
 
 /// What became of a response.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery {
+pub struct Delivered {
     /// Where its records were encrypted.
     pub path: Path,
     /// Why that is not the preferred place.
@@ -34,12 +45,6 @@ pub struct Delivery {
     pub body_bytes: u64,
     /// Whether all of the announced body was.
     pub completed: bool,
-}
-
-impl Default for Delivery {
-    fn default() -> Self {
-        Self { path: Path::User, reason: None, body_bytes: 0, completed: false }
-    }
 }
 
 /// Why a response could not be delivered.
@@ -65,68 +70,98 @@ impl From<Interrupt> for DeliveryError {
     }
 }
 
-/// What delivering needs besides the stream and the response.
-pub struct Sender<'w> {
-    /// The worker whose probe, counters and pools are used.
-    pub worker: &'w WorkerState,
-    /// The connection's deadline.
-    pub watch: &'w Watch,
-    /// How long the peer may take nothing.
-    pub write_timeout: Duration,
-}
-
-/// Sends a response. Whatever the outcome, `delivery` says how far it got; after an error the
-/// connection must end without close_notify, because the peer must not take what it has for whole.
-///
-/// # Errors
-/// [`DeliveryError`].
-pub async fn deliver(
-    sender: &Sender<'_>,
-    stream: &mut TlsStream,
-    response: &Response,
-    preference: Preference,
-    delivery: &mut Delivery,
-) -> Result<(), DeliveryError> {
-    let body_bytes = response.body.bytes();
-    let path = placement::place(sender, stream, response, body_bytes, preference, delivery).await?;
-    delivery.path = path;
-    // The kernel sends record by record; corked, TCP joins them to full segments.
-    let is_corked = path != Path::User && body_bytes >= CORKED_BYTES_MIN;
-    if is_corked {
-        socket::set_cork(stream.socket(), true).map_err(StreamError::from)?;
+impl<'d> Delivery<'d> {
+    /// A delivery whose peer may take nothing for `write_timeout`.
+    pub fn new(
+        worker: &'d WorkerState,
+        stream: &'d mut TlsStream,
+        deadline: &'d Watch,
+        write_timeout: Duration,
+        is_last: bool,
+    ) -> Self {
+        let delivered =
+            Delivered { path: Path::User, reason: None, body_bytes: 0, completed: false };
+        Self { worker, stream, deadline, write_timeout, is_last, delivered }
     }
-    let head = response.head.as_slice();
-    match &response.body {
-        Body::Empty => {
-            let nothing = Piece::Memory(&[]);
-            sender.send(stream, head, nothing, path, response.closes, delivery).await?;
+
+    /// How far it got.
+    #[must_use]
+    pub fn delivered(&self) -> Delivered {
+        self.delivered
+    }
+
+    /// Sends a response. After an error the connection must end without close_notify, because the
+    /// peer must not take what it has for whole.
+    ///
+    /// # Errors
+    /// [`DeliveryError`].
+    pub async fn send(
+        &mut self,
+        head: &[u8],
+        body: &Body,
+        preference: Preference,
+    ) -> Result<(), DeliveryError> {
+        let bytes = body.bytes();
+        let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
+        self.choose_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
+        // The kernel sends record by record; corked, TCP joins them to full segments.
+        let is_corked = self.delivered.path != Path::User && bytes >= CORKED_BYTES_MIN;
+        if is_corked {
+            socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
         }
-        Body::Memory(bytes) => {
-            let piece = Piece::Memory(bytes);
-            sender.send(stream, head, piece, path, response.closes, delivery).await?;
+        self.send_body(head, body).await?;
+        if is_corked {
+            socket::set_cork(self.stream.socket(), false).map_err(StreamError::from)?;
         }
-        Body::File { file, span } => {
-            let piece = Piece::File(file, *span);
-            sender.send(stream, head, piece, path, response.closes, delivery).await?;
-        }
-        // Each by the same path; the head goes with the first.
-        Body::Parts(parts) => {
-            let mut head = head;
-            for part in parts {
-                let piece = match part {
-                    Part::Memory(bytes) => Piece::Memory(bytes),
-                    Part::File { file, span } => Piece::File(file, *span),
-                };
-                sender.send(stream, head, piece, path, false, delivery).await?;
-                head = &[];
+        self.delivered.completed = self.delivered.body_bytes == bytes;
+        Ok(())
+    }
+
+    async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {
+        let is_last = self.is_last;
+        match body {
+            Body::Empty => self.send_piece(head, Piece::Memory(&[]), is_last).await,
+            Body::Memory(bytes) => self.send_piece(head, Piece::Memory(bytes), is_last).await,
+            Body::File { file, span } => {
+                self.send_piece(head, Piece::File(file, *span), is_last).await
+            }
+            // Each by the same path; the head goes with the first.
+            Body::Parts(parts) => {
+                let mut head = head;
+                for part in parts {
+                    let piece = match part {
+                        Part::Memory(bytes) => Piece::Memory(bytes),
+                        Part::File { file, span } => Piece::File(file, *span),
+                    };
+                    self.send_piece(head, piece, false).await?;
+                    head = &[];
+                }
+                Ok(())
             }
         }
     }
-    if is_corked {
-        socket::set_cork(stream.socket(), false).map_err(StreamError::from)?;
+
+    /// Sends a head and what follows it.
+    async fn send_piece(
+        &mut self,
+        head: &[u8],
+        piece: Piece<'_>,
+        is_last: bool,
+    ) -> Result<(), DeliveryError> {
+        match (piece, self.delivered.path) {
+            (Piece::Memory(bytes), Path::User) => self.user_memory(head, bytes, is_last).await,
+            (Piece::File(file, span), Path::User) => {
+                self.user_file(head, file, span, is_last).await
+            }
+            (Piece::Memory(bytes), _) => self.kernel_memory(head, bytes).await,
+            (Piece::File(file, span), Path::KernelSendfile) => {
+                self.kernel_sendfile(head, file, span).await
+            }
+            (Piece::File(file, span), Path::KernelWrite) => {
+                self.kernel_file(head, file, span).await
+            }
+        }
     }
-    delivery.completed = delivery.body_bytes == body_bytes;
-    Ok(())
 }
 
 /// A stretch of a body that lies in one place.
@@ -134,35 +169,6 @@ pub async fn deliver(
 enum Piece<'b> {
     Memory(&'b [u8]),
     File(&'b Arc<OpenFile>, Span),
-}
-
-impl Sender<'_> {
-    /// Sends a head and what follows it; `closes` says that nothing comes after.
-    async fn send(
-        &self,
-        stream: &mut TlsStream,
-        head: &[u8],
-        piece: Piece<'_>,
-        path: Path,
-        closes: bool,
-        delivery: &mut Delivery,
-    ) -> Result<(), DeliveryError> {
-        match (piece, path) {
-            (Piece::Memory(bytes), Path::User) => {
-                self.user_memory(stream, head, bytes, closes, delivery).await
-            }
-            (Piece::File(file, span), Path::User) => {
-                self.user_file(stream, head, file, span, closes, delivery).await
-            }
-            (Piece::Memory(bytes), _) => self.kernel_memory(stream, head, bytes, delivery).await,
-            (Piece::File(file, span), Path::KernelSendfile) => {
-                self.kernel_sendfile(stream, head, file, span, delivery).await
-            }
-            (Piece::File(file, span), Path::KernelWrite) => {
-                self.kernel_file(stream, head, file, span, delivery).await
-            }
-        }
-    }
 }
 
 /// The end of a file that came before the end of the announced body.

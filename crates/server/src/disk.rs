@@ -17,15 +17,57 @@ use kettle_kernel::file_system::FileSystem;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use pace::Pace;
+
+pub use pace::waited;
 
 /// The devices one worker has met, and how long it waits for them.
 #[derive(Debug)]
 pub struct Disks {
     timeout: Duration,
-    devices: RefCell<HashMap<u64, Arc<Device>>>,
+    devices: RefCell<HashMap<Place, Arc<Device>>>,
+}
+
+/// What is known of where a device is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// Its number (`st_dev`).
+    Number(u64),
+    /// Behind this path below something on the device of this number. To ask for its own may wait for it.
+    Behind(u64, Box<str>),
+}
+
+/// When whoever asked for something gives up. All waits for one answer share one.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Instant);
+
+/// Tells a call that nobody waits for it any more.
+#[derive(Clone, Debug, Default)]
+pub struct Abandoned(Arc<AtomicBool>);
+
+impl Abandoned {
+    /// What nobody waits for from the start.
+    #[cfg(test)]
+    pub fn already() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Whether it need not go on.
+    #[must_use]
+    pub fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Says so when the wait ends, however it does.
+struct Asking(Abandoned);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Why a wait for a device led to nothing.
@@ -61,9 +103,19 @@ impl Disks {
     /// The device of this number (`st_dev`), which files of this kind lie on.
     #[must_use]
     pub fn device(&self, number: u64, file_system: FileSystem) -> Arc<Device> {
+        self.known(Place::Number(number), file_system)
+    }
+
+    /// Whatever a path leads to that leaves the device of this number: a stand-in for it, with threads of its own.
+    #[must_use]
+    pub fn behind(&self, number: u64, path: &str) -> Arc<Device> {
+        self.known(Place::Behind(number, path.into()), FileSystem::default())
+    }
+
+    fn known(&self, place: Place, file_system: FileSystem) -> Arc<Device> {
         let mut devices = self.devices.borrow_mut();
         // Numbers are given out again after an unmount.
-        if let Some(known) = devices.get(&number).filter(|it| it.file_system == file_system) {
+        if let Some(known) = devices.get(&place).filter(|it| it.file_system == file_system) {
             return Arc::clone(known);
         }
         if devices.len() >= DEVICES_MAX {
@@ -71,12 +123,19 @@ impl Disks {
         }
         let device = Arc::new(Device::new(file_system));
         if devices.len() < DEVICES_MAX {
-            devices.insert(number, Arc::clone(&device));
+            devices.insert(place, Arc::clone(&device));
         }
         device
     }
 
-    /// Runs a call that may wait for a device on a thread that may wait.
+    /// The deadline of an answer that is begun now.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        let now = Instant::now();
+        Deadline(now.checked_add(self.timeout).unwrap_or(now + FAR_FUTURE))
+    }
+
+    /// Runs a call that may wait for a device on a thread that may wait, within a time of its own.
     ///
     /// # Errors
     /// [`WaitError`]. A call that has begun goes on all the same, and keeps its place until it returns.
@@ -85,49 +144,66 @@ impl Disks {
         device: &Arc<Device>,
         call: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WaitError> {
-        self.wait_with(device, None, call).await
+        self.wait_until(device, self.deadline(), call).await
     }
 
-    /// The same for calls that take much work or memory, such as listing a folder: fewer at a time.
+    /// The same, within what is left of the time for an answer.
+    ///
+    /// # Errors
+    /// As for [`wait_for`](Self::wait_for).
+    pub async fn wait_until<T: Send + 'static>(
+        &self,
+        device: &Arc<Device>,
+        deadline: Deadline,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, WaitError> {
+        wait_with(device, None, deadline, |_| call()).await
+    }
+
+    /// The same for calls that take much work or memory, such as listing a folder: fewer at a time. They end when they
+    /// are told that nobody waits any more.
     ///
     /// # Errors
     /// As for [`wait_for`](Self::wait_for).
     pub async fn wait_in_turn<T: Send + 'static>(
         &self,
         device: &Arc<Device>,
-        call: impl FnOnce() -> T + Send + 'static,
+        deadline: Deadline,
+        call: impl FnOnce(&Abandoned) -> T + Send + 'static,
     ) -> Result<T, WaitError> {
-        self.wait_with(device, Some(&device.turns), call).await
+        wait_with(device, Some(&device.turns), deadline, call).await
     }
+}
 
-    async fn wait_with<T: Send + 'static>(
-        &self,
-        device: &Arc<Device>,
-        turns: Option<&Arc<Semaphore>>,
-        call: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, WaitError> {
-        let _queued = Queued::behind(&device.waiting)?;
-        let waiting = async {
-            let turn = match turns {
-                Some(turns) => Some(Arc::clone(turns).acquire_owned().await.ok()?),
-                None => None,
-            };
-            let place = Arc::clone(&device.places).acquire_owned().await.ok()?;
-            let device = Arc::clone(device);
-            let held = move || {
-                device.close_left();
-                let outcome = call();
-                // Closed while every place was taken.
-                device.close_left();
-                drop((turn, place));
-                outcome
-            };
-            spawn_blocking(held).await.ok()
+async fn wait_with<T: Send + 'static>(
+    device: &Arc<Device>,
+    turns: Option<&Arc<Semaphore>>,
+    deadline: Deadline,
+    call: impl FnOnce(&Abandoned) -> T + Send + 'static,
+) -> Result<T, WaitError> {
+    let _queued = Queued::behind(&device.waiting)?;
+    let asking = Asking(Abandoned::default());
+    let waiting = async {
+        let turn = match turns {
+            Some(turns) => Some(Arc::clone(turns).acquire_owned().await.ok()?),
+            None => None,
         };
-        match timeout(self.timeout, waiting).await {
-            Ok(outcome) => outcome.ok_or(WaitError::Ended),
-            Err(_) => Err(WaitError::TimedOut),
-        }
+        let place = Arc::clone(&device.places).acquire_owned().await.ok()?;
+        let (device, abandoned) = (Arc::clone(device), asking.0.clone());
+        let held = move || {
+            device.close_left();
+            // Every thread may have been taken until now.
+            let outcome = (!abandoned.is_so()).then(|| call(&abandoned));
+            // Closed while every place was taken.
+            device.close_left();
+            drop((turn, place));
+            outcome
+        };
+        spawn_blocking(held).await.ok().flatten()
+    };
+    match timeout_at(deadline.0, waiting).await {
+        Ok(outcome) => outcome.ok_or(WaitError::Ended),
+        Err(_) => Err(WaitError::TimedOut),
     }
 }
 
@@ -168,7 +244,7 @@ impl Device {
             turns: Arc::new(Semaphore::new(TURNS)),
             waiting: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
-            pace: Pace::default(),
+            pace: if file_system.is_memory() { Pace::proved() } else { Pace::default() },
             unclosed: Mutex::default(),
         }
     }
@@ -198,14 +274,14 @@ impl Device {
         self.is_silent.store(true, Ordering::Relaxed);
     }
 
-    /// Notes how long the worker was held up by a read that ended now.
-    pub fn held_up(&self, took: Duration, now: Duration) {
-        self.pace.held_up(took, now);
+    /// Notes how long the worker [`waited`] in a read that ended now.
+    pub fn held_up(&self, waited: Duration, now: Duration) {
+        self.pace.held_up(waited, now);
     }
 
-    /// Notes how long a read took on a thread.
-    pub fn took(&self, took: Duration) {
-        self.pace.took(took);
+    /// Notes how long a thread [`waited`] in a read.
+    pub fn took(&self, waited: Duration) {
+        self.pace.took(waited);
     }
 
     /// Closes a file without waiting: FUSE and NFS tell their server, and wait for its answer.
@@ -263,6 +339,9 @@ const TURNS: usize = 2;
 
 /// Connections of a worker that may wait for one device at the same time. Each holds its request and no more.
 const QUEUE_MAX: usize = 4_096;
+
+/// A deadline for those who wait as long as it takes.
+const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);
 
 /// Devices a worker remembers. Each btrfs subvolume and each overlay is one.
 const DEVICES_MAX: usize = 256;

@@ -8,24 +8,22 @@ use bytes::Bytes;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
 
-use crate::answer::{Body, Response};
-use crate::clock::{Clock, CoarseClock, DateLine};
-use crate::head::{self, Ending, ExtraLines};
+use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
-/// A status to answer with, and the one line it needs besides the usual ones.
+/// A status to answer with, and the one field it needs besides the usual ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HttpError {
     /// The status.
     pub status: u16,
     /// Name and value, such as `allow`.
-    pub line: Option<(&'static str, String)>,
+    pub field: Option<(&'static str, String)>,
 }
 
-impl From<u16> for Refusal {
+impl From<u16> for HttpError {
     fn from(status: u16) -> Self {
         // An overload passes; a minute would keep clients away longer than most last.
-        let line = (status == 503).then(|| ("retry-after", "1".to_owned()));
-        Self { status, line }
+        let field = (status == 503).then(|| ("retry-after", "1".to_owned()));
+        Self { status, field }
     }
 }
 
@@ -93,33 +91,21 @@ pub fn content_type_of(path: &Path) -> String {
     if kind.starts_with("text/") { format!("{kind}; charset=utf-8") } else { kind.to_owned() }
 }
 
-/// Writes an error response.
+/// An error as a response.
 #[must_use]
-pub fn write(
-    refusal: &Refusal,
-    page: Page,
-    is_head: bool,
-    extra: &ExtraLines,
-    ending: &Ending<'_>,
-    buffer: &mut Vec<u8>,
-) -> Response {
-    head::begin(buffer, refusal.status);
-    buffer.extend_from_slice(extra.without_caching());
-    if let Some((name, value)) = &refusal.line {
-        head::line(buffer, name, value.as_bytes());
+pub fn response(error: &HttpError, page: Page, configured: &ConfiguredFields) -> Response {
+    let mut fields = ResponseFields::ready(configured.without_caching().clone());
+    if let Some((name, value)) = &error.field {
+        fields = fields.with(name, value);
     }
-    head::line(buffer, "content-type", page.content_type.as_bytes());
-    head::line_u64(buffer, "content-length", page.bytes.len() as u64);
-    let body = if is_head { Body::Empty } else { Body::Memory(page.bytes) };
-    ending.finish(refusal.status, body, buffer)
+    let fields = fields.with("content-type", page.content_type);
+    Response::new(error.status, fields, Body::Memory(page.bytes))
 }
 
-/// Answers what is no request: nothing of it is known, so the connection closes.
+/// The answer to what belongs to no site.
 #[must_use]
-pub fn respond(status: u16, mut buffer: Vec<u8>) -> Response {
-    let ending = Ending::new(DateLine::new().at(CoarseClock.wall()), None, true);
-    let page = Page::plain(status);
-    write(&status.into(), page, false, &ExtraLines::default(), &ending, &mut buffer)
+pub fn plain(error: &HttpError) -> Response {
+    response(error, Page::plain(error.status), &ConfiguredFields::default())
 }
 
 /// The largest error page. It is read anew for each error response.

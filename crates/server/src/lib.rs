@@ -3,23 +3,23 @@
 #![forbid(unsafe_code)]
 
 pub mod access_log;
-pub mod admin;
-pub mod answer;
-pub mod answerer;
 pub mod clock;
 mod connection;
 mod deliver;
 pub mod disk;
 pub mod error_page;
 pub mod files;
-pub mod head;
+pub mod http1;
 pub mod kill_switch;
 pub mod limits;
 pub mod metrics;
 pub mod open_file;
 pub mod path;
+pub mod redirect;
+pub mod request;
+pub mod respond;
+pub mod response;
 pub mod route;
 pub mod setup;
-pub mod supervisor;
 pub mod worker;
 mod worker_state;

@@ -1,58 +1,26 @@
 //! What the workers count, and how it is added up when someone asks.
 //!
 //! Each worker writes its own relaxed atomics, so the hot path takes no lock and shares no cache
-//! line with another worker. `counter` has the shapes, `numbers` the sums, `render` the text for
-//! Prometheus, `endpoint` the place it is scraped from.
+//! line with another worker. `table` declares the counters, `counter` their shapes; `render` writes the text for
+//! Prometheus.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use kettle_tls::Session;
 use kettle_tls::stream::KeyChanges;
+use kettle_tls::{Resumption, Session};
 
 use crate::path::{Path, Reason};
 
 mod counter;
-pub mod endpoint;
-mod numbers;
 mod render;
-mod text_format;
+mod table;
+mod writer;
 
-pub use counter::{BUCKETS, DurationCounts};
-pub use numbers::{Labelled, Numbers};
+pub use counter::{BUCKETS, DurationCounts, Label, LabelledCounts};
 pub use render::render;
-
-use counter::{DurationHistogram, LabelledCounter};
-
-/// The counters of one worker. Only that worker writes them.
-#[derive(Debug)]
-pub struct WorkerMetrics {
-    connections_opened: AtomicU64,
-    connections_closed: AtomicU64,
-    /// The most that were open at once since [`Metrics::take_most_connections`] asked.
-    connections_most: AtomicU64,
-    connections_rejected: LabelledCounter<1, REASONS>,
-    handshakes: LabelledCounter<2, HANDSHAKES>,
-    handshake_suites: LabelledCounter<1, SUITES>,
-    handshake_groups: LabelledCounter<1, SUITES>,
-    handshakes_failed: LabelledCounter<1, REASONS>,
-    handshake_durations: DurationHistogram,
-    responses: [[AtomicU64; STATUSES]; Path::ALL.len()],
-    response_bytes: [AtomicU64; Path::ALL.len()],
-    responses_truncated: AtomicU64,
-    not_preferred: LabelledCounter<1, REASONS>,
-    request_durations: DurationHistogram,
-    switched: AtomicU64,
-    refused: LabelledCounter<1, REASONS>,
-    keys_updated: [AtomicU64; KeyDirection::ALL.len()],
-    kernel_rekeys: AtomicU64,
-    open_files: AtomicU64,
-    cache_hits: AtomicU64,
-    cache_misses: AtomicU64,
-    stalls: AtomicU64,
-    stalled_microseconds: AtomicU64,
-}
+pub use table::{Numbers, WorkerMetrics};
 
 /// Which direction of a connection changed its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,36 +31,59 @@ pub enum KeyDirection {
     Tx,
 }
 
-impl KeyDirection {
-    /// Both directions, in the order the metrics list them.
-    pub const ALL: [KeyDirection; 2] = [KeyDirection::Rx, KeyDirection::Tx];
+impl Label for KeyDirection {
+    const WORDS: &'static [&'static str] = &["rx", "tx"];
 
-    /// The word used in the metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            KeyDirection::Rx => "rx",
-            KeyDirection::Tx => "tx",
-        }
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What a look into the cache of open files led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The file was there.
+    Hit,
+    /// It had to be opened.
+    Miss,
+}
+
+impl Label for Lookup {
+    const WORDS: &'static [&'static str] = &["hit", "miss"];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Label for Path {
+    const WORDS: &'static [&'static str] =
+        &[Path::User.as_str(), Path::KernelWrite.as_str(), Path::KernelSendfile.as_str()];
+
+    fn index(self) -> usize {
+        self as usize
     }
 }
 
 impl WorkerMetrics {
     /// A connection was accepted.
     pub fn connection_opened(&self) {
-        let opened = self.connections_opened.fetch_add(1, Relaxed) + 1;
-        let open = opened.saturating_sub(self.connections_closed.load(Relaxed));
-        self.connections_most.fetch_max(open, Relaxed);
+        self.connections.begin();
     }
 
     /// A connection is gone, however it ended.
     pub fn connection_closed(&self) {
-        self.connections_closed.fetch_add(1, Relaxed);
+        self.connections.end();
     }
 
     /// A connection was turned away before its handshake (connection limit, no descriptors left).
     pub fn connection_rejected(&self, reason: &'static str) {
         self.connections_rejected.add_one([reason]);
+    }
+
+    /// A connection began with a PROXY header, or should have or should not have.
+    pub fn proxy_header(&self, version: &'static str, outcome: &'static str) {
+        self.proxy_headers.add_one([version, outcome]);
     }
 
     /// A handshake succeeded, `duration` after the connection was accepted.
@@ -101,6 +92,15 @@ impl WorkerMetrics {
         self.handshake_suites.add_one([session.suite]);
         self.handshake_groups.add_one([session.group]);
         self.handshake_durations.observe(duration);
+        if session.peer.is_some() {
+            let is_new = session.resumed == Resumption::Full;
+            self.client_certificate(if is_new { "verified" } else { "resumed" });
+        }
+    }
+
+    /// What came of asking a client for its certificate.
+    pub fn client_certificate(&self, outcome: &'static str) {
+        self.client_certificates.add_one([outcome]);
     }
 
     /// A handshake failed; the reason is a word of ours, never the peer's text.
@@ -110,19 +110,14 @@ impl WorkerMetrics {
 
     /// A response was sent by `path`: `bytes` of head and body, before encryption.
     pub fn response(&self, path: Path, status: u16, bytes: u64, duration: Duration) {
-        let slot = usize::from(status).checked_sub(STATUS_MIN).unwrap_or(STATUSES);
-        if let Some(count) = self.responses.get(path.index()).and_then(|counts| counts.get(slot)) {
-            count.fetch_add(1, Relaxed);
-        }
-        if let Some(sum) = self.response_bytes.get(path.index()) {
-            sum.fetch_add(bytes, Relaxed);
-        }
+        self.responses.add_one(path, status);
+        self.response_bytes.add_many(path, bytes);
         self.request_durations.observe(duration);
     }
 
     /// A response ended before its announced length (file cut short, peer gone, write deadline).
     pub fn response_truncated(&self) {
-        self.responses_truncated.fetch_add(1, Relaxed);
+        self.responses_truncated.add_many(1);
     }
 
     /// A response did not take the path its configuration prefers.
@@ -132,7 +127,7 @@ impl WorkerMetrics {
 
     /// A connection's sending side moved into the kernel.
     pub fn switched(&self) {
-        self.switched.fetch_add(1, Relaxed);
+        self.switched.add_many(1);
     }
 
     /// The kernel refused a connection at the switch; the label is `Refusal::reason`.
@@ -145,63 +140,30 @@ impl WorkerMetrics {
         if changes == KeyChanges::default() {
             return;
         }
-        let [rx, tx] = &self.keys_updated;
-        rx.fetch_add(changes.received.into(), Relaxed);
-        tx.fetch_add(changes.sent.into(), Relaxed);
-        self.kernel_rekeys.fetch_add(changes.kernel.into(), Relaxed);
+        self.keys_updated.add_many(KeyDirection::Rx, changes.received.into());
+        self.keys_updated.add_many(KeyDirection::Tx, changes.sent.into());
+        self.kernel_rekeys.add_many(changes.kernel.into());
     }
 
     /// How many files this worker holds open now.
     pub fn open_files(&self, files: u64) {
-        self.open_files.store(files, Relaxed);
+        self.open_files.set(files);
     }
 
     /// A request found its file in the open-file cache.
     pub fn cache_hit(&self) {
-        self.cache_hits.fetch_add(1, Relaxed);
+        self.file_lookups.add_many(Lookup::Hit, 1);
     }
 
     /// A request had to open its file.
     pub fn cache_miss(&self) {
-        self.cache_misses.fetch_add(1, Relaxed);
+        self.file_lookups.add_many(Lookup::Miss, 1);
     }
 
     /// One turn of the worker took so long that other connections waited.
     pub fn stall(&self, duration: Duration) {
-        self.stalls.fetch_add(1, Relaxed);
-        let microseconds = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        self.stalled_microseconds.fetch_add(microseconds, Relaxed);
-    }
-}
-
-impl Default for WorkerMetrics {
-    fn default() -> Self {
-        let statuses = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self {
-            connections_opened: AtomicU64::default(),
-            connections_closed: AtomicU64::default(),
-            connections_most: AtomicU64::default(),
-            connections_rejected: LabelledCounter::default(),
-            handshakes: LabelledCounter::default(),
-            handshake_suites: LabelledCounter::default(),
-            handshake_groups: LabelledCounter::default(),
-            handshakes_failed: LabelledCounter::default(),
-            handshake_durations: DurationHistogram::default(),
-            responses: std::array::from_fn(|_| statuses()),
-            response_bytes: std::array::from_fn(|_| AtomicU64::new(0)),
-            responses_truncated: AtomicU64::default(),
-            not_preferred: LabelledCounter::default(),
-            request_durations: DurationHistogram::default(),
-            switched: AtomicU64::default(),
-            refused: LabelledCounter::default(),
-            keys_updated: std::array::from_fn(|_| AtomicU64::new(0)),
-            kernel_rekeys: AtomicU64::default(),
-            open_files: AtomicU64::default(),
-            cache_hits: AtomicU64::default(),
-            cache_misses: AtomicU64::default(),
-            stalls: AtomicU64::default(),
-            stalled_microseconds: AtomicU64::default(),
-        }
+        self.stalls.add_many(1);
+        self.stalled.add_duration(duration);
     }
 }
 
@@ -239,7 +201,7 @@ impl Metrics {
     /// came and left in between has been there.
     #[must_use]
     pub fn take_most_connections(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.connections_most.swap(0, Relaxed)).sum()
+        self.workers.iter().map(|worker| worker.connections.take_most()).sum()
     }
 
     /// The sums over all workers.
@@ -252,21 +214,6 @@ impl Metrics {
         total
     }
 }
-
-/// The lowest status code counted.
-const STATUS_MIN: usize = 100;
-
-/// How many status codes are counted: 100 to 599.
-const STATUSES: usize = 500;
-
-/// Room for reasons: the kernel's refusals, the tls crate's failures and a few to spare.
-const REASONS: usize = 24;
-
-/// Room for TLS version × kind of resumption.
-const HANDSHAKES: usize = 8;
-
-/// Room for suites (nine in rustls) and for groups.
-const SUITES: usize = 12;
 
 #[cfg(test)]
 mod tests;

@@ -19,21 +19,11 @@ impl Path {
 
     /// The word used in configuration, logs and metrics.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Path::User => "user",
             Path::KernelWrite => "kernel-write",
             Path::KernelSendfile => "kernel-sendfile",
-        }
-    }
-
-    /// The position of this path in [`Path::ALL`].
-    #[must_use]
-    pub fn index(self) -> usize {
-        match self {
-            Path::User => 0,
-            Path::KernelWrite => 1,
-            Path::KernelSendfile => 2,
         }
     }
 }

@@ -3,42 +3,72 @@
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use kettle_config::{Config, Finding, PathChoice};
 use rustix::io::Errno;
 
 use crate::files::rules::Rules;
-use crate::head::ExtraLines;
+use crate::redirect::Redirect;
+use crate::response::ConfiguredFields;
 
 /// All sites of a configuration.
 #[derive(Debug)]
 pub struct Router {
     sites: Vec<Site>,
-    /// Site numbers by whole name, in lower case.
-    exact: HashMap<Box<str>, usize>,
+    /// Site numbers by whole name, in lower case. Trees: to compare a few names costs less than a
+    /// keyed hash of one.
+    exact: BTreeMap<Box<[u8]>, usize>,
     /// Site numbers by what follows the star of `*.example.org`, in lower case.
-    below: HashMap<Box<str>, usize>,
+    below: BTreeMap<Box<[u8]>, usize>,
     default: Option<usize>,
 }
 
 /// A site.
 #[derive(Debug)]
 pub struct Site {
-    /// The `strict-transport-security` line, with its CR LF.
-    pub hsts_line: Option<Vec<u8>>,
+    /// The `strict-transport-security` line, with its CR LF; empty if there is none.
+    pub hsts_line: Bytes,
     /// Where its responses are encrypted, if not where the listener says.
     pub path: Option<PathChoice>,
-    /// The operator's headers for responses no route gives.
-    pub extra: ExtraLines,
+    /// The operator's fields for responses no route gives.
+    pub configured: ConfiguredFields,
     /// Files sent as the body of error responses.
     pub error_pages: BTreeMap<u16, PathBuf>,
     /// Longest prefix first.
-    routes: Vec<Arc<Rules>>,
+    routes: Vec<Handler>,
     /// Sites with the same number show the same certificates.
     certificates: usize,
+    /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
+    client_auth: Option<usize>,
+    /// Whether a client may come without one.
+    is_certificate_optional: bool,
+}
+
+/// Who answers a request.
+#[derive(Debug)]
+pub enum Handler {
+    /// The files below a folder.
+    Files(Arc<Rules>),
+    /// A way to HTTPS; all that a plain listener has.
+    Redirect(Redirect),
+    /// Whatever a test wants to know of a body.
+    #[cfg(test)]
+    Echo(crate::request::tests::Echo),
+}
+
+impl Handler {
+    /// The operator's fields for its errors, where they are not those of the site.
+    #[must_use]
+    pub fn configured(&self) -> Option<&ConfiguredFields> {
+        match self {
+            Handler::Files(rules) => Some(&rules.configured),
+            _ => None,
+        }
+    }
 }
 
 impl Router {
@@ -46,24 +76,23 @@ impl Router {
     pub fn build(config: &Config) -> Result<Self, Vec<Finding>> {
         let mut router = Self {
             sites: Vec::with_capacity(config.sites.len()),
-            exact: HashMap::new(),
-            below: HashMap::new(),
-            default: None,
+            exact: BTreeMap::new(),
+            below: BTreeMap::new(),
+            default: default_site(config),
         };
+        let client_auth = client_auth_groups(config);
         let mut findings = Vec::new();
         for (number, site) in config.sites.iter().enumerate() {
             for name in &site.names {
                 let name = name.value.trim_end_matches('.').to_ascii_lowercase();
                 if name == ANY_NAME {
-                    router.default = Some(number);
-                } else if let Some(below) = name.strip_prefix('*') {
-                    router.below.entry(below.into()).or_insert(number);
-                } else {
-                    router.exact.entry(name.into()).or_insert(number);
+                    continue;
                 }
-            }
-            if site.default {
-                router.default = Some(number);
+                if let Some(below) = name.strip_prefix('*') {
+                    router.below.entry(below.as_bytes().into()).or_insert(number);
+                } else {
+                    router.exact.entry(name.into_bytes().into()).or_insert(number);
+                }
             }
             let chains = |site: &kettle_config::Site| -> Vec<PathBuf> {
                 site.certificates
@@ -77,10 +106,10 @@ impl Router {
             let routes = build_routes(config, site, &mut findings);
             router.sites.push(Site {
                 path: site.path,
-                hsts_line: site.hsts.as_ref().map(|hsts| {
-                    format!("strict-transport-security: {}\r\n", hsts.header_value()).into_bytes()
+                hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
+                    format!("strict-transport-security: {}\r\n", hsts.header_value()).into()
                 }),
-                extra: ExtraLines::new(&site.headers, &[]),
+                configured: ConfiguredFields::new(&site.headers, &[]),
                 error_pages: site
                     .error_pages
                     .iter()
@@ -88,20 +117,55 @@ impl Router {
                     .collect(),
                 routes,
                 certificates: same.unwrap_or(number),
+                client_auth: client_auth.get(number).copied().flatten(),
+                is_certificate_optional: site.client_auth.as_ref().is_some_and(|client_auth| {
+                    client_auth.mode == kettle_config::ClientAuthMode::Optional
+                }),
             });
         }
         if findings.is_empty() { Ok(router) } else { Err(findings) }
+    }
+
+    /// A router whose sites answer with what they were sent.
+    #[cfg(test)]
+    pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
+        for site in &mut self.sites {
+            site.routes.insert(0, Handler::Echo(echo));
+        }
+        self
+    }
+
+    /// What file systems of roots cannot do for quick answers, a line for each root where there is something to say.
+    #[must_use]
+    pub fn shortcomings(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for handler in self.sites.iter().flat_map(|site| &site.routes) {
+            let Handler::Files(rules) = handler else { continue };
+            let root = &rules.root;
+            let Some(what) = root.shortcoming() else { continue };
+            let line =
+                format!("{} lies on {}, {what}", root.path().display(), root.file_system().name());
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
     }
 
     /// The site for a request, by the name it asks for and the name its connection was made with.
     ///
     /// A request without a name (HTTP/1.0) goes to the site of the connection. A connection
     /// without a name (no SNI) may ask for any site. `None` if no site has the name, or if one has
-    /// it that the connection's certificate does not stand for: 421 (RFC 9110 §15.5.20).
+    /// it that the connection's certificate does not stand for, or whose clients show certificates that this connection's
+    /// was not asked for: 421 (RFC 9110 §15.5.20).
     #[must_use]
-    pub fn site(&self, host: Option<&str>, server_name: Option<&str>) -> Option<&Site> {
+    pub fn site(&self, host: Option<&[u8]>, server_name: Option<&str>) -> Option<&Site> {
+        let server_name = server_name.map(str::as_bytes);
         let number = self.number_of(host.or(server_name))?;
         let site = &self.sites[number];
+        if site.client_auth.is_some() && self.client_auth_of(server_name) != site.client_auth {
+            return None;
+        }
         if let (Some(asked), Some(server_name)) = (host, server_name)
             && !asked.eq_ignore_ascii_case(server_name)
         {
@@ -114,49 +178,86 @@ impl Router {
         Some(site)
     }
 
+    /// Whether clients of connections with this name may come without the certificate that they are asked for.
+    #[must_use]
+    pub fn is_certificate_optional(&self, server_name: Option<&str>) -> bool {
+        let site = self
+            .number_of(server_name.map(str::as_bytes))
+            .and_then(|number| self.sites.get(number));
+        site.is_some_and(|site| site.is_certificate_optional)
+    }
+
+    /// Which certificates clients of connections with this name were asked for.
+    fn client_auth_of(&self, server_name: Option<&[u8]>) -> Option<usize> {
+        self.sites.get(self.number_of(server_name)?)?.client_auth
+    }
+
     /// Exact name, then one level below a star, then the default.
-    fn number_of(&self, name: Option<&str>) -> Option<usize> {
+    fn number_of(&self, name: Option<&[u8]>) -> Option<usize> {
         let Some(name) = name else { return self.default };
-        let name = name.strip_suffix('.').unwrap_or(name);
+        let name = name.strip_suffix(b".").unwrap_or(name);
         let mut lower = [0; NAME_BYTES_MAX];
         let Some(lower) = lower.get_mut(..name.len()) else { return self.default };
-        lower.copy_from_slice(name.as_bytes());
+        lower.copy_from_slice(name);
         lower.make_ascii_lowercase();
-        let Ok(name) = std::str::from_utf8(lower) else { return self.default };
-        let below = || name.find('.').and_then(|dot| self.below.get(&name[dot..]));
-        self.exact.get(name).or_else(below).copied().or(self.default)
+        let dot = || lower.iter().position(|byte| *byte == b'.');
+        let below = || dot().and_then(|dot| self.below.get(&lower[dot..]));
+        self.exact.get(&*lower).or_else(below).copied().or(self.default)
     }
 }
 
 impl Site {
-    /// The route with the longest prefix of this path, and the path below it.
-    ///
-    /// What is below begins with a slash, or is empty when the path is the prefix itself.
+    /// The handler with the longest prefix of this path.
     #[must_use]
-    pub fn route<'p>(&self, path: &'p str) -> Option<(&Arc<Rules>, &'p str)> {
-        self.routes.iter().find_map(|route| {
-            let below = path.strip_prefix(route.prefix.as_str())?;
-            (below.is_empty() || below.starts_with('/')).then_some((route, below))
+    pub fn route(&self, path: &str) -> Option<&Handler> {
+        self.routes.iter().find(|handler| match handler {
+            Handler::Files(rules) => rules.below(path).is_some(),
+            _ => true,
         })
     }
 }
 
-/// The rules of a site's routes, longest prefix first.
+/// The site for names that no other has: the last one that claims to be.
+#[must_use]
+pub fn default_site(config: &Config) -> Option<usize> {
+    let claims = |site: &kettle_config::Site| {
+        site.default || site.names.iter().any(|name| name.value.trim_end_matches('.') == ANY_NAME)
+    };
+    config.sites.iter().rposition(claims)
+}
+
+/// For each site that asks clients for certificates, the first site that asks for the same.
+#[must_use]
+pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
+    let files = |site: &kettle_config::Site| {
+        let client_auth = site.client_auth.as_ref()?;
+        let crl = client_auth.crl.as_ref().map(|crl| crl.value.clone());
+        Some((client_auth.mode, client_auth.roots.value.clone(), crl))
+    };
+    let all: Vec<_> = config.sites.iter().map(files).collect();
+    let first_like = |own: &Option<_>| {
+        own.as_ref()?;
+        all.iter().position(|other| other == own)
+    };
+    all.iter().map(first_like).collect()
+}
+
+/// The handlers of a site's routes, longest prefix first.
 fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
     findings: &mut Vec<Finding>,
-) -> Vec<Arc<Rules>> {
+) -> Vec<Handler> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for route in &site.routes {
         match Rules::open(site, route) {
-            Ok(rules) => routes.push(Arc::new(rules)),
+            Ok(rules) => routes.push(rules),
             Err(error) => findings.push(root_finding(config, route, error)),
         }
     }
     // Stable: of two routes with the same prefix the first stays first.
-    routes.sort_by_key(|route| std::cmp::Reverse(route.prefix.len()));
-    routes
+    routes.sort_by_key(|rules: &Rules| std::cmp::Reverse(rules.prefix.len()));
+    routes.into_iter().map(|rules| Handler::Files(Arc::new(rules))).collect()
 }
 
 fn root_finding(config: &Config, route: &kettle_config::Route, error: Errno) -> Finding {

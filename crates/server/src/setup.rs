@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use kettle_config::Config;
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::Acceptor;
+use kettle_tls::Acceptors;
 use tokio::sync::watch;
 
 use crate::access_log::WorkerLog;
@@ -37,8 +37,8 @@ pub struct WorkerSetup {
     pub capabilities: Arc<Capabilities>,
 }
 
-/// One configuration in force. A connection keeps the one it started with, or takes the current
-/// one with each request: both are consistent in themselves.
+/// One configuration in force. A connection takes the current one with each request, or keeps the one it
+/// started with: both are consistent in themselves.
 #[derive(Clone)]
 pub struct Snapshot {
     /// The settings.
@@ -46,7 +46,7 @@ pub struct Snapshot {
     /// Which files answer.
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
-    pub tls: Acceptor,
+    pub tls: Acceptors,
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,

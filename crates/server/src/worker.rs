@@ -114,16 +114,26 @@ async fn tick(worker: Rc<WorkerState>) {
 
 /// The sockets a worker listens on, each with the task that accepts from it.
 #[derive(Default)]
-struct Accepting {
+pub(crate) struct Accepting {
     tasks: Vec<(Listening, Arc<Snapshot>, AbortHandle)>,
 }
 
 impl Accepting {
-    /// Accepts from a snapshot's listeners, and from no others.
-    fn follow(&mut self, worker: &Rc<WorkerState>, snapshot: &Arc<Snapshot>) -> io::Result<()> {
+    /// Accepts from a snapshot's listeners, and from no others; on an error, from those before.
+    ///
+    /// # Errors
+    /// If a listener cannot be registered with the runtime.
+    pub(crate) fn follow(
+        &mut self,
+        worker: &Rc<WorkerState>,
+        snapshot: &Arc<Snapshot>,
+    ) -> io::Result<()> {
+        // What can fail comes first: whoever accepts now goes on until all others can.
+        let sockets =
+            snapshot.listeners.iter().map(|it| TcpListener::from_std(it.socket.try_clone()?));
+        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
         let before = std::mem::take(&mut self.tasks);
-        for listening in &snapshot.listeners {
-            let socket = TcpListener::from_std(listening.socket.try_clone()?)?;
+        for (listening, socket) in snapshot.listeners.iter().zip(sockets) {
             let accept = accept(Rc::clone(worker), Arc::clone(snapshot), listening.index, socket);
             let task = spawn_local(accept).abort_handle();
             self.tasks.push((listening.clone(), Arc::clone(snapshot), task));
@@ -140,7 +150,7 @@ impl Accepting {
     }
 
     /// Accepts nothing more.
-    fn stop(&mut self, worker: &Rc<WorkerState>) {
+    pub(crate) fn stop(&mut self, worker: &Rc<WorkerState>) {
         for (listening, snapshot, task) in self.tasks.drain(..) {
             task.abort();
             retire(worker, &snapshot, &listening);

@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 use crate::access_log::WorkerLog;
-use crate::answerer::Answerer;
-use crate::clock::CoarseClock;
+use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
+use crate::files::handler::Files;
 use crate::kill_switch::KillSwitch;
 use crate::limits::{HandshakeTurns, SendTurns, Watches};
 use crate::metrics::WorkerMetrics;
@@ -20,15 +20,16 @@ use crate::setup::Snapshot;
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {
-    pub(crate) answerer: Answerer,
     pub(crate) capabilities: Arc<Capabilities>,
     pub(crate) clock: CoarseClock,
+    pub(crate) files: Files,
     pub(crate) handshake_turns: HandshakeTurns,
     pub(crate) kill_switch: Arc<KillSwitch>,
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
     pub(crate) send_turns: SendTurns,
     pub(crate) watches: Watches,
+    date_line: DateLine,
     snapshot: RefCell<Arc<Snapshot>>,
     connections: Cell<usize>,
     /// Told when a connection ends and when a tick passes: whoever waits for room looks again.
@@ -48,9 +49,10 @@ impl WorkerState {
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
         Self {
-            answerer: Answerer::new(limits, Arc::clone(&metrics)),
             capabilities,
             clock: CoarseClock,
+            date_line: DateLine::new(),
+            files: Files::new(limits, Arc::clone(&metrics)),
             handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
             kill_switch,
             log,
@@ -92,7 +94,7 @@ impl WorkerState {
     /// Puts a new configuration in force.
     pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
         self.snapshot.replace(snapshot);
-        self.answerer.forget_files();
+        self.files.forget();
     }
 
     /// Waits until there is room for another connection.
@@ -124,6 +126,11 @@ impl WorkerState {
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;
         self.connections.get()
+    }
+
+    /// The `date` line of now.
+    pub(crate) fn date_line(&self) -> [u8; DATE_LINE_BYTES] {
+        self.date_line.at(self.clock.wall())
     }
 
     /// An empty buffer for a response's head.

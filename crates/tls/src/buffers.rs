@@ -65,6 +65,7 @@ impl Queue {
         self.start == self.end
     }
 
+    #[inline]
     pub(crate) fn filled(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
@@ -142,6 +143,12 @@ impl Queue {
         if !self.buffer.is_empty() {
             give(std::mem::take(&mut self.buffer));
         }
+    }
+}
+
+impl From<Vec<u8>> for Queue {
+    fn from(buffer: Vec<u8>) -> Self {
+        Self { start: 0, end: buffer.len(), buffer, taken_bytes: 0 }
     }
 }
 

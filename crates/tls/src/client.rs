@@ -13,6 +13,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 pub use crate::error::OfferError;
+use crate::observed;
 use crate::policy::{self, Group};
 use crate::{Cipher, Version};
 
@@ -75,6 +76,7 @@ impl Connector {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // The record keys leave rustls after every handshake: see `records`.
         config.enable_secret_extraction = true;
+        config.key_log = observed::key_log();
         config.enable_early_data = offer.resume_by == ResumeBy::EarlyData;
         config.resumption = memory(offer.resume_by);
         let resume_by = offer.resume_by;

@@ -39,6 +39,12 @@ impl Alert {
     pub const USER_CANCELED: Alert = Alert(90);
     /// An extension that must be there is not.
     pub const MISSING_EXTENSION: Alert = Alert(109);
+    /// An extension that was not asked for.
+    pub const UNSUPPORTED_EXTENSION: Alert = Alert(110);
+    /// A server name that nobody has here.
+    pub const UNRECOGNIZED_NAME: Alert = Alert(112);
+    /// No application protocol that both sides speak.
+    pub const NO_APPLICATION_PROTOCOL: Alert = Alert(120);
     const NO_RENEGOTIATION: Alert = Alert(100);
 
     /// The record's content: the level, then the description.

@@ -16,6 +16,10 @@ pub enum FileRole {
     Key,
     /// The stapled OCSP response.
     Staple,
+    /// The authorities whose certificates are taken.
+    Roots,
+    /// Which of their certificates were revoked.
+    RevocationList,
 }
 
 impl fmt::Display for FileRole {
@@ -24,6 +28,8 @@ impl fmt::Display for FileRole {
             Self::Chain => "certificate",
             Self::Key => "private key",
             Self::Staple => "OCSP response",
+            Self::Roots => "CA certificate file",
+            Self::RevocationList => "revocation list",
         })
     }
 }
@@ -98,6 +104,13 @@ pub enum IdentityError {
         /// What the decoder found.
         detail: String,
     },
+    /// A certificate is no certificate authority's, where one is wanted.
+    NotAuthority {
+        /// The file.
+        path: PathBuf,
+        /// Which certificate of the file, counted from 1.
+        position: usize,
+    },
     /// The key is of a kind that is not supported, or damaged.
     UnsupportedKey {
         /// The key file.
@@ -119,6 +132,20 @@ pub enum IdentityError {
         /// What is wrong with it.
         detail: &'static str,
     },
+    /// The file is text, but none of its PEM sections is a revocation list.
+    NoRevocationList {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A revocation list cannot be decoded.
+    BadRevocationList {
+        /// The file.
+        path: PathBuf,
+        /// Which list of the file, counted from 1.
+        position: usize,
+        /// What the decoder found.
+        detail: String,
+    },
 }
 
 impl IdentityError {
@@ -134,8 +161,11 @@ impl IdentityError {
             | Self::KeyEncrypted { path }
             | Self::BadPem { path, .. }
             | Self::BadCertificate { path, .. }
+            | Self::NotAuthority { path, .. }
             | Self::UnsupportedKey { path }
-            | Self::BadStaple { path, .. } => path,
+            | Self::BadStaple { path, .. }
+            | Self::NoRevocationList { path }
+            | Self::BadRevocationList { path, .. } => path,
             Self::KeyMismatch { key, .. } => key,
         }
     }
@@ -173,6 +203,9 @@ impl IdentityError {
             Self::BadCertificate { position, detail, .. } => {
                 format!("certificate {position} in {path} cannot be decoded ({detail})")
             }
+            Self::NotAuthority { position, .. } => {
+                format!("certificate {position} in {path} is no certificate authority's")
+            }
             Self::UnsupportedKey { .. } => {
                 format!("the private key {path} is damaged or of an unsupported kind")
             }
@@ -186,6 +219,10 @@ impl IdentityError {
             ),
             Self::BadStaple { detail, .. } => {
                 format!("the OCSP response {path} cannot be used: {detail}")
+            }
+            Self::NoRevocationList { .. } => format!("{path} has no revocation list in it"),
+            Self::BadRevocationList { position, detail, .. } => {
+                format!("revocation list {position} in {path} cannot be used ({detail})")
             }
         }
     }
@@ -228,8 +265,15 @@ impl IdentityError {
             Self::KeyEncrypted { .. } => {
                 return format!("remove it with `openssl pkey -in {path} -out key.pem`");
             }
-            Self::BadPem { .. } | Self::BadCertificate { .. } => {
+            Self::BadPem { .. } | Self::BadCertificate { .. } | Self::BadRevocationList { .. } => {
                 "copy the file again from its source"
+            }
+            Self::NotAuthority { .. } => {
+                "name the authority that signs clients, not a client's own certificate"
+            }
+            Self::NoRevocationList { .. } => {
+                "it must be one list in DER, or PEM with a section that starts with \
+                 `-----BEGIN X509 CRL-----`"
             }
             Self::UnsupportedKey { .. } => {
                 "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"

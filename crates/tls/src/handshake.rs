@@ -4,10 +4,10 @@
 //! is complete rustls is given up: its keys go to a [`RecordSealer`] and a [`RecordOpener`], so that
 //! nothing can be pending inside it later.
 
+mod error;
 mod feed;
 mod guard;
 
-use std::fmt;
 use std::sync::Arc;
 
 use kettle_kernel::ktls::Version;
@@ -16,37 +16,25 @@ use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus,
 };
 use rustls::{
-    AlertDescription, CommonState, ExtractedSecrets, HandshakeKind, ProtocolVersion, ServerConfig,
-    Tls13CipherSuite,
+    AlertDescription, CommonState, ExtractedSecrets, HandshakeKind, ProtocolVersion,
+    SupportedCipherSuite, Tls13CipherSuite,
 };
 
+use crate::acceptors::{Acceptor, Acceptors};
 use crate::buffers::Queue;
-use crate::control::{Alert, Violation};
-use crate::observed::{self, Observed};
-use crate::records::{ContentType, Keys, RecordOpener, RecordSealer};
-use crate::secrets::{Secret, TrafficSecret};
-use crate::session::{Resumption, Session};
-use crate::updater::{ServerUpdater, Updater};
+use crate::control::Alert;
+use crate::hello::MESSAGE_HEADER_BYTES;
+use crate::observed::Observed;
+use crate::peer_identity::PeerIdentity;
+use crate::records::{
+    ContentType, HEADER_BYTES, Keys, ProtectionError, RecordOpener, RecordSealer,
+};
+use crate::secrets::{RANDOM_BYTES, Secret, TrafficSecret, TrafficSecrets};
+use crate::session::{Alpn, Resumption, Session};
+use crate::ticket_reader::TicketReader;
+pub use error::HandshakeError;
 pub(crate) use feed::Feed;
 use guard::{Guard, Known, Verdict};
-
-/// The configuration of the server's side of handshakes, shared by all connections.
-#[derive(Clone)]
-pub struct Acceptor {
-    config: Arc<ServerConfig>,
-    allows_tls13: bool,
-}
-
-impl Acceptor {
-    /// Takes a configuration, and the versions that it was made for.
-    #[must_use]
-    pub fn new(config: &ServerConfig, versions: &[Version]) -> Self {
-        let mut config = config.clone();
-        config.enable_secret_extraction = true;
-        observed::observe(&mut config);
-        Self { config: Arc::new(config), allows_tls13: versions.contains(&Version::Tls13) }
-    }
-}
 
 /// A handshake under way.
 pub(crate) struct Handshake {
@@ -54,6 +42,8 @@ pub(crate) struct Handshake {
     guard: Guard,
     observed: Observed,
     client_handshake_secret: Option<TrafficSecret>,
+    /// Ours, once a ServerHello has said it.
+    server_random: Option<[u8; RANDOM_BYTES]>,
     /// Received and not yet processed.
     pub(crate) feed: Feed,
     /// To be sent, in order.
@@ -76,8 +66,10 @@ pub(crate) enum Step {
 pub(crate) struct Established {
     pub(crate) sealer: RecordSealer,
     pub(crate) opener: RecordOpener,
-    /// Makes the keys that follow a KeyUpdate; TLS 1.2 has none.
-    pub(crate) updater: Option<Updater>,
+    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    pub(crate) secrets: Option<TrafficSecrets>,
+    /// Takes a server's tickets (TLS 1.3).
+    pub(crate) tickets: Option<Box<TicketReader>>,
     pub(crate) session: Session,
     /// Received behind the handshake, as it came.
     pub(crate) incoming: Queue,
@@ -85,102 +77,14 @@ pub(crate) struct Established {
     pub(crate) outgoing: Queue,
 }
 
-/// Why a handshake failed.
-#[derive(Debug)]
-pub enum HandshakeError {
-    /// The peer broke the protocol, or shares no version, suite or group with us.
-    Rustls(rustls::Error),
-    /// The peer broke the protocol where rustls would have let it pass.
-    Violation(Violation),
-    /// A bug of ours: rustls negotiated what we cannot carry on.
-    Unsupported(&'static str),
-}
-
-impl HandshakeError {
-    /// One word for logs and metrics.
-    #[must_use]
-    pub fn reason(&self) -> &'static str {
-        match self {
-            HandshakeError::Unsupported(_) => "internal",
-            HandshakeError::Rustls(error) => reason(error),
-            HandshakeError::Violation(_) => "peer_misbehaved",
-        }
-    }
-}
-
-impl fmt::Display for HandshakeError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HandshakeError::Rustls(error) => write!(formatter, "{error}"),
-            HandshakeError::Violation(violation) => write!(formatter, "the peer: {violation}"),
-            HandshakeError::Unsupported(what) => write!(formatter, "cannot carry on: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for HandshakeError {}
-
-impl From<Violation> for HandshakeError {
-    fn from(violation: Violation) -> Self {
-        HandshakeError::Violation(violation)
-    }
-}
-
-impl HandshakeError {
-    /// The alert with which the peer ended the handshake itself: it waits for no answer (RFC 8446 §6.2).
-    pub(crate) fn alert_received(&self) -> Option<AlertDescription> {
-        match self {
-            HandshakeError::Rustls(rustls::Error::AlertReceived(alert)) => Some(*alert),
-            _ => None,
-        }
-    }
-
-    /// What the peer is told where rustls says nothing.
-    fn alert(&self) -> Alert {
-        use rustls::{Error, PeerMisbehaved};
-        match self {
-            HandshakeError::Violation(violation) => violation.alert,
-            HandshakeError::Unsupported(_) => Alert::INTERNAL_ERROR,
-            HandshakeError::Rustls(error) => match error {
-                Error::InvalidMessage(_) => Alert::DECODE_ERROR,
-                Error::PeerSentOversizedRecord => Alert::RECORD_OVERFLOW,
-                Error::DecryptError
-                | Error::PeerMisbehaved(
-                    PeerMisbehaved::RejectedEarlyDataInterleavedWithHandshakeMessage,
-                ) => Alert::BAD_RECORD_MAC,
-                Error::PeerIncompatible(_) => Alert::HANDSHAKE_FAILURE,
-                Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare) => Alert::ILLEGAL_PARAMETER,
-                // Interleaved or empty records, padding without content, too many warnings.
-                Error::PeerMisbehaved(_) => Alert::UNEXPECTED_MESSAGE,
-                _ => Alert::INTERNAL_ERROR,
-            },
-        }
-    }
-}
-
-fn reason(error: &rustls::Error) -> &'static str {
-    use rustls::Error;
-    match error {
-        Error::PeerIncompatible(_) => "no_common_parameters",
-        Error::PeerMisbehaved(_) => "peer_misbehaved",
-        Error::AlertReceived(_) => "alert_received",
-        Error::InvalidMessage(_) => "not_tls",
-        Error::NoApplicationProtocol => "no_application_protocol",
-        Error::DecryptError => "decrypt_error",
-        Error::PeerSentOversizedRecord => "oversized_record",
-        _ => "other",
-    }
-}
-
 impl Handshake {
-    pub(crate) fn new(acceptor: &Acceptor) -> Result<Self, HandshakeError> {
-        let connection = UnbufferedServerConnection::new(Arc::clone(&acceptor.config))
-            .map_err(HandshakeError::Rustls)?;
+    pub(crate) fn new(acceptors: &Acceptors) -> Result<Self, HandshakeError> {
         Ok(Self {
-            connection,
-            guard: Guard::new(acceptor.allows_tls13),
+            connection: connection_of(acceptors.default())?,
+            guard: Guard::new(acceptors.clone()),
             observed: Observed::default(),
             client_handshake_secret: None,
+            server_random: None,
             feed: Feed::default(),
             outgoing: Queue::default(),
         })
@@ -214,12 +118,15 @@ impl Handshake {
     }
 
     fn step(&mut self) -> Result<Progress, HandshakeError> {
-        let Self { connection, feed, observed, outgoing, .. } = self;
+        let Self { connection, feed, observed, outgoing, server_random, .. } = self;
         let (discard, progress) = observed.during(|| {
             let UnbufferedStatus { discard, state } = connection.process_tls_records(feed.shown());
             let progress = match state {
                 Ok(ConnectionState::EncodeTlsData(encode_message)) => {
+                    let bytes_before = outgoing.filled().len();
                     encode(encode_message, outgoing);
+                    let encoded = outgoing.filled().get(bytes_before..).unwrap_or_default();
+                    *server_random = server_random.or_else(|| random_of_server_hello(encoded));
                     Ok(Progress::More)
                 }
                 // Sent from `outgoing` later, in order with everything else.
@@ -251,10 +158,14 @@ impl Handshake {
             self.client_handshake_secret = Some(TrafficSecret::new(suite, secret));
         }
         let known = Known {
-            is_tls13: self.connection.protocol_version() == Some(ProtocolVersion::TLSv1_3),
+            is_tls13: self.is_tls13(),
             client_handshake_secret: self.client_handshake_secret.as_ref(),
         };
         let verdict = self.guard.judge(self.feed.waiting(), &known)?;
+        if let Some(acceptor) = self.guard.take_choice() {
+            // All that this one has seen is warnings, if anything.
+            self.connection = connection_of(acceptor)?;
+        }
         match verdict {
             Verdict::Show(bytes) => self.feed.show(bytes),
             Verdict::Skip(bytes) if self.feed.skip(bytes) => {}
@@ -275,6 +186,9 @@ impl Handshake {
                 self.append_alert(Alert::CLOSE_NOTIFY);
             }
             Some(_) => self.outgoing.clear(),
+            None if error.is_without_certificate() && !self.is_tls13() => {
+                self.append_alert(error.alert());
+            }
             None => {
                 self.encode_last_words();
                 if self.outgoing.filled().len() == bytes_before {
@@ -283,6 +197,10 @@ impl Handshake {
             }
         }
         Step::Failed(error, std::mem::take(&mut self.outgoing))
+    }
+
+    fn is_tls13(&self) -> bool {
+        self.connection.protocol_version() == Some(ProtocolVersion::TLSv1_3)
     }
 
     /// After an error rustls may have an alert ready for the peer.
@@ -303,52 +221,90 @@ impl Handshake {
 
     /// An alert that rustls does not send, under the key that it would have used.
     fn append_alert(&mut self, alert: Alert) {
-        let Self { connection, observed, outgoing, .. } = self;
-        if let (Some(suite), Some(secret)) =
-            (tls13_suite(connection), observed.server_secret.take())
-        {
-            // Our Finished was the last under the handshake key, and nothing came behind it.
-            let sealer = TrafficSecret::new(suite, secret).keys().and_then(RecordSealer::new);
-            if let Ok(mut sealer) = sealer {
-                let _ = outgoing.append_sealed(&mut sealer, ContentType::Alert, &alert.message());
+        let [level, description] = alert.message();
+        match self.last_words_keys().map(|keys| keys.and_then(RecordSealer::new)) {
+            Some(Ok(mut sealer)) => {
+                let content = [level, description];
+                let _ = self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &content);
             }
-            return;
+            Some(Err(_)) => {}
+            None => {
+                self.outgoing.append(&[ContentType::Alert.byte(), 3, 3, 0, 2, level, description]);
+            }
         }
-        // A resumed TLS 1.2 session is protected on our side before the client has finished, under
-        // keys that only rustls has: then the end says enough.
-        if connection.handshake_kind() != Some(HandshakeKind::Resumed) {
-            let [level, description] = alert.message();
-            outgoing.append(&[ContentType::Alert.byte(), 3, 3, 0, 2, level, description]);
+    }
+
+    /// What protects our next record, if anything does.
+    fn last_words_keys(&mut self) -> Option<Result<Keys, ProtectionError>> {
+        match self.connection.negotiated_cipher_suite()? {
+            // Our Finished was the last under the handshake key, and nothing came behind it.
+            SupportedCipherSuite::Tls13(suite) => {
+                let secret = self.observed.server_secret.take()?;
+                Some(TrafficSecret::new(suite, secret).keys())
+            }
+            // In a resumed session, too, our Finished comes before the client's. In a full handshake it is the last message.
+            SupportedCipherSuite::Tls12(suite) => {
+                let secret = self.observed.master_secret.take()?;
+                let random = self.server_random.ok_or(ProtectionError);
+                Some(random.and_then(|random| secret.server_keys(suite, random)))
+            }
         }
     }
 
     fn establish(self: Box<Self>) -> Result<Established, HandshakeError> {
-        let Handshake { connection, observed, feed, outgoing, .. } = *self;
+        let Handshake { connection, guard, observed, feed, outgoing, .. } = *self;
         let agreed = Agreed::of(&connection)?;
+        let audience = guard.audience_for(observed.server_name.as_deref());
+        let audience = audience.ok_or(HandshakeError::Unsupported("two readings of a name"))?;
         let resumed = match agreed.is_resumed {
             true if observed.has_read_ticket => Resumption::Ticket,
             true => Resumption::SessionId,
             false => Resumption::Full,
         };
-        let updater = server_updater(&connection, observed.server_secret, observed.client_secret)?;
-        let (secrets, _) =
+        let Observed { server_secret, client_secret, server_name, .. } = observed;
+        let secrets = traffic_secrets(&connection, server_secret, client_secret)?;
+        let peer = peer_identity(&connection)?;
+        let (keys, _) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
-        let (sealer, opener, session) =
-            agreed.into_session(&secrets, resumed, observed.server_name)?;
+        let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, server_name)?;
+        session.peer = peer;
+        session.audience = Some(audience);
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
-        Ok(Established { sealer, opener, updater, session, incoming, outgoing })
+        Ok(Established { sealer, opener, secrets, tickets: None, session, incoming, outgoing })
     }
+}
+
+/// The random of a ServerHello at the front of a record (RFC 5246 §7.4.1.3).
+fn random_of_server_hello(record: &[u8]) -> Option<[u8; RANDOM_BYTES]> {
+    let (front, behind) = record.split_first_chunk::<SERVER_RANDOM_AT>()?;
+    let is_server_hello = front.first() == Some(&ContentType::Handshake.byte())
+        && front.get(HEADER_BYTES) == Some(&HANDSHAKE_SERVER_HELLO);
+    is_server_hello.then(|| behind.first_chunk().copied())?
+}
+
+/// Whom the certificates that rustls has verified, now or in the session's full handshake, stand for.
+pub(crate) fn peer_identity(
+    connection: &CommonState,
+) -> Result<Option<Box<PeerIdentity>>, HandshakeError> {
+    let identity = connection.peer_certificates().map(PeerIdentity::of).transpose();
+    Ok(identity.map_err(|_| HandshakeError::Unsupported("certificate"))?.map(Box::new))
+}
+
+fn connection_of(acceptor: &Acceptor) -> Result<UnbufferedServerConnection, HandshakeError> {
+    let config = Arc::clone(&acceptor.config);
+    UnbufferedServerConnection::new(config).map_err(HandshakeError::Rustls)
 }
 
 fn tls13_suite(connection: &CommonState) -> Option<&'static Tls13CipherSuite> {
     connection.negotiated_cipher_suite()?.tls13()
 }
 
-fn server_updater(
+/// What the key log has told, on either side.
+pub(crate) fn traffic_secrets(
     connection: &CommonState,
     tx: Option<Secret>,
     rx: Option<Secret>,
-) -> Result<Option<Updater>, HandshakeError> {
+) -> Result<Option<TrafficSecrets>, HandshakeError> {
     let Some(suite) = tls13_suite(connection) else {
         return Ok(None);
     };
@@ -356,7 +312,7 @@ fn server_updater(
         return Err(HandshakeError::Unsupported("no traffic secrets"));
     };
     let [tx, rx] = [tx, rx].map(|secret| TrafficSecret::new(suite, secret));
-    Ok(Some(Updater::Server(Box::new(ServerUpdater { tx, rx }))))
+    Ok(Some(TrafficSecrets { tx, rx }))
 }
 
 /// What rustls says was agreed on, on either side.
@@ -365,6 +321,7 @@ pub(crate) struct Agreed {
     suite: &'static str,
     group: &'static str,
     pub(crate) is_resumed: bool,
+    alpn: Option<Alpn>,
 }
 
 impl Agreed {
@@ -382,6 +339,7 @@ impl Agreed {
             suite: suite_name(suite),
             group: connection.negotiated_key_exchange_group().map_or("none", group_name),
             is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            alpn: connection.alpn_protocol().map(Alpn::new),
         })
     }
 
@@ -392,13 +350,24 @@ impl Agreed {
         server_name: Option<Box<str>>,
     ) -> Result<(RecordSealer, RecordOpener, Session), HandshakeError> {
         let unsupported = |_| HandshakeError::Unsupported("cipher suite");
-        let Self { version, suite, group, .. } = self;
+        let Self { version, suite, group, alpn, .. } = self;
         let tx = Keys::new(version, secrets.tx.0, &secrets.tx.1).map_err(unsupported)?;
         let rx = Keys::new(version, secrets.rx.0, &secrets.rx.1).map_err(unsupported)?;
         let sealer = RecordSealer::new(tx).map_err(unsupported)?;
         let opener = RecordOpener::new(&rx).map_err(unsupported)?;
         let cipher = sealer.cipher();
-        Ok((sealer, opener, Session { version, cipher, suite, group, resumed, server_name }))
+        let session = Session {
+            version,
+            cipher,
+            suite,
+            group,
+            resumed,
+            server_name,
+            alpn,
+            peer: None,
+            audience: None,
+        };
+        Ok((sealer, opener, session))
     }
 }
 
@@ -443,6 +412,10 @@ fn group_name(group: &'static dyn rustls::crypto::SupportedKxGroup) -> &'static 
         _ => "other",
     }
 }
+
+const HANDSHAKE_SERVER_HELLO: u8 = 2;
+/// Behind the headers of record and message, and the version.
+const SERVER_RANDOM_AT: usize = HEADER_BYTES + MESSAGE_HEADER_BYTES + 2;
 
 /// Most messages of a handshake fit; a certificate chain tells how much more it needs.
 pub(crate) const ENCODED_BYTES_USUAL: usize = 2_048;

@@ -2,8 +2,8 @@
 //! from files with an exact account of what is wrong with them. Which identity a connection
 //! gets is decided in `identity::select`.
 
-mod inspect;
-mod pem;
+pub(crate) mod inspect;
+pub(crate) mod pem;
 mod select;
 mod staple;
 mod warning;
@@ -65,7 +65,7 @@ impl Identity {
         ocsp_path: Option<&Path>,
         now: SystemTime,
     ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
-        let chain = pem::read_chain(chain_path)?;
+        let chain = pem::read_certificates(chain_path, FileRole::Chain)?;
         let facts = inspect::inspect(&chain, chain_path, now)?;
         let key_file = pem::read_key(key_path)?;
         let (certified, key_kind) = certify(chain, &facts, key_file.key, key_path, chain_path)?;
@@ -87,7 +87,7 @@ impl Identity {
     /// An identity from PEM texts that are in no file.
     pub(crate) fn from_pem(certificate: &str, key: &str) -> Result<Self, IdentityError> {
         let nowhere = Path::new("");
-        let chain = pem::parse_chain(certificate.as_bytes(), nowhere)?;
+        let chain = pem::parse_certificates(certificate.as_bytes(), nowhere, FileRole::Chain)?;
         let facts = inspect::inspect(&chain, nowhere, SystemTime::now())?;
         let key = pem::parse_key(key.as_bytes(), nowhere)?;
         let (certified, key_kind) = certify(chain, &facts, key, nowhere, nowhere)?;

@@ -2,14 +2,18 @@
 //! keys to the kernel. Every call to rustls, and every key byte in user space, stays in here.
 #![forbid(unsafe_code)]
 
+mod acceptors;
 pub mod buffers;
 pub mod client;
+mod client_auth;
 pub mod control;
 pub mod error;
 mod handshake;
 pub mod hello;
 pub mod identity;
+mod names;
 mod observed;
+mod peer_identity;
 pub mod policy;
 pub mod records;
 pub mod sample_keys;
@@ -17,12 +21,18 @@ mod secrets;
 pub mod self_signed;
 mod session;
 pub mod stream;
+mod ticket_reader;
 pub mod tickets;
-mod updater;
+pub mod transport;
+pub mod trust;
 
 #[cfg(test)]
 mod test_identity;
 
-pub use handshake::{Acceptor, HandshakeError};
+pub use acceptors::{Acceptor, Acceptors};
+pub use client_auth::{ClientAuth, ClientAuthMode};
+pub use handshake::HandshakeError;
 pub use kettle_kernel::ktls::{Cipher, Version};
-pub use session::{Resumption, Session};
+pub use peer_identity::{AlternativeName, PeerIdentity};
+pub use policy::SiteGroup;
+pub use session::{Alpn, Resumption, Session};

@@ -13,23 +13,36 @@ use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{KeyLog, ServerConfig};
 
-use crate::secrets::Secret;
+use crate::secrets::{MasterSecret, Secret};
 
 /// Tells in nanoseconds which key a session was sealed under; random and not secret.
 pub(crate) type KeyName = [u8; 16];
+
+/// What a session brings along that is not for rustls.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionOrigin {
+    /// It was sealed under this key.
+    pub(crate) key: KeyName,
+    /// The certificate of its client may be relied on until then, in seconds since 1970.
+    pub(crate) until: u64,
+}
 
 /// What the callbacks of a handshake have shown so far.
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) has_read_ticket: bool,
-    /// The key that the client's session was sealed under, by ticket or in the cache.
-    session_key: Option<KeyName>,
+    /// Of the session that the client offered, by ticket or in the cache.
+    session: Option<SessionOrigin>,
+    /// Until when the certificate may be relied on that the client has shown.
+    certificate_until: Option<u64>,
+    /// What the keys of a resumed session come from (TLS 1.2).
+    pub(crate) master_secret: Option<MasterSecret>,
     /// Of the client's handshake records (TLS 1.3).
     pub(crate) client_handshake_secret: Option<Secret>,
     /// Of what the client sends after the handshake (TLS 1.3).
     pub(crate) client_secret: Option<Secret>,
-    /// Of what we send after our Finished (TLS 1.3).
+    /// Of what the server sends after its Finished (TLS 1.3).
     pub(crate) server_secret: Option<Secret>,
 }
 
@@ -45,7 +58,8 @@ impl Observed {
     /// A session that was offered and not resumed says nothing about the new one.
     pub(crate) fn forget_session(&mut self) {
         self.has_read_ticket = false;
-        self.session_key = None;
+        self.session = None;
+        self.master_secret = None;
     }
 }
 
@@ -56,12 +70,26 @@ thread_local! {
 
 /// The key of the session that the handshake of this step resumes; none in a full handshake.
 pub(crate) fn session_key() -> Option<KeyName> {
-    OBSERVED.with_borrow(|observed| observed.as_ref()?.session_key)
+    OBSERVED.with_borrow(|observed| Some(observed.as_ref()?.session?.key))
 }
 
-/// Notes the key of a session that a client offered.
-pub(crate) fn note_session_key(key: KeyName) {
-    note(|observed| observed.session_key = Some(key));
+/// When the session of this handshake has to end, in seconds since 1970: with the certificate that its client showed.
+pub(crate) fn session_until() -> u64 {
+    let until = |observed: &Observed| match observed.session {
+        Some(session) => Some(session.until),
+        None => observed.certificate_until,
+    };
+    OBSERVED.with_borrow(|observed| until(observed.as_ref()?)).unwrap_or(u64::MAX)
+}
+
+/// Notes where a session came from that a client offered.
+pub(crate) fn note_session(session: SessionOrigin) {
+    note(|observed| observed.session = Some(session));
+}
+
+/// Notes until when a client's certificate may be relied on, in seconds since 1970.
+pub(crate) fn note_certificate_until(until: u64) {
+    note(|observed| observed.certificate_until = Some(until));
 }
 
 fn note(write: impl FnOnce(&mut Observed)) {
@@ -72,7 +100,12 @@ fn note(write: impl FnOnce(&mut Observed)) {
 pub(crate) fn observe(config: &mut ServerConfig) {
     config.cert_resolver = Arc::new(ObservingResolver(Arc::clone(&config.cert_resolver)));
     config.ticketer = Arc::new(ObservingTicketer(Arc::clone(&config.ticketer)));
-    config.key_log = Arc::new(ObservingKeyLog);
+    config.key_log = key_log();
+}
+
+/// For a client, of which nothing else is observed.
+pub(crate) fn key_log() -> Arc<dyn KeyLog> {
+    Arc::new(ObservingKeyLog)
 }
 
 #[derive(Debug)]
@@ -115,16 +148,18 @@ impl ProducesTickets for ObservingTicketer {
 struct ObservingKeyLog;
 
 impl KeyLog for ObservingKeyLog {
-    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         note(|observed| {
-            if let Some(place) = observed.secret_mut(label) {
+            if label == MASTER_SECRET && observed.session.is_some() {
+                observed.master_secret = MasterSecret::new(client_random, secret);
+            } else if let Some(place) = observed.secret_mut(label) {
                 *place = Some(Secret::copy_of(secret));
             }
         });
     }
 
     fn will_log(&self, label: &str) -> bool {
-        Observed::default().secret_mut(label).is_some()
+        label == MASTER_SECRET || Observed::default().secret_mut(label).is_some()
     }
 }
 
@@ -139,6 +174,9 @@ impl Observed {
         }
     }
 }
+
+/// The label of TLS 1.2 in the NSS key log format.
+const MASTER_SECRET: &str = "CLIENT_RANDOM";
 
 impl fmt::Debug for ObservingKeyLog {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

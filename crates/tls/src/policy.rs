@@ -6,11 +6,13 @@ use std::sync::Arc;
 use kettle_kernel::ktls::{Cipher, Version};
 use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::server::WebPkiClientVerifier;
 use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, version};
 
+use crate::client_auth::ClientAuth;
 pub use crate::error::PolicyError;
 use crate::identity::Identities;
-use crate::tickets::SharedResumption;
+use crate::tickets::{Audience, SharedResumption};
 
 /// A key exchange group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,35 +53,85 @@ impl Default for Policy {
     }
 }
 
-/// Makes the rustls configuration that all connections of a listener share.
+/// What sites have in common whose connections one acceptor takes.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteGroup<'a> {
+    /// What is behind the listener. Sessions that were made for one service open no other.
+    pub service: &'a str,
+    /// How clients show who they are, if they are asked.
+    pub client_auth: Option<&'a ClientAuth>,
+    /// The protocols spoken, by their registered names (RFC 7301 §6), preferred first.
+    pub alpn: &'a [&'a [u8]],
+    /// Whether a client must offer one of them. A client that offers others only is always refused.
+    pub is_alpn_required: bool,
+}
+
+impl Default for SiteGroup<'_> {
+    /// HTTP/1 for everybody.
+    fn default() -> Self {
+        Self { service: "https", client_auth: None, alpn: &HTTP1, is_alpn_required: false }
+    }
+}
+
+impl SiteGroup<'_> {
+    /// Whom sessions of these sites are for.
+    #[must_use]
+    pub fn audience(&self) -> Audience {
+        let mut parts = vec![self.service.as_bytes()];
+        if self.is_alpn_required {
+            parts.extend(self.alpn);
+        }
+        Audience::new(&parts, self.client_auth)
+    }
+}
+
+/// Makes the rustls configuration that all connections of a group of sites share.
 ///
-/// Early data is never accepted: it can be replayed. Client certificates are not asked for.
-pub fn server_config(
+/// Early data is never accepted: it can be replayed.
+pub(crate) fn group_config(
     policy: &Policy,
     identities: Arc<Identities>,
     resumption: &SharedResumption,
-) -> Result<Arc<ServerConfig>, PolicyError> {
+    group: &SiteGroup<'_>,
+) -> Result<ServerConfig, PolicyError> {
     let refused = |error: rustls::Error| PolicyError::Refused(error.to_string());
     check(policy)?;
     let versions: Vec<_> = policy.versions.iter().map(supported).collect();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(provider(policy)))
+    let provider = Arc::new(provider(policy));
+    let verifier = match group.client_auth {
+        Some(client_auth) => client_auth.verifier(Arc::clone(&provider))?,
+        None => WebPkiClientVerifier::no_client_auth(),
+    };
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
         .map_err(refused)?
-        .with_no_client_auth()
+        .with_client_cert_verifier(verifier)
         .with_cert_resolver(identities);
     config.ignore_client_order = true;
-    config.alpn_protocols = ALPN_PROTOCOLS.map(<[u8]>::to_vec).into();
+    config.alpn_protocols = group.alpn.iter().map(|protocol| protocol.to_vec()).collect();
     // The record keys leave rustls after every handshake: see `records`.
     config.enable_secret_extraction = true;
     config.max_early_data_size = 0;
     config.send_tls13_tickets = policy.tickets_per_handshake;
     config.max_tls13_tickets = policy.tickets_per_handshake;
-    config.session_storage = resumption.session_storage();
+    let (ticketer, sessions) =
+        resumption.for_audience(group.audience(), group.client_auth.is_some());
+    config.session_storage = sessions;
     if policy.tickets_per_handshake > 0 {
         // The one ticket of a TLS 1.2 handshake; without this, rustls makes none.
-        config.ticketer = resumption.ticketer();
+        config.ticketer = ticketer;
     }
-    Ok(Arc::new(config))
+    Ok(config)
+}
+
+/// The configuration for sites that ask for nothing in particular.
+#[cfg(test)]
+pub(crate) fn server_config(
+    policy: &Policy,
+    identities: Arc<Identities>,
+    resumption: &SharedResumption,
+) -> Result<Arc<ServerConfig>, PolicyError> {
+    group_config(policy, identities, resumption, &SiteGroup::default()).map(Arc::new)
 }
 
 /// Refuses what rustls would accept at start and then fail every handshake with.
@@ -161,8 +213,8 @@ impl Group {
     }
 }
 
-/// What is spoken, by its registered names (RFC 7301 §6): a client may insist on HTTP/1.0.
-const ALPN_PROTOCOLS: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
+/// By their registered names (RFC 7301 §6): a client may insist on HTTP/1.0.
+const HTTP1: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
-//! The traffic secrets of a TLS 1.3 connection, and the keys that follow from them (RFC 8446 §7.1 to §7.3).
+//! The traffic secrets of a TLS 1.3 connection, and the keys that follow from them (RFC 8446 §7.1 to §7.3); the master
+//! secret of a TLS 1.2 one.
 //!
 //! rustls tells them through its key log during the handshake, and is not needed for keys afterwards.
 
-use rustls::Tls13CipherSuite;
 use rustls::crypto::tls13::{HkdfExpander, OkmBlock};
+use rustls::{Tls12CipherSuite, Tls13CipherSuite};
 use zeroize::Zeroizing;
 
 use crate::records::{IV_BYTES, Keys, ProtectionError};
@@ -12,6 +13,12 @@ use crate::records::{IV_BYTES, Keys, ProtectionError};
 pub(crate) struct TrafficSecret {
     suite: &'static Tls13CipherSuite,
     secret: Secret,
+}
+
+/// Both directions' `[sender]_application_traffic_secret_N`, seen from here.
+pub(crate) struct TrafficSecrets {
+    pub(crate) tx: TrafficSecret,
+    pub(crate) rx: TrafficSecret,
 }
 
 impl TrafficSecret {
@@ -30,7 +37,7 @@ impl TrafficSecret {
         let mut iv = [0; IV_BYTES];
         self.expand(b"key", &mut key)?;
         self.expand(b"iv", &mut iv)?;
-        Keys::of_tls13(self.suite, key, iv)
+        Keys::of_suite(self.suite.common.suite, key, iv, 0)
     }
 
     /// Goes on to the secret behind a KeyUpdate (RFC 8446 §7.2), and returns its keys.
@@ -55,6 +62,38 @@ impl TrafficSecret {
     }
 }
 
+/// What the keys of a TLS 1.2 connection come from, with the randoms of its two sides (RFC 5246 §6.3).
+pub(crate) struct MasterSecret {
+    secret: Secret,
+    client_random: [u8; RANDOM_BYTES],
+}
+
+impl MasterSecret {
+    pub(crate) fn new(client_random: &[u8], secret: &[u8]) -> Option<Self> {
+        let client_random = client_random.try_into().ok()?;
+        Some(Self { secret: Secret::copy_of(secret), client_random })
+    }
+
+    /// The keys of what the server sends behind its Finished, the one record before under the same keys.
+    pub(crate) fn server_keys(
+        &self,
+        suite: &Tls12CipherSuite,
+        server_random: [u8; RANDOM_BYTES],
+    ) -> Result<Keys, ProtectionError> {
+        let shape = suite.aead_alg.key_block_shape();
+        let (key_bytes, iv_bytes) = (shape.enc_key_len, shape.fixed_iv_len);
+        let block_bytes = 2 * (key_bytes + iv_bytes) + shape.explicit_nonce_len;
+        let mut block = Zeroizing::new(vec![0; block_bytes]);
+        let randoms = [server_random, self.client_random].concat();
+        suite.prf_provider.for_secret(&mut block, &self.secret.0, b"key expansion", &randoms);
+        // Two keys, two IVs, the client's first, and what rustls counts explicit nonces from.
+        let key = block.get(key_bytes..2 * key_bytes).ok_or(ProtectionError)?;
+        let iv = block.get(2 * key_bytes + iv_bytes..).ok_or(ProtectionError)?;
+        let iv = iv.try_into().map_err(|_| ProtectionError)?;
+        Keys::of_suite(suite.common.suite, Zeroizing::new(key.to_vec()), iv, 1)
+    }
+}
+
 /// The bytes of a secret: as many as the suite's hash has. Never shown, zeroed when dropped; on the heap, since what is
 /// moved leaves its bytes behind.
 #[derive(Clone)]
@@ -66,6 +105,8 @@ impl Secret {
     }
 }
 
+/// `Random` (RFC 5246 §7.4.1.2).
+pub(crate) const RANDOM_BYTES: usize = 32;
 const LABEL_PREFIX: &[u8] = b"tls13 ";
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! What a handshake agreed on, for routing, logs and metrics.
 
+use std::fmt;
+
 use kettle_kernel::ktls::{Cipher, Version};
+
+use crate::peer_identity::PeerIdentity;
+use crate::tickets::Audience;
 
 /// What a handshake agreed on.
 #[derive(Clone, Debug)]
@@ -17,6 +22,36 @@ pub struct Session {
     pub resumed: Resumption,
     /// The name the client asked for (SNI).
     pub server_name: Option<Box<str>>,
+    /// The application protocol agreed on (ALPN, RFC 7301).
+    pub alpn: Option<Alpn>,
+    /// Who the peer is, where it proved that by a certificate; after a resumption, where it did so in the full handshake.
+    pub peer: Option<Box<PeerIdentity>>,
+    /// Whom the session is for; none on the client's side.
+    pub audience: Option<Audience>,
+}
+
+/// An application protocol by its registered name, such as `http/1.1` (RFC 7301 §6).
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Alpn(Box<[u8]>);
+
+impl Alpn {
+    /// Takes a protocol's name.
+    #[must_use]
+    pub fn new(name: &[u8]) -> Self {
+        Self(name.into())
+    }
+
+    /// The name, which need not be text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Alpn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Alpn({})", self.0.escape_ascii())
+    }
 }
 
 impl Session {

@@ -1,116 +1,52 @@
 //! A TLS connection over a TCP socket: what is sent may be encrypted here or by the kernel, what
 //! is received is always opened here.
 //!
-//! Nothing in here waits by itself or keeps time: the `poll_` functions are for callers who watch
-//! a deadline beside them.
+//! Nothing in here waits by itself or has a deadline: the `poll_` functions are for callers who watch
+//! one beside them.
 
 mod accept;
+mod bytes;
 mod connect;
 mod discard;
 mod offload;
+mod pause;
+mod reader;
 mod receive;
+mod record_room;
 mod send;
 #[cfg(test)]
 pub(crate) mod tests;
+mod writer;
 
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
-use kettle_kernel::ktls::{Cipher, Refusal, Version};
+use kettle_kernel::ktls::Refusal;
 use tokio::net::TcpStream;
 
 pub use accept::{Accepting, Farewell, Handshaking};
 pub use offload::OffloadError;
-pub use receive::{Fill, Received};
-pub use send::FileRecords;
+pub use reader::Received;
+pub use receive::Fill;
+pub use record_room::RecordRoom;
+pub use writer::FileRecords;
+pub(crate) use writer::poll_writable;
 
-use crate::buffers::Queue;
-use crate::control::{Alert, ControlReader, Violation};
-use crate::handshake::HandshakeError;
-use crate::records::{RecordError, RecordOpener, RecordSealer};
+use crate::control::{ControlReader, Peer, Violation};
+use crate::handshake::{Established, HandshakeError};
+use crate::records::RecordError;
 use crate::session::Session;
-use crate::updater::Updater;
+use reader::TlsReader;
+use writer::TlsWriter;
 
-/// An established TLS connection.
+/// An established TLS connection: two halves over one socket, each of which makes progress alone.
 pub struct TlsStream {
     socket: TcpStream,
     session: Box<Session>,
-    transmit: Transmit,
-    opener: Box<RecordOpener>,
-    /// Makes the keys that follow a KeyUpdate; TLS 1.2 has none.
-    updater: Option<Updater>,
-    control: ControlReader,
-    /// Received, not yet a whole record.
-    ciphertext: Queue,
-    /// The record that is being dropped unopened.
-    skipping: Skipping,
-    /// Received and opened, not yet consumed.
-    received: Received,
-    /// Sealed here, not yet sent.
-    outgoing: Queue,
-    has_peer_closed: bool,
-    /// The kernel still has to send these control records, in this order.
-    control_due: ControlDue,
-    /// What the kernel was given to send, once it was.
-    kernel_output: Option<KernelOutput>,
-    key_changes: KeyChanges,
-    sending_key: SendingKey,
-}
-
-/// Who encrypts what this connection sends.
-enum Transmit {
-    User(Box<RecordSealer>),
-    Kernel(KernelTransmit),
-    /// Nothing may be sent any more: the kernel failed half-way, or the connection was closed.
-    Ended,
-}
-
-/// What may still be sent under the current key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SendingKey {
-    Good,
-    /// It nears its limit and cannot be changed: the response under way, or the next.
-    NearsLimit,
-    /// The peer wants another one and the kernel cannot change it: no more application data (RFC 8446 §4.6.3).
-    Refused,
-}
-
-/// What is known of a direction that the kernel encrypts.
-struct KernelTransmit {
-    version: Version,
-    cipher: Cipher,
-    can_rekey: bool,
-    /// Records sent since the kernel was last asked for its record number: never too low.
-    records_unchecked: u64,
-}
-
-/// What TCP must have been given when kernel TLS holds nothing back.
-#[derive(Clone, Copy)]
-struct KernelOutput {
-    version: Version,
-    cipher: Cipher,
-    /// Header, nonce, inner type and tag of each record.
-    record_overhead_bytes: u64,
-    /// The number of the first record under the current key.
-    sequence_first: u64,
-    /// All but the overhead of the records under the current key.
-    bytes: u64,
-}
-
-/// Control records the kernel must send before anything else.
-#[derive(Default)]
-struct ControlDue {
-    no_renegotiation: bool,
-    key_update: bool,
-    alert: Option<Alert>,
-}
-
-/// A record of which the first bytes have been dropped unopened.
-#[derive(Clone, Copy, Default)]
-struct Skipping {
-    left_bytes: u16,
-    plaintext_bytes: u16,
+    reader: TlsReader,
+    writer: TlsWriter,
 }
 
 /// How often a connection's keys changed after the handshake.
@@ -163,6 +99,16 @@ impl StreamError {
             StreamError::Bug(_) => "internal",
         }
     }
+
+    /// Whether the handshake failed for the peer's certificate, or for want of one.
+    #[must_use]
+    pub fn is_about_certificate(&self) -> bool {
+        use rustls::Error;
+        let StreamError::Handshake(HandshakeError::Rustls(error)) = self else {
+            return false;
+        };
+        matches!(error, Error::NoCertificatesPresented | Error::InvalidCertificate(_))
+    }
 }
 
 impl fmt::Display for StreamError {
@@ -187,6 +133,12 @@ impl From<io::Error> for StreamError {
     }
 }
 
+impl From<Violation> for StreamError {
+    fn from(violation: Violation) -> Self {
+        StreamError::Violation(violation)
+    }
+}
+
 impl From<RecordError> for StreamError {
     fn from(error: RecordError) -> Self {
         match error {
@@ -197,29 +149,33 @@ impl From<RecordError> for StreamError {
 }
 
 impl TlsStream {
+    fn new(socket: TcpStream, established: Established, peer: Peer) -> Self {
+        let Established { sealer, opener, secrets, tickets, session, incoming, outgoing } =
+            established;
+        let (tx, rx) = secrets.map(|secrets| (secrets.tx, secrets.rx)).unzip();
+        let control = ControlReader::new(session.version, peer, Instant::now());
+        Self {
+            socket,
+            session: Box::new(session),
+            reader: TlsReader::new(opener, rx, tickets, control, incoming),
+            writer: TlsWriter::new(sealer, tx, outgoing),
+        }
+    }
+
     /// What the handshake agreed on.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Whether the kernel encrypts what this connection sends.
-    #[must_use]
-    pub fn is_offloaded(&self) -> bool {
-        matches!(self.transmit, Transmit::Kernel(_))
-    }
-
     /// How often its keys changed.
     #[must_use]
     pub fn key_changes(&self) -> KeyChanges {
-        self.key_changes
-    }
-
-    /// Whether the connection must close after the current response, because its key must change
-    /// and cannot be changed: by the kernel before Linux 6.14, and in TLS 1.2.
-    #[must_use]
-    pub fn must_close(&self) -> bool {
-        self.sending_key != SendingKey::Good
+        KeyChanges {
+            received: self.reader.key_changes,
+            sent: self.writer.key_changes,
+            kernel: self.writer.kernel_key_changes,
+        }
     }
 
     /// The underlying socket's descriptor.

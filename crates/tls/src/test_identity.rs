@@ -3,21 +3,27 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
-    CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, SignatureAlgorithm,
+    CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType, IsCa, Issuer,
+    KeyIdMethod, KeyPair, PKCS_ECDSA_P256_SHA256, RevokedCertParams, SerialNumber,
+    SignatureAlgorithm,
 };
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig, ServerConnection,
-    SignatureScheme,
+    AlertDescription, ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig,
+    ServerConnection, SignatureScheme,
 };
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 
-use crate::identity::Identity;
+use crate::acceptors::{Acceptor, Acceptors};
+use crate::handshake::{Established, Handshake, HandshakeError, Step};
+use crate::identity::{Identities, Identity};
+use crate::policy::{Policy, SiteGroup};
+use crate::tickets::SharedResumption;
 
 /// The moment at which the tests judge: 2026-06-01 00:00 UTC.
 pub(crate) fn now() -> SystemTime {
@@ -47,7 +53,8 @@ impl Authority {
     pub(crate) fn new(name: &str) -> Self {
         let mut parameters = parameters(&[name]);
         parameters.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        parameters.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
+        parameters.key_usages =
+            vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::CrlSign];
         Self { parameters, key: KeyPair::generate().expect("a key") }
     }
 
@@ -64,9 +71,68 @@ impl Authority {
         parameters.signed_by(key, &issuer).expect("a certificate").pem()
     }
 
+    /// A list of these serial numbers, good until the beginning of a year.
+    pub(crate) fn revoke(&self, serials: &[u64], good_until: i32) -> String {
+        self.list(serials, 2026, rcgen::date_time_ymd(good_until, 1, 1))
+    }
+
+    /// A list whose time is over.
+    pub(crate) fn expired_list(&self) -> String {
+        self.list(&[], 2026, rcgen::date_time_ymd(2026, 2, 1))
+    }
+
+    /// A list from before the others.
+    pub(crate) fn superseded_list(&self, good_until: i32) -> String {
+        self.list(&[], 2025, rcgen::date_time_ymd(good_until, 1, 1))
+    }
+
+    fn list(&self, serials: &[u64], since: i32, next_update: time::OffsetDateTime) -> String {
+        let issuer = Issuer::from_params(&self.parameters, &self.key);
+        let revoked = |&serial: &u64| RevokedCertParams {
+            serial_number: SerialNumber::from(serial),
+            revocation_time: rcgen::date_time_ymd(2026, 2, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let parameters = CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(since, 1, 1),
+            next_update,
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        parameters.signed_by(&issuer).expect("a list").pem().expect("PEM")
+    }
+
+    /// A chain of one certificate for a client, and its key.
+    pub(crate) fn client(&self, parameters: &CertificateParams) -> ClientCertificate {
+        let key = KeyPair::generate().expect("a key");
+        let issuer = Issuer::from_params(&self.parameters, &self.key);
+        let certificate = parameters.signed_by(&key, &issuer).expect("a certificate");
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        ClientCertificate { chain: vec![certificate.der().clone()], key: key.into() }
+    }
+
     pub(crate) fn sign_authority(&self, other: &Self) -> String {
         self.sign(&other.parameters, &other.key)
     }
+}
+
+/// What a client shows.
+pub(crate) struct ClientCertificate {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+/// A request for a client's certificate that is good for a hundred years.
+pub(crate) fn client_parameters(name: &str, serial: u64) -> CertificateParams {
+    let mut parameters = parameters(&[name]);
+    parameters.subject_alt_names.clear();
+    parameters.not_after = rcgen::date_time_ymd(2126, 1, 1);
+    parameters.serial_number = Some(SerialNumber::from(serial));
+    parameters.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    parameters
 }
 
 /// A directory that holds files of one test.
@@ -115,6 +181,106 @@ pub(crate) fn able_client() -> ClientConfig {
     let provider = aws_lc_rs::default_provider();
     let schemes = provider.signature_verification_algorithms.supported_schemes();
     client_config(provider, &schemes)
+}
+
+/// Acceptors of one site, always the same.
+pub(crate) fn acceptors() -> Acceptors {
+    static ACCEPTORS: LazyLock<Acceptors> = LazyLock::new(|| {
+        let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
+        acceptor_for(&resumption, &SiteGroup::default()).into()
+    });
+    ACCEPTORS.clone()
+}
+
+/// An acceptor with a certificate of its own for `a.example`.
+pub(crate) fn acceptor_for(resumption: &SharedResumption, group: &SiteGroup<'_>) -> Acceptor {
+    acceptor_with(&Policy::default(), resumption, group)
+}
+
+pub(crate) fn acceptor_with(
+    policy: &Policy,
+    resumption: &SharedResumption,
+    group: &SiteGroup<'_>,
+) -> Acceptor {
+    let mut identities = Identities::new();
+    let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
+    identities.add_site(&["a.example".to_owned()], true, site);
+    Acceptor::for_group(policy, identities.into(), resumption, group).expect("valid")
+}
+
+/// What both sides have after a handshake in memory, with the tickets behind it.
+pub(crate) struct Connected {
+    pub(crate) server: Box<Established>,
+    pub(crate) client: ClientConnection,
+}
+
+/// Why there is no connection, for either side.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) server: HandshakeError,
+    pub(crate) client: Option<AlertDescription>,
+}
+
+/// Runs a handshake against our own side of it. What the client sends arrives cut as `cut` says.
+pub(crate) fn accept_in_pieces(
+    client: ClientConnection,
+    acceptors: &Acceptors,
+    cut: impl Fn(Vec<u8>) -> Vec<Vec<u8>>,
+) -> Result<Connected, Refused> {
+    let mut client = client;
+    let mut server = Box::new(Handshake::new(acceptors).expect("a handshake"));
+    loop {
+        let mut wire = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut wire).expect("memory");
+        }
+        assert!(!wire.is_empty(), "the handshake stands still");
+        let mut pieces = cut(wire).into_iter();
+        while let Some(piece) = pieces.next() {
+            server.feed.append(&piece);
+            server = match server.advance() {
+                Step::Blocked(mut next) => {
+                    show(&mut client, next.outgoing.filled()).expect("a good server");
+                    next.outgoing.clear();
+                    next
+                }
+                Step::Complete(mut server) => {
+                    show(&mut client, server.outgoing.filled()).expect("a good server");
+                    assert!(!client.is_handshaking());
+                    pieces.for_each(|rest| server.incoming.append(&rest));
+                    return Ok(Connected { server, client });
+                }
+                Step::PlainHttp(_) => panic!("no plain HTTP"),
+                Step::Failed(server, outgoing) => {
+                    let client = match show(&mut client, outgoing.filled()) {
+                        Err(Error::AlertReceived(alert)) => Some(alert),
+                        Err(error) => panic!("{error}"),
+                        Ok(()) => None,
+                    };
+                    return Err(Refused { server, client });
+                }
+            };
+        }
+    }
+}
+
+/// Runs a handshake against our own side of it.
+pub(crate) fn accept(
+    client: &Arc<ClientConfig>,
+    name: &str,
+    acceptors: &Acceptors,
+) -> Result<Connected, Refused> {
+    let name = ServerName::try_from(name.to_owned()).expect("a name");
+    let client = ClientConnection::new(Arc::clone(client), name).expect("a client");
+    accept_in_pieces(client, acceptors, |wire| vec![wire])
+}
+
+fn show(client: &mut ClientConnection, mut wire: &[u8]) -> Result<(), Error> {
+    while !wire.is_empty() {
+        client.read_tls(&mut wire).expect("memory");
+        client.process_new_packets()?;
+    }
+    Ok(())
 }
 
 /// Runs a handshake in memory, with the tickets that follow it.

@@ -4,21 +4,27 @@
 //! A session ends with the key of its full handshake. Cached sessions are sealed by that key as
 //! tickets are, and a resumed connection gets its new tickets under the key of the old one, so no
 //! chain of resumptions goes on for longer (RFC 8446 §4.6.1 asks for a limit; in TLS 1.2 the
-//! chain has one master secret). rustls' own ticketer has a fixed period, keeps the keys of an
+//! chain has one master secret). Nor does a session outlive the certificate its client showed. rustls' own ticketer has a fixed period, keeps the keys of an
 //! idle server for longer than two of them and knows no chains, hence this one.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_kernel::process::time_since_boot;
-use rustls::server::{NoServerSessionStorage, ProducesTickets, StoresServerSessions};
+use rustls::server::{
+    NoServerSessionStorage, ProducesTickets, ServerSessionMemoryCache, StoresServerSessions,
+};
+use zeroize::Zeroizing;
 
+pub use audience::Audience;
+use audience::AudienceSessions;
 use cache::SealedSessions;
 use key::TicketKey;
 
-use crate::observed;
+use crate::observed::{self, SessionOrigin};
 
+mod audience;
 mod cache;
 mod key;
 
@@ -26,7 +32,7 @@ mod key;
 #[derive(Clone, Debug)]
 pub struct SharedResumption {
     tickets: Arc<RotatingKeys>,
-    sessions: Arc<dyn StoresServerSessions>,
+    sessions: Option<Arc<ServerSessionMemoryCache>>,
 }
 
 /// The system has no random numbers to make a key of.
@@ -54,10 +60,7 @@ impl SharedResumption {
         clock: Clock,
     ) -> Result<Self, NoRandomness> {
         let tickets = Arc::new(RotatingKeys::new(rotation_period, clock)?);
-        let sessions: Arc<dyn StoresServerSessions> = match sessions_max {
-            0 => Arc::new(NoServerSessionStorage {}),
-            _ => Arc::new(SealedSessions::new(Arc::clone(&tickets), sessions_max)),
-        };
+        let sessions = (sessions_max > 0).then(|| ServerSessionMemoryCache::new(sessions_max));
         Ok(Self { tickets, sessions })
     }
 
@@ -72,15 +75,29 @@ impl SharedResumption {
     /// Handshakes do this themselves. An idle server calls it now and then, so that old keys
     /// leave the memory in time.
     pub fn rotate_if_due(&self) {
-        self.tickets.rotate_if_due((self.tickets.clock)());
+        // Where no key can be made, the old one is not used any more, and the next handshake tries again.
+        let _ = self.tickets.rotate_if_due((self.tickets.clock)());
     }
 
-    pub(crate) fn ticketer(&self) -> Arc<dyn ProducesTickets> {
-        Arc::clone(&self.tickets) as Arc<dyn ProducesTickets>
-    }
-
-    pub(crate) fn session_storage(&self) -> Arc<dyn StoresServerSessions> {
-        Arc::clone(&self.sessions)
+    /// Resumption for one audience. Where its clients show certificates, sessions hold these too.
+    pub(crate) fn for_audience(
+        &self,
+        audience: Audience,
+        has_client_auth: bool,
+    ) -> (Arc<dyn ProducesTickets>, Arc<dyn StoresServerSessions>) {
+        let ticket_bytes_max = match has_client_auth {
+            true => TICKET_BYTES_MAX_WITH_CERTIFICATES,
+            false => TICKET_BYTES_MAX,
+        };
+        let keys = Arc::clone(&self.tickets);
+        let tickets = AudienceSessions { keys, audience, ticket_bytes_max };
+        let sessions: Arc<dyn StoresServerSessions> = match &self.sessions {
+            None => Arc::new(NoServerSessionStorage {}),
+            Some(memory) => {
+                Arc::new(SealedSessions { tickets: tickets.clone(), sealed: Arc::clone(memory) })
+            }
+        };
+        (Arc::new(tickets), sessions)
     }
 }
 
@@ -116,22 +133,21 @@ impl RotatingKeys {
     /// has no randomness: better no ticket than one under an overdue key.
     fn with_keys<T>(&self, work: impl FnOnce(&Keys, Duration) -> Option<T>) -> Option<T> {
         let now = (self.clock)();
-        self.rotate_if_due(now);
+        self.rotate_if_due(now)?;
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        (now < keys.rotate_at).then(|| work(&keys, now))?
+        work(&keys, now)
     }
 
-    fn rotate_if_due(&self, now: Duration) {
+    /// Absent when a new key is due and could not be made. Otherwise the next change is later than now.
+    fn rotate_if_due(&self, now: Duration) -> Option<()> {
         if now < self.keys.read().unwrap_or_else(PoisonError::into_inner).rotate_at {
-            return;
+            return Some(());
         }
-        let Some(next) = TicketKey::generate() else {
-            return;
-        };
+        let next = TicketKey::generate()?;
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         // Another worker may have been first.
         let Some(overdue) = now.checked_sub(keys.rotate_at) else {
-            return;
+            return Some(());
         };
         let retired = std::mem::replace(&mut keys.current, next);
         // A key that nobody used in its whole successor's period has had both of its periods.
@@ -140,27 +156,41 @@ impl RotatingKeys {
         let into_period = overdue.as_nanos() % keys.period.as_nanos().max(1);
         let into_period = Duration::from_nanos(u64::try_from(into_period).unwrap_or(0));
         keys.rotate_at = now + keys.period.saturating_sub(into_period);
+        Some(())
     }
 }
 
 impl RotatingKeys {
     /// Seals the state of the session whose handshake is under way: a new one under the current
     /// key, a resumed one under the key it came with. Absent when that key is gone.
-    fn seal(&self, plain: &[u8]) -> Option<Vec<u8>> {
+    fn seal(&self, state: &[u8], audience: Audience) -> Option<Vec<u8>> {
+        let until = observed::session_until();
+        let plain = Zeroizing::new([&until.to_be_bytes(), state].concat());
         self.with_keys(|keys, _| match observed::session_key() {
-            None => keys.current.seal(plain),
-            Some(name) => keys.present().find(|key| *key.name() == name)?.seal(plain),
+            None => keys.current.seal(&plain, audience),
+            Some(name) => keys.present().find(|key| *key.name() == name)?.seal(&plain, audience),
         })
     }
 
-    /// Opens what `seal` made, and notes the key for the tickets that follow in this handshake.
-    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (name, plain) = self.with_keys(|keys, _| {
-            keys.present().find_map(|key| Some((*key.name(), key.open(sealed)?)))
+    /// Opens what `seal` made for the same audience, and notes where it came from for the tickets that follow in this
+    /// handshake.
+    fn open(&self, sealed: &[u8], audience: Audience) -> Option<Vec<u8>> {
+        let (key, mut plain) = self.with_keys(|keys, _| {
+            keys.present().find_map(|key| Some((*key.name(), key.open(sealed, audience)?)))
         })?;
-        observed::note_session_key(name);
+        let until = u64::from_be_bytes(*plain.first_chunk()?);
+        if until <= seconds_since_epoch() {
+            return None;
+        }
+        observed::note_session(SessionOrigin { key, until });
+        plain.drain(..size_of::<u64>());
         Some(plain)
     }
+}
+
+/// By the clock that certificates are judged by.
+fn seconds_since_epoch() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(u64::MAX, |since| since.as_secs())
 }
 
 impl Keys {
@@ -169,11 +199,7 @@ impl Keys {
     }
 }
 
-impl ProducesTickets for RotatingKeys {
-    fn enabled(&self) -> bool {
-        true
-    }
-
+impl RotatingKeys {
     /// How long a ticket of this moment will be accepted: as long as the key it is under.
     fn lifetime(&self) -> u32 {
         let lifetime = self.with_keys(|keys, now| {
@@ -183,16 +209,7 @@ impl ProducesTickets for RotatingKeys {
                 _ => Some(as_current),
             }
         });
-        let seconds = lifetime.unwrap_or_default().min(LIFETIME_MAX).as_secs();
-        u32::try_from(seconds).unwrap_or(u32::MAX)
-    }
-
-    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.seal(plain)
-    }
-
-    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        self.open(ticket)
+        u32::try_from(lifetime.unwrap_or_default().as_secs()).unwrap_or(u32::MAX)
     }
 }
 
@@ -208,10 +225,14 @@ fn bounded(period: Duration) -> Duration {
 
 /// Below this, a client could not even come back with its ticket.
 const PERIOD_MIN: Duration = Duration::from_secs(1);
-/// Two periods of this are the longest life RFC 8446 §4.6.1 allows a ticket.
-const PERIOD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60 / 2);
-/// Seven days (RFC 8446 §4.6.1).
-const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Two periods of this, seven days, are the longest life RFC 8446 §4.6.1 allows a ticket.
+const PERIOD_MAX: Duration = Duration::from_hours(84);
+
+/// A state without client certificates takes a few hundred bytes, at most a server name and an
+/// ALPN name more.
+const TICKET_BYTES_MAX: usize = 4_096;
+/// A chain of four large certificates takes about 8 KiB. A ClientHello carries the whole ticket.
+const TICKET_BYTES_MAX_WITH_CERTIFICATES: usize = 16 * 1_024;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,8 @@
-//! The two servers' configurations, published in docs/performance, and the certificate both use.
+//! The two servers' configurations, published in docs/performance.
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::process;
 use crate::vm::cache::at;
 
 /// Where a server finds what it serves, and where it listens.
@@ -36,19 +34,6 @@ impl Place<'_> {
             .replace("@SITE@", self.site)
             .replace("@PORT@", &self.port.to_string())
     }
-}
-
-/// Writes `certificate.pem` (ECDSA P-256, self-signed) and `key.pem` into `folder`.
-pub fn make_certificate(folder: &Path) -> Result<(), String> {
-    process::run_quietly(
-        Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
-            .args(["-nodes", "-days", "3650", "-subj", "/CN=localhost"])
-            .args(["-addext", "subjectAltName=DNS:localhost"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .args(["-keyout", "key.pem", "-out", "certificate.pem"])
-            .current_dir(folder),
-    )
 }
 
 /// Writes a text into a file.

@@ -1,248 +1,136 @@
-//! `measure native`: what an operation costs kettle and nginx in processor time, by each server's process clock. Records are
-//! sealed in user space, since this works on every machine. The servers take turns, round by round, on one processor; the client has
-//! another one.
+//! `measure native`: what an operation costs kettle and nginx in processor time, measured by `kettle-bench` and held against
+//! docs/performance/targets.toml. Records are sealed in user space, since this works on every machine.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::estimate::Estimate;
 use super::reference::Reference;
-use super::servers::{CLIENT_CPU, Server, pinned};
-use super::{Arguments, configs, programs};
+use super::{Arguments, programs};
 use crate::checkout;
 use crate::process;
-use crate::vm::cache::{Cache, at, create_folder};
-use crate::vm::guest::WorkFolder;
+use crate::vm::cache::{Cache, at, remove_folder};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Targets {
+    run: Vec<Run>,
+}
+
+/// One run of `kettle-bench` and what is looked at in its results.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    words: String,
+    target: Vec<Target>,
+}
 
 /// One row of the table.
-struct Scenario {
-    name: &'static str,
-    load: &'static str,
-    /// What of the client's answer is looked at, and what one of its unit is in the unit shown.
-    figure: &'static str,
-    scale: f64,
-    unit: &'static str,
-    /// What kettle may cost at most: a part of nginx's cost, or an amount.
-    target: Target,
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    name: String,
+    figure: String,
+    /// Which part of the scenario's samples; the samples themselves if it is left out.
+    #[serde(default)]
+    of: String,
+    #[serde(default)]
+    point: BTreeMap<String, f64>,
+    /// What the figure is multiplied with to have the unit shown.
+    #[serde(default = "one")]
+    times: f64,
+    unit: String,
+    /// What kettle may cost at most: a part of nginx' cost, or an amount.
+    part: Option<f64>,
+    most: Option<f64>,
 }
 
-enum Target {
-    PartOfNginx(f64),
-    AtMost(f64),
-    None,
-}
-
-/// Measures everything and prints the tables.
+/// Measures everything and prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return Err("needs two processors: one for the server, one for the client".into());
-    }
-    let cache = Cache::open()?;
-    let reference = Reference::obtain(&cache)?;
-    let (kettle, load) = (programs::kettle(arguments)?, programs::load()?);
-    let work = WorkFolder::new()?;
-    let folder = work.path("measure");
-    lay_out(&folder)?;
-    print_provenance(&reference)?;
-    println!("| server's work for one | kettle | nginx | ratio | target |\n|---|--:|--:|--:|--:|");
-    for scenario in SCENARIOS.iter().filter(|scenario| arguments.wants(scenario.name)) {
-        let mut rounds = Rounds::new();
-        for round in 0..arguments.rounds.unwrap_or(ROUNDS) {
-            // Fresh servers, so that memory kept from one round does not show in the next.
-            let servers = [
-                Server::kettle(&kettle, &folder, KETTLE_PORT)?,
-                Server::nginx(&reference, &folder, NGINX_PORT)?,
-            ];
-            // Whoever goes first changes from round to round.
-            let [kettle, nginx] = &servers;
-            rounds.push(if round % 2 == 0 {
-                let first = measure(scenario, kettle, &load)?;
-                [first, measure(scenario, nginx, &load)?]
-            } else {
-                let first = measure(scenario, nginx, &load)?;
-                [measure(scenario, kettle, &load)?, first]
-            });
+    let targets: Targets = toml::from_str(TARGETS).map_err(|error| error.to_string())?;
+    let reference = Reference::obtain(&Cache::open()?)?;
+    let kettle = programs::kettle(arguments)?;
+    let bench = programs::kettle_bench(arguments)?;
+    let folder = checkout::target_folder().join("native");
+    remove_folder(&folder)?;
+    let mut rows = Vec::new();
+    for (number, run) in targets.run.iter().enumerate() {
+        let wanted: Vec<_> = run.target.iter().filter(|it| arguments.wants(&it.name)).collect();
+        if wanted.is_empty() {
+            continue;
         }
-        println!("{}", row(scenario, &rounds)?);
+        let output = folder.join(number.to_string());
+        let mut command = std::process::Command::new(&bench);
+        command.arg("run").args(run.words.split(' ')).args(SUBJECTS.split(' '));
+        command.args(["--rounds", &arguments.rounds.unwrap_or(ROUNDS).to_string()]);
+        command.arg("--output").arg(&output);
+        process::run(command.env("KETTLE_BIN", &kettle).env("KETTLE_NGINX", reference.tree()))?;
+        let samples = read(&output.join("results.jsonl"))?;
+        for target in wanted {
+            rows.push(target.row(&samples).map_err(|why| format!("{}: {why}", target.name))?);
+        }
     }
-    println!("\nLoad average at the end: {}", load_average());
-    Ok(())
-}
-
-/// The certificate and the files that are served.
-pub(super) fn lay_out(folder: &Path) -> Result<(), String> {
-    create_folder(folder)?;
-    configs::make_certificate(folder)?;
-    for (name, bytes) in [("1k", 1 << 10), ("64k", 64 << 10), ("1m", 1 << 20)] {
-        let path = folder.join(name);
-        let content: Vec<u8> = (0..bytes).map(|position: u32| (position % 251) as u8).collect();
-        fs::write(&path, content).map_err(|error| at(&path, &error))?;
+    println!(
+        "\n| server's work for one | kettle | nginx | ratio | target |\n|---|--:|--:|--:|--:|"
+    );
+    for row in rows {
+        println!("{row}");
     }
+    println!("\nMachine, configurations and samples: {}/*/report.html", folder.display());
     Ok(())
 }
 
-/// kettle's and nginx's figure of each round.
-type Rounds = Vec<[f64; 2]>;
-
-/// One run of the client against one server.
-fn measure(scenario: &Scenario, server: &Server, load: &Path) -> Result<f64, String> {
-    let mut command = pinned(CLIENT_CPU, load);
-    command.arg(format!("address=127.0.0.1:{}", server.port));
-    command.arg(format!("processes={}", server.processes()));
-    let said = process::read(command.args(scenario.load.split(' ')))
-        .map_err(|error| format!("{}, {}: {error}", scenario.name, server.name))?;
-    let answer: Value = serde_json::from_str(&said).map_err(|error| error.to_string())?;
-    let figure = answer[scenario.figure].as_f64().ok_or("the client gave no figure")?;
-    Ok(figure * scenario.scale)
+fn read(path: &Path) -> Result<Vec<Value>, String> {
+    let text = fs::read_to_string(path).map_err(|error| at(path, &error))?;
+    let lines = text.lines().map(serde_json::from_str::<Value>);
+    let lines = lines.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+    Ok(lines.into_iter().filter(|line| line["line"] == "sample").collect())
 }
 
-fn row(scenario: &Scenario, rounds: &Rounds) -> Result<String, String> {
-    let estimate = |samples: Vec<f64>| Estimate::of(samples).ok_or("no rounds".to_owned());
-    let kettle = estimate(rounds.iter().map(|[kettle, _]| *kettle).collect())?;
-    let nginx = estimate(rounds.iter().map(|[_, nginx]| *nginx).collect())?;
-    let ratio = estimate(rounds.iter().map(|[kettle, nginx]| kettle / nginx).collect())?;
-    let unit = scenario.unit;
-    let (target, is_met) = match scenario.target {
-        Target::PartOfNginx(part) => (format!("≤ {part:.2}"), ratio.median <= part),
-        Target::AtMost(amount) => (format!("≤ {amount} {unit}"), kettle.median <= amount),
-        Target::None => (String::new(), true),
-    };
-    let mark = if is_met { "" } else { " missed" };
-    Ok(format!("| {} ({unit}) | {kettle} | {nginx} | {ratio} | {target}{mark} |", scenario.name))
+impl Target {
+    fn row(&self, samples: &[Value]) -> Result<String, String> {
+        let of = |server: &str| -> BTreeMap<u64, f64> {
+            samples.iter().filter_map(|sample| self.value(sample, server)).collect()
+        };
+        let (kettle, nginx) = (of("kettle "), of("nginx "));
+        // Of one round, so that what disturbed it disturbed both.
+        let ratios = kettle.iter().filter_map(|(round, it)| Some(it / nginx.get(round)?));
+        let estimate = |samples: Vec<f64>| Estimate::of(samples).ok_or("no samples".to_owned());
+        let ratio = estimate(ratios.collect())?;
+        let kettle = estimate(kettle.into_values().collect())?;
+        let nginx = estimate(nginx.into_values().collect())?;
+        let Self { name, unit, .. } = self;
+        let (target, is_met) = match (self.part, self.most) {
+            (Some(part), _) => (format!("≤ {part:.2}"), ratio.median <= part),
+            (None, Some(most)) => (format!("≤ {most} {unit}"), kettle.median <= most),
+            (None, None) => (String::new(), true),
+        };
+        let mark = if is_met { "" } else { " missed" };
+        Ok(format!("| {name} ({unit}) | {kettle} | {nginx} | {ratio} | {target}{mark} |"))
+    }
+
+    /// The round and the figure of a sample that is looked at.
+    fn value(&self, sample: &Value, server: &str) -> Option<(u64, f64)> {
+        let is_there = |(axis, value): (&String, &f64)| sample["point"][axis] == *value;
+        let is_meant = sample["subject"].as_str()?.starts_with(server)
+            && sample["part"].as_str().unwrap_or_default() == self.of
+            && self.point.iter().all(is_there);
+        let value = sample["figures"][&self.figure].as_f64()? * self.times;
+        is_meant.then_some((sample["round"].as_u64()?, value))
+    }
 }
 
-/// Which machine and which programs.
-pub(super) fn print_provenance(reference: &Reference) -> Result<(), String> {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let processor = read("/proc/cpuinfo")
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_owned())
-        .unwrap_or_default();
-    let family = read("/proc/cpuinfo")
-        .lines()
-        .filter(|line| line.starts_with("cpu family") || line.starts_with("model\t"))
-        .take(2)
-        .map(|line| line.replace(['\t', ':'], "").replace("  ", " "))
-        .collect::<Vec<_>>()
-        .join(", ");
-    println!("- processor: {processor} ({family})");
-    println!("- kernel: {}", read("/proc/sys/kernel/osrelease").trim());
-    println!("- kettle: commit {}", commit()?);
-    println!("- beside it: {}", reference.versions);
-    println!("- load average at the start: {}\n", load_average());
-    Ok(())
+fn one() -> f64 {
+    1.0
 }
 
-/// The commit that is measured, as far as git knows.
-pub fn commit() -> Result<String, String> {
-    let mut command = Command::new("git");
-    command.args(["describe", "--always", "--dirty"]).current_dir(checkout::workspace());
-    Ok(process::read(&mut command).map_or_else(|_| "unknown".into(), |said| said.trim().to_owned()))
-}
-
-fn load_average() -> String {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().unwrap_or_default().to_owned()
-}
-
+const TARGETS: &str = include_str!("../../../docs/performance/targets.toml");
+const SUBJECTS: &str = "--servers kettle,nginx --paths user";
 const ROUNDS: usize = 9;
 
-const KETTLE_PORT: u16 = 9444;
-const NGINX_PORT: u16 = 9443;
-
-const MICROSECONDS: f64 = 1e-3;
-
-const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "full TLS 1.3 handshake, 1 KB, close",
-        load: "kind=sessions connections=8 operations=400",
-        figure: "server_ns",
-        scale: MICROSECONDS,
-        unit: "µs",
-        target: Target::PartOfNginx(0.60),
-    },
-    Scenario {
-        name: "session of four transactions, TLS 1.3",
-        load: "kind=sessions connections=8 operations=160 transactions=4",
-        figure: "server_ns",
-        scale: MICROSECONDS,
-        unit: "µs",
-        target: Target::PartOfNginx(0.60),
-    },
-    Scenario {
-        name: "session of four transactions, TLS 1.2",
-        load: "kind=sessions connections=8 operations=160 transactions=4 version=1.2",
-        figure: "server_ns",
-        scale: MICROSECONDS,
-        unit: "µs",
-        target: Target::PartOfNginx(0.60),
-    },
-    Scenario {
-        name: "1 KB on a connection that stays",
-        load: "connections=16 operations=16000",
-        figure: "server_ns",
-        scale: MICROSECONDS,
-        unit: "µs",
-        target: Target::PartOfNginx(0.70),
-    },
-    Scenario {
-        name: "64 KB on a connection that stays",
-        load: "file=64k bytes=65536 connections=4 operations=3000",
-        figure: "server_ns",
-        scale: MICROSECONDS,
-        unit: "µs",
-        target: Target::PartOfNginx(0.65),
-    },
-    Scenario {
-        name: "1 MB on a connection that stays",
-        load: "file=1m bytes=1048576 connections=2 operations=300",
-        figure: "server_ns",
-        scale: MICROSECONDS,
-        unit: "µs",
-        target: Target::PartOfNginx(0.65),
-    },
-    Scenario {
-        name: "idle connection after one request, memory",
-        load: "kind=memory idle=2000",
-        figure: "bytes_per_connection",
-        scale: 1.0 / 1024.0,
-        unit: "KiB",
-        target: Target::AtMost(8.0),
-    },
-    Scenario {
-        name: "100 at once, half wait less",
-        load: "kind=latency connections=100 operations=10000",
-        figure: "p50_us",
-        scale: 1.0,
-        unit: "µs",
-        target: Target::None,
-    },
-    Scenario {
-        name: "100 at once, 99 of 100 wait less",
-        load: "kind=latency connections=100 operations=10000",
-        figure: "p99_us",
-        scale: 1.0,
-        unit: "µs",
-        target: Target::None,
-    },
-    Scenario {
-        name: "100 at once beside 5,000 idle, half wait less",
-        load: "kind=latency connections=100 operations=10000 idle=5000",
-        figure: "p50_us",
-        scale: 1.0,
-        unit: "µs",
-        target: Target::None,
-    },
-    Scenario {
-        name: "100 at once beside 5,000 idle, 99 of 100 wait less",
-        load: "kind=latency connections=100 operations=10000 idle=5000",
-        figure: "p99_us",
-        scale: 1.0,
-        unit: "µs",
-        target: Target::None,
-    },
-];
+#[cfg(test)]
+mod tests;

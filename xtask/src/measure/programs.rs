@@ -1,4 +1,4 @@
-//! The release builds that are measured.
+//! The release builds that measure and are measured.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,20 @@ use crate::{checkout, process, vm};
 pub fn kettle(arguments: &Arguments) -> Result<PathBuf, String> {
     match &arguments.kettle {
         Some(path) => path.canonicalize().map_err(|error| vm::cache::at(path, &error)),
-        None => {
-            process::run(checkout::cargo().args(["build", "--release", "-p", "kettle"]))?;
-            Ok(checkout::target_folder().join("release/kettle"))
-        }
+        None => release("kettle"),
     }
 }
 
-/// The load client, an example of the `bench` crate.
-pub fn load() -> Result<PathBuf, String> {
-    process::run(checkout::cargo().args([
-        "build",
-        "--release",
-        "-p",
-        "kettle-bench",
-        "--example",
-        "load",
-    ]))?;
-    Ok(checkout::target_folder().join("release/examples/load"))
+/// The program that measures: beside the kettle that the command line names, if it is there, or a release build.
+pub fn kettle_bench(arguments: &Arguments) -> Result<PathBuf, String> {
+    let named = kettle(arguments)?.with_file_name("kettle-bench");
+    if arguments.kettle.is_some() && named.is_file() {
+        return Ok(named);
+    }
+    release("kettle-bench")
+}
+
+fn release(package: &str) -> Result<PathBuf, String> {
+    process::run(checkout::cargo().args(["build", "--release", "-p", package]))?;
+    Ok(checkout::target_folder().join("release").join(package))
 }

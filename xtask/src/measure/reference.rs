@@ -11,8 +11,6 @@ use crate::vm::image::Image;
 /// The unpacked programs.
 pub struct Reference {
     tree: PathBuf,
-    /// Versions, for the report.
-    pub versions: String,
 }
 
 impl Reference {
@@ -22,21 +20,12 @@ impl Reference {
         let list = image.with_file_name("packages");
         let packages = std::fs::read_to_string(&list).map_err(|error| at(&list, &error))?;
         let tree = cache.obtain("nginx", &packages, |folder| unpack(&image, folder))?;
-        let version = |package: &str| {
-            let line = packages.lines().find_map(|line| line.strip_prefix(package));
-            line.and_then(|rest| rest.split('_').next()).unwrap_or("unknown").to_owned()
-        };
-        let versions = format!("nginx {}, OpenSSL {}", version("nginx_"), version("openssl_"));
-        Ok(Self { tree, versions })
+        Ok(Self { tree })
     }
 
-    /// The command that runs nginx.
-    pub fn command(&self) -> Command {
-        let libraries = self.tree.join(LIBRARIES);
-        let mut command = Command::new(libraries.join("ld-linux-x86-64.so.2"));
-        command.arg("--library-path").arg(&libraries).arg(self.tree.join("nginx"));
-        command.env("OPENSSL_CONF", self.tree.join("ssl/openssl.cnf"));
-        command
+    /// Where they are, as `kettle-bench` wants to know it.
+    pub fn tree(&self) -> &Path {
+        &self.tree
     }
 }
 
@@ -51,5 +40,3 @@ fn unpack(image: &Path, folder: &Path) -> Result<(), String> {
     }
     Ok(())
 }
-
-const LIBRARIES: &str = "usr-lib/x86_64-linux-gnu";

@@ -13,8 +13,7 @@ mod window;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::native::commit;
-use super::{Arguments, configs, programs};
+use super::{Arguments, commit, configs, programs};
 use crate::checkout;
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::Guest;

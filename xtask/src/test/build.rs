@@ -11,6 +11,8 @@ use crate::{checkout, process};
 pub struct Programs {
     /// The server.
     pub kettle: PathBuf,
+    /// The program beside it that measures.
+    pub kettle_bench: PathBuf,
     /// The tests of the crates, the harness of the end-to-end suite among them.
     pub units: Vec<TestProgram>,
     /// The end-to-end suite.
@@ -60,8 +62,10 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
         let package = manifest.parent().unwrap_or(manifest);
         let path = PathBuf::from(executable);
         if !is_test {
-            if package == Path::new("crates/app") && kind == "bin" {
-                programs.kettle = path;
+            match package.to_str() {
+                Some("crates/app") if kind == "bin" => programs.kettle = path,
+                Some("crates/bench") if kind == "bin" => programs.kettle_bench = path,
+                _ => {}
             }
             continue;
         }
@@ -73,8 +77,11 @@ fn find(messages: &str, workspace: &Path) -> Result<Programs, String> {
             programs.units.push(program);
         }
     }
-    if programs.kettle.as_os_str().is_empty() {
-        return Err("cargo built no kettle".into());
+    for (program, name) in [(&programs.kettle, "kettle"), (&programs.kettle_bench, "kettle-bench")]
+    {
+        if program.as_os_str().is_empty() {
+            return Err(format!("cargo built no {name}"));
+        }
     }
     programs.units.sort_by(|one, other| one.path.cmp(&other.path));
     programs.suite.sort_by(|one, other| one.path.cmp(&other.path));

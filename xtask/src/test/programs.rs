@@ -57,7 +57,10 @@ pub fn run_in_guest(
     filter: &[String],
 ) -> Result<Tally, String> {
     let out = checkout::target_folder().join(format!("vm/out-{}", kernel.name()));
-    let mut files = vec![(programs.kettle.clone(), "kettle".to_owned())];
+    let mut files = vec![
+        (programs.kettle.clone(), "kettle".to_owned()),
+        (programs.kettle_bench.clone(), "kettle-bench".to_owned()),
+    ];
     let mut names = Vec::new();
     for (position, program) in programs.for_kernels().iter().enumerate() {
         let name = format!("tests-{position}-{}", short_name(&program.path));

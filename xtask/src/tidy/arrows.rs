@@ -97,7 +97,10 @@ const HOMES: &[(&str, &[&str])] = &[
     // rustls 0.24 removes the API the handshake uses: porting must touch one crate.
     ("rustls", &["kettle-tls", "kettle-tests"]),
     ("aws-lc-rs", &["kettle-tls", "kettle-tests"]),
-    ("tokio", &["kettle-server", "kettle-tls", "kettle-bench"]),
+    (
+        "tokio",
+        &["kettle-server", "kettle-supervisor", "kettle-tls", "kettle-loadgen", "kettle-bench"],
+    ),
     // System calls that need `unsafe` are the kernel crate's.
     ("libc", &["kettle-kernel"]),
 ];

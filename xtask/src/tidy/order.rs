@@ -46,18 +46,17 @@ const SERVER: &str = "crates/server";
 /// The modules of `server`, highest first. A module may import from lower layers only; modules of
 /// one layer do not know each other.
 const SERVER_ORDER: &[&[&str]] = &[
-    &["supervisor"],
-    &["admin"],
     &["worker"],
     &["connection"],
     &["deliver"],
     &["worker_state"],
-    &["answerer", "setup"],
+    &["respond", "setup"],
     &["route"],
     &["files"],
+    &["redirect"],
     &["error_page"],
-    &["head"],
-    &["answer"],
+    &["http1", "request"],
+    &["response"],
     &["access_log", "kill_switch", "metrics"],
     &["clock", "limits", "open_file", "path"],
     &["disk"],

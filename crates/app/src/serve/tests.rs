@@ -26,8 +26,8 @@ fn flags_become_settings() {
         "--browse",
     ]);
     assert_eq!(config.listeners[0].address.value, SocketAddr::from(([0, 0, 0, 0], 9000)));
-    assert_eq!(config.listeners[0].path, PathChoice::KernelWrite);
-    assert_eq!(config.listeners[0].crossover, 1 << 20);
+    assert_eq!(config.listeners[0].https().unwrap().path, PathChoice::KernelWrite);
+    assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 20);
     assert_eq!(config.server.workers, Some(3));
     assert!(config.sites[0].routes[0].listing);
     assert_eq!(config.sites[0].routes[0].root.value, Path::new("/srv/www"));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Calibration;
 use super::crossover::{Row, Verdict};
+use crate::number;
 use crate::stats::Estimate;
 
 impl Calibration {
@@ -163,13 +164,7 @@ fn cell(estimate: Option<&Estimate>) -> String {
 
 /// A size as the configuration takes it.
 fn size(bytes: u64) -> String {
-    const KIB: u64 = 1024;
-    const MIB: u64 = 1024 * KIB;
-    match bytes {
-        _ if bytes >= MIB && bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
-        _ if bytes >= KIB && bytes.is_multiple_of(KIB) => format!("{} KiB", bytes / KIB),
-        _ => bytes.to_string(),
-    }
+    number::size(bytes).trim_end_matches(" B").to_owned()
 }
 
 /// A paragraph in lines of at most `COLUMNS`.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::measure::machine::Machine;
+use kettle_loadgen::measure::machine::Machine;
+
 use crate::results::read::Results;
 
 /// A sentence for each circumstance that differs.

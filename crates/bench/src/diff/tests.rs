@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use kettle_loadgen::measure::machine::Machine;
+
 use super::*;
-use crate::measure::machine::Machine;
 use crate::results::{FORMAT, Line, Run, ScenarioLine, Subject};
 
 pub(super) fn results(clock: Clock) -> Results {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::{Change, Diff, Row};
 use crate::figure::Figure;
+use crate::number::grouped;
 use crate::results::Clock;
 use crate::scenario::plan::place;
 use crate::stats::comparison::Verdict;
@@ -206,25 +207,7 @@ fn number(value: f64) -> String {
         _ => return format!("{value:.2e}"),
     };
     let text = format!("{scaled:.digits$}");
-    format!("{}{suffix}", grouped(&text))
-}
-
-/// With a comma between thousands.
-fn grouped(text: &str) -> String {
-    let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
-    let digits = whole.chars().filter(char::is_ascii_digit).count();
-    let mut grouped = String::new();
-    let mut left = digits;
-    for (place, character) in text.char_indices() {
-        if character.is_ascii_digit() && place < whole.len() {
-            if left % 3 == 0 && left < digits {
-                grouped.push(',');
-            }
-            left -= 1;
-        }
-        grouped.push(character);
-    }
-    grouped
+    format!("{}{suffix}", grouped(&text)).replace('−', "-")
 }
 
 fn cut(text: &str, columns: usize) -> String {

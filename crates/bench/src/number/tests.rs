@@ -37,3 +37,71 @@ fn shares_have_as_many_digits_as_they_need() {
     assert_eq!(percent(0.031), "3.1\u{a0}%");
     assert_eq!(percent(0.0004), "0.04\u{a0}%");
 }
+
+#[test]
+fn sizes_have_binary_units() {
+    for (text, bytes) in [
+        ("0", 0),
+        ("65536", 65_536),
+        ("64KiB", 65_536),
+        ("64 kib", 65_536),
+        ("1M", 1 << 20),
+        ("1GiB", 1 << 30),
+    ] {
+        assert_eq!(parse_size(text), Ok(bytes), "{text}");
+    }
+}
+
+#[test]
+fn anything_else_is_refused() {
+    for text in ["", "KiB", "-1", "64 KB", "1.5M", "2GiB", "99999999999999999999"] {
+        assert!(parse_size(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn numbers_show_what_matters_of_them() {
+    for (value, text) in [
+        (0.0, "0"),
+        (0.012_34, "0.0123"),
+        (0.5, "0.500"),
+        (1.234, "1.23"),
+        (12.345, "12.3"),
+        (123.4, "123"),
+        (1234.0, "1,234"),
+        (1_234_567.0, "1,234,567"),
+        (-123_456.0, "\u{2212}123,456"),
+        (f64::NAN, "–"),
+    ] {
+        assert_eq!(digits(value), text);
+    }
+}
+
+#[test]
+fn counts_have_no_decimals() {
+    assert_eq!(count(3), "3");
+    assert_eq!(count(12_345_678), "12,345,678");
+}
+
+#[test]
+fn latencies_and_times_have_the_unit_that_fits() {
+    assert_eq!(latency(640.2), "640 µs");
+    assert_eq!(latency(12_345.0), "12.3 ms");
+    assert_eq!(latency(1_500_000.0), "1.50 s");
+    for (seconds, text) in
+        [(0, "0 s"), (59, "59 s"), (60, "1 min"), (200, "3 min 20 s"), (7_500, "2 h 5 min")]
+    {
+        assert_eq!(duration(Duration::from_secs(seconds)), text);
+    }
+}
+
+#[test]
+fn sizes_and_times_are_written_in_whole_units() {
+    assert_eq!(time(Duration::from_millis(500)), "500 ms");
+    assert_eq!(time(Duration::from_millis(1500)), "1.5 s");
+    assert_eq!(time(Duration::from_secs(10)), "10 s");
+    assert_eq!(size(10 << 20), "10 MiB");
+    assert_eq!(size(1 << 30), "1 GiB");
+    assert_eq!(size(1500), "1500 B");
+    assert_eq!(size(0), "0 B");
+}

@@ -6,9 +6,11 @@ use kettle_kernel::probe::Capabilities;
 use kettle_tls::Version;
 use kettle_tls::client::ResumeBy;
 use kettle_tls::policy::Group;
+use serde_json::Value;
 
 use super::config::haproxy;
-use super::find::Found;
+use super::exit;
+use super::find::{Found, find};
 use super::subject::{Path, Program, Role, Setup, Subject};
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
@@ -103,15 +105,32 @@ fn kernel_tls(program: Program, found: &Found) -> Option<String> {
 
 /// Why this kernel does not encrypt the offered suite.
 pub fn kernel_lacks(setup: &Setup) -> Option<String> {
-    // Probing loads modules and opens connections, so it is done once; a kernel does not change under a process.
-    static CAPABILITIES: OnceLock<Capabilities> = OnceLock::new();
-    let capabilities = CAPABILITIES.get_or_init(Capabilities::run);
+    let capabilities = capabilities();
     if let Some(reason) = capabilities.tx_reason() {
         return Some(format!("no kernel TLS on this machine: {reason}"));
     }
     let (version, cipher) = (setup.offer.version, setup.offer.cipher);
     let reason = capabilities.suite(version, cipher).and_then(|suite| suite.tx.as_ref().err())?;
     Some(format!("this kernel does not carry {version:?} with {cipher:?}: {reason}"))
+}
+
+/// In a few words, why this kernel encrypts nothing: by `kettle doctor` where there is a kettle, since it knows causes.
+#[must_use]
+pub fn kernel_obstacle() -> Option<String> {
+    let examined = find(Program::Kettle).ok().and_then(|kettle| {
+        let said = exit::output(kettle.command().args(["doctor", "--json"])).ok()?;
+        serde_json::from_str::<Value>(&said).ok()
+    });
+    match examined {
+        Some(report) => report["obstacle"].as_str().map(str::to_owned),
+        None => capabilities().tx_reason(),
+    }
+}
+
+/// What this kernel carries. Probing loads modules and opens connections, so it is done once; a kernel does not change under a process.
+fn capabilities() -> &'static Capabilities {
+    static CAPABILITIES: OnceLock<Capabilities> = OnceLock::new();
+    CAPABILITIES.get_or_init(Capabilities::run)
 }
 
 fn offer(found: &Found, setup: &Setup) -> Option<String> {

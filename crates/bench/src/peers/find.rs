@@ -58,16 +58,34 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Finds a server: where its variable points, else in the places programs are in; kettle is this program itself.
+/// Finds a server: where its variable points, else in the places programs are in; kettle is the one beside this program.
+///
+/// # Errors
+/// [`Missing`] if it is not on this machine or does not run.
 pub fn find(program: Program) -> Result<Found, Missing> {
     let missing = |why| Missing { program, why, mend: mend(program) };
-    let mut found = match env::var_os(variable(program)) {
+    let found = match env::var_os(variable(program)) {
         Some(place) => from_place(program, Path::new(&place)).ok_or_else(|| {
             let name = variable(program);
             missing(format!("{name} is {}, where it is not", Path::new(&place).display()))
         })?,
         None => search(program).ok_or_else(|| missing(format!("{program} is not installed")))?,
     };
+    described(found)
+}
+
+/// The server whose executable is this one.
+///
+/// # Errors
+/// [`Missing`] if it does not run.
+pub fn at(program: Program, executable: &Path) -> Result<Found, Missing> {
+    described(bare(program, executable.to_owned()))
+}
+
+/// Asks it what it is.
+fn described(mut found: Found) -> Result<Found, Missing> {
+    let program = found.program;
+    let missing = |why| Missing { program, why, mend: mend(program) };
     let said = exit::output(found.command().arg(version_argument(program)))
         .map_err(|error| missing(format!("{}: {error}", found.executable.display())))?;
     found.release = Release::behind(&said, version_word(program));
@@ -92,12 +110,12 @@ pub fn variable(program: Program) -> &'static str {
 }
 
 fn search(program: Program) -> Option<Found> {
-    if program == Program::Kettle {
-        return Some(bare(program, env::current_exe().ok()?));
-    }
+    let this = env::current_exe().ok().filter(|_| program == Program::Kettle);
+    let beside = this.as_deref().and_then(Path::parent).map(Path::to_owned);
     let path = env::var_os("PATH").unwrap_or_default();
     // Debian keeps servers where a user's PATH does not lead.
-    let folders = env::split_paths(&path).chain(SERVER_FOLDERS.iter().map(PathBuf::from));
+    let elsewhere = env::split_paths(&path).chain(SERVER_FOLDERS.iter().map(PathBuf::from));
+    let folders = beside.into_iter().chain(elsewhere);
     let places = folders.flat_map(|folder| file_names(program).iter().map(move |n| folder.join(n)));
     let installed = places.into_iter().find(|place| place.is_file());
     installed.map(|executable| bare(program, executable)).or_else(|| unpacked_nginx(program))
@@ -198,7 +216,7 @@ fn version_word(program: Program) -> &'static str {
 
 fn mend(program: Program) -> String {
     match program {
-        Program::Kettle => "set KETTLE_BIN to the program".to_owned(),
+        Program::Kettle => "`cargo build --release -p kettle` builds it beside this program; or set KETTLE_BIN to it".to_owned(),
         Program::Nginx => "apt-get install nginx".to_owned(),
         Program::Haproxy => "apt-get install haproxy".to_owned(),
         Program::Hitch => "apt-get install hitch".to_owned(),

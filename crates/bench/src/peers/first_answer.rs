@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use kettle_kernel::{process, tls_stat};
+use kettle_loadgen::client;
+use kettle_loadgen::client::WRONG_STATUS;
+use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 
 use super::subject::{Path, Role, Setup, Subject};
-use crate::client;
-use crate::client::failure::WRONG_STATUS;
-use crate::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
 
 /// Asks once, as a client of the scenario will.
 pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Result<(), NoAnswer> {
@@ -39,7 +39,7 @@ fn load(subject: &Subject, setup: &Setup, address: SocketAddr) -> Load {
         path: path(subject, setup),
         tls: (subject.path != Path::Plain).then_some(setup.offer),
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-        rhythm: Rhythm::Closed { connections: 1 },
+        model: LoadModel::Closed { connections: 1 },
         end: End::Requests { count: 1, at_most: PATIENCE },
         warm_up: Duration::ZERO,
         expect: Expect::default(),

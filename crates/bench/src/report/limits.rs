@@ -7,6 +7,7 @@ use super::gathered::Gathered;
 use super::markup::Markup;
 use super::number;
 use super::trust::{BUSY, CPUS_TO_SCALE, ROUNDS_FOR_INTERVAL};
+use crate::figure;
 use crate::results::{Clock, Run};
 
 /// Writes the box, if there is anything to say; there always is.
@@ -80,7 +81,7 @@ fn of_samples(file: &Gathered) -> Vec<String> {
         let limited = scene
             .samples
             .iter()
-            .filter(|s| s.figures.get("client_busy").is_some_and(|b| *b >= BUSY));
+            .filter(|s| s.figures.get(figure::CLIENT_BUSY.name).is_some_and(|b| *b >= BUSY));
         let (limited, all) = (limited.count(), scene.samples.len());
         if limited > 0 {
             limits.push(format!(

@@ -2,6 +2,7 @@
 //! and how far the two lie apart is how much this machine scatters.
 
 use super::look;
+use crate::figure;
 use crate::results::read::Results;
 use crate::results::{Clock, Sample};
 use crate::stats::Estimate;
@@ -71,4 +72,8 @@ fn is_same_point(a: &Sample, b: &Sample) -> bool {
 }
 
 /// What a server spends.
-const COSTS: &[&str] = &["cpu_ns_per_request", "cpu_us_per_transaction", "cpu_percent"];
+const COSTS: &[&str] = &[
+    figure::CPU_NS_PER_REQUEST.name,
+    figure::CPU_US_PER_TRANSACTION.name,
+    figure::CPU_PERCENT.name,
+];

@@ -3,40 +3,6 @@
 use super::number;
 use crate::stats::comparison::Interval;
 
-/// How a figure is spoken of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Phrase {
-    /// What a server does with it: `needs`.
-    pub verb: &'static str,
-    /// What it is: `processor time`; where more is better, `much` or `many requests`.
-    pub thing: &'static str,
-    /// What for, with its preposition; empty where the thing says it.
-    pub purpose: &'static str,
-}
-
-/// How this figure is spoken of, if it is spoken of at all.
-#[must_use]
-pub fn phrase(figure: &str) -> Option<Phrase> {
-    let of = |verb, thing, purpose| Some(Phrase { verb, thing, purpose });
-    match figure {
-        "cpu_ns_per_request" => of("needs", "processor time", "for a request"),
-        "cpu_ns_per_byte" => of("needs", "processor time", "for a byte"),
-        "cpu_seconds_per_gib" => of("needs", "processor time", "for a GiB"),
-        "cpu_us_per_full_transaction" => of("needs", "processor time", "for a full handshake"),
-        "cpu_us_per_resumed_transaction" => {
-            of("needs", "processor time", "for a resumed handshake")
-        }
-        "cpu_us_per_transaction" => of("needs", "processor time", "for a new connection"),
-        "cpu_percent" => of("needs", "processor time", "for the same stream"),
-        "memory_bytes_per_connection" => of("holds", "memory", "for a connection"),
-        "first_byte_p99_us" => of("needs", "time", "until 99 of 100 first bytes are there"),
-        "softirq_percent" => of("causes", "work in the network stack", ""),
-        "gigabits_per_second" | "gigabytes_per_second" => of("sends", "much", ""),
-        "requests_per_second" => of("answers", "many requests", ""),
-        _ => None,
-    }
-}
-
 /// `0.47 of nginx' processor time`, `1.3 times nginx' processor time`.
 #[must_use]
 pub fn share(ratio: f64, peer: &str, thing: &str) -> String {

@@ -4,6 +4,7 @@ use super::gathered::Gathered;
 use super::number;
 use super::speech;
 use super::verdict::Verdict;
+use crate::figure;
 use crate::results::Clock;
 use crate::stats::comparison::SAMPLES_MIN;
 
@@ -29,8 +30,8 @@ pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Tru
     }
     let samples = || timed().flat_map(|file| &file.scenes).flat_map(|scene| scene.samples.iter());
     let (all, doubtful) = (samples().count(), samples().filter(|s| !s.warnings.is_empty()).count());
-    let limited =
-        samples().filter(|s| s.figures.get("client_busy").is_some_and(|busy| *busy >= BUSY));
+    let limited = samples()
+        .filter(|s| s.figures.get(figure::CLIENT_BUSY.name).is_some_and(|busy| *busy >= BUSY));
     let limited = limited.count();
     let answers: Vec<usize> = verdict.cells().map(|(_, _, cell)| cell.rounds).collect();
     let few = answers.iter().filter(|rounds| **rounds < SAMPLES_MIN).count();

@@ -1,10 +1,11 @@
 //! The plain HTTP backend that all terminators of a scenario stand before.
 
+use kettle_loadgen::load::Load;
+
 use super::bench::Bench;
 use super::bench::Server;
 use super::error::BenchError;
 use super::word::Role;
-use crate::load::Load;
 use crate::peers::backend::Backend;
 use crate::peers::subject::Subject;
 

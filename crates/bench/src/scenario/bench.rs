@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use kettle_loadgen::measure::cores::Cores;
+
 use super::capacity;
 use super::error::BenchError;
 use super::event::Event;
@@ -10,7 +12,7 @@ use super::measured::{DOUBTED, Measured};
 use super::options::Options;
 use super::plan::{self, Key, Outlook, Taken, interleaved};
 use super::stop::Stop;
-use crate::measure::cores::Cores;
+use crate::number;
 use crate::peers::Running;
 use crate::peers::site::Site;
 use crate::peers::subject::{Setup, Subject};
@@ -220,7 +222,7 @@ impl<'a> Bench<'a> {
     /// A folder with a file of each size, named by its bytes, in the page cache.
     pub fn site(&mut self, sizes: &[u64]) -> Result<PathBuf, BenchError> {
         let total: u64 = sizes.iter().sum();
-        self.preparing(&format!("writing {} of files to serve", plan::size(total)));
+        self.preparing(&format!("writing {} of files to serve", number::size(total)));
         let folder = self.folder("site")?;
         let site = Site::make(&folder, sizes);
         let site = site.map_err(|error| BenchError::Machine(error.to_string()))?;

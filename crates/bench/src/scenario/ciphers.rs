@@ -2,76 +2,67 @@
 
 use std::time::Duration;
 
+use kettle_loadgen::load::{End, Load, LoadModel};
+
 use super::Scenario;
 use super::bench::{Bench, at};
 use super::choose::{self, files};
 use super::error::BenchError;
 use super::options::Options;
-use super::plan;
 use super::rules;
 use super::word::{Cipher, Path, Program, Word};
-use crate::load::{End, Load, Rhythm};
+use crate::figure;
+use crate::number;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Value};
 
 /// The scenario.
-pub struct Ciphers;
+pub const SCENARIO: Scenario = Scenario {
+    name: "ciphers",
+    title: "Bulk transfer by suite and path",
+    question: "What does each suite cost by the byte, in the server's process and in the kernel?",
+    headline: &[figure::GIGABITS_PER_SECOND.name, figure::CPU_NS_PER_BYTE.name],
+    rules,
+    run,
+};
 
-impl Scenario for Ciphers {
-    fn name(&self) -> &'static str {
-        "ciphers"
-    }
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.push(format!(
+        "Suites compared: {}. {CONNECTIONS} keep-alive connections fetch bodies of {}; {} rounds of {} each.",
+        suites(options).iter().map(|suite| suite.word()).collect::<Vec<_>>().join(", "),
+        number::size(size(options)),
+        rounds(options),
+        number::time(seconds(options)),
+    ));
+    rules
+}
 
-    fn title(&self) -> &'static str {
-        "Bulk transfer by suite and path"
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let size = size(options);
+    let wanted = choose::subjects(USUAL, options)?;
+    let site = bench.site(&[size])?;
+    let mut servers = Vec::new();
+    for suite in suites(options) {
+        let mut setup = bench.setup();
+        setup.site.clone_from(&site);
+        setup.offer.cipher = suite;
+        let axis = Point::from([("suite".to_owned(), Value::Word(suite.word().to_owned()))]);
+        servers.extend(bench.start_all(&wanted, &setup, &axis)?);
     }
-
-    fn question(&self) -> &'static str {
-        "What does each suite cost by the byte, in the server's process and in the kernel?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["gigabits_per_second", "cpu_ns_per_byte"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        rules.push(format!(
-            "Suites compared: {}. {CONNECTIONS} keep-alive connections fetch bodies of {}; {} rounds of {} each.",
-            suites(options).iter().map(|suite| suite.word()).collect::<Vec<_>>().join(", "),
-            plan::size(size(options)),
-            rounds(options),
-            plan::time(seconds(options)),
-        ));
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let size = size(options);
-        let wanted = choose::subjects(USUAL, options)?;
-        let site = bench.site(&[size])?;
-        let mut servers = Vec::new();
-        for suite in suites(options) {
-            let mut setup = bench.setup();
-            setup.site.clone_from(&site);
-            setup.offer.cipher = suite;
-            let axis = Point::from([("suite".to_owned(), Value::Word(suite.word().to_owned()))]);
-            servers.extend(bench.start_all(&wanted, &setup, &axis)?);
-        }
-        let point = at("size", size);
-        let points = std::slice::from_ref(&point);
-        bench.plan_rounds(&servers, points, rounds(options), WARM_UP + seconds(options));
-        bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
-            let load = Load {
-                rhythm: Rhythm::Closed { connections: CONNECTIONS },
-                end: End::After(WARM_UP + seconds(bench.options)),
-                warm_up: WARM_UP,
-                ..bench.load_on(server, size)
-            };
-            bench.measure(server, &load, key)
-        })
-    }
+    let point = at("size", size);
+    let points = std::slice::from_ref(&point);
+    bench.plan_rounds(&servers, points, rounds(options), WARM_UP + seconds(options));
+    bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
+        let load = Load {
+            model: LoadModel::Closed { connections: CONNECTIONS },
+            end: End::After(WARM_UP + seconds(bench.options)),
+            warm_up: WARM_UP,
+            ..bench.load_on(server, size)
+        };
+        bench.measure(server, &load, key)
+    })
 }
 
 fn suites(options: &Options) -> Vec<Cipher> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use kettle_kernel::process::cpus_allowed;
+use kettle_loadgen::measure::cores::{self, Cores};
 
 use super::error::BenchError;
 use super::options::Options;
-use crate::measure::cores::{self, Cores};
 
 /// Processors for servers and client.
 pub fn choose(options: &Options) -> Result<Cores, BenchError> {

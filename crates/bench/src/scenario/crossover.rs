@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::plan::size;
+use crate::number::size;
 use crate::stats::Estimate;
 
 /// From which size on the second way costs less than the first.

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use kettle_kernel::process::keep_to_cpus;
+use kettle_loadgen::client::outcome::{Handshakes, Outcome};
+use kettle_loadgen::load::Load;
 
 use super::error::BenchError;
 use super::word::{Cipher, Group, Version};
-use crate::client::outcome::{Handshakes, Outcome};
-use crate::load::Load;
 
 /// Downloads once what the load asks for, on its processors.
 pub fn download(load: &Load) -> Result<Outcome, BenchError> {
@@ -146,8 +146,9 @@ const HISTOGRAM_DIGITS: u8 = 3;
 
 #[cfg(test)]
 mod tests {
+    use kettle_loadgen::load::{BodyUse, End, Expect, LoadModel, Reuse};
+
     use super::*;
-    use crate::load::{BodyUse, End, Expect, Reuse, Rhythm};
 
     #[test]
     fn what_curl_writes_is_read() {
@@ -179,7 +180,7 @@ mod tests {
             path: "/".to_owned(),
             tls: None,
             reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-            rhythm: Rhythm::Closed { connections: 1 },
+            model: LoadModel::Closed { connections: 1 },
             end: End::Requests { count: 1, at_most: Duration::from_secs(1) },
             warm_up: Duration::ZERO,
             expect: Expect { body_bytes: Some(body_bytes), body_sha256: None },

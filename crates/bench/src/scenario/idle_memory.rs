@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use kettle_loadgen::client;
+use kettle_loadgen::load::{BodyUse, End, Load, LoadModel};
+use kettle_loadgen::measure::MeasureError;
+use kettle_loadgen::measure::memory::Memory;
+use kettle_loadgen::measure::server::SystemUnderTest;
+
 use super::Scenario;
 use super::behind;
 use super::bench::{Bench, Server};
@@ -14,97 +20,80 @@ use super::plan::{self, Key, interleaved};
 use super::rules;
 use super::tps_ramp::reading::replace;
 use super::word::{Path, Program};
-use crate::client;
-use crate::load::{BodyUse, End, Load, Rhythm};
-use crate::measure::MeasureError;
-use crate::measure::memory::Memory;
-use crate::measure::server::Server as Books;
+use crate::figure;
 use crate::peers::backend::Backend;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Sample, Value};
 
 /// The scenario.
-pub struct IdleMemory;
+pub const SCENARIO: Scenario = Scenario {
+    name: "idle-memory",
+    title: "Memory of idle connections",
+    question: "What does each server, and the kernel for it, hold for a connection on which nothing happens?",
+    headline: &[figure::MEMORY_BYTES_PER_CONNECTION.name, figure::KERNEL_BYTES_PER_CONNECTION.name],
+    rules,
+    run,
+};
 
-impl Scenario for IdleMemory {
-    fn name(&self) -> &'static str {
-        "idle-memory"
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.extend([
+        format!(
+            "Each sample is a server freshly started and warmed up with {WARM_UP_CONNECTIONS} connections. Its memory (PSS, what \
+             it shares divided among those that share it) is read before the connections and while they are open and idle; the \
+             difference is divided by their number."
+        ),
+        format!(
+            "Connections are idle after their handshake, or after one request for {BODY_BYTES} bytes. Timeouts of the servers \
+             are longer than the measurement."
+        ),
+        "Kernel memory (slab and sockets) counts both ends of each connection, since both are on this machine, and the backend \
+         connections of terminators; it is the whole machine's, so what others did meanwhile is in it."
+            .to_owned(),
+    ]);
+    rules
+}
+
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let wanted = choose::subjects(USUAL, options)?;
+    let site = bench.site(&[BODY_BYTES])?;
+    let backend = behind::start(bench, &wanted, BODY_BYTES)?;
+    let mut setup = bench.setup();
+    setup.site = site;
+    setup.backend = backend.as_ref().map(|backend| backend.address);
+    let points = points(bench)?;
+    let rounds = options.rounds_or(1, 3, 5);
+    let mut planned = Vec::new();
+    for point in &points {
+        let subjects = interleaved(rounds, &wanted);
+        planned.extend(
+            subjects
+                .map(|(round, subject)| (*subject, point, bench.key(subject, &point.axes, round))),
+        );
     }
-
-    fn title(&self) -> &'static str {
-        "Memory of idle connections"
-    }
-
-    fn question(&self) -> &'static str {
-        "What does each server, and the kernel for it, hold for a connection on which nothing happens?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["memory_bytes_per_connection", "kernel_bytes_per_connection"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        rules.extend([
-            format!(
-                "Each sample is a server freshly started and warmed up with {WARM_UP_CONNECTIONS} connections. Its memory (PSS, what \
-                 it shares divided among those that share it) is read before the connections and while they are open and idle; the \
-                 difference is divided by their number."
-            ),
-            format!(
-                "Connections are idle after their handshake, or after one request for {BODY_BYTES} bytes. Timeouts of the servers \
-                 are longer than the measurement."
-            ),
-            "Kernel memory (slab and sockets) counts both ends of each connection, since both are on this machine, and the backend \
-             connections of terminators; it is the whole machine's, so what others did meanwhile is in it."
-                .to_owned(),
-        ]);
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let wanted = choose::subjects(USUAL, options)?;
-        let site = bench.site(&[BODY_BYTES])?;
-        let backend = behind::start(bench, &wanted, BODY_BYTES)?;
-        let mut setup = bench.setup();
-        setup.site = site;
-        setup.backend = backend.as_ref().map(|backend| backend.address);
-        let points = points(bench)?;
-        let rounds = options.rounds_or(1, 3, 5);
-        let mut planned = Vec::new();
-        for point in &points {
-            let subjects = interleaved(rounds, &wanted);
-            planned.extend(
-                subjects.map(|(round, subject)| {
-                    (*subject, point, bench.key(subject, &point.axes, round))
-                }),
-            );
+    bench.plan(&planned.iter().map(|(_, _, key)| key.clone()).collect::<Vec<_>>(), SAMPLE_USUAL);
+    let mut missing: Vec<Subject> = Vec::new();
+    for (subject, point, key) in &planned {
+        if bench.has(key) || missing.contains(subject) {
+            continue;
         }
-        bench
-            .plan(&planned.iter().map(|(_, _, key)| key.clone()).collect::<Vec<_>>(), SAMPLE_USUAL);
-        let mut missing: Vec<Subject> = Vec::new();
-        for (subject, point, key) in &planned {
-            if bench.has(key) || missing.contains(subject) {
-                continue;
+        bench.go_on()?;
+        // A server that had connections keeps some of their memory for the next ones, so each sample has a new one.
+        let Some(server) = bench.start(*subject, setup.clone(), &Point::new())? else {
+            missing.push(*subject);
+            continue;
+        };
+        let idle = Idle { server: &server, backend: backend.as_ref(), point };
+        match idle.measure(bench, key) {
+            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
+                let place = plan::place(&key.point);
+                bench.absent(format!("{subject}, {place}, round {}", key.round), error)?;
             }
-            bench.go_on()?;
-            // A server that had connections keeps some of their memory for the next ones, so each sample has a new one.
-            let Some(server) = bench.start(*subject, setup.clone(), &Point::new())? else {
-                missing.push(*subject);
-                continue;
-            };
-            let idle = Idle { server: &server, backend: backend.as_ref(), point };
-            match idle.measure(bench, key) {
-                Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-                    let place = plan::place(&key.point);
-                    bench.absent(format!("{subject}, {place}, round {}", key.round), error)?;
-                }
-                other => other?,
-            }
+            other => other?,
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// What is on the axes.
@@ -129,12 +118,12 @@ impl Idle<'_> {
         bench.preparing(&format!("opening connections to {}: {place}", server.name));
         let broken = |error: MeasureError| BenchError::server(&server.name, error);
         let processes = server.running.processes();
-        let books = Books::of(&processes);
+        let system = SystemUnderTest::of(&processes);
         self.held(bench, WARM_UP_CONNECTIONS, 1, || ())?;
-        books.settle(SETTLE_MAX).map_err(broken)?;
+        system.settle(SETTLE_MAX).map_err(broken)?;
         let before = Memory::read(&processes).map_err(broken)?;
         let during = self.held(bench, self.point.connections, self.point.requests, || {
-            books.settle(SETTLE_MAX)?;
+            system.settle(SETTLE_MAX)?;
             Memory::read(&processes)
         })?;
         let during = during.map_err(broken)?;
@@ -145,7 +134,10 @@ impl Idle<'_> {
         let kernel = of_each(during.kernel_bytes, before.kernel_bytes);
         replace(
             &mut figures,
-            [("memory_bytes_per_connection", memory), ("kernel_bytes_per_connection", kernel)],
+            [
+                (figure::MEMORY_BYTES_PER_CONNECTION.name, memory),
+                (figure::KERNEL_BYTES_PER_CONNECTION.name, kernel),
+            ],
         );
         let sample = Sample {
             scenario: key.scenario.clone(),
@@ -170,7 +162,7 @@ impl Idle<'_> {
         during: impl FnOnce() -> T,
     ) -> Result<T, BenchError> {
         let load = Load {
-            rhythm: Rhythm::Idle { connections, requests },
+            model: LoadModel::Idle { connections, requests },
             end: End::After(OPEN_MAX),
             body: BodyUse::Open,
             timeout: OPEN_MAX,

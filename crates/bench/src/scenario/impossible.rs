@@ -1,14 +1,15 @@
 //! Samples that cannot be: clients that ask again at once, and yet neither side had anything to do. Something stood still that no
 //! counter of this machine knows of, such as the whole virtual machine, so such a sample is taken again.
 
+use kettle_loadgen::load::{Load, LoadModel};
+
 use super::measured::Measured;
 use crate::figure;
-use crate::load::{Load, Rhythm};
 
 /// Why a sample of this load cannot be; `None` for a loop that is open, or too narrow to keep a side busy.
 #[must_use]
 pub fn why(load: &Load, measured: &Measured) -> Option<String> {
-    let Rhythm::Closed { connections: CONNECTIONS_MIN.. } = load.rhythm else { return None };
+    let LoadModel::Closed { connections: CONNECTIONS_MIN.. } = load.model else { return None };
     let usage = &measured.usage;
     let seconds = usage.elapsed.as_secs_f64();
     if seconds <= 0.0 {
@@ -39,8 +40,9 @@ const BUSY_MIN: f64 = 0.75;
 mod tests {
     use std::time::Duration;
 
+    use kettle_loadgen::load::{BodyUse, End, Expect, Reuse};
+
     use super::*;
-    use crate::load::{BodyUse, End, Expect, Reuse};
     use crate::scenario::measured::tests::measured;
 
     /// A sample of two seconds with these shares of a processor.
@@ -62,7 +64,7 @@ mod tests {
             path: "/".to_owned(),
             tls: None,
             reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
-            rhythm: Rhythm::Closed { connections },
+            model: LoadModel::Closed { connections },
             end: End::After(Duration::from_secs(2)),
             warm_up: Duration::ZERO,
             expect: Expect::default(),
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn one_connection_and_open_loops_may_be_idle() {
         assert_eq!(why(&closed(1), &sample(0.09, 0.22, 0.0)), None);
-        let idle = Rhythm::Idle { connections: 100, requests: 1 };
-        assert_eq!(why(&Load { rhythm: idle, ..closed(1) }, &sample(0.09, 0.22, 0.0)), None);
+        let idle = LoadModel::Idle { connections: 100, requests: 1 };
+        assert_eq!(why(&Load { model: idle, ..closed(1) }, &sample(0.09, 0.22, 0.0)), None);
     }
 }

@@ -3,87 +3,79 @@
 
 use std::time::Duration;
 
+use kettle_loadgen::load::{End, Load, LoadModel, Reuse};
+
 use super::Scenario;
 use super::bench::{Bench, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
-use super::plan;
 use super::rules;
 use super::word::{Path, Program};
-use crate::load::{End, Load, Reuse, Rhythm};
+use crate::figure;
+use crate::number;
 use crate::peers::subject::Subject;
 use crate::results::Point;
 
 /// The scenario.
-pub struct KtlsSetup;
+pub const SCENARIO: Scenario = Scenario {
+    name: "ktls-setup",
+    title: "One response for each connection: when does moving into the kernel pay?",
+    question: "From which size on is the kernel worth its set-up on a connection that closes after one response?",
+    headline: &[figure::CPU_US_PER_TRANSACTION.name, figure::SUCCEEDED_PER_SECOND.name],
+    rules,
+    run,
+};
 
-impl Scenario for KtlsSetup {
-    fn name(&self) -> &'static str {
-        "ktls-setup"
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.push(format!(
+        "Each transaction is a connection, a full handshake, one request and the end; {CONNECTIONS} at a time; {} rounds of \
+         {} each.",
+        rounds(options),
+        number::time(seconds(options)),
+    ));
+    rules.push(
+        "A full handshake costs many times what the move costs, so what counts is processor time for each transaction."
+            .to_owned(),
+    );
+    rules
+}
+
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let sizes = sizes(options);
+    let wanted = choose::subjects(USUAL, options)?;
+    let mut setup = bench.setup();
+    setup.site = bench.site(&sizes)?;
+    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
+    bench.plan_rounds(&servers, &points, rounds(options), WARM_UP + seconds(options));
+    for size in &sizes {
+        bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
+            let reuse = Reuse { requests_per_connection: Some(1), connections_per_session: 1 };
+            let load = Load {
+                reuse,
+                model: LoadModel::Closed { connections: CONNECTIONS },
+                end: End::After(WARM_UP + seconds(bench.options)),
+                warm_up: WARM_UP,
+                ..bench.load_on(server, *size)
+            };
+            bench.measure(server, &load, key)
+        })?;
     }
-
-    fn title(&self) -> &'static str {
-        "One response for each connection: when does moving into the kernel pay?"
-    }
-
-    fn question(&self) -> &'static str {
-        "From which size on is the kernel worth its set-up on a connection that closes after one response?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["cpu_us_per_transaction", "succeeded_per_second"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        rules.push(format!(
-            "Each transaction is a connection, a full handshake, one request and the end; {CONNECTIONS} at a time; {} rounds of \
-             {} each.",
-            rounds(options),
-            plan::time(seconds(options)),
-        ));
-        rules.push(
-            "A full handshake costs many times what the move costs, so what counts is processor time for each transaction."
-                .to_owned(),
-        );
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let sizes = sizes(options);
-        let wanted = choose::subjects(USUAL, options)?;
-        let mut setup = bench.setup();
-        setup.site = bench.site(&sizes)?;
-        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-        let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
-        bench.plan_rounds(&servers, &points, rounds(options), WARM_UP + seconds(options));
-        for size in &sizes {
-            bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
-                let reuse = Reuse { requests_per_connection: Some(1), connections_per_session: 1 };
-                let load = Load {
-                    reuse,
-                    rhythm: Rhythm::Closed { connections: CONNECTIONS },
-                    end: End::After(WARM_UP + seconds(bench.options)),
-                    warm_up: WARM_UP,
-                    ..bench.load_on(server, *size)
-                };
-                bench.measure(server, &load, key)
-            })?;
+    for program in [Program::Nginx, Program::Kettle] {
+        let costs = |path| {
+            bench.medians(&files(program, path), "size", figure::CPU_US_PER_TRANSACTION.name)
+        };
+        let (user, kernel) = (costs(Path::User), costs(Path::KernelSendfile));
+        if let Some(crossover) = crossover::of(&user, &kernel) {
+            let subject = files(program, Path::KernelSendfile);
+            bench.note(&format!("{subject} {crossover}"));
         }
-        for program in [Program::Nginx, Program::Kettle] {
-            let costs =
-                |path| bench.medians(&files(program, path), "size", "cpu_us_per_transaction");
-            let (user, kernel) = (costs(Path::User), costs(Path::KernelSendfile));
-            if let Some(crossover) = crossover::of(&user, &kernel) {
-                let subject = files(program, Path::KernelSendfile);
-                bench.note(&format!("{subject} {crossover}"));
-            }
-        }
-        Ok(())
     }
+    Ok(())
 }
 
 fn sizes(options: &Options) -> Vec<u64> {

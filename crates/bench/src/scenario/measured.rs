@@ -7,10 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use kettle_loadgen::client::outcome::Outcome;
+use kettle_loadgen::measure::server::Usage;
 
 use super::plan::Key;
-use crate::client::outcome::Outcome;
-use crate::measure::server::Usage;
+use crate::figure;
 use crate::results::Sample;
 
 /// A load with what it cost.
@@ -66,29 +67,29 @@ impl Measured {
         let seconds = outcome.elapsed.as_secs_f64();
         let (succeeded, bytes) = (outcome.succeeded as f64, outcome.body_bytes as f64);
         let failed: u64 = outcome.failures.values().sum();
-        figures.ratio("requests_per_second", succeeded, seconds);
-        figures.ratio("succeeded_per_second", succeeded, seconds);
-        figures.ratio("attempted_per_second", outcome.attempted as f64, seconds);
-        figures.ratio("failed_per_second", failed as f64, seconds);
-        figures.ratio("gigabits_per_second", bytes * 8.0 / 1e9, seconds);
-        figures.ratio("gigabytes_per_second", bytes / 1e9, seconds);
+        figures.ratio(figure::REQUESTS_PER_SECOND.name, succeeded, seconds);
+        figures.ratio(figure::SUCCEEDED_PER_SECOND.name, succeeded, seconds);
+        figures.ratio(figure::ATTEMPTED_PER_SECOND.name, outcome.attempted as f64, seconds);
+        figures.ratio(figure::FAILED_PER_SECOND.name, failed as f64, seconds);
+        figures.ratio(figure::GIGABITS_PER_SECOND.name, bytes * 8.0 / 1e9, seconds);
+        figures.ratio(figure::GIGABYTES_PER_SECOND.name, bytes / 1e9, seconds);
         let latency = &outcome.latency;
         if !latency.is_empty() {
-            figures.put("mean_us", latency.mean());
-            figures.put("p50_us", latency.value_at_quantile(0.5) as f64);
-            figures.put("p99_us", latency.value_at_quantile(0.99) as f64);
-            figures.put("p999_us", latency.value_at_quantile(0.999) as f64);
-            figures.put("max_us", latency.max() as f64);
+            figures.put(figure::MEAN_US.name, latency.mean());
+            figures.put(figure::P50_US.name, latency.value_at_quantile(0.5) as f64);
+            figures.put(figure::P99_US.name, latency.value_at_quantile(0.99) as f64);
+            figures.put(figure::P999_US.name, latency.value_at_quantile(0.999) as f64);
+            figures.put(figure::MAX_US.name, latency.max() as f64);
         }
         if !outcome.first_byte.is_empty() {
             let first_byte = outcome.first_byte.value_at_quantile(0.99);
-            figures.put("first_byte_p99_us", first_byte as f64);
+            figures.put(figure::FIRST_BYTE_P99_US.name, first_byte as f64);
         }
         let handshakes = &outcome.handshakes;
         let all = handshakes.full + handshakes.by_ticket + handshakes.by_session_id;
-        figures.ratio("full_share", handshakes.full as f64, all as f64);
+        figures.ratio(figure::FULL_SHARE.name, handshakes.full as f64, all as f64);
         if let Some(busiest) = outcome.thread_busy.iter().copied().reduce(f64::max) {
-            figures.put("client_busy", busiest);
+            figures.put(figure::CLIENT_BUSY.name, busiest);
         }
     }
 
@@ -96,24 +97,24 @@ impl Measured {
         let (outcome, usage) = (&self.outcome, &self.usage);
         let cpu = self.cpu().as_secs_f64();
         let (succeeded, bytes) = (outcome.succeeded as f64, outcome.body_bytes as f64);
-        figures.ratio("cpu_ns_per_request", cpu * 1e9, succeeded);
-        figures.ratio("cpu_us_per_transaction", cpu * 1e6, succeeded);
-        figures.ratio("cpu_ns_per_byte", cpu * 1e9, bytes);
-        figures.ratio("cpu_seconds_per_gib", cpu * GIB, bytes);
+        figures.ratio(figure::CPU_NS_PER_REQUEST.name, cpu * 1e9, succeeded);
+        figures.ratio(figure::CPU_US_PER_TRANSACTION.name, cpu * 1e6, succeeded);
+        figures.ratio(figure::CPU_NS_PER_BYTE.name, cpu * 1e9, bytes);
+        figures.ratio(figure::CPU_SECONDS_PER_GIB.name, cpu * GIB, bytes);
         // A window over the whole load goes on until the server has settled.
         let elapsed = if self.is_whole { outcome.elapsed } else { usage.elapsed }.as_secs_f64();
         let used = usage.cpu.as_secs_f64() * 100.0;
-        figures.ratio("cpu_percent", used, elapsed);
-        figures.ratio("cpu_user_percent", used * usage.user_share, elapsed);
-        figures.ratio("cpu_system_percent", used * (1.0 - usage.user_share), elapsed);
-        figures.ratio("softirq_percent", usage.softirq.as_secs_f64() * 100.0, elapsed);
-        figures.ratio("server_busy", used / 100.0, elapsed * self.server_cpus as f64);
+        figures.ratio(figure::CPU_PERCENT.name, used, elapsed);
+        figures.ratio(figure::CPU_USER_PERCENT.name, used * usage.user_share, elapsed);
+        figures.ratio(figure::CPU_SYSTEM_PERCENT.name, used * (1.0 - usage.user_share), elapsed);
+        figures.ratio(figure::SOFTIRQ_PERCENT.name, usage.softirq.as_secs_f64() * 100.0, elapsed);
+        figures.ratio(figure::SERVER_BUSY.name, used / 100.0, elapsed * self.server_cpus as f64);
         let switches = (usage.voluntary_switches + usage.involuntary_switches) as f64;
         let scale = if self.is_whole { 1.0 } else { outcome.elapsed.as_secs_f64() / elapsed };
-        figures.ratio("context_switches_per_request", switches * scale, succeeded);
-        figures.put("retransmits", usage.retransmits as f64);
+        figures.ratio(figure::CONTEXT_SWITCHES_PER_REQUEST.name, switches * scale, succeeded);
+        figures.put(figure::RETRANSMITS.name, usage.retransmits as f64);
         if let Some(connections) = self.kernel_connections {
-            figures.put("kernel_tls_connections", connections as f64);
+            figures.put(figure::KERNEL_TLS_CONNECTIONS.name, connections as f64);
         }
     }
 

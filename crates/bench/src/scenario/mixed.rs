@@ -7,90 +7,82 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use kettle_loadgen::client;
+use kettle_loadgen::load::{End, Load, LoadModel};
+
 use super::Scenario;
 use super::bench::{Bench, Server};
 use super::choose::{self, files};
 use super::error::BenchError;
 use super::measured::Measured;
 use super::options::Options;
-use super::plan::{self, Key};
+use super::plan::Key;
 use super::rules;
 use super::streaming::{most, rates};
 use super::word::{Path, Program};
-use crate::client;
-use crate::load::{End, Load, Rhythm};
+use crate::figure;
+use crate::number;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Value};
 
 /// The scenario.
-pub struct Mixed;
+pub const SCENARIO: Scenario = Scenario {
+    name: "mixed",
+    title: "Bulk transfers under a storm of handshakes",
+    question: "How long do clients with a connection wait for their bodies while others storm in with new ones?",
+    headline: &[figure::P99_US.name],
+    rules,
+    run,
+};
 
-impl Scenario for Mixed {
-    fn name(&self) -> &'static str {
-        "mixed"
-    }
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.extend([
+        format!(
+            "{} keep-alive connections fetch bodies of {} at a throughput that is {:.0} % of what the slowest server does at most; \
+             latency counts from when a body was due.",
+            connections(options),
+            number::size(body_bytes(options)),
+            BULK_SHARE * 100.0
+        ),
+        format!(
+            "Beside them new connections come in at an even rate, each with a full handshake, one request for {} and the end: none, \
+             25 %, 50 % and 75 % of the most that the slowest server served in a short ramp. Rate and throughput are the same for all servers.",
+            number::size(STORM_BYTES)
+        ),
+        "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
+        "Where the client has one processor, its own handshakes delay its bulk transfers too: compare servers, not rates.".to_owned(),
+    ]);
+    rules
+}
 
-    fn title(&self) -> &'static str {
-        "Bulk transfers under a storm of handshakes"
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let size = body_bytes(options);
+    let wanted = choose::subjects(USUAL, options)?;
+    let mut setup = bench.setup();
+    setup.site = bench.site(&[STORM_BYTES, size])?;
+    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let Some(throughput) = bulk_throughput(bench, &servers, size)? else {
+        return Ok(());
+    };
+    let Some(storm_most) = storm::held_by_all(bench, &servers, STORM_BYTES)? else {
+        return Ok(());
+    };
+    bench.note(&format!(
+        "bulk {throughput} Gb/s; every server served up to {storm_most:.0} new connections a second"
+    ));
+    let rounds = options.rounds_or(1, 3, 5);
+    let storms: Vec<f64> = STORMS.iter().map(|share| (share * storm_most).round()).collect();
+    let points: Vec<Point> = storms.iter().map(|rate| point(*rate)).collect();
+    bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(4, 10, 30));
+    for (rate, point) in storms.iter().zip(&points) {
+        let mix = Mix { size, throughput, storm: *rate };
+        bench.interleave(&servers, point, rounds, |bench, server, key| {
+            mix.measure(bench, server, key)
+        })?;
     }
-
-    fn question(&self) -> &'static str {
-        "How long do clients with a connection wait for their bodies while others storm in with new ones?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["p99_us"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        rules.extend([
-            format!(
-                "{} keep-alive connections fetch bodies of {} at a throughput that is {:.0} % of what the slowest server does at most; \
-                 latency counts from when a body was due.",
-                connections(options),
-                plan::size(body_bytes(options)),
-                BULK_SHARE * 100.0
-            ),
-            format!(
-                "Beside them new connections come in at an even rate, each with a full handshake, one request for {} and the end: none, \
-                 25 %, 50 % and 75 % of the most that the slowest server served in a short ramp. Rate and throughput are the same for all servers.",
-                plan::size(STORM_BYTES)
-            ),
-            "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
-            "Where the client has one processor, its own handshakes delay its bulk transfers too: compare servers, not rates.".to_owned(),
-        ]);
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let size = body_bytes(options);
-        let wanted = choose::subjects(USUAL, options)?;
-        let mut setup = bench.setup();
-        setup.site = bench.site(&[STORM_BYTES, size])?;
-        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-        let Some(throughput) = bulk_throughput(bench, &servers, size)? else {
-            return Ok(());
-        };
-        let Some(storm_most) = storm::held_by_all(bench, &servers, STORM_BYTES)? else {
-            return Ok(());
-        };
-        bench.note(&format!(
-            "bulk {throughput} Gb/s; every server served up to {storm_most:.0} new connections a second"
-        ));
-        let rounds = options.rounds_or(1, 3, 5);
-        let storms: Vec<f64> = STORMS.iter().map(|share| (share * storm_most).round()).collect();
-        let points: Vec<Point> = storms.iter().map(|rate| point(*rate)).collect();
-        bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(4, 10, 30));
-        for (rate, point) in storms.iter().zip(&points) {
-            let mix = Mix { size, throughput, storm: *rate };
-            bench.interleave(&servers, point, rounds, |bench, server, key| {
-                mix.measure(bench, server, key)
-            })?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Bulk at a throughput under a storm of a rate.
@@ -156,7 +148,7 @@ impl Mix {
         let connections = connections(bench.options);
         let interval = rates::interval(connections, self.size, self.throughput);
         Load {
-            rhythm: Rhythm::Streaming { connections, interval, spread: rates::spread(interval) },
+            model: LoadModel::Streaming { connections, interval, spread: rates::spread(interval) },
             end: End::After(length),
             warm_up: WARM_UP,
             ..bench.load_on(server, self.size)
@@ -187,12 +179,12 @@ fn divide(cpus: &[usize], bulk: &mut Load, storm: &mut Option<Load>) -> bool {
 /// Takes out what would divide the work for both loads by the answers of one.
 fn bulk_only(measured: &mut Measured) {
     let of_both = [
-        "cpu_ns_per_request",
-        "cpu_us_per_transaction",
-        "cpu_ns_per_byte",
-        "cpu_seconds_per_gib",
-        "context_switches_per_request",
-        "full_share",
+        figure::CPU_NS_PER_REQUEST.name,
+        figure::CPU_US_PER_TRANSACTION.name,
+        figure::CPU_NS_PER_BYTE.name,
+        figure::CPU_SECONDS_PER_GIB.name,
+        figure::CONTEXT_SWITCHES_PER_REQUEST.name,
+        figure::FULL_SHARE.name,
     ];
     measured.replaced.extend(of_both.map(|name| (name, None)));
 }

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use kettle_loadgen::load::{End, Expect, Load, Reuse};
+
 use super::Scenario;
 use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
@@ -10,74 +12,64 @@ use super::curl;
 use super::error::BenchError;
 use super::measured::Measured;
 use super::options::{DownloadClient, Options};
-use super::plan::{self, Key};
+use super::plan::Key;
 use super::rules;
 use super::word::{Path, Program};
-use crate::load::{End, Expect, Load, Reuse};
+use crate::figure;
+use crate::number;
 use crate::peers::subject::Subject;
 use crate::results::Point;
 
 /// The scenario.
-pub struct Nginx1g;
+pub const SCENARIO: Scenario = Scenario {
+    name: "nginx-1g",
+    title: "One large file, downloaded again and again",
+    question: "How much faster is a large download when the kernel encrypts it, and what does it cost the server?",
+    headline: &[figure::GIGABYTES_PER_SECOND.name, figure::CPU_SECONDS_PER_GIB.name],
+    rules,
+    run,
+};
 
-impl Scenario for Nginx1g {
-    fn name(&self) -> &'static str {
-        "nginx-1g"
-    }
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    let client = match options.client {
+        DownloadClient::Own => "kettle's own client, which drops the body unread",
+        DownloadClient::Curl => "curl, which decrypts the body and writes it to /dev/null",
+    };
+    rules.push(format!(
+        "{} downloads of {} from each server, A B C A B C, each over a new connection, by {client}; one download before \
+         is not counted.",
+        rounds(options),
+        number::size(size(options)),
+    ));
+    rules.push(
+        "Speed depends on the client too; processor time of the server for each GiB does not."
+            .to_owned(),
+    );
+    rules
+}
 
-    fn title(&self) -> &'static str {
-        "One large file, downloaded again and again"
-    }
-
-    fn question(&self) -> &'static str {
-        "How much faster is a large download when the kernel encrypts it, and what does it cost the server?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["gigabytes_per_second", "cpu_seconds_per_gib"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        let client = match options.client {
-            DownloadClient::Own => "kettle's own client, which drops the body unread",
-            DownloadClient::Curl => "curl, which decrypts the body and writes it to /dev/null",
-        };
-        rules.push(format!(
-            "{} downloads of {} from each server, A B C A B C, each over a new connection, by {client}; one download before \
-             is not counted.",
-            rounds(options),
-            plan::size(size(options)),
-        ));
-        rules.push(
-            "Speed depends on the client too; processor time of the server for each GiB does not."
-                .to_owned(),
-        );
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let size = size(options);
-        let wanted = choose::subjects(USUAL, options)?;
-        let mut setup = bench.setup();
-        setup.site = bench.site(&[size])?;
-        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-        let point = at("size", size);
-        bench.plan_rounds(&servers, std::slice::from_ref(&point), rounds(options), EXPECTED);
-        for server in &servers {
-            let key = bench.key_of(server, &point, 0);
-            if !bench.has(&key) {
-                bench.go_on()?;
-                bench.preparing(&format!("a first download from {}, not counted", server.name));
-                // A server that fails says so in its first round.
-                let _ = download(bench, server, size, &key);
-            }
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let size = size(options);
+    let wanted = choose::subjects(USUAL, options)?;
+    let mut setup = bench.setup();
+    setup.site = bench.site(&[size])?;
+    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let point = at("size", size);
+    bench.plan_rounds(&servers, std::slice::from_ref(&point), rounds(options), EXPECTED);
+    for server in &servers {
+        let key = bench.key_of(server, &point, 0);
+        if !bench.has(&key) {
+            bench.go_on()?;
+            bench.preparing(&format!("a first download from {}, not counted", server.name));
+            // A server that fails says so in its first round.
+            let _ = download(bench, server, size, &key);
         }
-        bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
-            download(bench, server, size, key)
-        })
     }
+    bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
+        download(bench, server, size, key)
+    })
 }
 
 fn download(

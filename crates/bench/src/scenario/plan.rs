@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::figure;
+use crate::number;
 use crate::results::{Point, Sample, Value};
 use crate::stats::Estimate;
 
@@ -152,7 +153,7 @@ pub fn medians<'s>(
 #[must_use]
 pub fn place(point: &Point) -> String {
     let words = point.iter().map(|(axis, value)| match value {
-        Value::Number(bytes) if axis == "size" => size(*bytes as u64),
+        Value::Number(bytes) if axis == "size" => number::size(*bytes as u64),
         Value::Number(number) => {
             let label = figure::axis(axis).map_or(axis.as_str(), |axis| axis.label);
             format!("{} {number}", label.to_lowercase())
@@ -160,27 +161,6 @@ pub fn place(point: &Point) -> String {
         Value::Word(word) => word.clone(),
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// A size as people write it: `1 KiB`, `10 MiB`, `1000 B`.
-#[must_use]
-pub fn size(bytes: u64) -> String {
-    for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
-        if bytes >= unit && bytes.is_multiple_of(unit) {
-            return format!("{} {name}", bytes / unit);
-        }
-    }
-    format!("{bytes} B")
-}
-
-/// A length of time as people write it: `500 ms`, `2 s`, `1.5 s`.
-#[must_use]
-pub fn time(time: Duration) -> String {
-    match time.as_secs_f64() {
-        seconds if seconds < 1.0 => format!("{} ms", time.as_millis()),
-        seconds if seconds.fract() < 0.05 => format!("{seconds:.0} s"),
-        seconds => format!("{seconds:.1} s"),
-    }
 }
 
 /// So many of the last samples say how long the next ones take.

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kettle_loadgen::measure::cores::Cores;
+use kettle_loadgen::measure::machine::Machine;
+
 use super::bench::Bench;
 use super::error::BenchError;
 use super::event::Event;
@@ -10,8 +13,6 @@ use super::options::Options;
 use super::plan::{Key, Outlook, Taken};
 use super::stop::Stop;
 use super::{SCENARIOS, Scenario, cores, find};
-use crate::measure::cores::Cores;
-use crate::measure::machine::Machine;
 use crate::results::read::{Results, read};
 use crate::results::write::{WriteError, Writer};
 use crate::results::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine};
@@ -66,8 +67,8 @@ pub fn run(
     let mut samples = earlier.samples.clone();
     let mut ended = Ended::default();
     for scenario in scenarios {
-        if earlier.is_complete(scenario.name()) {
-            watch(Event::Note(&format!("{} is complete already", scenario.name())));
+        if earlier.is_complete(scenario.name) {
+            watch(Event::Note(&format!("{} is complete already", scenario.name)));
             continue;
         }
         let mut turn = Turn { request, cores: &cores, folder: folder.path(), stop };
@@ -78,7 +79,7 @@ pub fn run(
                 break;
             }
             Err(error @ (BenchError::File { .. } | BenchError::Bug(_))) => return Err(error),
-            Err(error) => ended.failed.push((scenario.name().to_owned(), error.to_string())),
+            Err(error) => ended.failed.push((scenario.name.to_owned(), error.to_string())),
         }
     }
     Ok(ended)
@@ -95,22 +96,22 @@ struct Turn<'t> {
 impl Turn<'_> {
     fn take(
         &mut self,
-        scenario: &'static dyn Scenario,
+        scenario: &'static Scenario,
         writer: &mut Writer,
         samples: &mut Vec<Sample>,
         watch: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), BenchError> {
         let options = &self.request.options;
-        let name = scenario.name();
-        let rules = scenario.rules(options);
+        let name = scenario.name;
+        let rules = (scenario.rules)(options);
         let mut write = |line: &Line| writer.write(line).map_err(unwritten);
         write(&Line::Scenario(ScenarioLine { name: name.to_owned(), rules: rules.clone() }))?;
-        watch(Event::Scenario { name, title: scenario.title(), rules: &rules });
+        watch(Event::Scenario { name, title: scenario.title, rules: &rules });
         let folder = self.folder.join(name);
         std::fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
         let mut taken = Taken::default();
         samples.iter().for_each(|sample| taken.add(&Key::of(sample)));
-        let outcome = scenario.run(&mut Bench {
+        let outcome = (scenario.run)(&mut Bench {
             options,
             cores: self.cores,
             scenario: name,
@@ -143,25 +144,22 @@ impl Turn<'_> {
 }
 
 /// The scenarios asked for, each once, in their own order.
-fn scenarios(
-    request: &Request,
-    earlier: &Results,
-) -> Result<Vec<&'static dyn Scenario>, BenchError> {
+fn scenarios(request: &Request, earlier: &Results) -> Result<Vec<&'static Scenario>, BenchError> {
     let begun = || earlier.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
     let names: Vec<String> = match request.names.as_slice() {
         [] => begun(),
         names => names.to_vec(),
     };
     if let Some(unknown) = names.iter().find(|name| *name != ALL && find(name).is_none()) {
-        let known: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name()).collect();
+        let known: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
         let known = known.join(", ");
         return Err(BenchError::Options(format!(
             "there is no comparison {unknown}; there are {known} and all"
         )));
     }
     let is_asked =
-        |scenario: &&&dyn Scenario| names.iter().any(|name| name == ALL || name == scenario.name());
-    Ok(SCENARIOS.iter().filter(is_asked).copied().collect())
+        |scenario: &&Scenario| names.iter().any(|name| name == ALL || name == scenario.name);
+    Ok(SCENARIOS.iter().filter(is_asked).collect())
 }
 
 /// What is in the results file already.

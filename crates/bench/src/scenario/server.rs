@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use kettle_loadgen::client::{self, Outcome, Progress};
+use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::measure::server::{Snapshot, SystemUnderTest, Usage};
+use kettle_loadgen::measure::{MeasureError, noise};
+
 use super::bench::{Bench, Server};
 use super::error::BenchError;
 use super::event::{Event, Sampling};
@@ -12,10 +17,6 @@ use super::measured::Measured;
 use super::plan::{self, Key};
 use super::rules;
 use super::word::Path;
-use crate::client::{self, Outcome, Progress};
-use crate::load::{BodyUse, End, Expect, Load, Reuse, Rhythm};
-use crate::measure::server::{Server as Books, Snapshot, Usage};
-use crate::measure::{MeasureError, noise};
 use crate::peers;
 use crate::peers::subject::{Setup, Subject};
 use crate::results::{self, Line, Point};
@@ -114,7 +115,7 @@ impl Bench<'_> {
             path: format!("/{body_bytes}"),
             tls: (!is_plain).then_some(server.setup.offer),
             reuse: Reuse { requests_per_connection: None, connections_per_session: 1 },
-            rhythm: Rhythm::Closed { connections: 1 },
+            model: LoadModel::Closed { connections: 1 },
             end: End::After(Duration::from_secs(1)),
             warm_up: Duration::ZERO,
             expect: Expect { body_bytes: Some(body_bytes), body_sha256: hash },
@@ -154,15 +155,15 @@ impl Bench<'_> {
         client: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<Outcome, BenchError>,
     ) -> Result<Measured, BenchError> {
         let broken = |error: MeasureError| BenchError::server(&server.name, error);
-        let books = Books::of(&server.running.processes());
+        let system = SystemUnderTest::of(&server.running.processes());
         let disturbance = noise::begin();
-        let first = books.snapshot().map_err(broken)?;
+        let first = system.snapshot().map_err(broken)?;
         let place = plan::place(&key.point);
         let mut window = Window::default();
         let outcome = {
             let (watch, outlook) = (&mut self.watch, &self.outlook);
             let mut on_progress = |progress: &Progress| {
-                window.look(progress, load, &books);
+                window.look(progress, load, &system);
                 watch(Event::Sampling(&sampling(server, &place, key.round, outlook, progress)));
             };
             on_progress(&Progress::default());
@@ -173,15 +174,15 @@ impl Bench<'_> {
         }
         let is_whole = load.warm_up.is_zero();
         if is_whole {
-            books.settle(SETTLE_MAX).map_err(broken)?;
+            system.settle(SETTLE_MAX).map_err(broken)?;
         }
-        let last = books.snapshot().map_err(broken)?;
+        let last = system.snapshot().map_err(broken)?;
         let whole = last.since(&first);
         let kernel_connections = moved(&whole);
         let usage = window.usage(&last).unwrap_or(whole);
         if !is_whole {
             // What it still does must not fall into the next server's turn.
-            books.settle(SETTLE_MAX).map_err(broken)?;
+            system.settle(SETTLE_MAX).map_err(broken)?;
         }
         proven(server, kernel_connections)?;
         answered(server, &outcome)?;
@@ -212,17 +213,17 @@ struct Window {
 impl Window {
     /// Reads the clocks at the end of the warm-up and close to the load's end. Reading takes milliseconds, so it is not done
     /// each time.
-    fn look(&mut self, progress: &Progress, load: &Load, books: &Books) {
+    fn look(&mut self, progress: &Progress, load: &Load, system: &SystemUnderTest) {
         if load.warm_up.is_zero() || progress.elapsed < load.warm_up {
             return;
         }
         if self.first.is_none() {
-            self.first = books.snapshot().ok();
+            self.first = system.snapshot().ok();
             return;
         }
         let end = end_of(load);
         if progress.elapsed + EDGE >= end && progress.elapsed <= end {
-            self.last = books.snapshot().ok();
+            self.last = system.snapshot().ok();
         }
     }
 

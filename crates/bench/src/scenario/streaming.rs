@@ -9,6 +9,12 @@ use std::collections::BTreeMap;
 use std::path;
 use std::time::Duration;
 
+use kettle_loadgen::client::{self, Progress};
+use kettle_loadgen::load::{End, Load, LoadModel};
+use kettle_loadgen::measure::memory::Memory;
+use memory_traffic::{MemoryTraffic, RESCTRL};
+use rates::{Most, Rate};
+
 use super::Scenario;
 use super::bench::{Bench, Server};
 use super::capacity;
@@ -16,100 +22,81 @@ use super::choose::{self, files};
 use super::error::BenchError;
 use super::measured::Measured;
 use super::options::Options;
-use super::plan::{self, Key};
+use super::plan::Key;
 use super::rules;
 use super::word::{Path, Program};
-use crate::client::{self, Progress};
-use crate::load::{End, Load, Rhythm};
-use crate::measure::memory::Memory;
+use crate::figure;
+use crate::number;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Value};
-use memory_traffic::{MemoryTraffic, RESCTRL};
-use rates::{Most, Rate};
 
 /// The scenario.
-pub struct Streaming;
+pub const SCENARIO: Scenario = Scenario {
+    name: "streaming",
+    title: "Streaming clients at equal throughput",
+    question: "What do processor time, memory and stalls cost when every server and path moves the same bytes in the same time?",
+    headline: &[figure::CPU_PERCENT.name, figure::MEMORY_BYTES_PER_CONNECTION.name],
+    rules,
+    run,
+};
 
-impl Scenario for Streaming {
-    fn name(&self) -> &'static str {
-        "streaming"
-    }
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.extend([
+        format!(
+            "Each connection asks for an object of {} when it is due, evenly distributed over one third to five thirds of the \
+             mean interval (as 1 to 5 seconds are to 3); the interval follows from the throughput, so it is the same for all.",
+            number::size(object_bytes(options))
+        ),
+        "A client that has not got its object when the next is due has stalled; the next one counts from when it was due."
+            .to_owned(),
+        "Throughputs are 30 % and 60 % of what plain sendfile does here, or where no server could hold that, of what the slowest \
+         one does. A sample whose throughput is more than 2 % off says so."
+            .to_owned(),
+        "The server's memory is compared with that after its start, so it counts what it keeps of earlier connections; the \
+         kernel's with that before the connections. Kernel memory counts both ends, since both are on this machine."
+            .to_owned(),
+        "Bodies are dropped in the kernel, unopened, but for one in 1,000, which is opened and hashed: a cheap client leaves \
+         the machine to the server."
+            .to_owned(),
+    ]);
+    rules
+}
 
-    fn title(&self) -> &'static str {
-        "Streaming clients at equal throughput"
-    }
-
-    fn question(&self) -> &'static str {
-        "What do processor time, memory and stalls cost when every server and path moves the same bytes in the same time?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["cpu_percent", "memory_bytes_per_connection"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        rules.extend([
-            format!(
-                "Each connection asks for an object of {} when it is due, evenly distributed over one third to five thirds of the \
-                 mean interval (as 1 to 5 seconds are to 3); the interval follows from the throughput, so it is the same for all.",
-                plan::size(object_bytes(options))
-            ),
-            "A client that has not got its object when the next is due has stalled; the next one counts from when it was due."
-                .to_owned(),
-            "Throughputs are 30 % and 60 % of what plain sendfile does here, or where no server could hold that, of what the slowest \
-             one does. A sample whose throughput is more than 2 % off says so."
-                .to_owned(),
-            "The server's memory is compared with that after its start, so it counts what it keeps of earlier connections; the \
-             kernel's with that before the connections. Kernel memory counts both ends, since both are on this machine."
-                .to_owned(),
-            "Bodies are dropped in the kernel, unopened, but for one in 1,000, which is opened and hashed: a cheap client leaves \
-             the machine to the server."
-                .to_owned(),
-        ]);
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let size = object_bytes(options);
-        let wanted = choose::subjects(USUAL, options)?;
-        let traffic = match MemoryTraffic::find(path::Path::new(RESCTRL)) {
-            Ok(traffic) => Some(traffic),
-            Err(why) => {
-                bench.absent("memory traffic", why)?;
-                None
-            }
-        };
-        let mut setup = bench.setup();
-        setup.site = bench.site(&[size])?;
-        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-        let at_start = servers.iter().map(|server| (server.name.clone(), memory(server))).collect();
-        let rates = throughputs(bench, &servers, size)?;
-        let clients = connections(bench)?;
-        let points: Vec<Point> = clients
-            .iter()
-            .flat_map(|connections| rates.iter().map(|rate| point(*connections, rate)))
-            .collect();
-        let rounds = options.rounds_or(1, 3, 5);
-        bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(8, 20, 60));
-        for connections in clients {
-            for rate in &rates {
-                let stream = Stream {
-                    size,
-                    connections,
-                    rate,
-                    traffic: traffic.as_ref(),
-                    at_start: &at_start,
-                };
-                let point = point(connections, rate);
-                bench.interleave(&servers, &point, rounds, |bench, server, key| {
-                    stream.measure(bench, server, key)
-                })?;
-            }
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let size = object_bytes(options);
+    let wanted = choose::subjects(USUAL, options)?;
+    let traffic = match MemoryTraffic::find(path::Path::new(RESCTRL)) {
+        Ok(traffic) => Some(traffic),
+        Err(why) => {
+            bench.absent("memory traffic", why)?;
+            None
         }
-        Ok(())
+    };
+    let mut setup = bench.setup();
+    setup.site = bench.site(&[size])?;
+    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let at_start = servers.iter().map(|server| (server.name.clone(), memory(server))).collect();
+    let rates = throughputs(bench, &servers, size)?;
+    let clients = connections(bench)?;
+    let points: Vec<Point> = clients
+        .iter()
+        .flat_map(|connections| rates.iter().map(|rate| point(*connections, rate)))
+        .collect();
+    let rounds = options.rounds_or(1, 3, 5);
+    bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(8, 20, 60));
+    for connections in clients {
+        for rate in &rates {
+            let stream =
+                Stream { size, connections, rate, traffic: traffic.as_ref(), at_start: &at_start };
+            let point = point(connections, rate);
+            bench.interleave(&servers, &point, rounds, |bench, server, key| {
+                stream.measure(bench, server, key)
+            })?;
+        }
     }
+    Ok(())
 }
 
 /// Clients of one number at one throughput.
@@ -151,20 +138,23 @@ impl Stream<'_> {
         let bytes = outcome.body_bytes as f64;
         let achieved = bytes * 8.0 / 1e9 / outcome.elapsed.as_secs_f64();
         let stalls = 1000.0 * outcome.stalls as f64 / outcome.attempted.max(1) as f64;
-        let mut figures = vec![("stalls_per_1000", stalls)];
+        let mut figures = vec![(figure::STALLS_PER_1000.name, stalls)];
         if let (Some(at_start), Some(before), Some(during)) = (at_start, before, during) {
             let of_each =
                 |more: u64, less: u64| (more as f64 - less as f64) / f64::from(self.connections);
             let memory = of_each(during.pss_bytes, at_start.pss_bytes);
             let kernel = of_each(during.kernel_bytes, before.kernel_bytes);
             figures.extend([
-                ("memory_bytes_per_connection", memory),
-                ("kernel_bytes_per_connection", kernel),
+                (figure::MEMORY_BYTES_PER_CONNECTION.name, memory),
+                (figure::KERNEL_BYTES_PER_CONNECTION.name, kernel),
             ]);
         }
         let traffic_after = self.traffic.and_then(|traffic| traffic.bytes().ok());
         if let (Some(before), Some(after)) = (traffic_before, traffic_after) {
-            figures.push(("memory_traffic_per_byte", after.saturating_sub(before) as f64 / bytes));
+            figures.push((
+                figure::MEMORY_TRAFFIC_PER_BYTE.name,
+                after.saturating_sub(before) as f64 / bytes,
+            ));
         }
         measured.warnings.extend(rates::deviation(self.rate.gigabits_per_second, achieved));
         measured.replaced.extend(figures.into_iter().map(|(name, value)| (name, Some(value))));
@@ -174,7 +164,7 @@ impl Stream<'_> {
     fn load(&self, bench: &Bench<'_>, server: &Server) -> Load {
         let interval = rates::interval(self.connections, self.size, self.rate.gigabits_per_second);
         Load {
-            rhythm: Rhythm::Streaming {
+            model: LoadModel::Streaming {
                 connections: self.connections,
                 interval,
                 spread: rates::spread(interval),

@@ -21,16 +21,16 @@ pub fn text(results: &Results) -> String {
     for scenario in SCENARIOS {
         // The parts of a sample, and what prepared the others, are in the file.
         let is_shown = |sample: &&Sample| matches!(sample.part.as_str(), "" | "summary");
-        let samples: Vec<&Sample> = results.of_scenario(scenario.name()).filter(is_shown).collect();
-        let figures = || scenario.headline().iter().filter_map(|name| figure::find(name));
+        let samples: Vec<&Sample> = results.of_scenario(scenario.name).filter(is_shown).collect();
+        let figures = || scenario.headline.iter().filter_map(|name| figure::find(name));
         for figure in figures() {
             let table = spread::table(&samples, figure).unwrap_or_else(|| table(&samples, figure));
             if !table.is_empty() {
-                let _ = writeln!(text, "\n{}: {}", scenario.name(), figure.label);
+                let _ = writeln!(text, "\n{}: {}", scenario.name, figure.label);
                 text += &render(&table);
             }
         }
-        text += &again(results, scenario.name());
+        text += &again(results, scenario.name);
         if let Some(figure) = figures().next_back() {
             text += &verdict::text(&samples, figure);
         }

@@ -11,6 +11,15 @@ pub mod summary;
 
 use std::time::{Duration, Instant};
 
+use cells::{Cell, Cells};
+use costs::Observation;
+use kettle_loadgen::client;
+use kettle_loadgen::load::{Arrivals, BodyUse, End, Load, LoadModel, Reuse};
+use planner::{Next, Planner, Slope};
+use reading::{CLIENT_LIMITED, forget_shares, rate_value, replace, time_taken};
+use step::Step;
+use summary::{Ramp, Summary};
+
 use super::Scenario;
 use super::behind;
 use super::bench::{Bench, Server};
@@ -19,109 +28,90 @@ use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::Key;
 use super::rules;
-use crate::client;
-use crate::load::{Arrivals, BodyUse, End, Load, Reuse, Rhythm};
+use crate::figure;
 use crate::peers::backend::Backend;
 use crate::results::{Point, Sample};
-use cells::{Cell, Cells};
-use costs::Observation;
-use planner::{Next, Planner, Slope};
-use reading::{CLIENT_LIMITED, forget_shares, rate_value, replace, time_taken};
-use step::Step;
-use summary::{Ramp, Summary};
 
 /// The scenario.
-pub struct TpsRamp;
+pub const SCENARIO: Scenario = Scenario {
+    name: "tps-ramp",
+    title: "New connections: transactions a second up to saturation",
+    question: "How many short TLS connections a second does each server hold, within which latency, and what does one cost it?",
+    headline: &[figure::TPS_MAX.name, figure::CPU_US_PER_FULL_TRANSACTION.name],
+    rules,
+    run,
+};
 
-impl Scenario for TpsRamp {
-    fn name(&self) -> &'static str {
-        "tps-ramp"
+fn rules(options: &Options) -> Vec<String> {
+    let Steps { slope, coarse, fine } = steps(options);
+    let mut rules = rules::usual(options);
+    rules.extend([
+        format!(
+            "A transaction is connect, TLS handshake, one request for {BODY_BYTES} bytes, close. One in k handshakes is a full \
+             one, the others resume its session; a server that does not resume is not measured as if it did."
+        ),
+        format!(
+            "Transactions are due at an even rate whatever became of those before, and latency counts from when they were due. \
+             One that takes longer than {TIMEOUT:.0?} is lost."
+        ),
+        format!(
+            "The rate grows by a factor of {} from {} a second, {coarse:.0?} each, until the server breaks every bound; then \
+             halvings of {fine:.0?} find each bound within {:.0} %. A step that breaks a bound on the way up is repeated, and \
+             the repetition counts.",
+            slope.growth,
+            slope.start,
+            (slope.resolution - 1.0) * 100.0
+        ),
+        "A rate counts up to the first one that breaks its bound, unless the mean of the next eight keeps it. A bound on latency \
+         allows a loss of at most 0.1 %. A rate that leaves a growing queue counts for nothing."
+            .to_owned(),
+        "What a full and a resumed transaction cost is told from the server's processor time in all steps of all k that it keeps \
+         up with, by least squares; busy steps weigh more. It holds where the client is what limits."
+            .to_owned(),
+        "Servers that have bodies of their own answer themselves; hitch and stunnel stand before a plain HTTP backend on the \
+         client's processors, the same for all terminators. Its work is not the server's, its latency is in theirs."
+            .to_owned(),
+        "Axes that are not named stay at the base case (one worker, P-256, AES-128-GCM, X25519, TLS 1.3 tickets) at a quick \
+         effort; RSA-2048 is added at the normal one; at the thorough one each axis is tried by itself away from the base \
+         case. RSA-1024, which the comparison of 2011 used, is refused by today's libraries."
+            .to_owned(),
+    ]);
+    rules
+}
+
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let Cells { cells, refused } = Cells::of(bench.options, bench.cores.server.len());
+    for (what, why) in refused {
+        bench.absent(what, why)?;
     }
-
-    fn title(&self) -> &'static str {
-        "New connections: transactions a second up to saturation"
-    }
-
-    fn question(&self) -> &'static str {
-        "How many short TLS connections a second does each server hold, within which latency, and what does one cost it?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["tps_max", "cpu_us_per_full_transaction"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let Steps { slope, coarse, fine } = steps(options);
-        let mut rules = rules::usual(options);
-        rules.extend([
-            format!(
-                "A transaction is connect, TLS handshake, one request for {BODY_BYTES} bytes, close. One in k handshakes is a full \
-                 one, the others resume its session; a server that does not resume is not measured as if it did."
-            ),
-            format!(
-                "Transactions are due at an even rate whatever became of those before, and latency counts from when they were due. \
-                 One that takes longer than {TIMEOUT:.0?} is lost."
-            ),
-            format!(
-                "The rate grows by a factor of {} from {} a second, {coarse:.0?} each, until the server breaks every bound; then \
-                 halvings of {fine:.0?} find each bound within {:.0} %. A step that breaks a bound on the way up is repeated, and \
-                 the repetition counts.",
-                slope.growth,
-                slope.start,
-                (slope.resolution - 1.0) * 100.0
-            ),
-            "A rate counts up to the first one that breaks its bound, unless the mean of the next eight keeps it. A bound on latency \
-             allows a loss of at most 0.1 %. A rate that leaves a growing queue counts for nothing."
-                .to_owned(),
-            "What a full and a resumed transaction cost is told from the server's processor time in all steps of all k that it keeps \
-             up with, by least squares; busy steps weigh more. It holds where the client is what limits."
-                .to_owned(),
-            "Servers that have bodies of their own answer themselves; hitch and stunnel stand before a plain HTTP backend on the \
-             client's processors, the same for all terminators. Its work is not the server's, its latency is in theirs."
-                .to_owned(),
-            "Axes that are not named stay at the base case (one worker, P-256, AES-128-GCM, X25519, TLS 1.3 tickets) at a quick \
-             effort; RSA-2048 is added at the normal one; at the thorough one each axis is tried by itself away from the base \
-             case. RSA-1024, which the comparison of 2011 used, is refused by today's libraries."
-                .to_owned(),
-        ]);
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let Cells { cells, refused } = Cells::of(bench.options, bench.cores.server.len());
-        for (what, why) in refused {
-            bench.absent(what, why)?;
+    let site = bench.site(&[BODY_BYTES])?;
+    let subjects: Vec<_> = cells.iter().map(|cell| cell.subject).collect();
+    let backend = behind::start(bench, &subjects, BODY_BYTES)?;
+    let steps = steps(bench.options);
+    let rounds = bench.options.rounds_or(1, 2, 3);
+    plan(bench, &cells, &steps, rounds);
+    for cells in cells.chunk_by(|a, b| a.case == b.case) {
+        let mut servers = Vec::new();
+        for cell in cells {
+            let mut setup = bench.setup();
+            setup.workers = cell.case.workers;
+            setup.cpus.truncate(cell.case.workers);
+            setup.key = cell.case.key;
+            setup.offer = cell.case.offer;
+            setup.resumes = cell.per_session.iter().any(|k| *k > 1);
+            setup.site.clone_from(&site);
+            setup.backend = backend.as_ref().map(|backend| backend.address);
+            let mut point = cell.point(0);
+            point.remove("k");
+            servers.extend(bench.start(cell.subject, setup, &point)?.map(|server| (cell, server)));
         }
-        let site = bench.site(&[BODY_BYTES])?;
-        let subjects: Vec<_> = cells.iter().map(|cell| cell.subject).collect();
-        let backend = behind::start(bench, &subjects, BODY_BYTES)?;
-        let steps = steps(bench.options);
-        let rounds = bench.options.rounds_or(1, 2, 3);
-        plan(bench, &cells, &steps, rounds);
-        for cells in cells.chunk_by(|a, b| a.case == b.case) {
-            let mut servers = Vec::new();
-            for cell in cells {
-                let mut setup = bench.setup();
-                setup.workers = cell.case.workers;
-                setup.cpus.truncate(cell.case.workers);
-                setup.key = cell.case.key;
-                setup.offer = cell.case.offer;
-                setup.resumes = cell.per_session.iter().any(|k| *k > 1);
-                setup.site.clone_from(&site);
-                setup.backend = backend.as_ref().map(|backend| backend.address);
-                let mut point = cell.point(0);
-                point.remove("k");
-                servers
-                    .extend(bench.start(cell.subject, setup, &point)?.map(|server| (cell, server)));
-            }
-            for round in 0..rounds {
-                for (cell, server) in &servers {
-                    measure_cell(bench, (cell, server), backend.as_ref(), round, &steps)?;
-                }
+        for round in 0..rounds {
+            for (cell, server) in &servers {
+                measure_cell(bench, (cell, server), backend.as_ref(), round, &steps)?;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// One server, with each number of transactions per session. A server that fails is left out, with the reason.
@@ -258,7 +248,7 @@ impl Under<'_> {
         let step = Step::of(rate, taken, &measured.outcome, may_be_limited);
         forget_shares(&mut sample.figures);
         replace(&mut sample.figures, step.figures());
-        replace(&mut sample.figures, [("server_busy", busy.min(1.0))]);
+        replace(&mut sample.figures, [(figure::SERVER_BUSY.name, busy.min(1.0))]);
         if step.is_client_limited {
             sample.warnings.push(CLIENT_LIMITED.to_owned());
         }
@@ -285,7 +275,7 @@ impl Under<'_> {
                 requests_per_connection: Some(1),
                 connections_per_session: self.per_session,
             },
-            rhythm: Rhythm::Open {
+            model: LoadModel::Open {
                 arrivals: Arrivals::Constant { per_second: rate },
                 transactions_max: in_time.clamp(TRANSACTIONS_MIN, TRANSACTIONS_MAX),
             },
@@ -381,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_rules_say_how_the_ramp_goes() {
-        let rules = TpsRamp.rules(&Options::default()).join(" ");
+        let rules = rules(&Options::default()).join(" ");
         for words in ["1024 bytes", "factor of 1.5", "from 100 a second", "within 5 %"] {
             assert!(rules.contains(words), "{words}: {rules}");
         }

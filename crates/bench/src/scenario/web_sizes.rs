@@ -4,78 +4,70 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use kettle_loadgen::load::{End, Load, LoadModel};
+use kettle_loadgen::measure::calls;
+
 use super::Scenario;
 use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
-use super::plan::{self, Key};
+use super::plan::Key;
 use super::rules;
 use super::word::{Path, Program};
-use crate::load::{End, Load, Rhythm};
-use crate::measure::calls;
+use crate::figure;
+use crate::number;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Sample};
 
 /// The scenario.
-pub struct WebSizes;
+pub const SCENARIO: Scenario = Scenario {
+    name: "web-sizes",
+    title: "Files from 1 KiB to 10 MiB over keep-alive connections",
+    question: "From which size of file on is the kernel the cheaper place to encrypt, and is `auto` always at the cheapest?",
+    headline: &[figure::REQUESTS_PER_SECOND.name, figure::CPU_NS_PER_REQUEST.name],
+    rules,
+    run,
+};
 
-impl Scenario for WebSizes {
-    fn name(&self) -> &'static str {
-        "web-sizes"
-    }
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.push(format!(
+        "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {} each after {} \
+         of warm-up, A B C A B C.",
+        connections(options),
+        rounds(options),
+        number::time(seconds(options)),
+        number::time(WARM_UP),
+    ));
+    rules.push(
+        "System calls are counted in a pass of their own, because counting them slows a server down.".to_owned(),
+    );
+    rules
+}
 
-    fn title(&self) -> &'static str {
-        "Files from 1 KiB to 10 MiB over keep-alive connections"
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let sizes = sizes(options);
+    bench.require_descriptors(connections(options))?;
+    let wanted = choose::subjects(USUAL, options)?;
+    let mut setup = bench.setup();
+    setup.site = bench.site(&sizes)?;
+    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
+    let mut keys = bench.keys(&servers, &points, rounds(options));
+    keys.extend(points.iter().flat_map(|point| call_keys(bench, &servers, point)));
+    bench.plan(&keys, WARM_UP + seconds(options));
+    for size in &sizes {
+        bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
+            let load = load(bench, server, *size);
+            bench.measure(server, &load, key)
+        })?;
     }
-
-    fn question(&self) -> &'static str {
-        "From which size of file on is the kernel the cheaper place to encrypt, and is `auto` always at the cheapest?"
-    }
-
-    fn headline(&self) -> &'static [&'static str] {
-        &["requests_per_second", "cpu_ns_per_request"]
-    }
-
-    fn rules(&self, options: &Options) -> Vec<String> {
-        let mut rules = rules::usual(options);
-        rules.push(format!(
-            "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {} each after {} \
-             of warm-up, A B C A B C.",
-            connections(options),
-            rounds(options),
-            plan::time(seconds(options)),
-            plan::time(WARM_UP),
-        ));
-        rules.push(
-            "System calls are counted in a pass of their own, because counting them slows a server down.".to_owned(),
-        );
-        rules
-    }
-
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let options = bench.options;
-        let sizes = sizes(options);
-        bench.require_descriptors(connections(options))?;
-        let wanted = choose::subjects(USUAL, options)?;
-        let mut setup = bench.setup();
-        setup.site = bench.site(&sizes)?;
-        let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-        let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
-        let mut keys = bench.keys(&servers, &points, rounds(options));
-        keys.extend(points.iter().flat_map(|point| call_keys(bench, &servers, point)));
-        bench.plan(&keys, WARM_UP + seconds(options));
-        for size in &sizes {
-            bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
-                let load = load(bench, server, *size);
-                bench.measure(server, &load, key)
-            })?;
-        }
-        count_calls(bench, &servers, &sizes)?;
-        say_crossovers(bench);
-        Ok(())
-    }
+    count_calls(bench, &servers, &sizes)?;
+    say_crossovers(bench);
+    Ok(())
 }
 
 /// System calls for each request, once for each server and size.
@@ -90,10 +82,10 @@ fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Resu
             bench.preparing(&format!(
                 "counting system calls of {} at {}",
                 server.name,
-                plan::size(*size)
+                number::size(*size)
             ));
             let load = Load {
-                rhythm: Rhythm::Closed { connections: CALLS_CONNECTIONS },
+                model: LoadModel::Closed { connections: CALLS_CONNECTIONS },
                 end: End::Requests { count: CALLS_REQUESTS, at_most: CALLS_TIME_MAX },
                 ..bench.load_on(server, *size)
             };
@@ -127,7 +119,10 @@ fn call_key(bench: &Bench<'_>, server: &Server, point: &Point) -> Key {
 /// All calls together: which ones they were depends on the server, how many are comparable.
 fn calls_per_request(calls: &BTreeMap<String, u64>, requests: u64) -> BTreeMap<String, f64> {
     let all: u64 = calls.values().sum();
-    BTreeMap::from([("calls_per_request".to_owned(), all as f64 / requests.max(1) as f64)])
+    BTreeMap::from([(
+        figure::CALLS_PER_REQUEST.name.to_owned(),
+        all as f64 / requests.max(1) as f64,
+    )])
 }
 
 /// Says where the kernel begins to pay for each program.
@@ -135,7 +130,9 @@ fn say_crossovers(bench: &mut Bench<'_>) {
     let mut lines = Vec::new();
     for program in [Program::Nginx, Program::Kettle] {
         for path in [Path::KernelWrite, Path::KernelSendfile] {
-            let costs = |path| bench.medians(&files(program, path), "size", "cpu_ns_per_request");
+            let costs = |path| {
+                bench.medians(&files(program, path), "size", figure::CPU_NS_PER_REQUEST.name)
+            };
             let (user, kernel) = (costs(Path::User), costs(path));
             if let Some(crossover) = crossover::of(&user, &kernel) {
                 lines.push(format!("{} {crossover}", files(program, path)));
@@ -149,7 +146,7 @@ fn say_crossovers(bench: &mut Bench<'_>) {
 
 fn load(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
     Load {
-        rhythm: Rhythm::Closed { connections: connections(bench.options) },
+        model: LoadModel::Closed { connections: connections(bench.options) },
         end: End::After(WARM_UP + seconds(bench.options)),
         warm_up: WARM_UP,
         ..bench.load_on(server, size)

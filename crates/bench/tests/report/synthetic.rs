@@ -6,10 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use kettle_bench::measure::machine::Machine;
 use kettle_bench::results::{
     Absent, Clock, FORMAT, Line, Point, Run, Sample, ScenarioLine, Subject, Value,
 };
+use kettle_loadgen::measure::machine::Machine;
 
 pub mod work;
 

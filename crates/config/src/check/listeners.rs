@@ -1,13 +1,13 @@
-//! Addresses that collide, and listener settings without effect.
+//! Addresses that collide.
 
 use crate::finding::Instead;
-use crate::model::{Config, Listener, ListenerKind};
+use crate::model::{Config, Listener};
 use crate::read::Reader;
 
 /// The advice about an address that is taken.
 const REMOVE_OR_MOVE: &str = "remove one of both, or write another port";
 
-/// Records missing and repeated listeners, and settings the kind of a listener does not use.
+/// Records missing and repeated listeners.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     if config.listeners.is_empty() && !reader.is_written("listener") {
         let message = "no listener is declared, so nothing could connect".to_owned();
@@ -27,26 +27,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             None => earlier.push(listener),
         }
     }
-    for (index, listener) in config.listeners.iter().enumerate() {
-        find_unused(index, listener.kind, reader);
-    }
     check_metrics(config, reader);
-}
-
-fn find_unused(index: usize, kind: ListenerKind, reader: &mut Reader<'_>) {
-    let (unused, why): (&[_], _) = match kind {
-        ListenerKind::Https => {
-            (&["redirect_port", "redirect_status"], "only a listener with kind = \"redirect\"")
-        }
-        ListenerKind::RedirectToHttps => {
-            (&["path", "crossover", "plain_http"], "only an https listener")
-        }
-    };
-    for name in unused {
-        if let Some(place) = reader.place(&format!("listener.{index}.{name}")) {
-            reader.find_at(&place, format!("{why} uses `{name}`"), Instead::act("remove it here"));
-        }
-    }
 }
 
 fn check_metrics(config: &Config, reader: &mut Reader<'_>) {

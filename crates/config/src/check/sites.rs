@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::finding::Instead;
 use crate::located::Position;
-use crate::model::{Config, ListenerKind, Site};
+use crate::model::{Config, Site};
 use crate::read::Reader;
 
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
@@ -13,7 +13,7 @@ const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 
 /// Records every mistake between the settings of the sites.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
-    let serves = config.listeners.iter().any(|listener| listener.kind == ListenerKind::Https);
+    let serves = config.listeners.iter().any(|listener| listener.https().is_some());
     if serves && config.sites.is_empty() && !reader.is_written("site") {
         let message = "no site is declared, so no request could be answered".to_owned();
         let instead = "[[site]] with names = [\"example.org\"]";

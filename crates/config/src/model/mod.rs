@@ -8,12 +8,14 @@ mod process;
 mod site;
 mod tls;
 
-pub use listener::{Listener, ListenerKind, PathChoice, PlainHttp};
+pub use listener::{
+    HttpsListener, Listener, ListenerKind, PathChoice, PlainHttp, RedirectListener,
+};
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
-pub use site::{Certificate, Coding, Hsts, Route, Site, Symlinks};
+pub use site::{Certificate, ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};
 pub use tls::{Group, Suite, Tls, TlsVersion};
 
-pub use crate::setting::{CacheRule, LogTarget};
+pub use crate::setting::{CacheRule, LogTarget, Network};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ settings! {
     /// What the process does as a whole.
     pub struct Server {
         /// Worker threads. Each has its own listeners and keeps its connections for life.
-        pub workers: Option<usize> = optional(number(0, 1, 1024, "workers"), "one per CPU the process may use"),
+        pub workers: Option<usize> = optional(number(0, 1, 1024, "workers"), "one per CPU the process may use, by its processor mask and its control groups' `cpu.max`"),
         /// Ties each worker to one CPU. Worth it when nothing else runs on the machine.
         pub pin_workers: bool = flag(false),
         /// The user to become once the listeners are bound and the keys are read.
@@ -107,7 +107,8 @@ settings! {
         pub headers: usize = number(64, 8, 128, "headers"),
         /// Requests on one connection before it is closed.
         pub requests_per_connection: u64 = number(100_000, 1, 1_000_000_000, "requests"),
-        /// Open files a worker keeps for later requests.
+        /// Open files a worker keeps for later requests. All that workers keep takes at most half of what a control group
+        /// allows (`memory.max`), unless this and `hot_memory` say otherwise.
         pub open_files: usize = number(1024, 0, 1_048_576, "files"),
         /// Files up to this size are kept in memory as ready bytes.
         pub hot_file_bytes: u64 as "hot_file" = size(64 * KIB, 0, 16 * MIB),

@@ -22,6 +22,8 @@ pub(crate) struct Setting {
     pub(crate) form: Form,
     /// What holds when it is not written.
     pub(crate) fallback: Fallback,
+    /// The words of its table's `kind` under which it may be written; none if under all.
+    pub(crate) only_with: Vec<&'static str>,
 }
 
 /// What holds when a setting is not written.

@@ -20,18 +20,21 @@ mod word;
 pub use collection::CacheRule;
 pub(crate) use collection::{cache_rules, error_pages, headers, mime_types};
 pub(crate) use describe::{Fallback, Form, Section, Setting};
-pub(crate) use network::{address, located_address};
+pub use network::Network;
+pub(crate) use network::{address, located_address, networks};
 pub(crate) use number::{
     KIB, MIB, bounds_text, number, one_number, quoted_size, size, size_pattern, size_text,
 };
 pub use place::LogTarget;
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
 pub(crate) use quote::quoted;
-pub(crate) use section::{Settings, optional, required, section, sections};
+pub(crate) use section::{
+    Settings, Variants, optional, required, section, sections, settings_by_word,
+};
 pub(crate) use span::{duration, duration_pattern, duration_text};
 pub(crate) use table::Table;
 pub(crate) use text::{located_texts, text, text_or_off, texts};
-pub(crate) use word::{flag, level, word, word_list};
+pub(crate) use word::{flag, known_word, level, word, word_list};
 
 use crate::read::{Item, Reader};
 
@@ -59,7 +62,8 @@ pub(crate) fn kind_of<V, K: Kind<Value = V>>(kind: K) -> K {
 }
 
 /// Declares a table of settings: `/// documentation` `pub field: Type = kind;`, with
-/// `as "key"` where the key in the file differs from the field.
+/// `as "key"` where the key in the file differs from the field. Where the settings of a table depend on one of them, that
+/// one is an enumeration declared with [`variants!`] and stands under `variants`.
 macro_rules! settings {
     (
         $(#[doc = $about:literal])+
@@ -69,12 +73,14 @@ macro_rules! settings {
                 pub $field:ident: $type:ty $(as $key:literal)? = $kind:expr,
             )*
         }
+        $(variants { $(#[doc = $variants_doc:literal])+ pub $variants:ident: $variants_type:ty, })?
         $(beside { $($(#[doc = $beside_doc:literal])+ $visible:vis $beside:ident: $beside_type:ty,)* })?
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name {
             $($(#[doc = $doc])+ pub $field: $type,)*
+            $($(#[doc = $variants_doc])+ pub $variants: $variants_type,)?
             $($($(#[doc = $beside_doc])+ $visible $beside: $beside_type,)*)?
         }
 
@@ -83,6 +89,7 @@ macro_rules! settings {
                 use $crate::setting::Kind as _;
                 Self {
                     $($field: ($kind).fallback(),)*
+                    $($variants: Default::default(),)?
                     $($($beside: Default::default(),)*)?
                 }
             }
@@ -91,29 +98,101 @@ macro_rules! settings {
         impl $crate::setting::Settings for $name {
             fn describe() -> $crate::setting::Section {
                 use $crate::setting::Kind as _;
-                $crate::setting::Section {
-                    about: concat!($($about, "\n"),+),
-                    settings: vec![$($crate::setting::Setting {
-                        name: $crate::setting::key!($field $(as $key)?),
-                        doc: concat!($($doc, "\n"),+),
-                        form: $crate::setting::kind_of::<$type, _>($kind).form(),
-                        fallback: $crate::setting::kind_of::<$type, _>($kind).fallback_text(),
-                    },)*],
-                }
+                #[allow(unused_mut, reason = "only tables with variants have more")]
+                let mut settings = vec![$($crate::setting::Setting {
+                    name: $crate::setting::key!($field $(as $key)?),
+                    doc: concat!($($doc, "\n"),+),
+                    form: $crate::setting::kind_of::<$type, _>($kind).form(),
+                    fallback: $crate::setting::kind_of::<$type, _>($kind).fallback_text(),
+                    only_with: Vec::new(),
+                },)*];
+                $(settings.extend(<$variants_type as $crate::setting::Variants>::describe());)?
+                $crate::setting::Section { about: concat!($($about, "\n"),+), settings }
             }
 
-            fn read(item: &$crate::read::Item<'_>, reader: &mut $crate::read::Reader<'_>) -> Option<Self> {
-                let names = [$($crate::setting::key!($field $(as $key)?),)*];
-                let table = $crate::setting::Table::open(item, &names, reader)?;
-                Some(Self {
+            fn take(table: &$crate::setting::Table<'_>, reader: &mut $crate::read::Reader<'_>) -> Self {
+                Self {
                     $($field: table.setting($crate::setting::key!($field $(as $key)?), &$kind, reader),)*
+                    $($variants: <$variants_type as $crate::setting::Variants>::take(table, reader),)?
                     $($($beside: Default::default(),)*)?
-                })
+                }
             }
         }
     };
 }
 pub(crate) use settings;
+
+/// Declares an enumeration whose variants have settings of their own: `pub enum Name by "key"`, then
+/// `/// meaning` `Variant(Settings) = "word",`. The first is the default.
+macro_rules! variants {
+    (
+        $(#[doc = $about:literal])+
+        pub enum $name:ident by $key:literal {
+            $(#[doc = $first_meaning:literal])+ $first:ident($first_settings:ty) = $first_word:literal,
+            $($(#[doc = $meaning:literal])+ $variant:ident($settings:ty) = $word:literal,)*
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(#[doc = $first_meaning])+ $first($first_settings),
+            $($(#[doc = $meaning])+ $variant($settings),)*
+        }
+
+        impl $name {
+            /// The word for this variant in the configuration file.
+            pub fn as_str(&self) -> &'static str {
+                match self {
+                    Self::$first(_) => $first_word,
+                    $(Self::$variant(_) => $word,)*
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::$first(Default::default())
+            }
+        }
+
+        impl $crate::setting::Variants for $name {
+            fn describe() -> Vec<$crate::setting::Setting> {
+                use $crate::setting::{Kind as _, Settings as _};
+                let word = $crate::setting::known_word(Self::WORDS);
+                let mut settings = vec![$crate::setting::Setting {
+                    name: $key,
+                    doc: concat!($($about, "\n"),+),
+                    form: word.form(),
+                    fallback: word.fallback_text(),
+                    only_with: Vec::new(),
+                }];
+                settings.extend($crate::setting::settings_by_word(vec![
+                    ($first_word, <$first_settings>::describe()),
+                    $(($word, <$settings>::describe()),)*
+                ]));
+                settings
+            }
+
+            fn take(table: &$crate::setting::Table<'_>, reader: &mut $crate::read::Reader<'_>) -> Self {
+                use $crate::setting::Settings as _;
+                let word = table.setting($key, &$crate::setting::known_word(Self::WORDS), reader);
+                table.refuse_other_variants($key, word, &<Self as $crate::setting::Variants>::describe(), reader);
+                match word {
+                    $($word => Self::$variant(<$settings>::take(table, reader)),)*
+                    _ => Self::$first(<$first_settings>::take(table, reader)),
+                }
+            }
+        }
+
+        impl $name {
+            const WORDS: &'static [(&'static str, &'static str)] = &[
+                ($first_word, concat!($($first_meaning, "\n"),+)),
+                $(($word, concat!($($meaning, "\n"),+)),)*
+            ];
+        }
+    };
+}
+pub(crate) use variants;
 
 /// The key of a field in the file.
 macro_rules! key {

@@ -1,8 +1,11 @@
-//! Socket addresses.
+//! Socket addresses and networks.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::quote::quoted;
+use super::rules::{Guess, TextRule, Wrong};
+use super::text::{Texts, texts};
 use super::{Fallback, Form, Kind};
 use crate::finding::Instead;
 use crate::located::Located;
@@ -168,3 +171,103 @@ impl Kind for LocatedAddress {
         Some(Located::new(address, reader.source().position(item.span().start)))
     }
 }
+
+/// A network: all addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Network {
+    first: IpAddr,
+    prefix_bits: u8,
+}
+
+impl Network {
+    /// Whether an address belongs to it. An IPv4 address that is written as IPv6 counts as IPv4.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_ipv4() == self.first.is_ipv4()
+            && first_of(address, self.prefix_bits) == self.first
+    }
+
+    /// Reads `10.0.0.0/8`, or an address alone.
+    pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
+        let wrong = |why: &str, instead| Wrong { why: why.to_owned(), instead };
+        let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+        let Ok(address) = address.trim_matches(['[', ']']).parse::<IpAddr>() else {
+            return Err(wrong("it begins with an IP address", Guess::None));
+        };
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
+        let prefix_bits = match bits {
+            None => bits_max,
+            Some(bits) => match bits.parse::<u8>() {
+                Ok(bits) if bits <= bits_max => bits,
+                _ => {
+                    let why = format!("behind the slash stands a number from 0 to {bits_max}");
+                    return Err(wrong(&why, Guess::None));
+                }
+            },
+        };
+        let network = Self { first: first_of(address, prefix_bits), prefix_bits };
+        if network.first != address {
+            let why = "bits behind the prefix are set";
+            return Err(wrong(why, Guess::Text(network.to_string())));
+        }
+        Ok(network)
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.first, self.prefix_bits)
+    }
+}
+
+/// The first address with the same first bits.
+fn first_of(address: IpAddr, prefix_bits: u8) -> IpAddr {
+    let prefix_bits = u32::from(prefix_bits);
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - prefix_bits).unwrap_or(0);
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - prefix_bits).unwrap_or(0);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
+}
+
+/// A list of networks, possibly empty.
+pub(crate) fn networks() -> Networks {
+    Networks { texts: texts(&NETWORK, &[]) }
+}
+
+pub(crate) struct Networks {
+    texts: Texts,
+}
+
+impl Kind for Networks {
+    type Value = Vec<Network>;
+
+    fn fallback(&self) -> Vec<Network> {
+        Vec::new()
+    }
+
+    fn form(&self) -> Form {
+        self.texts.form()
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        self.texts.fallback_text()
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<Network>> {
+        let texts = self.texts.read(item, reader)?;
+        Some(texts.iter().filter_map(|text| Network::parse(text).ok()).collect())
+    }
+}
+
+/// A network, or one address.
+const NETWORK: TextRule = TextRule {
+    what: "a network",
+    example: "10.0.0.0/8",
+    read: |text| Network::parse(text).map(|network| network.to_string()),
+};

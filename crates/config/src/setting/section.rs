@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Fallback, Form, Kind, Section};
+use super::{Fallback, Form, Kind, Section, Setting, Table};
 use crate::finding::Instead;
 use crate::read::{Item, Reader};
 
@@ -11,8 +11,41 @@ pub(crate) trait Settings: Default {
     /// Documentation, kinds and defaults of the settings.
     fn describe() -> Section;
 
+    /// Reads the settings out of a table that may hold others besides.
+    fn take(table: &Table<'_>, reader: &mut Reader<'_>) -> Self;
+
     /// Reads the table, or records that it is none.
-    fn read(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self>;
+    fn read(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self> {
+        let names: Vec<_> = Self::describe().settings.iter().map(|setting| setting.name).collect();
+        let table = Table::open(item, &names, reader)?;
+        Some(Self::take(&table, reader))
+    }
+}
+
+/// An enumeration declared with `variants!`: one word in the table decides which other settings it may hold.
+pub(crate) trait Variants: Default {
+    /// The setting that holds the word, then the settings of all variants, each once.
+    fn describe() -> Vec<Setting>;
+
+    /// Reads the word and the settings of its variant. Settings of other variants are mistakes.
+    fn take(table: &Table<'_>, reader: &mut Reader<'_>) -> Self;
+}
+
+/// The settings of all variants, each once, with the words under which it may be written.
+pub(crate) fn settings_by_word(variants: Vec<(&'static str, Section)>) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for (word, section) in variants {
+        for mut setting in section.settings {
+            match settings.iter_mut().find(|other| other.name == setting.name) {
+                Some(same) => same.only_with.push(word),
+                None => {
+                    setting.only_with.push(word);
+                    settings.push(setting);
+                }
+            }
+        }
+    }
+    settings
 }
 
 /// A table that may be left out.

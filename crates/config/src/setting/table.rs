@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{Fallback, Kind};
+use super::{Fallback, Kind, Setting, quoted};
 use crate::finding::Instead;
 use crate::nearest;
 use crate::read::{Item, Reader};
@@ -82,6 +82,35 @@ impl<'i> Table<'i> {
         }
         reader.is_rehearsal = was_rehearsal;
         value.unwrap_or_else(|| kind.fallback())
+    }
+}
+
+impl Table<'_> {
+    /// Records the settings that are written and belong to another variant than that of `word`, the value of `key`.
+    pub(crate) fn refuse_other_variants(
+        &self,
+        key: &str,
+        word: &str,
+        settings: &[Setting],
+        reader: &mut Reader<'_>,
+    ) {
+        // A word that could not be read may have been meant for any of them.
+        let is_unread =
+            self.entries.iter().any(|(name, item)| *name == key && reader.is_unread(item));
+        for setting in settings.iter().filter(|setting| !setting.only_with.is_empty()) {
+            if is_unread || setting.only_with.contains(&word) {
+                continue;
+            }
+            let owners: Vec<String> = setting.only_with.iter().map(|word| quoted(word)).collect();
+            for (name, item) in self.entries.iter().filter(|(name, _)| *name == setting.name) {
+                let message = format!(
+                    "only a {} with {key} = {} uses `{name}`",
+                    self.header,
+                    owners.join(" or ")
+                );
+                reader.find(item, message, Instead::act("remove it here"));
+            }
+        }
     }
 }
 

@@ -186,32 +186,60 @@ const LEVELS: [(&str, &str); 5] = [
 ];
 
 /// The level of the program's own messages.
-pub(crate) fn level(default: &'static str) -> Level {
-    Level { default }
+pub(crate) fn level(default: &'static str) -> impl Kind<Value = String> {
+    Level(KnownWord { words: &LEVELS, default })
 }
 
-pub(crate) struct Level {
-    default: &'static str,
-}
+struct Level(KnownWord);
 
 impl Kind for Level {
     type Value = String;
 
     fn fallback(&self) -> String {
-        self.default.to_owned()
+        self.0.fallback().to_owned()
     }
 
     fn form(&self) -> Form {
-        Form::Word(LEVELS.to_vec())
+        self.0.form()
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        self.0.fallback_text()
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
+        self.0.read(item, reader).map(str::to_owned)
+    }
+}
+
+/// One of a few words with their meanings; the first is the default.
+pub(crate) fn known_word(words: &'static [(&'static str, &'static str)]) -> KnownWord {
+    KnownWord { words, default: words.first().map_or("", |(word, _)| word) }
+}
+
+pub(crate) struct KnownWord {
+    words: &'static [(&'static str, &'static str)],
+    default: &'static str,
+}
+
+impl Kind for KnownWord {
+    type Value = &'static str;
+
+    fn fallback(&self) -> &'static str {
+        self.default
+    }
+
+    fn form(&self) -> Form {
+        Form::Word(self.words.to_vec())
     }
 
     fn fallback_text(&self) -> Fallback {
         Fallback::Value(quoted(self.default))
     }
 
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
-        let known = LEVELS.map(|(word, _)| word);
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<&'static str> {
+        let known: Vec<&'static str> = self.words.iter().map(|(word, _)| *word).collect();
         let index = read_known(&known, self.default, item, reader)?;
-        known.get(index).map(|word| (*word).to_owned())
+        known.get(index).copied()
     }
 }

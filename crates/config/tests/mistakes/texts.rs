@@ -360,3 +360,41 @@ root = "/srv""#,
 help: write ["example.org"]"#,
     ),
 ];
+
+#[test]
+fn networks_have_an_address_and_a_prefix() {
+    assert_found(NETWORKS_HAVE_AN_ADDRESS_AND_A_PREFIX);
+}
+
+const NETWORKS_HAVE_AN_ADDRESS_AND_A_PREFIX: &[Row] = &[
+    (
+        r#"[[listener]]
+address = "0.0.0.0:443"
+accept_proxy = "10.0.0.0/8""#,
+        r#"kettle.toml:3:16: `accept_proxy` takes a list, each entry a network, not a string
+ 3 | accept_proxy = "10.0.0.0/8"
+   |                ^^^^^^^^^^^^
+help: write ["10.0.0.0/8"]"#,
+    ),
+    (
+        r#"[[listener]]
+address = "0.0.0.0:443"
+accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]"#,
+        r#"kettle.toml:3:17: `accept_proxy` takes a network: bits behind the prefix are set
+ 3 | accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]
+   |                 ^^^^^^^^^^^^
+help: write "10.0.0.0/8"
+kettle.toml:3:31: `accept_proxy` takes a network: behind the slash stands a number from 0 to 128
+ 3 | accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]
+   |                               ^^^^^^^^^^^^
+help: write a network, such as "10.0.0.0/8"
+kettle.toml:3:45: `accept_proxy` takes a network: it begins with an IP address
+ 3 | accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]
+   |                                             ^^^^^^^^^^
+help: write a network, such as "10.0.0.0/8"
+kettle.toml:3:57: `accept_proxy` takes a network: behind the slash stands a number from 0 to 128
+ 3 | accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]
+   |                                                         ^^^^^^^
+help: write a network, such as "10.0.0.0/8""#,
+    ),
+];

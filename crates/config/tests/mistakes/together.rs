@@ -75,11 +75,11 @@ const LISTENER_SETTINGS_HAVE_AN_EFFECT: &[Row] = &[
 address = "0.0.0.0:443"
 redirect_port = 8443
 redirect_status = 301"#,
-        r#"kettle.toml:3:17: only a listener with kind = "redirect" uses `redirect_port`
+        r#"kettle.toml:3:17: only a [[listener]] with kind = "redirect" uses `redirect_port`
  3 | redirect_port = 8443
    |                 ^^^^
 help: remove it here
-kettle.toml:4:19: only a listener with kind = "redirect" uses `redirect_status`
+kettle.toml:4:19: only a [[listener]] with kind = "redirect" uses `redirect_status`
  4 | redirect_status = 301
    |                   ^^^
 help: remove it here"#,
@@ -90,14 +90,24 @@ address = "0.0.0.0:80"
 kind = "redirect"
 path = "user"
 crossover = 0"#,
-        r#"kettle.toml:4:8: only an https listener uses `path`
+        r#"kettle.toml:4:8: only a [[listener]] with kind = "https" uses `path`
  4 | path = "user"
    |        ^^^^^^
 help: remove it here
-kettle.toml:5:13: only an https listener uses `crossover`
+kettle.toml:5:13: only a [[listener]] with kind = "https" uses `crossover`
  5 | crossover = 0
    |             ^
 help: remove it here"#,
+    ),
+    (
+        r#"[[listener]]
+address = "0.0.0.0:80"
+kind = "redirct"
+redirect_port = 8443"#,
+        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect"
+ 3 | kind = "redirct"
+   |        ^^^^^^^^^
+help: write "redirect""#,
     ),
     (
         r#"[[listener]]

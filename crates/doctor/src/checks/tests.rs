@@ -35,6 +35,7 @@ fn a_kernel_without_the_option_is_named_and_asks_for_no_module() {
     let report = Report::of(&fixture.machine);
     assert_eq!(report.exit_code(), 1);
     assert_eq!(report.json()["ktls_tx"], false);
+    assert_eq!(report.json()["obstacle"], report.obstacle().unwrap());
     assert_eq!(report.obstacle().unwrap(), "CONFIG_TLS not set in /boot/config-6.18.44");
     let screen = report.render(Style::Plain);
     assert!(screen.lines().nth(2).unwrap().starts_with("kTLS does not work here"), "{screen}");
@@ -322,4 +323,20 @@ fn the_json_form_holds_the_probe_and_the_findings() {
     assert_eq!(json["probe"]["suites"][0]["rekey"]["reason"], "not here");
     assert_eq!(json["findings"][0]["check"], "kernel");
     assert_eq!(json["findings"][0]["state"], "good");
+}
+
+#[test]
+fn limits_of_a_control_group_are_shown() {
+    let fixture = || {
+        let mounts = "25 24 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let fixture = Fixture::with_ktls("6.12.120").file("proc/self/mountinfo", mounts);
+        fixture.file("proc/self/cgroup", "0::/kettle\n")
+    };
+    assert!(found(&fixture(), "control group").is_none());
+    let limited = fixture()
+        .file("sys/fs/cgroup/kettle/cpu.max", "250000 100000\n")
+        .file("sys/fs/cgroup/kettle/memory.max", "134217728\n");
+    let finding = found(&limited, "control group").unwrap();
+    assert!(finding.message.contains("2.5 processors"), "{}", finding.message);
+    assert!(finding.message.contains("128 MiB of memory"), "{}", finding.message);
 }

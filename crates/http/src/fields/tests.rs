@@ -1,7 +1,7 @@
-//! Lines within and beyond those whose positions are kept.
+//! Lines within and beyond those that the parser makes room for at first.
 
 use super::*;
-use crate::h1::parse::{Parse, parse_request};
+use crate::h1::parse::{HEADERS_USUAL, Parse, parse_request};
 use crate::message::Limits;
 
 fn with_lines(count: usize) -> Vec<u8> {
@@ -11,9 +11,9 @@ fn with_lines(count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_line_is_found_wherever_it_is_kept() {
+fn every_line_is_found_however_many_there_are() {
     let limits = Limits { headers_max: 128, ..Limits::default() };
-    for count in [0, 1, LINES_KEPT - 1, LINES_KEPT, LINES_KEPT + 1, 128] {
+    for count in [0, 1, HEADERS_USUAL - 1, HEADERS_USUAL, HEADERS_USUAL + 1, 128] {
         let bytes = with_lines(count);
         let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &limits) else {
             panic!("{count} lines were not accepted");
@@ -29,7 +29,7 @@ fn every_line_is_found_wherever_it_is_kept() {
 }
 
 #[test]
-fn lines_of_one_name_come_in_order_from_both_places() {
+fn lines_of_one_name_come_in_order() {
     let bytes = String::from_utf8(with_lines(40)).unwrap();
     let bytes = bytes.replace("Name-3:", "X:").replace("Name-35:", "x:");
     let head = crate::sample::head(bytes.as_bytes());

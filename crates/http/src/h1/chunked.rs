@@ -16,6 +16,15 @@ pub struct ChunkedReader {
     data_bytes: u64,
 }
 
+/// What a body's input begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Bytes of the transfer coding: chunk lines, trailers.
+    pub coding_bytes: usize,
+    /// Bytes of the body itself, behind those.
+    pub data_bytes: usize,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// In the size; `None` before its first digit.
@@ -111,20 +120,36 @@ impl ChunkedReader {
     pub fn consume(&mut self, input: &[u8]) -> Result<usize, RequestError> {
         let mut rest = input;
         loop {
+            let Piece { coding_bytes, data_bytes } = self.next_piece(rest)?;
+            match coding_bytes + data_bytes {
+                0 => return Ok(input.len() - rest.len()),
+                taken => rest = rest.get(taken..).unwrap_or_default(),
+            }
+        }
+    }
+
+    /// Takes the next data from `input`, and the coding before it. Nothing of both: there is no more.
+    ///
+    /// # Errors
+    /// As [`consume`](Self::consume).
+    pub fn next_piece(&mut self, input: &[u8]) -> Result<Piece, RequestError> {
+        let mut rest = input;
+        loop {
+            let coding_bytes = input.len() - rest.len();
             if let State::Data(remaining) = self.state {
-                let skipped = usize::try_from(remaining).unwrap_or(usize::MAX).min(rest.len());
-                rest = rest.get(skipped..).unwrap_or_default();
+                let taken = usize::try_from(remaining).unwrap_or(usize::MAX).min(rest.len());
                 // The announced size was added to the total without overflow.
-                self.data_bytes += skipped as u64;
-                let remaining = remaining - skipped as u64;
+                self.data_bytes += taken as u64;
+                let remaining = remaining - taken as u64;
                 self.state = if remaining == 0 { State::DataEndCr } else { State::Data(remaining) };
+                return Ok(Piece { coding_bytes, data_bytes: taken });
             }
             match rest {
                 [byte, after @ ..] if !self.is_done() => {
                     self.state = self.step(*byte)?;
                     rest = after;
                 }
-                _ => return Ok(input.len() - rest.len()),
+                _ => return Ok(Piece { coding_bytes, data_bytes: 0 }),
             }
         }
     }
@@ -164,7 +189,7 @@ impl ChunkedReader {
             (State::Size(size), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let digit = char::from(byte).to_digit(16).ok_or(RequestError::ChunkSize)?;
                 let size = size.unwrap_or(0).checked_mul(16).ok_or(RequestError::ChunkSize)?;
-                Ok(State::Size(Some(size | u64::from(digit))))
+                Ok(State::Size(Some(size + u64::from(digit))))
             }
             (State::Size(Some(size)), b' ' | b'\t') => {
                 Ok(State::Extension(size, Extension::SpaceBefore))

@@ -2,8 +2,9 @@
 
 use crate::error::RequestError;
 use crate::field;
-use crate::h1::chunked::ChunkedReader;
-use crate::message::{RequestHead, Version};
+use crate::h1::chunked::{ChunkedReader, Piece};
+use crate::message::RequestHead;
+use crate::method::Version;
 
 /// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum BodyFraming {
 ///
 /// # Errors
 /// Whenever another recipient might find another end (RFC 9112 §6.3 and §11.2).
-pub fn body_framing(head: &RequestHead<'_>) -> Result<BodyFraming, RequestError> {
+pub fn body_framing(head: &RequestHead<impl AsRef<[u8]>>) -> Result<BodyFraming, RequestError> {
     let mut lengths = head.header_values("content-length");
     let mut codings = head.header_values("transfer-encoding");
     match (lengths.next(), codings.next()) {
@@ -114,19 +115,26 @@ impl BodyReader {
     /// # Errors
     /// If the chunked coding is broken; the connection cannot be used any more.
     pub fn consume(&mut self, input: &[u8]) -> Result<Consumed, RequestError> {
-        let consumed = match &mut self.rest {
-            Rest::Bytes(remaining) => {
-                let bytes = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());
-                *remaining -= bytes as u64;
-                Consumed { bytes, done: *remaining == 0 }
-            }
-            Rest::Chunks(chunks) => {
-                let bytes = chunks.consume(input)?;
-                Consumed { bytes, done: chunks.is_done() }
-            }
+        let bytes = match &mut self.rest {
+            Rest::Bytes(remaining) => take(remaining, input),
+            Rest::Chunks(chunks) => chunks.consume(input)?,
         };
-        self.wire_bytes = self.wire_bytes.saturating_add(consumed.bytes as u64);
-        Ok(consumed)
+        self.wire_bytes = self.wire_bytes.saturating_add(bytes as u64);
+        Ok(Consumed { bytes, done: self.is_done() })
+    }
+
+    /// Takes from `input` the next data of the body, and the coding before it.
+    ///
+    /// # Errors
+    /// As [`consume`](Self::consume).
+    pub fn next_piece(&mut self, input: &[u8]) -> Result<Piece, RequestError> {
+        let piece = match &mut self.rest {
+            Rest::Bytes(remaining) => Piece { coding_bytes: 0, data_bytes: take(remaining, input) },
+            Rest::Chunks(chunks) => chunks.next_piece(input)?,
+        };
+        let bytes = piece.coding_bytes.saturating_add(piece.data_bytes);
+        self.wire_bytes = self.wire_bytes.saturating_add(bytes as u64);
+        Ok(piece)
     }
 
     /// Whether the body has ended.
@@ -144,6 +152,12 @@ impl BodyReader {
     pub fn total_bytes(&self) -> u64 {
         self.wire_bytes
     }
+}
+
+fn take(remaining: &mut u64, input: &[u8]) -> usize {
+    let bytes = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());
+    *remaining -= bytes as u64;
+    bytes
 }
 
 #[cfg(test)]

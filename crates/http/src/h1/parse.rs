@@ -5,21 +5,23 @@
 
 use crate::error::RequestError;
 use crate::field;
-use crate::fields::Fields;
-use crate::host::Authority;
-use crate::message::{HEAD_BYTES_MAX, HEADERS_MAX, Limits, Method, RequestHead, Version};
-use crate::target;
+use crate::fields::{Extent, Fields};
+use crate::host::host_and_port;
+use crate::message::{
+    AuthorityParts, HEAD_BYTES_MAX, HEADERS_MAX, Limits, MethodParts, RequestHead,
+};
+use crate::method::{Method, Version};
+use crate::target::{self, TargetParts};
 
 /// What the bytes so far amount to.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each request")]
 pub enum Parse<'b> {
     /// The head has not ended yet.
     Partial,
     /// The head has ended.
     Complete {
-        /// The head.
-        head: RequestHead<'b>,
+        /// The head, in its own bytes.
+        head: RequestHead<&'b [u8]>,
         /// Its length with the empty line, and with empty lines before it.
         bytes: usize,
     },
@@ -108,10 +110,29 @@ fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, Re
     let bytes = visible.len() - after_line.len() + field_bytes;
     let head_bytes = visible.get(..bytes).ok_or(RequestError::HeadTooLarge)?;
     let fields = checked_fields(head_bytes, headers)?;
-    let authority = authority(&line, &fields)?;
-    let RequestLine { method, target, version } = line;
-    let head = RequestHead { method, raw_target: target, version, authority, fields };
+    let authority = authority(&line, &fields, head_bytes)?;
+    let head = head_of(&line, authority, fields, head_bytes).ok_or(RequestError::HeadTooLarge)?;
     Ok(Parse::Complete { head, bytes })
+}
+
+/// Keeps positions of what was found. `None` if one does not fit, which the limit rules out.
+fn head_of<'b>(
+    line: &RequestLine<'b>,
+    authority: Option<AuthorityParts>,
+    fields: Fields,
+    bytes: &'b [u8],
+) -> Option<RequestHead<&'b [u8]>> {
+    let extent = |part: &str| Extent::of(part.as_bytes(), bytes);
+    let method = match line.method {
+        Method::Get => MethodParts::Get,
+        Method::Head => MethodParts::Head,
+        Method::Options => MethodParts::Options,
+        Method::Other(token) => MethodParts::Other(extent(token)?),
+    };
+    let raw_target = extent(line.target)?;
+    let target = TargetParts::parse(line.method, line.target, bytes);
+    let version = line.version;
+    Some(RequestHead { bytes, method, raw_target, target, version, authority, fields })
 }
 
 /// RFC 9112 §2.2 asks servers to ignore at least one empty line before a request.
@@ -158,7 +179,12 @@ fn request_line<'b>(
         [] | [b'\r'] => return Ok(None),
         _ => return Err(RequestError::LineEnding),
     };
-    let method = Method::new(method).ok_or(RequestError::Method)?;
+    let method = match method {
+        b"GET" => Method::Get,
+        b"HEAD" => Method::Head,
+        b"OPTIONS" => Method::Options,
+        other => Method::Other(std::str::from_utf8(other).map_err(|_| RequestError::Method)?),
+    };
     let target = std::str::from_utf8(target).map_err(|_| RequestError::TargetCharacter)?;
     Ok(Some((RequestLine { method, target, version }, rest)))
 }
@@ -222,45 +248,42 @@ fn field_error(error: httparse::Error) -> RequestError {
 
 /// httparse takes a bare LF for a line end, as RFC 9112 §2.2 allows. Peers that do not agree
 /// on where a line ends can be played off against each other, so here only CRLF ends one.
-fn checked_fields<'b>(
-    head: &'b [u8],
-    headers: &[httparse::Header<'b>],
-) -> Result<Fields<'b>, RequestError> {
-    let position = |part: &[u8]| part.as_ptr().addr().checked_sub(head.as_ptr().addr());
-    let mut fields = Fields::new(head);
+fn checked_fields(head: &[u8], headers: &[httparse::Header<'_>]) -> Result<Fields, RequestError> {
+    let mut fields = Fields::with_capacity(headers.len());
     for header in headers {
         let name = header.name.as_bytes();
-        let place = position(name).zip(position(header.value));
-        let (name_start, value_start) = place.ok_or(RequestError::FieldName)?;
+        let name_start = name.as_ptr().addr().checked_sub(head.as_ptr().addr());
+        let name_start = name_start.ok_or(RequestError::FieldName)?;
         let line_end_before = name_start.checked_sub(2).and_then(|end| head.get(end..name_start));
         if line_end_before != Some(b"\r\n") {
             return Err(RequestError::LineEnding);
         }
-        fields
-            .push((name_start, name), (value_start, header.value))
-            .ok_or(RequestError::HeadTooLarge)?;
+        fields.push(head, name, header.value).ok_or(RequestError::HeadTooLarge)?;
     }
     if head.ends_with(b"\r\n\r\n") { Ok(fields) } else { Err(RequestError::LineEnding) }
 }
 
 /// RFC 9112 §3.2: HTTP/1.1 has exactly one valid Host, even if the target makes it pointless.
-fn authority<'b>(
-    line: &RequestLine<'b>,
-    fields: &Fields<'b>,
-) -> Result<Option<Authority<'b>>, RequestError> {
-    let mut hosts = fields.values(b"host");
+fn authority(
+    line: &RequestLine<'_>,
+    fields: &Fields,
+    head: &[u8],
+) -> Result<Option<AuthorityParts>, RequestError> {
+    let mut hosts = fields.values(head, b"host");
     let host = match hosts.next() {
-        Some(value) => Some(Authority::parse(value)?),
+        Some(value) => Some(host_and_port(value)?),
         None if line.version == Version::Http11 => return Err(RequestError::HostMissing),
         None => None,
     };
     if hosts.next().is_some() {
         return Err(RequestError::HostRepeated);
     }
-    match target::absolute_authority(line.target) {
-        Some(authority) => Authority::parse(authority.as_bytes()).map(Some),
-        None => Ok(host),
-    }
+    let authority = match target::absolute_authority(line.target) {
+        Some(authority) => Some(host_and_port(authority.as_bytes())?),
+        None => host,
+    };
+    let parts = |(host, port)| Some(AuthorityParts { host: Extent::of(host, head)?, port });
+    Ok(authority.and_then(parts))
 }
 
 /// Empty lines tolerated before a request line: one that a careless client sends after a body,
@@ -272,7 +295,7 @@ pub const METHOD_BYTES_MAX: usize = 32;
 
 /// Field lines for which room is made at first. Clearing room for [`HEADERS_MAX`] would cost more
 /// than parsing what browsers send, about 20.
-const HEADERS_USUAL: usize = 32;
+pub(crate) const HEADERS_USUAL: usize = 32;
 
 #[cfg(test)]
 mod tests;

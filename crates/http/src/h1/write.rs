@@ -28,7 +28,6 @@ pub fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     if !is_name || !value.iter().fold(true, |good, byte| good & is_value_byte(*byte)) {
         return;
     }
-    out.reserve(name.len() + value.len() + 4);
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
@@ -39,6 +38,13 @@ pub fn write_field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 pub fn write_field_u64(out: &mut Vec<u8>, name: &str, value: u64) {
     let mut digits = itoa::Buffer::new();
     write_field(out, name, digits.format(value).as_bytes());
+}
+
+/// Appends the `content-length` line.
+pub fn write_content_length(out: &mut Vec<u8>, bytes: u64) {
+    out.extend_from_slice(b"content-length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(bytes).as_bytes());
+    out.extend_from_slice(b"\r\n");
 }
 
 /// The complete status lines of the responses that are sent most.

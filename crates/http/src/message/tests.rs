@@ -13,6 +13,7 @@ fn fields_are_found_in_any_case_and_in_order() {
     assert_eq!(head.header("accep"), None);
     assert_eq!(head.headers().count(), 4);
     assert_eq!(head.host(), Some("example.com"));
+    assert_eq!(head.host_bytes(), Some(b"example.com".as_slice()));
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn json_is_preferred_if_it_ranks_above_html() {
         ("text/html, application/json;q=0.9", false),
         ("application/jsonx", false),
         ("application", false),
+        ("application/json;q=0.5, application/json;q=0", true),
         ("application/json;q=x", false),
     ] {
         assert_eq!(prefers_json(std::iter::once(accept.as_bytes())), expected, "{accept}");

@@ -18,6 +18,7 @@ fn what_lies_in_memory_is_named_and_local() {
     for path in ["/dev/shm", "/run", "/tmp"].into_iter().filter(|path| holds(path)) {
         let file_system = of_path(path);
         assert_eq!((file_system.name(), file_system.is_remote()), ("tmpfs", false), "{path}");
+        assert!(file_system.is_memory());
     }
 }
 

@@ -5,6 +5,9 @@ use std::fmt;
 use std::io;
 use std::ptr;
 
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, dumpable_behavior, set_dumpable_behavior};
+
 /// Why privileges could not be dropped.
 #[derive(Debug)]
 pub enum PrivilegeError {
@@ -100,29 +103,38 @@ impl Account {
     /// Runs `question` as this user and returns its answer; the rest of the process stays what it is. Linux gives each
     /// thread credentials of its own: the question gets a thread that takes this user's, as the bare system calls do,
     /// and ends with them. Unlike computing with mode bits, this honours access lists, mounts and security modules.
+    ///
+    /// Memory is the whole process's, and so is whether it may be dumped: what the kernel makes of that when a thread
+    /// changes its user (`fs.suid_dumpable`) could let this user read all of it. Nobody may meanwhile, and what held
+    /// before holds again afterwards.
     pub fn ask<T: Send>(&self, question: impl FnOnce() -> T + Send) -> Result<T, PrivilegeError> {
+        let failed = |error: Errno| PrivilegeError::Call("prctl", error.into());
+        let before = dumpable_behavior().map_err(failed)?;
         let asked = || {
             self.become_in_this_thread()?;
             Ok(question())
         };
-        std::thread::scope(|scope| {
+        let answer = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()
                 .spawn_scoped(scope, asked)
                 .map_err(|error| PrivilegeError::Call("clone", error))?;
             let lost = |_| PrivilegeError::Call("pthread_join", io::ErrorKind::Other.into());
             thread.join().map_err(lost)?
-        })
+        });
+        set_dumpable_behavior(before).map_err(failed)?;
+        answer
     }
 
     fn become_in_this_thread(&self) -> Result<(), PrivilegeError> {
         use rustix::process::{Gid, Uid};
         use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-        let call = |name| move |error: rustix::io::Errno| PrivilegeError::Call(name, error.into());
+        let call = |name| move |error: Errno| PrivilegeError::Call(name, error.into());
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         let groups: Vec<Gid> = self.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
         set_thread_groups(&groups).map_err(call("setgroups"))?;
         set_thread_res_gid(gid, gid, gid).map_err(call("setresgid"))?;
-        set_thread_res_uid(uid, uid, uid).map_err(call("setresuid"))
+        set_thread_res_uid(uid, uid, uid).map_err(call("setresuid"))?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(call("prctl"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Signals, clocks and privileges; what changes the whole process happens in a child.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
@@ -32,6 +33,19 @@ fn processor_time_grows_with_work() {
         sum = std::hint::black_box(sum.wrapping_add(1));
     }
     assert!(process_cpu_time() >= process_before + Duration::from_millis(2));
+}
+
+#[test]
+fn waiting_is_counted_and_work_is_not() {
+    let before = voluntary_context_switches();
+    let started = thread_cpu_time();
+    while thread_cpu_time() < started + Duration::from_millis(5) {
+        std::hint::spin_loop();
+    }
+    assert_eq!(voluntary_context_switches(), before);
+    let (_sender, receiver) = std::sync::mpsc::channel::<()>();
+    receiver.recv_timeout(Duration::from_millis(1)).unwrap_err();
+    assert!(voluntary_context_switches() > before);
 }
 
 #[test]
@@ -124,8 +138,8 @@ fn an_unknown_user_or_group_is_named() {
 
 #[test]
 fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
-    const IN_CHILD: &str = "KETTLE_TEST_DROPS_PRIVILEGES";
-    if std::env::var_os(IN_CHILD).is_some() {
+    let name = "process::tests::dropped_privileges_reach_every_thread_and_do_not_come_back";
+    if is_child(name) {
         let (go, wait) = std::sync::mpsc::channel();
         let other = thread::spawn(move || {
             wait.recv().unwrap();
@@ -142,15 +156,46 @@ fn dropped_privileges_reach_every_thread_and_do_not_come_back() {
         assert!(ids("Gid:").iter().all(|id| id != "0"), "{status}");
         assert_eq!(ids("Groups:").len(), 1, "{status}");
         assert!(!is_root());
-    } else if is_root() {
-        let name = "process::tests::dropped_privileges_reach_every_thread_and_do_not_come_back";
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name])
-            .env(IN_CHILD, "1")
-            .output()
-            .unwrap();
-        let output = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success() && output.contains("1 passed"), "{output}");
+    }
+}
+
+/// Whether this is the process of its own that a test gets, as root. Otherwise starts it and waits for it.
+fn is_child(name: &str) -> bool {
+    const IN_CHILD: &str = "KETTLE_TEST_IN_CHILD";
+    if std::env::var_os(IN_CHILD).is_some() {
+        return true;
+    }
+    if !is_root() {
+        skip("only root can become somebody else");
+        return false;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let output = child.args(["--exact", name]).env(IN_CHILD, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+/// Notes down that the calling test did not run.
+pub(crate) fn skip(reason: &str) {
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    eprintln!("skipped: {reason}");
+    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
+    let mut log = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
+    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
+}
+
+#[test]
+fn a_question_as_another_user_shows_nobody_the_memory() {
+    if !is_child("process::tests::a_question_as_another_user_shows_nobody_the_memory") {
+        return;
+    }
+    let nobody = Account::find("nobody", None).unwrap();
+    for before in [DumpableBehavior::Dumpable, DumpableBehavior::NotDumpable] {
+        rustix::process::set_dumpable_behavior(before).unwrap();
+        let meanwhile = nobody.ask(rustix::process::dumpable_behavior).unwrap().unwrap();
+        assert_eq!(meanwhile, DumpableBehavior::NotDumpable);
+        assert_eq!(rustix::process::dumpable_behavior().unwrap(), before);
     }
 }
 
@@ -166,7 +211,7 @@ fn accounts_are_found_by_name_and_by_number() {
 #[test]
 fn a_question_is_asked_as_another_user_and_nothing_else_is() {
     if !is_root() {
-        return;
+        return skip("only root can become somebody else");
     }
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");

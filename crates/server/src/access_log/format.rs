@@ -33,6 +33,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
         text_member(out, "suite", Some(session.suite.as_bytes()));
         text_member(out, "group", Some(session.group.as_bytes()));
         text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
+        text_member(out, "client", client(entry));
     }
     text_member(out, "referer", entry.referer);
     text_member(out, "user_agent", entry.user_agent);
@@ -84,6 +85,9 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     out.extend_from_slice(b" request=");
     write_number(out, entry.request_number);
     word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
+    if let Some(client) = client(entry) {
+        quoted_field(out, " client=\"", Some(client));
+    }
     out.push(b'\n');
 }
 
@@ -151,6 +155,11 @@ impl Clock {
 
 fn server_name<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
     entry.session?.server_name.as_deref().map(str::as_bytes)
+}
+
+/// Whose certificate the client showed.
+fn client<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
+    Some(entry.session?.peer.as_ref()?.subject.as_bytes())
 }
 
 fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {

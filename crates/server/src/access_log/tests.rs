@@ -7,9 +7,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use kettle_config::{Log, LogFormat, LogTarget};
 use kettle_tls::{Cipher, Resumption, Session, Version};
+use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::escape::{write_combined_field, write_json_string};
 use super::format::{Clock, write_combined, write_json, write_short};
+use super::writer::{Command, Writer};
 use super::{AccessLog, BACKLOG_BUFFERS, Entry, WorkerLog};
 use crate::path::{Path, Reason};
 
@@ -21,6 +23,9 @@ fn session() -> Session {
         group: "X25519",
         resumed: Resumption::Ticket,
         server_name: Some("example.org".into()),
+        alpn: None,
+        peer: None,
+        audience: None,
     }
 }
 
@@ -182,6 +187,10 @@ fn lines_are_written_before_the_log_ends() {
     assert_eq!(lines_of(&path), 2);
 }
 
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
 #[test]
 fn reopen_follows_a_rotation() {
     let directory = tempfile::tempdir().unwrap();
@@ -189,7 +198,7 @@ fn reopen_follows_a_rotation() {
     worker.record(&entry());
     let rotated = directory.path().join("access.log.1");
     std::fs::rename(&path, &rotated).unwrap();
-    log.reopen().unwrap();
+    block_on(log.reopen()).unwrap();
     worker.record(&entry());
     worker.record(&entry());
     drop(log);
@@ -202,7 +211,7 @@ fn settings_that_cannot_be_opened_change_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, _) = started(&directory);
     let missing = settings(&directory.path().join("missing/access.log"));
-    assert!(log.reconfigure(&missing).is_err());
+    assert!(block_on(log.reconfigure(&missing)).is_err());
     worker.record(&entry());
     drop(log);
     assert_eq!(lines_of(&path), 1);
@@ -212,7 +221,7 @@ fn settings_that_cannot_be_opened_change_nothing() {
 fn a_log_turned_off_takes_no_lines() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, dropped) = started(&directory);
-    log.reconfigure(&Log { access: None, ..settings(&path) }).unwrap();
+    block_on(log.reconfigure(&Log { access: None, ..settings(&path) })).unwrap();
     worker.record(&entry());
     drop(log);
     assert_eq!(lines_of(&path), 0);
@@ -274,9 +283,38 @@ fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
     for _ in 0..PIPE_BYTES_USUAL / 64 {
         worker.record(&entry());
     }
-    let refusal = log.reopen().unwrap_err();
+    let refusal = block_on(log.reopen()).unwrap_err();
     assert_eq!(refusal.kind(), std::io::ErrorKind::TimedOut);
     drop(log);
+    drop(reader);
+}
+
+#[test]
+fn settings_that_nobody_waits_for_any_more_are_not_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let (before, after) = (directory.path().join("before"), directory.path().join("after"));
+    let writer = Writer::open(&settings(&before), Vec::new(), Arc::default()).unwrap();
+    let (commands, received) = std::sync::mpsc::sync_channel(2);
+    let (reply, _) = tokio::sync::oneshot::channel();
+    commands.send(Command::Reconfigure(settings(&after), reply)).unwrap();
+    drop(commands);
+    writer.run(&received);
+    assert!(!after.exists());
+}
+
+#[test]
+fn a_target_that_took_too_long_to_open_is_not_taken_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, worker, _) = started(&directory);
+    // Opening it for writing waits for a reader.
+    let pipe = directory.path().join("pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let refusal = block_on(log.reconfigure(&settings(&pipe))).unwrap_err();
+    assert_eq!(refusal.kind(), std::io::ErrorKind::TimedOut);
+    let reader = std::fs::File::open(&pipe).unwrap();
+    worker.record(&entry());
+    drop(log);
+    assert_eq!(lines_of(&path), 1);
     drop(reader);
 }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kettle_config::{Log, LogTarget};
+use tokio::sync::oneshot;
 
 use super::{Pending, lock};
 
@@ -19,11 +20,11 @@ pub(super) enum Command {
     /// Write now: some worker's buffer is full.
     Flush,
     /// Open the file again by its name.
-    Reopen(SyncSender<io::Result<()>>),
+    Reopen(oneshot::Sender<io::Result<()>>),
     /// Go on with other settings.
-    Reconfigure(Log, SyncSender<io::Result<()>>),
+    Reconfigure(Log, oneshot::Sender<io::Result<()>>),
     /// Write what is left and end.
-    Stop(SyncSender<io::Result<()>>),
+    Stop(SyncSender<()>),
 }
 
 /// The state of the writer thread.
@@ -69,10 +70,11 @@ impl Writer {
                 Ok(Command::Flush) | Err(RecvTimeoutError::Timeout) => {}
                 // Whoever asked may have given up waiting; the work is done all the same.
                 Ok(Command::Reopen(reply)) => drop(reply.send(self.reopen())),
-                Ok(Command::Reconfigure(settings, reply)) => {
-                    drop(reply.send(self.reconfigure(settings)));
+                Ok(Command::Reconfigure(settings, reply)) => self.reconfigure(settings, reply),
+                Ok(Command::Stop(reply)) => {
+                    let _ = reply.send(());
+                    return;
                 }
-                Ok(Command::Stop(reply)) => return drop(reply.send(Ok(()))),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -83,12 +85,25 @@ impl Writer {
         Ok(())
     }
 
-    fn reconfigure(&mut self, settings: Log) -> io::Result<()> {
-        if settings.access != self.settings.access {
-            self.output = Output::open(settings.access.as_ref())?;
+    /// Goes on with other settings if whoever asked still waits: else they were refused meanwhile, with all that would
+    /// have changed with them. Writing what was pending may have taken long, and opening may as well.
+    fn reconfigure(&mut self, settings: Log, reply: oneshot::Sender<io::Result<()>>) {
+        if reply.is_closed() {
+            return;
         }
-        self.settings = settings;
-        Ok(())
+        let is_moved = settings.access != self.settings.access;
+        match is_moved.then(|| Output::open(settings.access.as_ref())).transpose() {
+            Err(error) => drop(reply.send(Err(error))),
+            Ok(output) => {
+                if reply.send(Ok(())).is_err() {
+                    return;
+                }
+                if let Some(output) = output {
+                    self.output = output;
+                }
+                self.settings = settings;
+            }
+        }
     }
 
     fn write_pending(&mut self) {

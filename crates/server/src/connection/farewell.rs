@@ -1,11 +1,8 @@
 //! The end of a connection, told truthfully: close_notify where all is said, none where it is not.
 
-use std::future::Future;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use kettle_tls::stream::TlsStream;
-use tokio::time::{Instant, sleep};
 
 use super::{Connection, End, LINGER};
 
@@ -34,10 +31,11 @@ impl Connection {
                 return;
             }
         }
-        if self.pass_to_tcp(stream, limit).await.is_none() {
+        let flushed = self.watch.within(limit, |context| stream.poll_flush(context)).await;
+        if !matches!(flushed, Ok(Ok(()))) {
             return;
         }
-        let closed = self.watch.within(LINGER, |context| stream.poll_close(context)).await;
+        let closed = self.watch.within(limit, |context| stream.poll_close(context)).await;
         if !matches!(closed, Ok(Ok(()))) {
             return;
         }
@@ -52,25 +50,4 @@ impl Connection {
         };
         let _ = self.watch.within(LINGER, drain).await;
     }
-
-    /// Waits until TCP has all that is to be said: what a slow client has no room for yet may still be in kernel TLS,
-    /// which drops it when our side ends. Nothing tells when it is gone, so it is asked again and again.
-    async fn pass_to_tcp(&self, stream: &mut TlsStream, limit: Duration) -> Option<()> {
-        self.watch.within(limit, |context| stream.poll_flush(context)).await.ok()?.ok()?;
-        let (mut pause, mut length) = (None, KERNEL_TLS_PAUSE_MIN);
-        let passed = |context: &mut Context<'_>| {
-            while !stream.is_passed_to_tcp() {
-                let pause = pause.get_or_insert_with(|| Box::pin(sleep(length)));
-                ready!(pause.as_mut().poll(context));
-                length = (length * 2).min(KERNEL_TLS_PAUSE_MAX);
-                pause.as_mut().reset(Instant::now() + length);
-            }
-            Poll::Ready(())
-        };
-        self.watch.within(limit, passed).await.ok()
-    }
 }
-
-/// Between two looks at whether kernel TLS still holds something back: ever longer, for a client that does not read.
-const KERNEL_TLS_PAUSE_MIN: Duration = Duration::from_millis(10);
-const KERNEL_TLS_PAUSE_MAX: Duration = Duration::from_millis(640);

@@ -2,16 +2,16 @@
 
 use std::io::{self, IoSliceMut};
 use std::sync::Arc;
-use std::time::Instant;
 
 use kettle_kernel::transfer::{self, Residency, Wait};
 use kettle_tls::buffers::{self, RECORDS_PER_WRITE};
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 
-use super::{DeliveryError, Sender};
+use super::{Delivery, DeliveryError};
 use crate::clock::Clock;
-use crate::disk::Reading;
+use crate::disk::{self, Reading};
 use crate::open_file::OpenFile;
+use crate::worker_state::WorkerState;
 
 /// Bytes read from a file: a pooled buffer with a length of its own.
 pub(super) struct FileBytes {
@@ -53,18 +53,10 @@ impl Drop for FileBytes {
     }
 }
 
-impl Sender<'_> {
+impl Delivery<'_> {
     /// How bytes of this file are read now.
     pub(super) fn reading(&self, file: &OpenFile) -> Reading {
         file.device().reading(self.worker.clock.monotonic())
-    }
-
-    /// Reads a file on the worker, and notes how long that held it up.
-    pub(super) fn held_up_by<T>(&self, file: &OpenFile, read: impl FnOnce() -> T) -> T {
-        let started = Instant::now();
-        let outcome = read();
-        file.device().held_up(started.elapsed(), self.worker.clock.monotonic());
-        outcome
     }
 
     /// Reads a piece on a thread that may wait for the disk. A file that has no more is cut short.
@@ -77,10 +69,10 @@ impl Sender<'_> {
         let bytes = bytes.min(PIECE_BYTES as u64);
         let shared = Arc::clone(file);
         let read = move || {
-            let started = Instant::now();
             // Not before: who waits for a thread holds no buffer.
-            let read = FileBytes::read(&shared, offset, bytes, buffers::take(PIECE_BYTES));
-            shared.device().took(started.elapsed());
+            let buffer = buffers::take(PIECE_BYTES);
+            let (read, waited) = disk::waited(|| FileBytes::read(&shared, offset, bytes, buffer));
+            shared.device().took(waited);
             read
         };
         self.wait_for(file, read).await
@@ -140,7 +132,7 @@ impl Sender<'_> {
             return Access::OnThread;
         }
         // What was slow has been waited for, and is in memory now.
-        self.held_up_by(file, || transfer::touch(file.file(), offset, bytes));
+        held_up_by(self.worker, file, || transfer::touch(file.file(), offset, bytes));
         Access::Here
     }
 
@@ -149,10 +141,17 @@ impl Sender<'_> {
         file: &OpenFile,
         call: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, DeliveryError> {
-        let outcome = self.worker.answerer.disks().wait_for(file.device(), call).await;
+        let outcome = self.worker.files.disks().wait_for(file.device(), call).await;
         let outcome = outcome.map_err(io::Error::other).flatten();
         outcome.map_err(DeliveryError::BodyCutShort)
     }
+}
+
+/// Reads a file on the worker, and notes how long that held it up.
+pub(super) fn held_up_by<T>(worker: &WorkerState, file: &OpenFile, read: impl FnOnce() -> T) -> T {
+    let (outcome, waited) = disk::waited(read);
+    file.device().held_up(waited, worker.clock.monotonic());
+    outcome
 }
 
 /// The most a thread reads for a connection in one go: what the largest pooled buffer holds.

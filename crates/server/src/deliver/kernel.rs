@@ -6,45 +6,40 @@ use std::sync::Arc;
 use kettle_http::range::Span;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::TlsStream;
 
-use super::{Delivery, DeliveryError, Sender, cut_short};
+use super::{Delivery, DeliveryError, cut_short};
 use crate::open_file::OpenFile;
 use crate::path::{Path, Reason};
 
-impl Sender<'_> {
+impl Delivery<'_> {
     /// Head and body from memory in one call, so that they share the first record.
     pub(super) async fn kernel_memory(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         body: &[u8],
-        delivery: &mut Delivery,
     ) -> Result<(), DeliveryError> {
         let (mut head, mut body) = (head, body);
         while !head.is_empty() || !body.is_empty() {
-            let sent_bytes = self.kernel_write(stream, head, body, false).await?;
+            let sent_bytes = self.kernel_write(head, body, false).await?;
             let of_head = sent_bytes.min(head.len());
             let of_body = sent_bytes - of_head;
             head = head.get(of_head..).unwrap_or_default();
             body = body.get(of_body..).unwrap_or_default();
-            delivery.body_bytes += of_body as u64;
+            self.delivered.body_bytes += of_body as u64;
         }
         Ok(())
     }
 
     /// Head by `MSG_MORE`, so that the body's first bytes fill up its record; body by sendfile.
     pub(super) async fn kernel_sendfile(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         file: &Arc<OpenFile>,
         span: Span,
-        delivery: &mut Delivery,
     ) -> Result<(), DeliveryError> {
         let mut head_left = head;
         while !head_left.is_empty() {
-            let sent_bytes = self.kernel_write(stream, head_left, &[], span.bytes > 0).await?;
+            let sent_bytes = self.kernel_write(head_left, &[], span.bytes > 0).await?;
             head_left = head_left.get(sent_bytes..).unwrap_or_default();
         }
         let mut offset = span.start;
@@ -53,12 +48,14 @@ impl Sender<'_> {
         let mut resident_until = offset;
         let mut turn_bytes = 0;
         while offset < end {
-            if offset >= resident_until {
-                let ahead_bytes = CALL_BYTES.min(end - offset);
+            // What a call reads is made sure of before it: after the first, a whole call at a time.
+            if resident_until < call_end {
+                let ahead_bytes = warm_end(call_end, offset == span.start).min(end) - offset;
                 if !self.warm(file, offset, ahead_bytes).await? {
                     let read = self.read_ahead(file, offset, ahead_bytes).await?;
-                    (delivery.path, delivery.reason) = (Path::KernelWrite, Some(Reason::SlowDisk));
-                    self.kernel_memory(stream, &[], read.bytes(), delivery).await?;
+                    (self.delivered.path, self.delivered.reason) =
+                        (Path::KernelWrite, Some(Reason::SlowDisk));
+                    self.kernel_memory(&[], read.bytes()).await?;
                     offset += read.bytes().len() as u64;
                     call_end = end.min(offset + CALL_BYTES);
                     continue;
@@ -68,15 +65,15 @@ impl Sender<'_> {
             let fd = file.file();
             let count = usize::try_from(call_end - offset).unwrap_or(usize::MAX);
             let sent_bytes = self
-                .watch
+                .deadline
                 .within(self.write_timeout, |context| {
-                    stream.poll_kernel_sendfile(context, fd, &mut offset, count)
+                    self.stream.poll_kernel_sendfile(context, fd, &mut offset, count)
                 })
                 .await??;
             if sent_bytes == 0 {
                 return Err(cut_short());
             }
-            delivery.body_bytes += sent_bytes as u64;
+            self.delivered.body_bytes += sent_bytes as u64;
             turn_bytes += sent_bytes as u64;
             if offset >= call_end {
                 call_end = end.min(call_end + CALL_BYTES);
@@ -91,15 +88,13 @@ impl Sender<'_> {
 
     /// Body read into memory and written: what `kernel-write` means for a file.
     pub(super) async fn kernel_file(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         file: &Arc<OpenFile>,
         span: Span,
-        delivery: &mut Delivery,
     ) -> Result<(), DeliveryError> {
         if span.bytes == 0 {
-            return self.kernel_memory(stream, head, &[], delivery).await;
+            return self.kernel_memory(head, &[]).await;
         }
         let mut head = head;
         let mut offset = span.start;
@@ -108,7 +103,7 @@ impl Sender<'_> {
             // The head's bytes come out of the last record, so that none is nearly empty.
             let room_bytes = (WRITE_BYTES - head.len() % PLAINTEXT_BYTES_MAX) as u64;
             let read = self.read(file, offset, room_bytes.min(end - offset)).await?;
-            self.kernel_memory(stream, head, read.bytes(), delivery).await?;
+            self.kernel_memory(head, read.bytes()).await?;
             offset += read.bytes().len() as u64;
             head = &[];
             self.worker.send_turns.end().await;
@@ -117,15 +112,14 @@ impl Sender<'_> {
     }
 
     async fn kernel_write(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         body: &[u8],
         more: bool,
     ) -> Result<usize, DeliveryError> {
-        let sent_bytes = self.watch.within(self.write_timeout, |context| {
+        let sent_bytes = self.deadline.within(self.write_timeout, |context| {
             let pieces = [IoSlice::new(head), IoSlice::new(body)];
-            stream.poll_kernel_write(context, &pieces, more)
+            self.stream.poll_kernel_write(context, &pieces, more)
         });
         Ok(sent_bytes.await??)
     }
@@ -141,6 +135,12 @@ fn first_call_bytes(head_bytes: usize, span: Span) -> u64 {
     }
     let page_end = (span.start + room_bytes) / PAGE_BYTES * PAGE_BYTES;
     if page_end > span.start { page_end - span.start } else { room_bytes }
+}
+
+/// Up to where a file is made sure of to be in memory before a sendfile call that ends here. The first, which is short, takes
+/// the second along.
+fn warm_end(call_end: u64, is_first: bool) -> u64 {
+    if is_first { call_end + CALL_BYTES } else { call_end }
 }
 
 /// A sendfile call after the first, a whole number of records; what one connection sends before it lets the others have a turn.

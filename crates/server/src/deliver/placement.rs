@@ -1,16 +1,26 @@
-//! Where a response's records are encrypted: what is wanted, what is possible, and why not.
+//! Where records are encrypted: what is wanted, what is possible, and why not.
 
 use kettle_config::PathChoice;
 use kettle_kernel::ktls::Step;
-use kettle_tls::stream::{OffloadError, StreamError, TlsStream};
+use kettle_tls::stream::{OffloadError, StreamError};
 use kettle_tls::{Cipher, Session, Version};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::{Delivery, DeliveryError, Sender};
-use crate::answer::{Body, Response};
+use super::{Delivery, DeliveryError};
 use crate::path::{Path, Reason};
 
-/// What the configuration prefers for a response.
+/// What is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// How much, heads not counted.
+    pub bytes: u64,
+    /// Whether it comes from a file.
+    pub is_file: bool,
+    /// Whether nothing comes after it.
+    pub is_last: bool,
+}
+
+/// What the configuration prefers.
 #[derive(Clone, Copy, Debug)]
 pub struct Preference {
     /// The path setting of the site, or of the listener.
@@ -20,22 +30,23 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// Whether a response should move the connection into the kernel.
-    fn wants_kernel(self, body_bytes: u64, closes: bool) -> bool {
+    /// Whether what is to be sent should move the connection into the kernel.
+    fn wants_kernel(self, demand: Demand) -> bool {
         match self.choice {
             PathChoice::User => false,
             // Setting up the kernel costs more than one small response can win back.
-            PathChoice::Auto => body_bytes >= self.crossover_bytes && (!closes || body_bytes > 0),
+            PathChoice::Auto => {
+                demand.bytes >= self.crossover_bytes && (!demand.is_last || demand.bytes > 0)
+            }
             PathChoice::KernelWrite | PathChoice::KernelSendfile => true,
         }
     }
 
-    /// How a body is sent on a connection that the kernel encrypts.
-    fn kernel_path(self, response: &Response, body_bytes: u64) -> Path {
-        let is_file = matches!(response.body, Body::File { .. } | Body::Parts(_));
+    /// How it is sent on a connection that the kernel encrypts.
+    fn kernel_path(self, demand: Demand) -> Path {
         match self.choice {
-            PathChoice::KernelSendfile if is_file => Path::KernelSendfile,
-            PathChoice::Auto if is_file && body_bytes >= self.crossover_bytes => {
+            PathChoice::KernelSendfile if demand.is_file => Path::KernelSendfile,
+            PathChoice::Auto if demand.is_file && demand.bytes >= self.crossover_bytes => {
                 Path::KernelSendfile
             }
             _ => Path::KernelWrite,
@@ -43,73 +54,70 @@ impl Preference {
     }
 }
 
-/// Decides the path of a response, moving the connection into the kernel if that is what it takes.
-pub(super) async fn place(
-    sender: &Sender<'_>,
-    stream: &mut TlsStream,
-    response: &Response,
-    body_bytes: u64,
-    preference: Preference,
-    delivery: &mut Delivery,
-) -> Result<Path, DeliveryError> {
-    if !stream.is_offloaded() && preference.wants_kernel(body_bytes, response.closes) {
-        delivery.reason = offload(sender, stream).await?;
-        if let Some(reason) = delivery.reason {
-            sender.worker.metrics.not_preferred(reason);
-        }
-    }
-    if !stream.is_offloaded() {
-        return Ok(Path::User);
-    }
-    let path = preference.kernel_path(response, body_bytes);
-    let lacks_file = preference.choice == PathChoice::KernelSendfile
-        && path == Path::KernelWrite
-        && body_bytes > 0;
-    if lacks_file {
-        delivery.reason = Some(Reason::NotAFile);
-    }
-    Ok(path)
-}
-
-/// Moves a connection into the kernel, or says why it stays.
-async fn offload(
-    sender: &Sender<'_>,
-    stream: &mut TlsStream,
-) -> Result<Option<Reason>, DeliveryError> {
-    let worker = sender.worker;
-    let session = stream.session();
-    let suite = suite_bit(session);
-    if worker.kill_switch.is_user_only() {
-        return Ok(Some(Reason::KillSwitch));
-    }
-    if !worker.capabilities.carries_tx(session.version, session.cipher) {
-        return Ok(Some(Reason::KernelLacksSuite));
-    }
-    if OPEN_CIRCUITS.load(Ordering::Relaxed) & suite != 0 {
-        return Ok(Some(Reason::CircuitOpen));
-    }
-    let can_rekey = worker.capabilities.carries_rekey();
-    let offloaded = sender
-        .watch
-        .within(sender.write_timeout, |context| stream.poll_offload(context, can_rekey))
-        .await?;
-    match offloaded {
-        Ok(()) => {
-            worker.metrics.switched();
-            Ok(None)
-        }
-        Err(OffloadError::Refused(refusal)) => {
-            worker.metrics.refused(refusal.reason());
-            Ok(Some(Reason::Refused(refusal.reason())))
-        }
-        Err(OffloadError::Ended(error)) => {
-            if let StreamError::Kernel(refusal) = &error {
-                worker.metrics.refused(refusal.reason());
-                if refusal.step == Step::InstallTx {
-                    open_circuit(suite, refusal.reason());
-                }
+impl Delivery<'_> {
+    /// Decides the path, moving the connection into the kernel if that is what it takes.
+    pub(super) async fn choose_path(
+        &mut self,
+        demand: Demand,
+        preference: Preference,
+    ) -> Result<(), DeliveryError> {
+        if !self.stream.is_offloaded() && preference.wants_kernel(demand) {
+            self.delivered.reason = self.offload().await?;
+            if let Some(reason) = self.delivered.reason {
+                self.worker.metrics.not_preferred(reason);
             }
-            Err(error.into())
+        }
+        if !self.stream.is_offloaded() {
+            return Ok(());
+        }
+        let path = preference.kernel_path(demand);
+        let lacks_file = preference.choice == PathChoice::KernelSendfile
+            && path == Path::KernelWrite
+            && demand.bytes > 0;
+        if lacks_file {
+            self.delivered.reason = Some(Reason::NotAFile);
+        }
+        self.delivered.path = path;
+        Ok(())
+    }
+
+    /// Moves the connection into the kernel, or says why it stays.
+    async fn offload(&mut self) -> Result<Option<Reason>, DeliveryError> {
+        let worker = self.worker;
+        let session = self.stream.session();
+        let suite = suite_bit(session);
+        if worker.kill_switch.is_user_only() {
+            return Ok(Some(Reason::KillSwitch));
+        }
+        if !worker.capabilities.carries_tx(session.version, session.cipher) {
+            return Ok(Some(Reason::KernelLacksSuite));
+        }
+        if OPEN_CIRCUITS.load(Ordering::Relaxed) & suite != 0 {
+            return Ok(Some(Reason::CircuitOpen));
+        }
+        let can_rekey = worker.capabilities.carries_rekey();
+        let offloaded = self
+            .deadline
+            .within(self.write_timeout, |context| self.stream.poll_offload(context, can_rekey))
+            .await?;
+        match offloaded {
+            Ok(()) => {
+                worker.metrics.switched();
+                Ok(None)
+            }
+            Err(OffloadError::Refused(refusal)) => {
+                worker.metrics.refused(refusal.reason());
+                Ok(Some(Reason::Refused(refusal.reason())))
+            }
+            Err(OffloadError::Ended(error)) => {
+                if let StreamError::Kernel(refusal) = &error {
+                    worker.metrics.refused(refusal.reason());
+                    if refusal.step == Step::InstallTx {
+                        open_circuit(suite, refusal.reason());
+                    }
+                }
+                Err(error.into())
+            }
         }
     }
 }

@@ -4,34 +4,33 @@ use kettle_http::range::Span;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::{FileRecords, TlsStream};
+use kettle_tls::stream::FileRecords;
 
-use super::{Delivery, DeliveryError, Sender, cut_short};
+use super::cold::held_up_by;
+use super::{Delivery, DeliveryError, cut_short};
 use crate::disk::Reading;
 use crate::open_file::OpenFile;
 use std::sync::Arc;
 
-impl Sender<'_> {
+impl Delivery<'_> {
     /// Head and body from memory; a small response is one record and one write.
     pub(super) async fn user_memory(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         body: &[u8],
-        closes: bool,
-        delivery: &mut Delivery,
+        is_last: bool,
     ) -> Result<(), DeliveryError> {
         let mut head = head;
         let mut body = body;
         loop {
             let room = WRITE_BYTES.saturating_sub(head.len()).min(body.len());
             let (now, later) = body.split_at(room);
-            stream.seal(&[head, now])?;
-            if later.is_empty() && closes {
-                stream.queue_close_notify();
+            self.stream.seal(&[head, now])?;
+            if later.is_empty() && is_last {
+                self.stream.queue_close_notify();
             }
-            self.flush(stream, !later.is_empty()).await?;
-            delivery.body_bytes += now.len() as u64;
+            self.flush(!later.is_empty()).await?;
+            self.delivered.body_bytes += now.len() as u64;
             if later.is_empty() {
                 return Ok(());
             }
@@ -42,38 +41,35 @@ impl Sender<'_> {
 
     /// Head from memory, body from a file, read straight into the records.
     pub(super) async fn user_file(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         file: &Arc<OpenFile>,
         span: Span,
-        closes: bool,
-        delivery: &mut Delivery,
+        is_last: bool,
     ) -> Result<(), DeliveryError> {
         if span.bytes == 0 {
-            return self.user_memory(stream, head, &[], closes, delivery).await;
+            return self.user_memory(head, &[], is_last).await;
         }
         let mut head = head;
         let mut sent_bytes = 0;
         let mut turn_bytes = 0;
         while sent_bytes < span.bytes {
             let (offset, left_bytes) = (span.start + sent_bytes, span.bytes - sent_bytes);
-            let read_bytes = match self.seal_from(stream, head, file, offset, left_bytes)? {
+            let read_bytes = match self.seal_from(head, file, offset, left_bytes)? {
                 Some(0) => return Err(cut_short()),
                 Some(read_bytes) => {
-                    let is_last = read_bytes as u64 == left_bytes;
-                    if is_last && closes {
-                        stream.queue_close_notify();
+                    let is_end = read_bytes as u64 == left_bytes;
+                    if is_end && is_last {
+                        self.stream.queue_close_notify();
                     }
-                    self.flush(stream, !is_last).await?;
-                    delivery.body_bytes += read_bytes as u64;
+                    self.flush(!is_end).await?;
+                    self.delivered.body_bytes += read_bytes as u64;
                     read_bytes
                 }
                 None => {
                     let read = self.read_ahead(file, offset, left_bytes).await?;
-                    let is_last = read.bytes().len() as u64 == left_bytes;
-                    self.user_memory(stream, head, read.bytes(), closes && is_last, delivery)
-                        .await?;
+                    let is_end = read.bytes().len() as u64 == left_bytes;
+                    self.user_memory(head, read.bytes(), is_end && is_last).await?;
                     read.bytes().len()
                 }
             };
@@ -90,15 +86,14 @@ impl Sender<'_> {
 
     /// Reads and seals what may be read by the worker, and says how much; `None` if a thread has to.
     fn seal_from(
-        &self,
-        stream: &mut TlsStream,
+        &mut self,
         head: &[u8],
         file: &OpenFile,
         offset: u64,
         bytes: u64,
     ) -> Result<Option<usize>, DeliveryError> {
         if self.reading(file) == Reading::IfResident {
-            match stream.seal_file(head, file.file(), offset, bytes, Wait::Never)? {
+            match self.stream.seal_file(head, file.file(), offset, bytes, Wait::Never)? {
                 FileRecords::Sealed(read_bytes) => return Ok(Some(read_bytes)),
                 FileRecords::Cold => return Ok(None),
                 FileRecords::Untold => file.device().refused_to_say(),
@@ -107,21 +102,21 @@ impl Sender<'_> {
         if self.reading(file) != Reading::AtOnce {
             return Ok(None);
         }
-        let seal = || stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
-        Ok(match self.held_up_by(file, seal)? {
+        let seal = || self.stream.seal_file(head, file.file(), offset, bytes, Wait::Allowed);
+        Ok(match held_up_by(self.worker, file, seal)? {
             FileRecords::Sealed(read_bytes) => Some(read_bytes),
             FileRecords::Cold | FileRecords::Untold => None,
         })
     }
 
     /// Sends what is sealed, with the deadline starting again at each bit of progress.
-    async fn flush(&self, stream: &mut TlsStream, more: bool) -> Result<(), DeliveryError> {
-        let mut queued_bytes = stream.queued_bytes();
-        let flushed = self.watch.within(self.write_timeout, |context| {
-            let outcome = stream.poll_flush_before(context, more);
-            if outcome.is_pending() && stream.queued_bytes() < queued_bytes {
-                queued_bytes = stream.queued_bytes();
-                self.watch.extend(self.write_timeout);
+    async fn flush(&mut self, more: bool) -> Result<(), DeliveryError> {
+        let mut queued_bytes = self.stream.queued_bytes();
+        let flushed = self.deadline.within(self.write_timeout, |context| {
+            let outcome = self.stream.poll_flush_before(context, more);
+            if outcome.is_pending() && self.stream.queued_bytes() < queued_bytes {
+                queued_bytes = self.stream.queued_bytes();
+                self.deadline.extend(self.write_timeout);
             }
             outcome
         });

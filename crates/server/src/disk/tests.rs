@@ -94,7 +94,10 @@ async fn calls_in_turn_leave_places_to_others() {
                 .map(|_| {
                     let (disks, device) = (Rc::clone(&disks), Arc::clone(&device));
                     let call = hanging.call();
-                    spawn_local(async move { disks.wait_in_turn(&device, call).await })
+                    let call = move |_: &Abandoned| call();
+                    spawn_local(
+                        async move { disks.wait_in_turn(&device, disks.deadline(), call).await },
+                    )
                 })
                 .collect();
             for _ in 0..TURNS {
@@ -116,7 +119,15 @@ async fn a_wait_ends_in_time_and_its_call_keeps_its_place_until_it_returns() {
     let mut hanging = Hanging::new();
     LocalSet::new()
         .run_until(async {
-            assert_eq!(hanging.start(&disks, &device).await.unwrap(), Err(WaitError::TimedOut));
+            let wait = || hanging.start(&disks, &device);
+            assert_eq!(wait().await.unwrap(), Err(WaitError::TimedOut));
+            while hanging.begun.is_empty() {
+                // A call whose thread came too late is not made, and gives its place back.
+                match device.places.available_permits() {
+                    PLACES => assert_eq!(wait().await.unwrap(), Err(WaitError::TimedOut)),
+                    _ => tokio::task::yield_now().await,
+                }
+            }
         })
         .await;
     hanging.begun.recv().await.unwrap();
@@ -148,6 +159,51 @@ async fn a_wait_that_is_dropped_in_the_queue_never_begins() {
         .await;
     until_places_are(&device, PLACES).await;
     assert!(hanging.begun.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_any_more_is_told() {
+    let disks = Disks::new(LONG);
+    let device = remote();
+    let (told, mut is_told) = tokio::sync::oneshot::channel();
+    let (begin, begun) = tokio::sync::oneshot::channel();
+    let call = move |abandoned: &Abandoned| {
+        begin.send(()).unwrap();
+        while !abandoned.is_so() {
+            std::thread::yield_now();
+        }
+        told.send(()).unwrap();
+    };
+    tokio::select! {
+        biased;
+        _ = disks.wait_in_turn(&device, disks.deadline(), call) => panic!("it ended by itself"),
+        begun = begun => begun.unwrap(),
+    }
+    (&mut is_told).await.unwrap();
+    until_places_are(&device, PLACES).await;
+    assert_eq!(device.turns.available_permits(), TURNS);
+}
+
+#[tokio::test]
+async fn waits_for_one_answer_share_its_time() {
+    let disks = Disks::new(SHORT);
+    let device = remote();
+    let deadline = disks.deadline();
+    tokio::time::sleep_until(deadline.0).await;
+    let late = disks.wait_until(&device, deadline, std::thread::yield_now).await;
+    assert_eq!(late, Err(WaitError::TimedOut));
+}
+
+#[tokio::test]
+async fn what_lies_behind_a_path_has_threads_of_its_own() {
+    let disks = Disks::new(LONG);
+    let known = disks.behind(1, "a");
+    assert!(Arc::ptr_eq(&known, &disks.behind(1, "a")));
+    for other in
+        [disks.behind(1, "b"), disks.behind(2, "a"), disks.device(1, FileSystem::default())]
+    {
+        assert!(!Arc::ptr_eq(&known, &other));
+    }
 }
 
 #[tokio::test]
@@ -192,6 +248,11 @@ fn what_a_device_says_decides_how_it_is_read() {
     let device = Device::new(local);
     assert_eq!(device.reading(now), Reading::IfResident);
     device.refused_to_say();
+    let unproved = if local.is_memory() { Reading::AtOnce } else { Reading::OnThread };
+    assert_eq!(device.reading(now), unproved, "nothing is known of it but where it is");
+    for _ in 0..100 {
+        device.took(Duration::ZERO);
+    }
     assert_eq!(device.reading(now), Reading::AtOnce);
     device.held_up(Duration::from_secs(1), now);
     assert_eq!(device.reading(now), Reading::OnThread);

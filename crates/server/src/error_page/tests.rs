@@ -3,22 +3,22 @@ use std::fs;
 use super::*;
 
 #[test]
-fn what_is_no_request_is_answered_and_the_connection_closes() {
-    let response = respond(431, b"left over from another response".to_vec());
-    let head = String::from_utf8(response.head).unwrap();
-    assert!(head.starts_with("HTTP/1.1 431 Request Header Fields Too Large\r\n"), "{head}");
-    assert!(head.ends_with("connection: close\r\n\r\n"), "{head}");
-    assert!(head.contains("\r\ndate: "), "{head}");
-    assert!(response.closes);
+fn what_belongs_to_no_site_is_answered_with_a_short_page() {
+    let response = plain(&431.into());
+    assert_eq!(response.status, 431);
+    let lines = response.fields.lines().concat();
+    let expected = "server: kettle\r\ncontent-type: text/html; charset=utf-8\r\n";
+    assert_eq!(String::from_utf8(lines).unwrap(), expected);
     let Body::Memory(body) = response.body else { panic!("no body") };
-    assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{head}");
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    assert!(body.contains("Request Header Fields Too Large"), "{body}");
 }
 
 #[test]
 fn an_overloaded_server_says_when_to_come_back() {
-    let refusal = Refusal::from(503);
-    assert_eq!(refusal.line, Some(("retry-after", "1".to_owned())));
-    assert_eq!(Refusal::from(404).line, None);
+    let error = HttpError::from(503);
+    assert_eq!(error.field, Some(("retry-after", "1".to_owned())));
+    assert_eq!(HttpError::from(404).field, None);
 }
 
 #[test]

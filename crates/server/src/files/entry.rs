@@ -1,4 +1,4 @@
-//! A file ready to be answered with: its content, its validators, and heads but for the date.
+//! A file ready to be answered with: its content, its validators, and fields.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use kettle_http::date::write_imf_fixdate;
+use kettle_http::h1::write::write_field;
 use kettle_http::range::Span;
 
 use super::OpenFile;
 use super::locate::{Facts, Identity};
 use super::precompressed::token;
 use super::rules::Rules;
-use crate::answer::{Body, Part};
-use crate::head;
+use crate::response::{Body, Part};
 
 /// A file ready to be answered with.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Entry {
     pub modified: SystemTime,
     /// The value of `content-type`.
     pub content_type: String,
-    /// The lines of its heads that never change.
+    /// The fields of its responses.
     pub lines: Lines,
     /// When it was last known to be what its path names.
     pub checked: Cell<Duration>,
@@ -80,38 +80,31 @@ impl Content {
     }
 }
 
-/// Ready header lines, in one piece whose beginnings serve too.
+/// Ready field lines, in one piece whose beginnings serve too.
 #[derive(Debug)]
 pub struct Lines {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     shared_end: usize,
     coding_end: usize,
-    type_end: usize,
 }
 
 impl Lines {
-    /// What a 304 says too: validators, caching and the operator's headers.
+    /// What a 304 says too: validators, caching and the operator's fields.
     #[must_use]
-    pub fn shared(&self) -> &[u8] {
-        &self.bytes[..self.shared_end]
+    pub fn shared(&self) -> Bytes {
+        self.bytes.slice(..self.shared_end)
     }
 
     /// The above and the content coding.
     #[must_use]
-    pub fn with_coding(&self) -> &[u8] {
-        &self.bytes[..self.coding_end]
+    pub fn with_coding(&self) -> Bytes {
+        self.bytes.slice(..self.coding_end)
     }
 
     /// The above and the content type.
     #[must_use]
-    pub fn with_type(&self) -> &[u8] {
-        &self.bytes[..self.type_end]
-    }
-
-    /// The above and the length.
-    #[must_use]
-    pub fn whole(&self) -> &[u8] {
-        &self.bytes
+    pub fn all(&self) -> Bytes {
+        self.bytes.clone()
     }
 }
 
@@ -136,30 +129,27 @@ impl Entry {
         let path = format!("{}/{}", rules.prefix, facts.path);
         match rules.cache_control(&path) {
             Some(value) => {
-                bytes.extend_from_slice(rules.extra.without_caching());
-                head::line(&mut bytes, "cache-control", value.as_bytes());
+                bytes.extend_from_slice(rules.configured.without_caching());
+                write_field(&mut bytes, "cache-control", value.as_bytes());
             }
-            None => bytes.extend_from_slice(rules.extra.all()),
+            None => bytes.extend_from_slice(rules.configured.all()),
         }
-        head::line(&mut bytes, "etag", etag.as_bytes());
-        head::line(&mut bytes, "last-modified", &write_imf_fixdate(modified));
-        head::line(&mut bytes, "accept-ranges", b"bytes");
+        write_field(&mut bytes, "etag", etag.as_bytes());
+        write_field(&mut bytes, "last-modified", &write_imf_fixdate(modified));
+        write_field(&mut bytes, "accept-ranges", b"bytes");
         if !rules.codings.is_empty() {
-            head::line(&mut bytes, "vary", b"accept-encoding");
+            write_field(&mut bytes, "vary", b"accept-encoding");
         }
         let shared_end = bytes.len();
         if let Some(coding) = facts.coding {
-            head::line(&mut bytes, "content-encoding", token(coding).as_bytes());
+            write_field(&mut bytes, "content-encoding", token(coding).as_bytes());
         }
         let coding_end = bytes.len();
-        head::line(&mut bytes, "content-type", content_type.as_bytes());
-        let type_end = bytes.len();
-        head::line_u64(&mut bytes, "content-length", content.bytes());
-        bytes.shrink_to_fit();
+        write_field(&mut bytes, "content-type", content_type.as_bytes());
         let is_settled = wall
             .duration_since(identity.modified())
             .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
-        let lines = Lines { bytes, shared_end, coding_end, type_end };
+        let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
         let checked = Cell::new(monotonic);
         Self { content, identity, etag, modified, content_type, lines, checked, is_settled }
     }

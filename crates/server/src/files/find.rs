@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kettle_kernel::file_system::FileSystem;
-use kettle_kernel::transfer::{Wait, read_at};
+use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use rustix::io::Errno;
 
 use super::OpenFile;
@@ -18,9 +18,9 @@ use super::entry::Content;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
-use super::root::Root;
+use super::root::{Reach, Root};
 use super::rules::Rules;
-use crate::disk::{Device, Disks};
+use crate::disk::{Abandoned, Device, Disks};
 use crate::error_page::Page;
 
 /// Finds and reads files for one worker.
@@ -85,16 +85,31 @@ impl Finder {
     ) -> Result<Sighting<Located>, Errno> {
         let known = self.known_root(rules, now);
         let device = self.device_of(&known.root);
+        let deadline = self.disks.deadline();
+        let looking = |reach| {
+            let (known, rules) = (known.clone(), Arc::clone(rules));
+            let relative = relative.to_owned();
+            move || look(&known, &rules, &relative, preference, reach)
+        };
         // Opening alone may wait for a remote file system, whatever the kernel remembers of its names.
         let mut seen = match device.is_remote() {
             true => Err(Errno::AGAIN),
-            false => look(&known, rules, relative, preference, Wait::Never),
+            false => look(&known, rules, relative, preference, Reach::Cached),
         };
         if matches!(seen, Ok((_, Located::WouldBlock)) | Err(Errno::AGAIN)) {
-            let (known, rules) = (known.clone(), Arc::clone(rules));
-            let relative = relative.to_owned();
-            let look = move || look(&known, &rules, &relative, preference, Wait::Allowed);
-            seen = self.disks.wait_for(&device, look).await.map_err(|_| Errno::AGAIN)?;
+            let look = looking(Reach::Device);
+            seen =
+                self.disks.wait_until(&device, deadline, look).await.map_err(|_| Errno::AGAIN)?;
+        }
+        // What is mounted there may hang, and the root's device goes on being served.
+        if let Ok((below, Located::Beyond(part))) = &seen {
+            let device = self.disks.behind(below.root.device(), part);
+            let look = looking(Reach::Anywhere);
+            seen =
+                self.disks.wait_until(&device, deadline, look).await.map_err(|_| Errno::AGAIN)?;
+        }
+        if let Ok((_, Located::File(found))) = &mut seen {
+            found.deadline = Some(deadline);
         }
         self.sighting(rules, &known, seen, now)
     }
@@ -150,25 +165,36 @@ impl Finder {
     }
 
     /// Reads a small file into memory; a large one, and one that is just being changed, stays
-    /// where it is.
-    pub async fn content(&self, found: Found) -> (Facts, Content) {
+    /// where it is, with its beginning at hand.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`] if what it lies on did not answer within the time for the whole answer.
+    pub async fn content(&self, found: Found) -> Result<(Facts, Content), Errno> {
         let device = self.device_holding(&found);
+        let deadline = found.deadline.unwrap_or_else(|| self.disks.deadline());
         let Found { fd, facts, .. } = found;
         let identity = facts.identity;
         let file = Arc::new(OpenFile::new(fd, identity.bytes, Arc::clone(&device)));
+        let shared = Arc::clone(&file);
         if self.memory_file_bytes_max.is_none_or(|max| identity.bytes > max) {
-            return (facts, Content::File(file));
+            if is_out_of_reach(&file) {
+                // Nobody is told 200 by a disk that hangs.
+                let touch = move || transfer::touch(shared.file(), 0, 1);
+                let touched = self.disks.wait_until(&device, deadline, touch).await;
+                touched.map_err(|_| Errno::AGAIN)?;
+            }
+            return Ok((facts, Content::File(file)));
         }
         let mut bytes = None;
         if identity.bytes <= READ_AT_ONCE_BYTES_MAX && !device.is_remote() {
             bytes = read_whole(&file, identity, Wait::Never).ok();
         }
         if bytes.is_none() {
-            let shared = Arc::clone(&file);
             let read = move || read_whole(&shared, identity, Wait::Allowed);
-            bytes = self.disks.wait_for(&device, read).await.ok().and_then(Result::ok);
+            let read = self.disks.wait_until(&device, deadline, read).await;
+            bytes = read.map_err(|_| Errno::AGAIN)?.ok();
         }
-        (facts, bytes.map_or(Content::File(file), Content::Memory))
+        Ok((facts, bytes.map_or(Content::File(file), Content::Memory)))
     }
 
     /// Reads a page of a folder by its path below the rules' prefix, and writes it.
@@ -181,19 +207,30 @@ impl Finder {
         relative: &str,
         now: Duration,
         view: View,
-        write: impl FnOnce(&Listing, &View) -> String + Send + 'static,
+        write: impl FnOnce(&Listing, &View) -> String + Clone + Send + 'static,
     ) -> Result<String, Errno> {
         let known = self.known_root(rules, now);
-        let (first, relative) = (known.clone(), relative.to_owned());
-        let read = move || {
-            // Of a folder that is being removed only a part may have been there.
-            let look = |root: &Root| Listing::read(root, &relative, &view);
-            let (below, listing) = first.look_below(Wait::Allowed, look, |_| false)?;
-            Ok((below, listing.map(|listing| write(&listing, &view))))
+        let deadline = self.disks.deadline();
+        let reading = |reach| {
+            let (known, relative) = (known.clone(), relative.to_owned());
+            let (view, write) = (view.clone(), write.clone());
+            move |abandoned: &Abandoned| {
+                // Of a folder that is being removed only a part may have been there.
+                let look = |root: &Root| Listing::read(root, &relative, &view, reach, abandoned);
+                let (below, listing) = known.look_below(Wait::Allowed, look, |_| false)?;
+                // Only a thread may look for that: on a mount that is dead this takes for ever.
+                let is_beyond = reach == Reach::Device && matches!(listing, Err(Errno::XDEV));
+                let beyond = is_beyond.then(|| below.root.crossing(&relative));
+                Ok((below, Listed { page: listing.map(|it| write(&it, &view)), beyond }))
+            }
         };
         let device = self.device_of(&known.root);
-        let seen = self.disks.wait_in_turn(&device, read).await.map_err(|_| Errno::AGAIN)?;
-        self.sighting(rules, &known, seen, now)?.found
+        let mut seen = self.disks.wait_in_turn(&device, deadline, reading(Reach::Device)).await;
+        if let Ok(Ok((below, Listed { beyond: Some(part), .. }))) = &seen {
+            let device = self.disks.behind(below.root.device(), part);
+            seen = self.disks.wait_in_turn(&device, deadline, reading(Reach::Anywhere)).await;
+        }
+        self.sighting(rules, &known, seen.map_err(|_| Errno::AGAIN)?, now)?.found.page
     }
 
     /// Reads an error page.
@@ -220,11 +257,26 @@ fn look(
     rules: &Rules,
     relative: &str,
     preference: Preference,
-    wait: Wait,
+    reach: Reach,
 ) -> Result<(Below, Located), Errno> {
     let sought = Sought { relative, index: &rules.index, preference };
-    let is_sure = |located: &Located| matches!(located, Located::File(_) | Located::WouldBlock);
-    known.look_below(wait, |root| locate::locate(root, sought, wait), is_sure)
+    let is_sure = |located: &Located| {
+        matches!(located, Located::File(_) | Located::WouldBlock | Located::Beyond(_))
+    };
+    known.look_below(reach.wait(), |root| locate::locate(root, sought, reach), is_sure)
+}
+
+/// Whether the beginning of a file has to be waited for. Those who say nothing about that are read with care later.
+fn is_out_of_reach(file: &OpenFile) -> bool {
+    file.bytes() > 0
+        && (file.device().is_remote() || transfer::residency(file.file(), 0, 1) == Residency::Cold)
+}
+
+/// A page of a folder, written.
+struct Listed {
+    page: Result<String, Errno>,
+    /// The part of its path that leads away from the root's device, if it was not read for that.
+    beyond: Option<String>,
 }
 
 /// A root that may be out of date.

@@ -15,14 +15,17 @@ pub use json::write_json;
 pub use view::{Sort, SortKey, Start, View};
 
 use std::borrow::Cow;
+use std::os::fd::OwnedFd;
 
 use kettle_http::target::can_name;
 use kettle_http::uri::percent_encode_path;
-use kettle_kernel::transfer::Wait;
-use rustix::fs::{AtFlags, Dir, DirEntry, FileType, OFlags, Stat, fstat, statat};
+use rustix::fs::{
+    AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, statat,
+};
 use rustix::io::Errno;
 
-use super::root::Root;
+use super::root::{Reach, Root};
+use crate::disk::Abandoned;
 
 /// A page of the contents of a folder.
 #[derive(Debug)]
@@ -74,14 +77,26 @@ impl Item {
 }
 
 impl Listing {
-    /// Reads a folder below a root. Waits for the disk.
-    pub fn read(root: &Root, relative: &str, view: &View) -> Result<Self, Errno> {
+    /// Reads a folder below a root. Waits for the disk. What is mounted in the folder is shown by its name if it is not
+    /// within reach.
+    ///
+    /// # Errors
+    /// The kernel's; [`Errno::XDEV`] for what is not within reach, [`Errno::CANCELED`] where nobody waits any more.
+    pub fn read(
+        root: &Root,
+        relative: &str,
+        view: &View,
+        reach: Reach,
+        abandoned: &Abandoned,
+    ) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
-        let folder = root.open_below(relative, flags, Wait::Allowed)?;
-        let stat = |name: &[u8]| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        let folder = root.open_below(relative, flags, reach)?;
         let mut page = Page::new(view);
         let mut is_cut = false;
         for (index, entry) in Dir::read_from(&folder)?.enumerate() {
+            if abandoned.is_so() {
+                return Err(Errno::CANCELED);
+            }
             let entry = entry?;
             if index == ENTRIES_MAX {
                 is_cut = true;
@@ -96,23 +111,35 @@ impl Listing {
                 Some(is_folder) => {
                     Some(Item { name: name.to_vec(), is_folder, bytes: 0, modified: None })
                 }
-                None => stat(name).and_then(|stat| item(root, &path, name, stat)),
+                None => match stat_within(&folder, name, reach) {
+                    Ok(stat) => item(root, &path, name, stat, reach)?,
+                    // Only what is mounted there could say more.
+                    Err(Errno::XDEV) => {
+                        let is_folder = entry.file_type() == FileType::Directory;
+                        Some(Item { name: name.to_vec(), is_folder, bytes: 0, modified: None })
+                    }
+                    Err(_) => None,
+                },
             };
             if let Some(item) = item {
                 page.offer(item);
             }
         }
         let mut listing = page.finish(is_cut);
-        for listed in &mut listing.items {
-            if listed.modified.is_none()
-                && let Some(stat) = stat(&listed.name)
-            {
-                listed.bytes = length(listed.is_folder, &stat);
-                listed.modified = Some(stat.st_mtime);
+        listing.items.retain_mut(|item| {
+            if item.modified.is_some() {
+                return true;
             }
-        }
-        // Removed while the folder was read.
-        listing.items.retain(|item| item.modified.is_some());
+            match stat_within(&folder, &item.name, reach) {
+                Ok(stat) => {
+                    item.bytes = length(item.is_folder, &stat);
+                    item.modified = Some(stat.st_mtime);
+                    true
+                }
+                // Otherwise it was removed while the folder was read.
+                Err(error) => error == Errno::XDEV,
+            }
+        });
         Ok(listing)
     }
 
@@ -214,21 +241,40 @@ fn kind_at_hand(entry: &DirEntry, view: &View) -> Option<bool> {
     }
 }
 
-/// What is shown of a name: symlinks as what they lead to, if the root's policy follows them.
-fn item(root: &Root, path: &str, name: &[u8], stat: Stat) -> Option<Item> {
+/// What is known of a name in a folder, without asking what is mounted there where that is not within reach.
+fn stat_within(folder: &OwnedFd, name: &[u8], reach: Reach) -> Result<Stat, Errno> {
+    if reach == Reach::Anywhere {
+        return statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fstat(openat2(folder, name, flags, Mode::empty(), ResolveFlags::NO_XDEV)?)
+}
+
+/// What is shown of a name: symlinks as what they lead to, if the root's policy follows them. One that leads further
+/// than the reach is [`Errno::XDEV`].
+fn item(
+    root: &Root,
+    path: &str,
+    name: &[u8],
+    stat: Stat,
+    reach: Reach,
+) -> Result<Option<Item>, Errno> {
     let stat = if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-        let target = root.open_below(path, OFlags::PATH, Wait::Allowed).ok()?;
-        fstat(&target).ok()?
+        match root.open_below(path, OFlags::PATH, reach).and_then(fstat) {
+            Ok(stat) => stat,
+            Err(Errno::XDEV) if reach == Reach::Device => return Err(Errno::XDEV),
+            Err(_) => return Ok(None),
+        }
     } else {
         stat
     };
     let is_folder = match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => true,
         FileType::RegularFile => false,
-        _ => return None,
+        _ => return Ok(None),
     };
     let bytes = length(is_folder, &stat);
-    Some(Item { name: name.to_owned(), is_folder, bytes, modified: Some(stat.st_mtime) })
+    Ok(Some(Item { name: name.to_owned(), is_folder, bytes, modified: Some(stat.st_mtime) }))
 }
 
 fn length(is_folder: bool, stat: &Stat) -> u64 {

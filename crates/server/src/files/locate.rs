@@ -1,19 +1,19 @@
 //! From a path to an open regular file: index files, precompressed siblings, directories.
 //!
-//! Runs either without ever waiting for a disk or, on a thread that may, with waiting; both walk
-//! the same code, so both decide alike.
+//! Runs without ever waiting for a disk, or on a thread that may wait for the root's own, or on one
+//! that may wait for any; all walk the same code, so all decide alike.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kettle_config::Coding;
 use kettle_kernel::file_system::FileSystem;
-use kettle_kernel::transfer::Wait;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
 use super::precompressed::{Preference, suffix};
-use super::root::Root;
+use super::root::{Reach, Root};
+use crate::disk::Deadline;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +38,10 @@ pub enum Located {
     Directory,
     /// Nothing that may be served, as a status code says it.
     Refused(u16),
-    /// The answer needs a disk; ask again with [`Wait::Allowed`].
+    /// The answer needs a disk; ask again with [`Reach::Device`].
     WouldBlock,
+    /// The answer lies beyond the root's device, behind this part of the path; ask again with [`Reach::Anywhere`].
+    Beyond(String),
 }
 
 /// An open regular file.
@@ -51,6 +53,8 @@ pub struct Found {
     pub file_system: FileSystem,
     /// What is known about it.
     pub facts: Facts,
+    /// When whoever looked for it gives up.
+    pub deadline: Option<Deadline>,
 }
 
 /// What is known about a file that was found.
@@ -137,46 +141,47 @@ pub fn identity_of(fd: impl AsFd) -> Option<Identity> {
 
 /// Looks for a file below a root.
 #[must_use]
-pub fn locate(root: &Root, sought: Sought<'_>, wait: Wait) -> Located {
+pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> Located {
     if !root.allows(sought.relative) {
         return Located::Refused(404);
     }
     let outcome = if sought.relative.is_empty() || sought.relative.ends_with('/') {
-        locate_directory(root, sought, wait)
+        locate_directory(root, sought, reach)
     } else {
-        locate_file(root, sought, wait)
+        locate_file(root, sought, reach)
     };
     outcome.unwrap_or_else(|error| match error {
         Errno::AGAIN => Located::WouldBlock,
+        Errno::XDEV if reach == Reach::Device => Located::Beyond(root.crossing(sought.relative)),
         error => Located::Refused(status_of(error)),
     })
 }
 
-fn locate_file(root: &Root, sought: Sought<'_>, wait: Wait) -> Result<Located, Errno> {
-    let fd = root.open_below(sought.relative, READING, wait)?;
+fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located, Errno> {
+    let fd = root.open_below(sought.relative, READING, reach)?;
     match kind_of(&fd)? {
         Kind::Regular(identity) => {
-            best_variant(root, sought.relative, fd, identity, sought.preference, wait)
+            best_variant(root, sought.relative, fd, identity, sought.preference, reach)
         }
         Kind::Directory => Ok(Located::SlashMissing),
         Kind::Other => Ok(Located::Refused(404)),
     }
 }
 
-fn locate_directory(root: &Root, sought: Sought<'_>, wait: Wait) -> Result<Located, Errno> {
+fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
-        match root.open_below(&path, READING, wait) {
+        match root.open_below(&path, READING, reach) {
             Ok(fd) => {
                 if let Kind::Regular(identity) = kind_of(&fd)? {
-                    return best_variant(root, &path, fd, identity, sought.preference, wait);
+                    return best_variant(root, &path, fd, identity, sought.preference, reach);
                 }
             }
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error),
         }
     }
-    root.open_below(sought.relative, OFlags::PATH | OFlags::DIRECTORY, wait)?;
+    root.open_below(sought.relative, OFlags::PATH | OFlags::DIRECTORY, reach)?;
     Ok(Located::Directory)
 }
 
@@ -188,24 +193,26 @@ fn best_variant(
     fd: OwnedFd,
     identity: Identity,
     preference: Preference,
-    wait: Wait,
+    reach: Reach,
 ) -> Result<Located, Errno> {
     for coding in preference.codings() {
         let sibling = format!("{path}{}", suffix(coding));
-        match root.open_below(&sibling, READING, wait) {
+        match root.open_below(&sibling, READING, reach) {
             Ok(fd) => {
                 if let Kind::Regular(sibling) = kind_of(&fd)?
                     && !sibling.is_older_than(&identity)
                 {
-                    return Ok(found(root, fd, sibling, Some(coding), path, wait));
+                    return Ok(found(root, fd, sibling, Some(coding), path, reach));
                 }
             }
-            Err(Errno::AGAIN) if wait == Wait::Never => return Err(Errno::AGAIN),
+            Err(error @ (Errno::AGAIN | Errno::XDEV)) if reach != Reach::Anywhere => {
+                return Err(error);
+            }
             // A sibling that is missing or may not be read never hides the file itself.
             Err(_) => {}
         }
     }
-    Ok(found(root, fd, identity, None, path, wait))
+    Ok(found(root, fd, identity, None, path, reach))
 }
 
 fn found(
@@ -214,14 +221,15 @@ fn found(
     identity: Identity,
     coding: Option<Coding>,
     path: &str,
-    wait: Wait,
+    reach: Reach,
 ) -> Located {
-    let file_system = match wait {
-        // What was found without waiting lies on the root's own mount.
-        Wait::Never => root.file_system(),
-        Wait::Allowed => FileSystem::of(fd.as_fd()).unwrap_or_default(),
+    let file_system = match reach {
+        // What was found without leaving it lies on the root's own mount.
+        Reach::Cached | Reach::Device => root.file_system(),
+        Reach::Anywhere => FileSystem::of(fd.as_fd()).unwrap_or_default(),
     };
-    Located::File(Found { fd, file_system, facts: Facts { identity, coding, path: path.into() } })
+    let facts = Facts { identity, coding, path: path.into() };
+    Located::File(Found { fd, file_system, facts, deadline: None })
 }
 
 /// What the client is told about an opening that failed.

@@ -2,6 +2,7 @@
 
 pub mod entry;
 pub mod find;
+pub mod handler;
 pub mod listing;
 pub mod locate;
 pub mod mime;

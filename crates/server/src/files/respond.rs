@@ -1,4 +1,4 @@
-//! From a file to a response: preconditions, ranges, and the head that fits them.
+//! From a file to a response: preconditions, ranges, and the fields that fit them.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,125 +6,88 @@ use bytes::Bytes;
 use kettle_http::conditional::{self, Precondition, Validators};
 use kettle_http::multipart::Boundary;
 use kettle_http::range::{self, RangeOutcome, Span};
-use kettle_http::{Method, RequestHead};
 
 use super::entry::Entry;
-use crate::answer::{Body, Part, Response};
 use crate::clock::Clock;
-use crate::head::{self, Ending};
+use crate::error_page::HttpError;
+use crate::request::Head;
+use crate::response::{Body, Part, Response, ResponseFields};
 
-/// An error that a request for an existing file ends in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
-    /// 412: a condition of the request does not hold.
-    PreconditionFailed,
-    /// 416: no range lies inside the file.
-    RangeNotSatisfiable {
-        /// The file's length.
-        bytes: u64,
-    },
-}
-
-/// Answers GET or HEAD from a file. The buffer is only taken for a response.
-pub fn respond(
-    entry: &Entry,
-    request: &RequestHead<'_>,
-    clock: &dyn Clock,
-    ending: &Ending<'_>,
-    buffer: &mut Vec<u8>,
-) -> Result<Response, Unfit> {
-    if !is_conditional_or_ranged(request) {
-        return Ok(whole(entry, request, ending, buffer));
+/// Answers GET or HEAD from a file.
+///
+/// # Errors
+/// 412 if a condition of the request does not hold, 416 if no range lies inside the file.
+pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response, HttpError> {
+    if !is_conditional_or_ranged(head) {
+        return Ok(whole(entry));
     }
     let validators = Validators { etag: &entry.etag, modified: entry.modified };
-    match conditional::evaluate(request, &validators) {
+    match conditional::evaluate(head, &validators) {
         Precondition::Proceed => {}
-        Precondition::NotModified => return Ok(not_modified(entry, ending, buffer)),
-        Precondition::Failed => return Err(Unfit::PreconditionFailed),
+        Precondition::NotModified => {
+            let fields = ResponseFields::ready(entry.lines.shared());
+            return Ok(Response::new(304, fields, Body::Empty));
+        }
+        Precondition::Failed => return Err(412.into()),
     }
-    let ranges = range::requested(request)
-        .filter(|_| conditional::if_range_matches(request, &validators, clock.wall()));
+    let ranges = range::requested(head)
+        .filter(|_| conditional::if_range_matches(head, &validators, clock.wall()));
     let bytes = entry.content.bytes();
     match ranges.map_or(RangeOutcome::Whole, |ranges| range::parse_ranges(ranges, bytes)) {
-        RangeOutcome::Whole => Ok(whole(entry, request, ending, buffer)),
-        RangeOutcome::Unsatisfiable => Err(Unfit::RangeNotSatisfiable { bytes }),
+        RangeOutcome::Whole => Ok(whole(entry)),
+        RangeOutcome::Unsatisfiable => {
+            let field = Some(("content-range", format!("bytes */{bytes}")));
+            Err(HttpError { status: 416, field })
+        }
         RangeOutcome::Ranges(spans) => Ok(match *spans {
-            [span] => one_range(entry, span, ending, buffer),
-            _ => several_ranges(entry, &spans, ending, buffer),
+            [span] => one_range(entry, span),
+            _ => several_ranges(entry, &spans),
         }),
     }
 }
 
 /// One pass over the names instead of a search for each of the six that matter. May err on the
 /// side of `true`.
-fn is_conditional_or_ranged(request: &RequestHead<'_>) -> bool {
-    request.headers().any(|(name, _)| match name {
+fn is_conditional_or_ranged(head: &Head) -> bool {
+    head.headers().any(|(name, _)| match name {
         [b'i' | b'I', b'f' | b'F', b'-', ..] => true,
         [b'r' | b'R', ..] => name.eq_ignore_ascii_case(b"range"),
         _ => false,
     })
 }
 
-fn whole(
-    entry: &Entry,
-    request: &RequestHead<'_>,
-    ending: &Ending<'_>,
-    buffer: &mut Vec<u8>,
-) -> Response {
-    head::begin(buffer, 200);
-    buffer.extend_from_slice(entry.lines.whole());
-    let is_head = request.method == Method::Head;
-    ending.finish(200, if is_head { Body::Empty } else { entry.content.whole() }, buffer)
+fn whole(entry: &Entry) -> Response {
+    Response::new(200, ResponseFields::ready(entry.lines.all()), entry.content.whole())
 }
 
-fn not_modified(entry: &Entry, ending: &Ending<'_>, buffer: &mut Vec<u8>) -> Response {
-    head::begin(buffer, 304);
-    buffer.extend_from_slice(entry.lines.shared());
-    ending.finish(304, Body::Empty, buffer)
-}
-
-fn one_range(entry: &Entry, span: Span, ending: &Ending<'_>, buffer: &mut Vec<u8>) -> Response {
-    head::begin(buffer, 206);
-    buffer.extend_from_slice(entry.lines.with_type());
-    buffer.extend_from_slice(b"content-range: ");
-    range::write_content_range(buffer, span, entry.content.bytes());
-    buffer.extend_from_slice(b"\r\n");
-    head::line_u64(buffer, "content-length", span.bytes);
+fn one_range(entry: &Entry, span: Span) -> Response {
+    let mut content_range = Vec::with_capacity(CONTENT_RANGE_BYTES);
+    range::write_content_range(&mut content_range, span, entry.content.bytes());
+    let fields = ResponseFields::ready(entry.lines.all()).with("content-range", content_range);
     let body = match entry.content.part(span) {
         Part::Memory(bytes) => Body::Memory(bytes),
         Part::File { file, span } => Body::File { file, span },
     };
-    ending.finish(206, body, buffer)
+    Response::new(206, fields, body)
 }
 
 /// `multipart/byteranges` (RFC 9110 §14.6).
-fn several_ranges(
-    entry: &Entry,
-    spans: &[Span],
-    ending: &Ending<'_>,
-    buffer: &mut Vec<u8>,
-) -> Response {
+fn several_ranges(entry: &Entry, spans: &[Span]) -> Response {
     let boundary = Boundary::new(unpredictable_seed());
     let mut parts = Vec::with_capacity(2 * spans.len() + 1);
-    let mut length = 0;
     for span in spans {
         let mut part_head = Vec::with_capacity(PART_HEAD_BYTES);
         let content_type = Some(entry.content_type.as_bytes());
         boundary.write_part_head(&mut part_head, content_type, *span, entry.content.bytes());
-        length += part_head.len() as u64 + span.bytes;
         parts.push(Part::Memory(part_head.into()));
         parts.push(entry.content.part(*span));
     }
     let mut end = Vec::new();
     boundary.write_end(&mut end);
-    length += end.len() as u64;
     parts.push(Part::Memory(Bytes::from(end)));
-
-    head::begin(buffer, 206);
-    buffer.extend_from_slice(entry.lines.with_coding());
-    head::line(buffer, "content-type", &boundary.content_type());
-    head::line_u64(buffer, "content-length", length);
-    ending.finish(206, Body::Parts(parts), buffer)
+    let fields = ResponseFields::ready(entry.lines.with_coding());
+    let fields = fields.with("content-type", boundary.content_type());
+    Response::new(206, fields, Body::Parts(parts))
 }
 
 /// Keyed hashes of nothing: nobody who writes a file can foresee them, and guessing one only
@@ -134,5 +97,7 @@ fn unpredictable_seed() -> u128 {
     half() << 64 | half()
 }
 
+/// The longest `content-range`, about.
+const CONTENT_RANGE_BYTES: usize = 64;
 /// A part's head, about.
 const PART_HEAD_BYTES: usize = 160;

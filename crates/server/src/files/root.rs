@@ -11,12 +11,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kettle_config::Symlinks;
 use kettle_kernel::file_system::FileSystem;
-use kettle_kernel::transfer::Wait;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
+use kettle_kernel::transfer::{self, Residency, Wait};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
 use crate::open_file::path_of;
+
+/// How far a look-up goes. What it would have to go further for fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// What the kernel remembers of the device that the root lies on; else [`Errno::AGAIN`].
+    Cached,
+    /// All of that device, which may have to be waited for; else [`Errno::XDEV`].
+    Device,
+    /// Wherever the route's rules allow, which may have to be waited for by other threads than that device's.
+    Anywhere,
+}
+
+impl Reach {
+    /// Whether the root's own device may be waited for.
+    #[must_use]
+    pub fn wait(self) -> Wait {
+        if self == Reach::Cached { Wait::Never } else { Wait::Allowed }
+    }
+}
 
 /// An opened root directory with its rules.
 #[derive(Debug)]
@@ -45,7 +64,7 @@ impl Root {
         let file_system = FileSystem::of(directory.as_fd()).unwrap_or_default();
         let path = path.to_owned();
         let root = Self { directory, identity, file_system, path, resolve, allows_dotfiles };
-        root.open_below("", OFlags::PATH | OFlags::DIRECTORY, Wait::Allowed)?;
+        root.open_below("", OFlags::PATH | OFlags::DIRECTORY, Reach::Anywhere)?;
         Ok(root)
     }
 
@@ -99,6 +118,26 @@ impl Root {
         self.file_system
     }
 
+    /// What its file system cannot do for quick answers, if anything: it may never answer, or does not say which bytes are
+    /// in memory. The second shows with a file in the root itself.
+    #[must_use]
+    pub fn shortcoming(&self) -> Option<&'static str> {
+        if self.file_system.is_remote() {
+            return Some(MAY_NEVER_ANSWER);
+        }
+        if self.file_system.is_memory() {
+            return None;
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::DIRECTORY;
+        let folder = self.open_below("", flags, Reach::Device).ok()?;
+        let entries = rustix::fs::Dir::read_from(&folder).ok()?.take(PROBED_ENTRIES_MAX);
+        let mut files = entries.flatten().filter(|it| it.file_type() == FileType::RegularFile);
+        let name = files.next()?.file_name().to_str().ok()?.to_owned();
+        let file = self.open_below(&name, OFlags::RDONLY | OFlags::NONBLOCK, Reach::Device).ok()?;
+        let says = transfer::residency(file.as_fd(), 0, 1);
+        (says == Residency::Unsupported).then_some(SAYS_NOTHING)
+    }
+
     /// Whether names beginning with a dot are served and listed.
     #[must_use]
     pub fn allows_dotfiles(&self) -> bool {
@@ -118,19 +157,44 @@ impl Root {
         (!first.starts_with('.') || first == WELL_KNOWN) && names.all(|name| !name.starts_with('.'))
     }
 
-    /// Opens what a path below the root names. An empty path is the root itself. What would have
-    /// to wait and may not fails with [`Errno::AGAIN`].
-    pub fn open_below(&self, relative: &str, flags: OFlags, wait: Wait) -> Result<OwnedFd, Errno> {
+    /// Opens what a path below the root names. An empty path is the root itself.
+    pub fn open_below(
+        &self,
+        relative: &str,
+        flags: OFlags,
+        reach: Reach,
+    ) -> Result<OwnedFd, Errno> {
         let path = if relative.is_empty() { "." } else { relative };
         let flags = flags | OFlags::CLOEXEC;
-        match wait {
+        let own = self.resolve | ResolveFlags::NO_XDEV;
+        match reach {
             // What is mounted below the root may be remote, and opening there may wait.
-            Wait::Never => {
-                let resolve = self.resolve | ResolveFlags::NO_XDEV;
-                open_cached(&self.directory, path, flags, resolve)
+            Reach::Cached => open_cached(&self.directory, path, flags, own),
+            Reach::Device => {
+                let opened = openat2(&self.directory, path, flags, Mode::empty(), own);
+                // What raced with a rename is tried again by who goes further.
+                opened.map_err(|error| match error {
+                    Errno::AGAIN | Errno::INTR => Errno::XDEV,
+                    error => error,
+                })
             }
-            Wait::Allowed => self.open_waiting(path, flags),
+            Reach::Anywhere => self.open_waiting(path, flags),
         }
+    }
+
+    /// The first part of a path that leads away from the device that the root lies on; all of it if none does.
+    #[must_use]
+    pub fn crossing(&self, relative: &str) -> String {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let mut part = String::new();
+        for name in relative.split('/').filter(|name| !name.is_empty()) {
+            part.push_str(name);
+            if self.open_below(&part, flags, Reach::Device).is_err_and(|it| it == Errno::XDEV) {
+                return part;
+            }
+            part.push('/');
+        }
+        part
     }
 
     fn open_waiting(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -206,8 +270,14 @@ impl AsFd for Root {
 }
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const MAY_NEVER_ANSWER: &str =
+    "which may never answer: threads read it, at most four at a time for each worker";
+const SAYS_NOTHING: &str = "which does not say what is in memory: threads read it until it proves quick, then the workers do";
+/// How far a root is searched for a file to ask about.
+const PROBED_ENTRIES_MAX: usize = 64;
 const WELL_KNOWN: &str = ".well-known";
-const RENAME_RACES_MAX: u32 = 4;
+/// Any rename on the machine may race with the look along a symlink: a thread tries this often before it gives up.
+const RENAME_RACES_MAX: u32 = 64;
 
 /// Set once a kernel refused `RESOLVE_CACHED`; from then on every opening may wait.
 static CACHED_RESOLVING_IS_MISSING: AtomicBool = AtomicBool::new(false);

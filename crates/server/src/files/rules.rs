@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::mime::ContentTypes;
 use super::root::Root;
-use crate::head::ExtraLines;
+use crate::response::ConfiguredFields;
 
 /// A prefix and the files that answer below it.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ pub struct Rules {
     cache_rules: Vec<CacheRule>,
     /// Content types by name.
     pub types: ContentTypes,
-    /// The operator's headers.
-    pub extra: ExtraLines,
+    /// The operator's fields.
+    pub configured: ConfiguredFields,
 }
 
 impl Rules {
@@ -52,7 +52,7 @@ impl Rules {
             codings: route.precompressed.clone(),
             cache_rules: route.cache_control.clone(),
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),
-            extra: ExtraLines::new(&site.headers, &route.headers),
+            configured: ConfiguredFields::new(&site.headers, &route.headers),
         })
     }
 
@@ -69,6 +69,13 @@ impl Rules {
             Err(error) => tracing::warn!(?root, %error, "a route's root cannot be opened any more"),
             Ok(()) => tracing::info!(?root, "a route's root is there again"),
         }
+    }
+
+    /// What of a path lies below the prefix: nothing, or a slash and more.
+    #[must_use]
+    pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let below = path.strip_prefix(self.prefix.as_str())?;
+        (below.is_empty() || below.starts_with('/')).then_some(below)
     }
 
     /// The `cache-control` of a file, by its path on the site: that of the first pattern it fits.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use kettle_tls::stream::KeyChanges;
 use kettle_tls::{Cipher, Resumption, Session, Version};
 
-use super::counter::{LabelledCounter, OTHER};
+use super::counter::{Labelled, OTHER, Shape};
 use super::{Metrics, Numbers, WorkerMetrics, render};
 use crate::path::{Path, Reason};
 
@@ -15,6 +15,9 @@ fn session() -> Session {
         group: "X25519MLKEM768",
         resumed: Resumption::Full,
         server_name: None,
+        alpn: None,
+        peer: None,
+        audience: None,
     }
 }
 
@@ -32,7 +35,7 @@ fn workers_are_added_up() {
         worker.refused("ulp_missing");
     }
     let total = metrics.total();
-    assert_eq!(total.connections_open(), 2);
+    assert_eq!(total.connections.now(), 2);
     assert_eq!(total.handshakes.get(&vec!["TLSv1.3", "full"]), Some(&2));
     assert_eq!(total.responses.get(&("kernel-sendfile", 200)), Some(&2));
     assert_eq!(total.response_bytes, [0, 0, 140_000]);
@@ -116,11 +119,11 @@ fn histogram_buckets_are_cumulative_and_bounds_inclusive() {
 
 #[test]
 fn labels_beyond_the_room_are_counted_as_other() {
-    let counter = LabelledCounter::<1, 2>::default();
+    let counter = Labelled::<1, 2>::default();
     for label in ["a", "b", "c", "a", "d"] {
         counter.add_one([label]);
     }
-    assert_eq!(counter.read(), [(vec!["a"], 2), (vec!["b"], 1), (vec![OTHER], 2)]);
+    assert_eq!(counter.read(), [(vec!["a"], 2), (vec!["b"], 1), (vec![OTHER], 2)].into());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use kettle_config::{Certificate, Located, Route, Site as SiteConfig};
+use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Route, Site as SiteConfig};
 
 use super::*;
 
@@ -33,8 +33,13 @@ fn build(sites: Vec<SiteConfig>) -> Router {
 
 /// The number of the site that answers.
 fn number(router: &Router, host: Option<&str>, server_name: Option<&str>) -> Option<usize> {
-    let site = router.site(host, server_name)?;
+    let site = router.site(host.map(str::as_bytes), server_name)?;
     router.sites.iter().position(|other| std::ptr::eq(other, site))
+}
+
+fn files(handler: Option<&Handler>) -> &Rules {
+    let Some(Handler::Files(rules)) = handler else { panic!("no files: {handler:?}") };
+    rules
 }
 
 #[test]
@@ -125,8 +130,8 @@ fn the_longest_prefix_of_whole_segments_decides() {
         ("/img/largest", "/img", "/largest"),
         ("/api", "/api", ""),
     ] {
-        let (rules, rest) = site.route(path).unwrap();
-        assert_eq!((rules.prefix.as_str(), rest), (prefix, below), "{path}");
+        let rules = files(site.route(path));
+        assert_eq!((rules.prefix.as_str(), rules.below(path)), (prefix, Some(below)), "{path}");
     }
 }
 
@@ -154,7 +159,55 @@ fn routes_built_again_have_other_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let number_of = || {
         let router = build(vec![site(&["_"], &["/"], folder.path())]);
-        router.site(None, None).unwrap().route("/").unwrap().0.number
+        files(router.site(None, None).unwrap().route("/")).number
     };
     assert_ne!(number_of(), number_of());
+}
+
+fn asking(mut site: SiteConfig, roots: &str, mode: ClientAuthMode) -> SiteConfig {
+    let roots = Located::not_written(PathBuf::from(roots));
+    site.client_auth = Some(ClientAuth { mode, roots, crl: None });
+    site
+}
+
+#[test]
+fn site_that_asks_for_certificates_takes_only_connections_that_were_asked_for_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name| with_certificate(site(&[name], &["/"], folder.path()), "shared.pem");
+    let (required, optional) = (ClientAuthMode::Required, ClientAuthMode::Optional);
+    let sites = || {
+        vec![
+            named("public.example"),
+            asking(named("one.example"), "one.pem", required),
+            asking(named("other.example"), "one.pem", required),
+            asking(named("two.example"), "two.pem", required),
+            asking(named("lax.example"), "one.pem", optional),
+        ]
+    };
+    let router = build(sites());
+    for (host, server_name, expected) in [
+        ("one.example", Some("one.example"), Some(1)),
+        ("one.example", Some("other.example"), Some(1)),
+        ("one.example", Some("two.example"), None),
+        ("one.example", Some("lax.example"), None),
+        ("one.example", Some("public.example"), None),
+        ("one.example", Some("nobody.example"), None),
+        ("one.example", None, None),
+        ("lax.example", None, None),
+        ("public.example", Some("one.example"), Some(0)),
+        ("public.example", None, Some(0)),
+    ] {
+        assert_eq!(number(&router, Some(host), server_name), expected, "{host} {server_name:?}");
+    }
+    assert!(router.is_certificate_optional(Some("lax.example")));
+    assert!(!router.is_certificate_optional(Some("one.example")));
+    assert!(!router.is_certificate_optional(None));
+
+    // Clients without a name are asked as those of the default site are.
+    let mut with_default = sites();
+    with_default[1].default = true;
+    let router = build(with_default);
+    assert_eq!(number(&router, Some("one.example"), None), Some(1));
+    assert_eq!(number(&router, Some("one.example"), Some("nobody.example")), Some(1));
+    assert_eq!(number(&router, Some("two.example"), None), None);
 }

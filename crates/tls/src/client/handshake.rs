@@ -11,16 +11,18 @@ use crate::buffers::Queue;
 use crate::control::Violation;
 use crate::handshake::{
     Agreed, BEHIND_FINISHED, ENCODED_BYTES_USUAL, Established, Feed, HandshakeError, Progress,
-    encode,
+    encode, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
+use crate::observed::Observed;
 use crate::records::{ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, whole_record_bytes};
 use crate::session::Resumption;
-use crate::updater::{ClientUpdater, Updater};
+use crate::ticket_reader::TicketReader;
 
 /// A client's handshake under way.
 pub(crate) struct ClientHandshake<'a> {
     connection: UnbufferedClientConnection,
+    observed: Observed,
     host: &'a str,
     early_data: EarlyData<'a>,
     /// Whether the ClientHello resumes a TLS 1.2 session by ticket.
@@ -60,6 +62,7 @@ impl<'a> ClientHandshake<'a> {
             .map_err(HandshakeError::Rustls)?;
         Ok(Self {
             connection,
+            observed: Observed::default(),
             host: &connector.host,
             early_data: early_data.map_or(EarlyData::NotSent, EarlyData::Due),
             offers_ticket: false,
@@ -71,7 +74,10 @@ impl<'a> ClientHandshake<'a> {
     /// Processes what has been received, as far as it goes.
     pub(crate) fn advance(mut self: Box<Self>) -> ClientStep<'a> {
         loop {
-            let progress = match self.step() {
+            let mut observed = std::mem::take(&mut self.observed);
+            let progress = observed.during(|| self.step());
+            self.observed = observed;
+            let progress = match progress {
                 Ok(progress) => progress,
                 Err(error) => return self.fail(error),
             };
@@ -156,9 +162,12 @@ impl<'a> ClientHandshake<'a> {
     }
 
     fn establish(self: Box<Self>) -> Result<Established, HandshakeError> {
-        let ClientHandshake { connection, host, offers_ticket, feed, outgoing, .. } = *self;
+        let ClientHandshake { connection, observed, host, offers_ticket, feed, outgoing, .. } =
+            *self;
         let agreed = Agreed::of(&connection)?;
-        let (secrets, connection) =
+        let Observed { client_secret, server_secret, .. } = observed;
+        let secrets = traffic_secrets(&connection, client_secret, server_secret)?;
+        let (keys, connection) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
         let is_tls13 = agreed.version == Version::Tls13;
         let resumed = match agreed.is_resumed {
@@ -166,11 +175,11 @@ impl<'a> ClientHandshake<'a> {
             true => Resumption::SessionId,
             false => Resumption::Full,
         };
-        let updater = is_tls13.then(|| Updater::Client(Box::new(ClientUpdater::new(connection))));
+        let tickets = is_tls13.then(|| Box::new(TicketReader::new(connection)));
         let (sealer, opener, session) =
-            agreed.into_session(&secrets, resumed, Some(Box::from(host)))?;
+            agreed.into_session(&keys, resumed, Some(Box::from(host)))?;
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
-        Ok(Established { sealer, opener, updater, session, incoming, outgoing })
+        Ok(Established { sealer, opener, secrets, tickets, session, incoming, outgoing })
     }
 }
 

@@ -51,8 +51,7 @@ impl Feed {
         self.received.commit(bytes);
     }
 
-    /// So many bytes were received by somebody else.
-    #[cfg(test)]
+    /// These bytes were received by somebody else.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.received.append(bytes);
     }

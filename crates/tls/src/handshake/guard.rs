@@ -2,6 +2,7 @@
 //! what the RFCs forbid, or end without a word.
 
 use super::HandshakeError;
+use crate::acceptors::{Acceptor, Acceptors};
 use crate::control::{Alert, LEVEL_FATAL, LEVEL_WARNING, Violation};
 use crate::hello::{ClientHello, MESSAGE_HEADER_BYTES, Peeked, peek};
 use crate::records::{
@@ -9,10 +10,15 @@ use crate::records::{
     RecordError, RecordOpener,
 };
 use crate::secrets::TrafficSecret;
+use crate::tickets::Audience;
 
 /// Looks at the records of one client, in order.
 pub(super) struct Guard {
-    allows_tls13: bool,
+    acceptors: Acceptors,
+    /// The one for the name that the client asks for.
+    chosen: Acceptor,
+    /// Nobody has asked for it yet.
+    is_choice_new: bool,
     /// Nothing has come yet.
     is_first: bool,
     hello: Hello,
@@ -61,9 +67,11 @@ pub(super) enum Verdict {
 }
 
 impl Guard {
-    pub(super) fn new(allows_tls13: bool) -> Self {
+    pub(super) fn new(acceptors: Acceptors) -> Self {
         Self {
-            allows_tls13,
+            chosen: acceptors.default().clone(),
+            is_choice_new: false,
+            acceptors,
             is_first: true,
             hello: Hello::Due,
             hello_records_bytes: 0,
@@ -73,6 +81,17 @@ impl Guard {
             has_begun_flight: false,
             has_changed_cipher: false,
         }
+    }
+
+    /// The acceptor that goes on, once it is known to be another than the one this was begun with.
+    pub(super) fn take_choice(&mut self) -> Option<&Acceptor> {
+        std::mem::take(&mut self.is_choice_new).then_some(&self.chosen)
+    }
+
+    /// Whom the session is for, unless rustls, which read `server_name`, read another name than we did.
+    pub(super) fn audience_for(&self, server_name: Option<&str>) -> Option<Audience> {
+        let chosen = self.acceptors.choose(server_name).ok()?;
+        chosen.is_same(&self.chosen).then(|| chosen.audience())
     }
 
     /// Decides about the next record of those that wait.
@@ -140,7 +159,10 @@ impl Guard {
                 }
                 Peeked::Hello(message) => {
                     let hello = ClientHello::parse(&message).ok_or(MALFORMED_HELLO)?;
-                    hello.check(self.allows_tls13)?;
+                    if self.hello == Hello::Due {
+                        self.choose(hello.server_name())?;
+                    }
+                    self.chosen.check(&hello)?;
                     // Early data does not go on behind a second ClientHello.
                     let announces_more = self.hello == Hello::Due && hello.offers_early_data();
                     self.early_data_bytes_left = announces_more.then_some(EARLY_DATA_BYTES_MAX);
@@ -150,6 +172,14 @@ impl Guard {
                 Peeked::NoHello | Peeked::NotTls => return Ok(true),
             }
         }
+    }
+
+    fn choose(&mut self, server_name: Option<&str>) -> Result<(), Violation> {
+        let chosen = self.acceptors.choose(server_name)?;
+        if !chosen.is_same(&self.chosen) {
+            (self.chosen, self.is_choice_new) = (chosen.clone(), true);
+        }
+        Ok(())
     }
 
     /// The first record of `bytes` if all of it is there, and its type.

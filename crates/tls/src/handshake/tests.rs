@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
+use kettle_kernel::ktls::Cipher;
 use proptest::prelude::*;
 use rcgen::PKCS_ECDSA_P256_SHA256;
-use rustls::ClientConnection;
+use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
+use rustls::{ClientConnection, Error, ServerConfig};
 use rustls_pki_types::ServerName;
 
 use super::*;
 use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
-use crate::test_identity::{able_client, identity};
+use crate::test_identity::{able_client, acceptors, handshake, identity};
 use crate::tickets::SharedResumption;
 
-fn acceptor() -> Acceptor {
+fn config(policy: &Policy) -> Arc<ServerConfig> {
     let mut identities = Identities::new();
     let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
     identities.add_site(&["a.example".to_owned()], true, site);
     let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
-    let policy = Policy::default();
-    let config = server_config(&policy, identities.into(), &resumption).expect("valid");
-    Acceptor::new(&config, &policy.versions)
+    server_config(policy, identities.into(), &resumption).expect("valid")
 }
 
 fn client_hello() -> Vec<u8> {
@@ -31,8 +31,8 @@ fn client_hello() -> Vec<u8> {
     wire
 }
 
-fn receive(acceptor: &Acceptor, bytes: &[u8]) -> Step {
-    let mut handshake = Handshake::new(acceptor).expect("a handshake");
+fn receive(acceptors: &Acceptors, bytes: &[u8]) -> Step {
+    let mut handshake = Handshake::new(acceptors).expect("a handshake");
     handshake.feed.append(bytes);
     Box::new(handshake).advance()
 }
@@ -40,7 +40,7 @@ fn receive(acceptor: &Acceptor, bytes: &[u8]) -> Step {
 #[test]
 fn message_behind_a_faulty_one_in_its_record_gets_no_further_than_the_alert() {
     let two_empty_client_hellos = [22, 3, 1, 0, 8, 1, 0, 0, 0, 1, 0, 0, 0];
-    let Step::Failed(_, outgoing) = receive(&acceptor(), &two_empty_client_hellos) else {
+    let Step::Failed(_, outgoing) = receive(&acceptors(), &two_empty_client_hellos) else {
         panic!("an empty ClientHello was accepted");
     };
     assert_eq!(outgoing.filled(), [21, 3, 3, 0, 2, 2, 50], "decode_error");
@@ -48,7 +48,7 @@ fn message_behind_a_faulty_one_in_its_record_gets_no_further_than_the_alert() {
 
 #[test]
 fn no_change_to_a_client_hello_makes_the_handshake_panic() {
-    let (acceptor, hello) = (acceptor(), client_hello());
+    let (acceptors, hello) = (acceptors(), client_hello());
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     let tail = prop::collection::vec(any::<u8>(), 0..64);
     proptest!(|(changes in changes, tail in tail)| {
@@ -58,6 +58,71 @@ fn no_change_to_a_client_hello_makes_the_handshake_panic() {
             bytes[place] = byte;
         }
         bytes.extend_from_slice(&tail);
-        receive(&acceptor, &bytes);
+        receive(&acceptors, &bytes);
     });
+}
+
+/// What the server says last to a client that resumes a TLS 1.2 session and then sends this instead of the rest of its
+/// flight, or behind the first record of it.
+fn last_words(
+    cipher: Cipher,
+    kept: Tls12Resumption,
+    has_changed_cipher: bool,
+    sent: &[u8],
+) -> Error {
+    let policy =
+        Policy { versions: vec![Version::Tls12], suites: vec![cipher], ..Policy::default() };
+    let config = config(&policy);
+    let mut client = able_client();
+    client.resumption = ClientResumption::in_memory_sessions(8).tls12_resumption(kept);
+    let client = Arc::new(client);
+    handshake(&client, &config, "a.example").expect("a full handshake");
+
+    let name = ServerName::try_from("a.example").expect("a name");
+    let mut client = ClientConnection::new(client, name).expect("a client");
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).expect("memory");
+    let acceptor = Acceptor::new(&config, &policy.versions);
+    let Step::Blocked(mut server) = receive(&acceptor.into(), &hello) else { panic!("no answer") };
+    client.read_tls(&mut server.outgoing.filled()).expect("memory");
+    client.process_new_packets().expect("an honest flight");
+    server.outgoing.clear();
+    assert_eq!(client.handshake_kind(), Some(HandshakeKind::Resumed));
+    let mut flight = Vec::new();
+    client.write_tls(&mut flight).expect("memory");
+    let change_cipher_spec = if has_changed_cipher { &flight[..6] } else { &[] };
+    server.feed.append(&[change_cipher_spec, sent].concat());
+    let Step::Failed(_, outgoing) = server.advance() else { panic!("it goes on") };
+    client.read_tls(&mut outgoing.filled()).expect("memory");
+    match client.process_new_packets() {
+        Ok(state) if state.peer_has_closed() => Error::AlertReceived(AlertDescription::CloseNotify),
+        Ok(_) => panic!("no alert"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn who_resumes_a_tls12_session_is_told_what_it_did_under_the_new_keys() {
+    let unknown_type = [9, 3, 3, 0, 1, 0];
+    let too_long = [22, 3, 3, 0xff, 0xff];
+    let cases: [(&[u8], AlertDescription); 5] = [
+        (&unknown_type, AlertDescription::UnexpectedMessage),
+        (&too_long, AlertDescription::RecordOverflow),
+        (&[21, 3, 3, 0, 2, 3, 0], AlertDescription::IllegalParameter),
+        (&[21, 3, 3, 0, 2, 1, 0], AlertDescription::CloseNotify),
+        // rustls has a word for that itself.
+        (&[22, 3, 3, 0, 4, 14, 0, 0, 0], AlertDescription::UnexpectedMessage),
+    ];
+    for kept in [Tls12Resumption::SessionIdOrTickets, Tls12Resumption::SessionIdOnly] {
+        for cipher in Policy::default().suites {
+            for (sent, alert) in cases {
+                let told = last_words(cipher, kept, false, sent);
+                assert_eq!(told, Error::AlertReceived(alert), "{cipher:?} {sent:?}");
+            }
+            for (sent, alert) in &cases[..2] {
+                let told = last_words(cipher, kept, true, sent);
+                assert_eq!(told, Error::AlertReceived(*alert), "{cipher:?} {sent:?}");
+            }
+        }
+    }
 }

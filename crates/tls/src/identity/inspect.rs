@@ -125,7 +125,7 @@ pub(super) fn inspect(
     Ok(facts)
 }
 
-fn decode<'c>(
+pub(crate) fn decode<'c>(
     der: &'c CertificateDer<'static>,
     path: &Path,
     position: usize,
@@ -162,7 +162,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// Dates before 1970 count as 1970: such a certificate is long expired either way.
-fn moment(unix_seconds: i64) -> SystemTime {
+pub(crate) fn moment(unix_seconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0))
 }
 

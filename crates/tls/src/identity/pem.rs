@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustls_pki_types::pem::{PemObject, SectionKind};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 use crate::error::{FileRole, IdentityError};
@@ -19,19 +19,23 @@ pub(super) struct KeyFile {
 }
 
 /// Reads the certificates of a file in the file's order; there is at least one.
-pub(super) fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-    parse_chain(&read(path, FileRole::Chain)?.0, path)
+pub(crate) fn read_certificates(
+    path: &Path,
+    role: FileRole,
+) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    parse_certificates(&read(path, role)?.0, path, role)
 }
 
 /// Takes the certificates from the text of `path`.
-pub(super) fn parse_chain(
+pub(super) fn parse_certificates(
     text: &[u8],
     path: &Path,
+    role: FileRole,
 ) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
     let mut chain = Vec::new();
     let mut holds_key = false;
     for section in sections(text) {
-        let (kind, der) = section.map_err(|error| bad_pem(path, FileRole::Chain, &error))?;
+        let (kind, der) = section.map_err(|error| bad_pem(path, role, &error))?;
         match kind {
             SectionKind::Certificate => chain.push(CertificateDer::from(der)),
             other => holds_key |= is_key(other),
@@ -39,11 +43,33 @@ pub(super) fn parse_chain(
     }
     if chain.is_empty() {
         return Err(match binary_kind(text) {
-            Some(kind) => kind.error(path, FileRole::Chain),
+            Some(kind) => kind.error(path, role),
             None => IdentityError::NoCertificate { path: path.into(), holds_key },
         });
     }
     Ok(chain)
+}
+
+/// Reads revocation lists: any number of them in PEM, or one in DER.
+pub(crate) fn read_revocation_lists(
+    path: &Path,
+) -> Result<Vec<CertificateRevocationListDer<'static>>, IdentityError> {
+    let role = FileRole::RevocationList;
+    let (text, _) = read(path, role)?;
+    if text.first() == Some(&DER_SEQUENCE) {
+        return Ok(vec![text.to_vec().into()]);
+    }
+    let mut lists = Vec::new();
+    for section in sections(&text) {
+        let (kind, der) = section.map_err(|error| bad_pem(path, role, &error))?;
+        if kind == SectionKind::Crl {
+            lists.push(der.into());
+        }
+    }
+    match lists.is_empty() {
+        true => Err(IdentityError::NoRevocationList { path: path.into() }),
+        false => Ok(lists),
+    }
 }
 
 /// Reads the first private key of a file.
@@ -100,14 +126,18 @@ fn read(path: &Path, role: FileRole) -> Result<(Zeroizing<Vec<u8>>, u32), Identi
     if !metadata.is_file() {
         return Err(unreadable(io::Error::other("not a regular file")));
     }
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(IdentityError::TooLarge { role, path: path.into(), bytes_max: FILE_BYTES_MAX });
+    let bytes_max = match role {
+        FileRole::RevocationList => REVOCATION_LIST_BYTES_MAX,
+        _ => FILE_BYTES_MAX,
+    };
+    if metadata.len() > bytes_max {
+        return Err(IdentityError::TooLarge { role, path: path.into(), bytes_max });
     }
     let file = File::open(path).map_err(unreadable)?;
     // The exact capacity keeps the vector from growing and leaving copies of a key behind.
     let capacity = usize::try_from(metadata.len()).unwrap_or(0) + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(bytes_max).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok((bytes, metadata.permissions().mode() & 0o7777))
 }
 
@@ -144,3 +174,7 @@ const ENCRYPTED_MARKS: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type
 
 /// Chains are a few KiB; the longest RSA keys are about 13 KiB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// About 40 bytes for each certificate that a large authority has revoked.
+const REVOCATION_LIST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+const DER_SEQUENCE: u8 = 0x30;

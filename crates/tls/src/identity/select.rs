@@ -1,7 +1,6 @@
 //! Chooses the identity of a connection: the site by server name (exact, then one-label
 //! wildcard, then default), then the site's first certificate whose key the client can verify.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -10,14 +9,13 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::Identity;
+use crate::names::{DEFAULT_NAME, Names};
 
 /// The identities of all sites of a listener.
 #[derive(Debug, Default)]
 pub struct Identities {
     sites: Vec<Vec<Arc<Identity>>>,
-    exact: HashMap<Box<str>, usize>,
-    /// Keyed by what follows `*.`.
-    wildcard: HashMap<Box<str>, usize>,
+    by_name: Names<usize>,
     default: Option<usize>,
 }
 
@@ -39,12 +37,7 @@ impl Identities {
         let site = self.sites.len();
         self.sites.push(identities);
         for name in names {
-            let name = name.trim_end_matches('.').to_ascii_lowercase();
-            match name.strip_prefix("*.") {
-                _ if name == DEFAULT_NAME => {}
-                Some(parent) => _ = self.wildcard.entry(parent.into()).or_insert(site),
-                None => _ = self.exact.entry(name.into()).or_insert(site),
-            }
+            self.by_name.add(name, site);
         }
         if default || self.default.is_none() || names.iter().any(|name| name == DEFAULT_NAME) {
             self.default = Some(site);
@@ -60,27 +53,12 @@ impl Identities {
         server_name: Option<&str>,
         schemes: &[SignatureScheme],
     ) -> Option<&Arc<Identity>> {
-        let site = server_name.and_then(|name| self.site_named(name)).or(self.default)?;
+        let site = server_name.and_then(|name| self.by_name.find(name)).copied().or(self.default)?;
         let identities = self.sites.get(site)?;
         let fits = |identity: &&Arc<Identity>| {
             identity.key_kind().schemes().iter().any(|scheme| schemes.contains(scheme))
         };
         identities.iter().find(fits).or_else(|| identities.first())
-    }
-
-    fn site_named(&self, name: &str) -> Option<usize> {
-        let name = name.strip_suffix('.').unwrap_or(name);
-        // Lower case on the stack: a DNS name has at most 253 characters (RFC 1035 §2.3.4).
-        let mut buffer = [0; NAME_BYTES_MAX];
-        let lower = buffer.get_mut(..name.len())?;
-        lower.copy_from_slice(name.as_bytes());
-        lower.make_ascii_lowercase();
-        let name = std::str::from_utf8(lower).ok()?;
-
-        self.exact.get(name).copied().or_else(|| {
-            let (label, parent) = name.split_once('.')?;
-            (!label.is_empty()).then(|| self.wildcard.get(parent).copied())?
-        })
     }
 }
 
@@ -90,9 +68,6 @@ impl ResolvesServerCert for Identities {
         Some(Arc::clone(identity.certified_at(SystemTime::now())))
     }
 }
-
-const DEFAULT_NAME: &str = "_";
-const NAME_BYTES_MAX: usize = 253;
 
 #[cfg(test)]
 mod tests;

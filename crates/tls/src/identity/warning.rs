@@ -81,6 +81,22 @@ pub enum IdentityWarning {
         /// The OCSP file.
         path: PathBuf,
     },
+    /// An authority's own certificate is past its time. What it signed is taken all the same.
+    AuthorityExpired {
+        /// The file.
+        path: PathBuf,
+        /// Which certificate of the file, counted from 1.
+        position: usize,
+        /// The last moment of validity.
+        not_after: SystemTime,
+    },
+    /// The revocation list's time is over: no client's certificate is taken any more.
+    RevocationListExpired {
+        /// The file.
+        path: PathBuf,
+        /// When a newer list was due.
+        next_update: SystemTime,
+    },
 }
 
 impl IdentityWarning {
@@ -92,12 +108,14 @@ impl IdentityWarning {
             | Self::NoNames { .. }
             | Self::NotForServers { .. }
             | Self::StapleForAnotherCertificate { .. }
-            | Self::StapleNotGood { .. } => true,
+            | Self::StapleNotGood { .. }
+            | Self::RevocationListExpired { .. } => true,
             Self::MarkedAsAuthority { .. }
             | Self::ChainOutOfOrder { .. }
             | Self::MissingIntermediate { .. }
             | Self::KeyReadableByOthers { .. }
-            | Self::StapleExpired { .. } => false,
+            | Self::StapleExpired { .. }
+            | Self::AuthorityExpired { .. } => false,
         }
     }
 
@@ -114,7 +132,9 @@ impl IdentityWarning {
             | Self::KeyReadableByOthers { path, .. }
             | Self::StapleExpired { path, .. }
             | Self::StapleForAnotherCertificate { path }
-            | Self::StapleNotGood { path } => path,
+            | Self::StapleNotGood { path }
+            | Self::AuthorityExpired { path, .. }
+            | Self::RevocationListExpired { path, .. } => path,
         }
     }
 }
@@ -141,8 +161,7 @@ impl fmt::Display for IdentityWarning {
             ),
             Self::NotForServers { reason, .. } => write!(
                 f,
-                "the certificate {path} is not for servers: {reason}; have a server certificate \
-                 issued"
+                "the certificate {path} is not for servers: {reason}; have a server certificate issued"
             ),
             Self::MarkedAsAuthority { .. } => write!(
                 f,
@@ -178,6 +197,18 @@ impl fmt::Display for IdentityWarning {
                 f,
                 "the OCSP response {path} does not call the certificate good (it is revoked or \
                  unknown) and is not sent; have the certificate issued again"
+            ),
+            Self::AuthorityExpired { position, not_after, .. } => write!(
+                f,
+                "certificate {position} in {path} expired at {}, but what it signed is still taken; put \
+                 a renewed one in its place, or remove it, and reload",
+                Utc(*not_after)
+            ),
+            Self::RevocationListExpired { next_update, .. } => write!(
+                f,
+                "the revocation list {path} ran out at {}, so every client's certificate is refused; \
+                 fetch a new one and reload",
+                Utc(*next_update)
             ),
         }
     }

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::{self, LessSafeKey, Nonce, UnboundKey};
 use kettle_kernel::ktls::{Cipher, TrafficKeys, Version};
-use rustls::{CipherSuite, ConnectionTrafficSecrets, Tls13CipherSuite};
+use rustls::{CipherSuite, ConnectionTrafficSecrets};
 use std::fmt;
 use zeroize::Zeroizing;
 
@@ -53,19 +53,34 @@ impl Keys {
         Ok(Self { version, cipher, key: Zeroizing::new(key.to_vec()), iv, sequence })
     }
 
-    /// The keys of a TLS 1.3 traffic secret; the next record is its first.
-    pub(crate) fn of_tls13(
-        suite: &Tls13CipherSuite,
+    /// Keys that were derived here; `sequence` is the next record's number.
+    pub(crate) fn of_suite(
+        suite: CipherSuite,
         key: Zeroizing<Vec<u8>>,
         iv: [u8; IV_BYTES],
+        sequence: u64,
     ) -> Result<Self, ProtectionError> {
-        let cipher = match suite.common.suite {
-            CipherSuite::TLS13_AES_128_GCM_SHA256 => Cipher::Aes128Gcm,
-            CipherSuite::TLS13_AES_256_GCM_SHA384 => Cipher::Aes256Gcm,
-            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => Cipher::Chacha20Poly1305,
+        let (version, cipher) = match suite {
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => (Version::Tls13, Cipher::Aes128Gcm),
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => (Version::Tls13, Cipher::Aes256Gcm),
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => {
+                (Version::Tls13, Cipher::Chacha20Poly1305)
+            }
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
+            | CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => {
+                (Version::Tls12, Cipher::Aes128Gcm)
+            }
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
+            | CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => {
+                (Version::Tls12, Cipher::Aes256Gcm)
+            }
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
+            | CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => {
+                (Version::Tls12, Cipher::Chacha20Poly1305)
+            }
             _ => return Err(ProtectionError),
         };
-        Ok(Self { version: Version::Tls13, cipher, key, iv, sequence: 0 })
+        Ok(Self { version, cipher, key, iv, sequence })
     }
 
     /// The same keys in the form the kernel takes them.

@@ -240,14 +240,22 @@ fn nonces_and_additional_data_are_those_of_the_rfcs() {
 }
 
 #[test]
-fn each_tls13_suite_has_its_cipher() {
-    for (suite, cipher) in [
-        (cipher_suite::TLS13_AES_128_GCM_SHA256, Cipher::Aes128Gcm),
-        (cipher_suite::TLS13_AES_256_GCM_SHA384, Cipher::Aes256Gcm),
-        (cipher_suite::TLS13_CHACHA20_POLY1305_SHA256, Cipher::Chacha20Poly1305),
+fn each_suite_has_its_version_and_cipher() {
+    use Version::{Tls12, Tls13};
+    use cipher_suite::*;
+    for (suite, version, cipher) in [
+        (TLS13_AES_128_GCM_SHA256, Tls13, Cipher::Aes128Gcm),
+        (TLS13_AES_256_GCM_SHA384, Tls13, Cipher::Aes256Gcm),
+        (TLS13_CHACHA20_POLY1305_SHA256, Tls13, Cipher::Chacha20Poly1305),
+        (TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, Tls12, Cipher::Aes128Gcm),
+        (TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, Tls12, Cipher::Aes256Gcm),
+        (TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, Tls12, Cipher::Chacha20Poly1305),
+        (TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, Tls12, Cipher::Aes128Gcm),
+        (TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, Tls12, Cipher::Aes256Gcm),
+        (TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, Tls12, Cipher::Chacha20Poly1305),
     ] {
-        let keys = Keys::of_tls13(suite.tls13().unwrap(), vec![0; 32].into(), [0; 12]).unwrap();
-        assert_eq!((keys.version, keys.cipher), (Version::Tls13, cipher));
+        let keys = Keys::of_suite(suite.suite(), vec![0; 32].into(), [0; 12], 7).unwrap();
+        assert_eq!((keys.version, keys.cipher, keys.sequence), (version, cipher, 7));
     }
 }
 

@@ -1,6 +1,7 @@
 use kettle_kernel::ktls::Version;
 use rustls::CipherSuite;
 
+use super::TrafficSecrets;
 use crate::buffers::Queue;
 use crate::records::{ContentType, Keys, RecordOpener, RecordSealer};
 use crate::stream::tests::handshake_in_memory;
@@ -13,13 +14,13 @@ fn twenty_key_updates_give_the_keys_that_rustls_gives_the_client() {
         CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
     ] {
         let (established, _, mut client) = handshake_in_memory(suite);
-        let mut server = established.updater.expect("TLS 1.3");
+        let TrafficSecrets { mut tx, mut rx } = established.secrets.expect("TLS 1.3");
         for _ in 0..20 {
             let theirs = |(sequence, secrets)| Keys::new(Version::Tls13, sequence, &secrets);
-            let tx = server.next_tx().expect("a key");
-            assert_same(tx, &theirs(client.update_rx_secret().expect("a key")).expect("a suite"));
-            let sent = theirs(client.update_tx_secret().expect("a key")).expect("a suite");
-            assert_same(sent, &server.next_rx().expect("a key"));
+            let sent = tx.next().expect("a key");
+            assert_same(sent, &theirs(client.update_rx_secret().expect("a key")).expect("a suite"));
+            let received = theirs(client.update_tx_secret().expect("a key")).expect("a suite");
+            assert_same(received, &rx.next().expect("a key"));
         }
     }
 }

@@ -6,17 +6,22 @@ use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 
-use super::receive::{self, Received, poll_read};
-use super::{StreamError, TlsStream, send};
+use super::reader::Received;
+use super::receive::{self, poll_read};
+use super::writer::poll_send;
+use super::{StreamError, TlsStream};
+use crate::acceptors::Acceptors;
 use crate::buffers::Queue;
 use crate::control::{Alert, Peer, Violation};
-use crate::handshake::{Acceptor, Handshake, Step};
+use crate::handshake::{Handshake, Step};
 
 /// A TLS connection whose handshake is under way.
 pub struct Accepting {
     socket: TcpStream,
     handshake: Box<Handshake>,
     received_bytes: usize,
+    /// What was received before has not been looked at.
+    is_received_new: bool,
 }
 
 /// What a step of the handshake led to.
@@ -41,13 +46,20 @@ pub struct Farewell {
 }
 
 impl Accepting {
-    /// Starts a handshake on an accepted socket.
+    /// Starts a handshake on an accepted socket. `received` is what came from it already and is to be read first.
     ///
     /// # Errors
     /// [`StreamError::Handshake`] if rustls cannot start one, which is a fault of the configuration.
-    pub fn new(socket: TcpStream, acceptor: &Acceptor) -> Result<Self, StreamError> {
-        let handshake = Handshake::new(acceptor).map_err(StreamError::Handshake)?;
-        Ok(Self { socket, handshake: Box::new(handshake), received_bytes: 0 })
+    pub fn begin(
+        socket: TcpStream,
+        received: &[u8],
+        acceptors: &Acceptors,
+    ) -> Result<Self, StreamError> {
+        let handshake = Handshake::new(acceptors).map_err(StreamError::Handshake)?;
+        let mut handshake = Box::new(handshake);
+        handshake.feed.append(received);
+        let received_bytes = received.len();
+        Ok(Self { socket, handshake, received_bytes, is_received_new: received_bytes > 0 })
     }
 
     /// Sends what is due, then receives some of the peer's messages.
@@ -55,9 +67,12 @@ impl Accepting {
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or the peer closes it.
     pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        ready!(send::poll_flush(&self.socket, &mut self.handshake.outgoing, false, context))?;
+        if std::mem::take(&mut self.is_received_new) {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(poll_send(&self.socket, &mut self.handshake.outgoing, false, context))?;
         let room = self.handshake.feed.room(RECEIVE_BYTES);
-        let bytes = ready!(poll_read(&mut self.socket, context, room))?;
+        let bytes = ready!(poll_read(&self.socket, context, room))?;
         self.handshake.feed.commit(bytes);
         self.received_bytes += bytes;
         if bytes == 0 {
@@ -69,14 +84,15 @@ impl Accepting {
     /// Processes what has been received. This is where the cryptographic work is done.
     #[must_use]
     pub fn advance(self) -> Handshaking {
-        let Self { socket, handshake, received_bytes } = self;
+        let Self { socket, handshake, received_bytes, is_received_new: _ } = self;
         let step = match received_bytes > HANDSHAKE_BYTES_MAX {
             true => handshake.fail(TOO_MUCH.into()),
             false => handshake.advance(),
         };
         match step {
             Step::Blocked(handshake) => {
-                Handshaking::Continues(Self { socket, handshake, received_bytes })
+                let is_received_new = false;
+                Handshaking::Continues(Self { socket, handshake, received_bytes, is_received_new })
             }
             Step::Complete(established) => {
                 Handshaking::Complete(Box::new(TlsStream::new(socket, *established, Peer::Client)))
@@ -100,14 +116,14 @@ impl Farewell {
     /// [`StreamError::Io`] if the socket fails.
     pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         if !self.is_said {
-            ready!(send::poll_flush(&self.socket, &mut self.outgoing, false, context))?;
+            ready!(poll_send(&self.socket, &mut self.outgoing, false, context))?;
             kettle_kernel::socket::shutdown_write(self.socket.as_fd())?;
             self.is_said = true;
         }
         if self.is_from_peer {
             return Poll::Ready(Ok(()));
         }
-        receive::poll_drain(&mut self.socket, context)
+        receive::poll_drain(&self.socket, context)
     }
 }
 

@@ -8,7 +8,8 @@ use tokio::net::TcpStream;
 
 use super::accept::{HANDSHAKE_BYTES_MAX, RECEIVE_BYTES};
 use super::receive::poll_read;
-use super::{StreamError, TlsStream, send};
+use super::writer::poll_send;
+use super::{StreamError, TlsStream};
 use crate::buffers::Queue;
 use crate::client::{ClientHandshake, ClientStep, Connector};
 use crate::control::Peer;
@@ -22,7 +23,7 @@ impl TlsStream {
     /// # Errors
     /// [`StreamError::Handshake`] if nothing can be agreed on, [`StreamError::Io`] if the socket fails.
     pub async fn connect(
-        mut socket: TcpStream,
+        socket: TcpStream,
         connector: &Connector,
         early_data: Option<&[u8]>,
     ) -> Result<(Self, bool), StreamError> {
@@ -44,9 +45,9 @@ impl TlsStream {
                 }
             };
             let outgoing = &mut handshake.outgoing;
-            poll_fn(|context| send::poll_flush(&socket, outgoing, false, context)).await?;
+            poll_fn(|context| poll_send(&socket, outgoing, false, context)).await?;
             let room = handshake.feed.room(RECEIVE_BYTES);
-            let bytes = poll_fn(|context| poll_read(&mut socket, context, room)).await?;
+            let bytes = poll_fn(|context| poll_read(&socket, context, room)).await?;
             if bytes == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
@@ -62,6 +63,5 @@ impl TlsStream {
 
 /// An alert fits into any socket that is still good; it is not waited for.
 async fn send_alert(socket: &TcpStream, mut outgoing: Queue) {
-    let _ = poll_fn(|context| Poll::Ready(send::poll_flush(socket, &mut outgoing, false, context)))
-        .await;
+    let _ = poll_fn(|context| Poll::Ready(poll_send(socket, &mut outgoing, false, context))).await;
 }

@@ -9,10 +9,11 @@ use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::transfer;
-use tokio::io::Interest;
-use tokio::net::TcpStream;
 
-use super::{Skipping, StreamError, TlsStream};
+use super::reader::Skipping;
+use super::receive::poll_readable;
+use super::{StreamError, TlsStream};
+use crate::control::Violation;
 use crate::records::HEADER_BYTES;
 
 impl TlsStream {
@@ -44,27 +45,28 @@ impl TlsStream {
         context: &mut Context<'_>,
         plaintext_bytes_max: u64,
     ) -> Poll<Result<u64, StreamError>> {
-        if self.skipping.left_bytes == 0 {
-            if plaintext_bytes_max < PLAINTEXT_BYTES_MIN || self.has_peer_closed {
+        if self.reader.skipping.left_bytes == 0 {
+            if plaintext_bytes_max < PLAINTEXT_BYTES_MIN || self.reader.is_over {
                 return Poll::Ready(Ok(0));
             }
             let Some(header) = ready!(self.poll_header(context))? else {
                 return Poll::Ready(Ok(0));
             };
-            let plaintext_bytes = self.opener.plaintext_bytes(header).unwrap_or_default();
+            let plaintext_bytes = self.reader.opener.plaintext_bytes(header).unwrap_or_default();
             let may_drop = PLAINTEXT_BYTES_MIN..=plaintext_bytes_max;
             if !may_drop.contains(&u64::from(plaintext_bytes)) {
                 return Poll::Ready(Ok(0));
             }
             let [.., high, low] = header;
             let left_bytes = u16::from_be_bytes([high, low]).saturating_add(HEADER_BYTES as u16);
-            self.skipping = Skipping { left_bytes, plaintext_bytes };
+            self.reader.skipping = Skipping { left_bytes, plaintext_bytes };
         }
         ready!(self.poll_skip(context))?;
-        let Skipping { plaintext_bytes, .. } = std::mem::take(&mut self.skipping);
-        self.opener.skip().map_err(|error| self.violation(error.into()))?;
-        let inspected = self.control.application_data(usize::from(plaintext_bytes));
-        inspected.map_err(|violation| self.violation(violation))?;
+        let Skipping { plaintext_bytes, .. } = std::mem::take(&mut self.reader.skipping);
+        let skipped = self.reader.opener.skip().map_err(Violation::from);
+        let inspected = skipped
+            .and_then(|()| self.reader.control.application_data(usize::from(plaintext_bytes)));
+        inspected.map_err(|violation| self.tell(violation.into()))?;
         Poll::Ready(Ok(u64::from(plaintext_bytes)))
     }
 
@@ -74,27 +76,27 @@ impl TlsStream {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<[u8; HEADER_BYTES]>, StreamError>> {
         loop {
-            if let Some(header) = self.ciphertext.filled().first_chunk() {
+            if let Some(header) = self.reader.ciphertext.filled().first_chunk() {
                 return Poll::Ready(Ok(Some(*header)));
             }
             let mut room = [0; HEADER_BYTES];
-            let missing_bytes = HEADER_BYTES - self.ciphertext.filled().len();
+            let missing_bytes = HEADER_BYTES - self.reader.ciphertext.filled().len();
             let room = room.get_mut(..missing_bytes).unwrap_or_default();
             let fd = self.socket.as_fd();
             let receive = || transfer::receive(fd, room);
-            let bytes = ready!(poll_receive(&self.socket, context, missing_bytes, receive))?;
+            let bytes = ready!(poll_readable(&self.socket, context, missing_bytes, receive))?;
             if bytes == 0 {
                 return Poll::Ready(Ok(None));
             }
-            self.ciphertext.append(room.get(..bytes).unwrap_or_default());
+            self.reader.ciphertext.append(room.get(..bytes).unwrap_or_default());
         }
     }
 
     /// Drops what is left of the record, first what has been read of it.
     fn poll_skip(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let mut left_bytes = usize::from(self.skipping.left_bytes);
-        let read_bytes = left_bytes.min(self.ciphertext.filled().len());
-        self.ciphertext.consume(read_bytes);
+        let mut left_bytes = usize::from(self.reader.skipping.left_bytes);
+        let read_bytes = left_bytes.min(self.reader.ciphertext.filled().len());
+        self.reader.ciphertext.consume(read_bytes);
         left_bytes -= read_bytes;
         let outcome = loop {
             if left_bytes == 0 {
@@ -102,7 +104,7 @@ impl TlsStream {
             }
             let fd = self.socket.as_fd();
             let discard = || transfer::discard(fd, left_bytes);
-            match poll_receive(&self.socket, context, left_bytes, discard) {
+            match poll_readable(&self.socket, context, left_bytes, discard) {
                 Poll::Ready(Ok(0)) => {
                     break Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
                 }
@@ -112,38 +114,8 @@ impl TlsStream {
             }
         };
         // What is left of a record fits where the record did.
-        self.skipping.left_bytes = u16::try_from(left_bytes).unwrap_or(u16::MAX);
+        self.reader.skipping.left_bytes = u16::try_from(left_bytes).unwrap_or(u16::MAX);
         outcome
-    }
-}
-
-/// Runs a call that receives without waiting, when there is something. After a call that got less than it wanted the
-/// socket is known to be empty: tokio need not be told by one that fails.
-fn poll_receive(
-    socket: &TcpStream,
-    context: &mut Context<'_>,
-    wanted_bytes: usize,
-    mut call: impl FnMut() -> io::Result<usize>,
-) -> Poll<io::Result<usize>> {
-    loop {
-        ready!(socket.poll_read_ready(context))?;
-        let mut bytes = None;
-        let received = socket.try_io(Interest::READABLE, || {
-            let got = call()?;
-            bytes = Some(got);
-            if got == 0 || got == wanted_bytes {
-                Ok(())
-            } else {
-                Err(io::ErrorKind::WouldBlock.into())
-            }
-        });
-        match (bytes, received) {
-            (Some(bytes), _) => return Poll::Ready(Ok(bytes)),
-            (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
-                return Poll::Ready(Err(error));
-            }
-            (None, _) => {}
-        }
     }
 }
 

@@ -11,7 +11,8 @@ use std::net::{TcpListener, TcpStream as Peer};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_kernel::ktls::Version;
+use kettle_kernel::ktls::{self, Version};
+use kettle_kernel::pipe::Pipe;
 use kettle_kernel::probe::Capabilities;
 use rcgen::PKCS_ECDSA_P256_SHA256;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
@@ -22,12 +23,15 @@ use rustls::{CipherSuite, ExtractedSecrets, ServerConfig};
 use rustls_pki_types::ServerName;
 
 use super::offload::RECORDS_RESERVED;
+use super::writer::{Sending, SendingKey};
 use super::*;
+use crate::acceptors::Acceptor;
+use crate::buffers::Queue;
 use crate::control;
-use crate::handshake::{Acceptor, Established, Handshake, Step};
+use crate::handshake::{Established, Handshake, Step};
 use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
-use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, whole_record_bytes};
+use crate::records::{AES_GCM_RECORDS_MAX, ContentType, Keys, RecordOpener, whole_record_bytes};
 use crate::test_identity::{client_config, identity};
 use crate::tickets::SharedResumption;
 
@@ -90,7 +94,7 @@ pub(crate) fn handshake_in_memory(
     suite: CipherSuite,
 ) -> (Established, ExtractedSecrets, KernelConnection<ClientConnectionData>) {
     let acceptor = Acceptor::new(&server_of(), &Policy::default().versions);
-    let mut server = Box::new(Handshake::new(&acceptor).expect("new"));
+    let mut server = Box::new(Handshake::new(&acceptor.into()).expect("new"));
     let mut client = client_of(suite);
     let mut from_server = Vec::new();
     loop {
@@ -202,7 +206,7 @@ async fn tls12_closes_before_the_limit_and_never_passes_it() {
 
 #[tokio::test]
 async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
-    let Some(capabilities) = ktls("the_kernel_gets_a_new_key") else { return };
+    let Some(capabilities) = has_ktls("the_kernel_gets_a_new_key") else { return };
     for (suite, can_rekey) in [(TLS13, capabilities.carries_rekey()), (TLS12, false)] {
         let (mut stream, mut peer) =
             connection_at(suite, AES_GCM_RECORDS_MAX - RECORDS_RESERVED - 1);
@@ -221,7 +225,7 @@ async fn the_kernel_gets_a_new_key_or_the_connection_closes() {
 
 #[tokio::test]
 async fn the_kernel_never_passes_the_limit() {
-    let Some(_) = ktls("the_kernel_never_passes_the_limit") else { return };
+    let Some(_) = has_ktls("the_kernel_never_passes_the_limit") else { return };
     let (mut stream, mut peer) = connection_at(TLS12, AES_GCM_RECORDS_MAX - 1);
     poll_fn(|context| stream.poll_offload(context, false)).await.expect("offloaded");
     let refused = send(&mut stream, b"last").await;
@@ -231,7 +235,61 @@ async fn the_kernel_never_passes_the_limit() {
     assert!(refused.is_err(), "sent under an exhausted key");
 }
 
-fn ktls(test: &str) -> Option<Capabilities> {
+#[tokio::test]
+async fn records_made_of_small_pieces_are_never_counted_too_low() {
+    let Some(_) = has_ktls("records_made_of_small_pieces") else { return };
+    let (mut stream, mut peer) = connection_at(TLS13, 1);
+    poll_fn(|context| stream.poll_offload(context, false)).await.expect("offloaded");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let source = Peer::connect(listener.local_addr().expect("bound")).expect("connected");
+    source.set_nodelay(true).expect("an option");
+    let (backend, _) = listener.accept().expect("a connection");
+    let mut pipe = Pipe::new(256 * 1_024).expect("a pipe");
+    for byte in 0..60_u8 {
+        (&source).write_all(&[byte]).expect("sent");
+        while backend.peek(&mut [0]).expect("a byte") == 0 {}
+        assert_eq!(pipe.fill(backend.as_fd(), 1).expect("a byte"), 1);
+    }
+    while !pipe.is_empty() {
+        let sent = poll_fn(|context| stream.poll_kernel_splice(context, &mut pipe, 60)).await;
+        assert!(sent.expect("sent") > 0);
+    }
+    let Sending::Kernel(sending) = &stream.writer.sending else { panic!("in the kernel") };
+    let fd = stream.socket();
+    let sequence = ktls::sequence(fd, ktls::Direction::Tx, sending.version, sending.cipher);
+    let sequence = sequence.expect("a number");
+    assert!(sending.records_unchecked >= sequence, "{} {sequence}", sending.records_unchecked);
+    let mut received = Vec::new();
+    while received.len() < 60 {
+        received.extend(peer.next().1);
+    }
+    assert_eq!(received, (0..60).collect::<Vec<u8>>());
+}
+
+#[tokio::test]
+async fn without_keys_the_kernel_gets_nothing() {
+    let (mut stream, mut peer) = connection_at(TLS13, 1);
+    let pieces = [IoSlice::new(b"in the clear")];
+    let refused = poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await;
+    assert!(matches!(refused, Err(StreamError::Bug(_))), "{refused:?}");
+    send(&mut stream, b"sealed").await.expect("sent");
+    assert_eq!(peer.next(), (ContentType::ApplicationData, b"sealed".to_vec()));
+    stream.queue_close_notify();
+    let refused = poll_fn(|context| stream.poll_kernel_write(context, &pieces, false)).await;
+    assert!(matches!(refused, Err(StreamError::Bug(_))), "{refused:?}");
+    assert_eq!(peer.next(), (ContentType::Alert, vec![1, 0]));
+}
+
+#[tokio::test]
+async fn an_end_of_ours_is_not_read_as_the_peers() {
+    let (mut stream, _peer) = connection_at(TLS13, AES_GCM_RECORDS_MAX / 2);
+    // The peer wants another key, the kernel cannot change it: what follows is not read.
+    stream.writer.key = SendingKey::Refused;
+    let read = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 8]).await;
+    assert!(read.is_err(), "a reader would take what it has for the whole");
+}
+
+fn has_ktls(test: &str) -> Option<Capabilities> {
     let capabilities = Capabilities::run();
     let Some(reason) = capabilities.tx_reason() else {
         return Some(capabilities);

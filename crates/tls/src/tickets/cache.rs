@@ -5,31 +5,33 @@ use std::sync::Arc;
 
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
-use super::RotatingKeys;
+use super::audience::AudienceSessions;
 
+/// The part of the memory that belongs to one audience.
 #[derive(Debug)]
 pub(super) struct SealedSessions {
-    keys: Arc<RotatingKeys>,
-    sealed: Arc<ServerSessionMemoryCache>,
+    pub(super) tickets: AudienceSessions,
+    pub(super) sealed: Arc<ServerSessionMemoryCache>,
 }
 
 impl SealedSessions {
-    pub(super) fn new(keys: Arc<RotatingKeys>, sessions_max: usize) -> Self {
-        Self { keys, sealed: ServerSessionMemoryCache::new(sessions_max) }
+    fn key(&self, id: &[u8]) -> Vec<u8> {
+        [self.tickets.audience.as_bytes(), id].concat()
     }
 }
 
 impl StoresServerSessions for SealedSessions {
     fn put(&self, id: Vec<u8>, state: Vec<u8>) -> bool {
-        self.keys.seal(&state).is_some_and(|sealed| self.sealed.put(id, sealed))
+        let sealed = self.tickets.seal(&state);
+        sealed.is_some_and(|sealed| self.sealed.put(self.key(&id), sealed))
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.keys.open(&self.sealed.get(id)?)
+        self.tickets.open(&self.sealed.get(&self.key(id))?)
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.keys.open(&self.sealed.take(id)?)
+        self.tickets.open(&self.sealed.take(&self.key(id))?)
     }
 
     fn can_cache(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use proptest::prelude::*;
+use rustls::server::ProducesTickets;
 
 use super::*;
 
@@ -10,6 +11,14 @@ mod lifetime;
 
 const PERIOD: Duration = Duration::from_secs(6 * 60 * 60);
 const STATE: &[u8] = b"the state of a session";
+
+fn audience(service: &str) -> Audience {
+    Audience::new(&[service.as_bytes()], None)
+}
+
+fn tickets_of(shared: &SharedResumption) -> Arc<dyn ProducesTickets> {
+    shared.for_audience(audience("https"), false).0
+}
 
 /// Resumption whose time stands until it is set.
 struct Fixture {
@@ -19,16 +28,20 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::with_period(PERIOD)
+    }
+
+    fn with_period(period: Duration) -> Self {
         let time = Arc::new(Mutex::new(Duration::ZERO));
         let read = Arc::clone(&time);
         let clock: Clock = Arc::new(move || *read.lock().expect("a lock"));
-        let shared = SharedResumption::with_clock(PERIOD, 16, clock).expect("a key");
+        let shared = SharedResumption::with_clock(period, 16, clock).expect("a key");
         Self { shared, time }
     }
 
     fn at(&self, periods: f64) -> Arc<dyn ProducesTickets> {
         *self.time.lock().expect("a lock") = PERIOD.mul_f64(periods);
-        self.shared.ticketer()
+        tickets_of(&self.shared)
     }
 
     /// Whether a ticket of the first moment is accepted at the second, used at none between.
@@ -108,7 +121,7 @@ fn clones_share_keys() {
     let fixture = Fixture::new();
     let ticket = fixture.at(0.0).encrypt(STATE).expect("a ticket");
     let reloaded = fixture.shared.clone();
-    assert!(reloaded.ticketer().decrypt(&ticket).is_some());
+    assert!(tickets_of(&reloaded).decrypt(&ticket).is_some());
 }
 
 #[test]
@@ -122,8 +135,14 @@ fn advertised_lifetime_is_what_is_left() {
 
 #[test]
 fn lifetime_stays_below_seven_days() {
-    let shared = SharedResumption::new(Duration::from_secs(30 * 24 * 60 * 60), 0).expect("a key");
-    assert!(shared.ticketer().lifetime() <= 7 * 24 * 60 * 60);
+    let fixture = Fixture::with_period(Duration::from_hours(30 * 24));
+    let (hours, days) = (60 * 60, 24 * 60 * 60);
+    let begun = fixture.at(0.0);
+    assert_eq!(begun.lifetime(), 7 * days);
+    let ticket = begun.encrypt(STATE).expect("a ticket");
+    let at = |seconds: u32| fixture.at(f64::from(seconds) / PERIOD.as_secs_f64());
+    assert!(at(7 * days - hours).decrypt(&ticket).is_some());
+    assert!(at(7 * days).decrypt(&ticket).is_none());
 }
 
 #[test]
@@ -136,18 +155,116 @@ fn changed_period_applies_from_the_next_rotation() {
 }
 
 #[test]
+fn ticket_longer_than_any_of_ours_is_not_opened() {
+    let shared = Fixture::new().shared;
+    let [short, long] = [false, true].map(|long| shared.for_audience(audience("https"), long).0);
+    let overhead_bytes = long.encrypt(&[]).expect("a ticket").len();
+    for (bytes, opens) in [(4096, true), (4097, false)] {
+        let ticket = long.encrypt(&vec![1; bytes - overhead_bytes]).expect("a ticket");
+        assert_eq!((ticket.len(), short.decrypt(&ticket).is_some()), (bytes, opens));
+        assert!(long.decrypt(&ticket).is_some());
+    }
+}
+
+#[test]
+fn keys_are_not_shown() {
+    let shown = format!("{:?}", Fixture::new().shared);
+    assert!(shown.contains("RotatingKeys { .. }"), "{shown}");
+}
+
+#[test]
+fn lack_of_randomness_is_said_in_words() {
+    assert!(NoRandomness.to_string().contains("no random numbers"));
+}
+
+#[test]
 fn session_cache_keeps_sessions_unless_it_is_empty() {
-    let cached = SharedResumption::new(PERIOD, 16).expect("a key").session_storage();
+    let sessions = |sessions_max| {
+        let shared = SharedResumption::new(PERIOD, sessions_max).expect("a key");
+        shared.for_audience(audience("https"), false).1
+    };
+    let cached = sessions(16);
     assert!(cached.put(vec![1], vec![2]));
     assert_eq!(cached.get(&[1]), Some(vec![2]));
+    assert_eq!(cached.take(&[1]), Some(vec![2]));
+    assert_eq!(cached.take(&[1]), None);
+    assert!(cached.can_cache());
 
-    let none = SharedResumption::new(PERIOD, 0).expect("a key").session_storage();
+    let none = sessions(0);
     assert!(!none.can_cache());
+}
+
+#[test]
+fn sessions_are_for_their_audience() {
+    let shared = Fixture::new().shared;
+    let of = |service| shared.for_audience(audience(service), false);
+    let (here, there) = (of("https"), of("mail"));
+    let ticket = here.0.encrypt(STATE).expect("a ticket");
+    assert_eq!(here.0.decrypt(&ticket).as_deref(), Some(STATE));
+    assert_eq!(there.0.decrypt(&ticket), None);
+
+    assert!(here.1.put(vec![1], STATE.to_vec()));
+    assert_eq!(there.1.get(&[1]), None);
+    assert_eq!(there.1.take(&[1]), None);
+    // Each has its own sessions under an ID.
+    assert!(there.1.put(vec![1], b"another".to_vec()));
+    assert_eq!(here.1.get(&[1]).as_deref(), Some(STATE));
+    assert_eq!(here.1.take(&[1]).as_deref(), Some(STATE));
+    assert_eq!(here.1.get(&[1]), None);
+}
+
+#[test]
+fn parts_of_an_audience_do_not_run_into_each_other() {
+    let audience = |parts: &[&str]| {
+        let parts: Vec<_> = parts.iter().map(|part| part.as_bytes()).collect();
+        Audience::new(&parts, None)
+    };
+    assert_eq!(audience(&["a", "b"]), audience(&["a", "b"]));
+    for other in [&["ab"][..], &["a"], &["a", "b", ""], &["", "a", "b"], &["b", "a"]] {
+        assert_ne!(audience(other), audience(&["a", "b"]), "{other:?}");
+    }
+}
+
+#[test]
+fn only_sessions_with_certificates_may_be_long() {
+    let shared = Fixture::new().shared;
+    for (has_client_auth, bytes_max) in [(false, 4_096), (true, 16_384)] {
+        let (tickets, sessions) = shared.for_audience(audience("https"), has_client_auth);
+        let overhead_bytes = tickets.encrypt(&[]).expect("a ticket").len();
+        let longest = vec![7; bytes_max - overhead_bytes];
+        let too_long = vec![7; longest.len() + 1];
+        let ticket = tickets.encrypt(&longest).expect("a ticket");
+        assert_eq!(tickets.decrypt(&ticket), Some(longest.clone()));
+        assert!(sessions.put(vec![1], longest));
+        assert_eq!(tickets.encrypt(&too_long), None);
+        assert!(!sessions.put(vec![2], too_long));
+    }
+}
+
+#[test]
+fn session_ends_with_the_certificate_of_its_client() {
+    let tickets = Fixture::new().at(0.0);
+    let with_certificate = |until| {
+        let mut handshake = observed::Observed::default();
+        handshake.during(|| {
+            observed::note_certificate_until(until);
+            tickets.encrypt(STATE).expect("a ticket")
+        })
+    };
+    let now = seconds_since_epoch();
+    assert_eq!(tickets.decrypt(&with_certificate(now - 1)), None);
+    let ticket = with_certificate(now + 3600);
+    // Nor do the tickets of those who resume it last longer.
+    let mut resumed = observed::Observed::default();
+    resumed.during(|| {
+        assert_eq!(tickets.decrypt(&ticket).as_deref(), Some(STATE));
+        assert_eq!(observed::session_until(), now + 3600);
+    });
 }
 
 proptest! {
     #[test]
-    fn altered_tickets_are_refused(position in 0_usize..66, bit in 0..8) {
+    fn altered_tickets_are_refused(position in 0_usize..74, bit in 0..8) {
         let tickets = Fixture::new().at(0.0);
         let mut ticket = tickets.encrypt(STATE).expect("a ticket");
         ticket[position] ^= 1_u8 << bit;
@@ -155,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn cut_tickets_are_refused(bytes in 0_usize..66) {
+    fn cut_tickets_are_refused(bytes in 0_usize..74) {
         let tickets = Fixture::new().at(0.0);
         let ticket = tickets.encrypt(STATE).expect("a ticket");
         prop_assert_eq!(tickets.decrypt(&ticket[..bytes]), None);

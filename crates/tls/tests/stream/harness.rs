@@ -11,7 +11,7 @@ use kettle_kernel::probe::Capabilities;
 use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use kettle_tls::{Acceptor, Cipher, Version};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
     CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig,
     SignatureScheme, StreamOwned,
@@ -43,14 +43,18 @@ pub async fn connect<T: Send + 'static>(
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let thread = std::thread::spawn(move || client(&mut client_connection(address, suite)));
+    (accept(&listener).await, thread)
+}
+
+/// The next connection, after its handshake.
+pub async fn accept(listener: &TcpListener) -> Box<TlsStream> {
     let (socket, _) = listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
     let socket = tokio::net::TcpStream::from_std(socket).unwrap();
-    let stream = handshake(Accepting::new(socket, &acceptor()).unwrap()).await.unwrap();
-    (stream, thread)
+    handshake(Accepting::begin(socket, &[], &acceptor().into()).unwrap()).await.unwrap()
 }
 
-async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamError> {
+pub async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamError> {
     loop {
         poll_fn(|context| accepting.poll_exchange(context)).await?;
         match accepting.advance() {
@@ -62,10 +66,9 @@ async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamErr
     }
 }
 
-fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
-    let mut provider = aws_lc_rs::default_provider();
-    provider.cipher_suites.retain(|offered| offered.suite() == suite);
-    let config = ClientConfig::builder_with_provider(provider.into())
+/// A client before its handshake.
+pub fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
+    let config = ClientConfig::builder_with_provider(provider_of(suite).into())
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
@@ -79,7 +82,14 @@ fn client_connection(address: SocketAddr, suite: CipherSuite) -> Client {
     StreamOwned::new(ClientConnection::new(config.into(), name).unwrap(), recorded)
 }
 
-fn acceptor() -> Acceptor {
+/// Offers one suite only, so that the server has no choice.
+pub fn provider_of(suite: CipherSuite) -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites.retain(|offered| offered.suite() == suite);
+    provider
+}
+
+pub fn acceptor() -> Acceptor {
     Acceptor::new(&server_config(), &[Version::Tls12, Version::Tls13])
 }
 
@@ -192,7 +202,7 @@ pub fn has_ktls(test: &str) -> Option<Capabilities> {
 }
 
 #[derive(Debug)]
-struct AnyCertificate;
+pub struct AnyCertificate;
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
@@ -229,4 +239,5 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for the other side.
+pub const PATIENCE: Duration = Duration::from_secs(20);

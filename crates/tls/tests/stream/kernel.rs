@@ -3,11 +3,16 @@
 use std::collections::HashSet;
 use std::future::poll_fn;
 use std::io::{IoSlice, Write};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
+use std::thread::JoinHandle;
 
+use kettle_kernel::pipe::Pipe;
 use kettle_kernel::tls_stat;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::{StreamError, TlsStream};
 use kettle_tls::{Cipher, Version};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
 
 use crate::harness::{
     SUITES, close, connect, flush, has_ktls, pattern, read_to_close_notify, receive,
@@ -75,6 +80,71 @@ async fn the_switch_loses_nothing_at_any_moment_of_a_connections_life() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_backend_sends_goes_through_a_pipe() {
+    let Some(capabilities) = has_ktls("what_a_backend_sends_goes_through_a_pipe") else { return };
+    let content = pattern(1_000_003);
+    for (_, _, suite) in SUITES {
+        let offloaded_before = tls_stat::read().unwrap().count("TlsTxSw");
+        let (mut stream, client) = connect(suite, move |client| {
+            let received = read_to_close_notify(client).unwrap();
+            (received, client.sock.records())
+        })
+        .await;
+        let can_rekey = capabilities.carries_rekey();
+        poll_fn(|context| stream.poll_offload(context, can_rekey)).await.unwrap();
+        let (backend, source) = backend_that_sends(content.clone());
+        let mut pipe = Pipe::new(256 * 1_024).unwrap();
+        loop {
+            let filled =
+                backend.async_io(Interest::READABLE, || pipe.fill(backend.as_fd(), usize::MAX));
+            if filled.await.unwrap() == 0 {
+                break;
+            }
+            while !pipe.is_empty() {
+                poll_fn(|context| stream.poll_kernel_splice(context, &mut pipe, usize::MAX))
+                    .await
+                    .unwrap();
+            }
+        }
+        source.join().unwrap();
+        kernel_write(&mut stream, b"tail", false).await;
+        close(stream).await;
+        let (received, records) = client.join().unwrap();
+        assert!(received == [&content[..], b"tail"].concat(), "{suite:?}");
+        assert!(
+            records.iter().all(|(_, body)| !body.windows(64).any(|part| content[..64] == *part))
+        );
+        assert!(tls_stat::read().unwrap().count("TlsTxSw") > offloaded_before);
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_is_sent_only_by_a_kernel_that_has_the_key() {
+    let (mut stream, client) =
+        connect(SUITES[0].2, |client| read_to_close_notify(client).unwrap()).await;
+    let (backend, source) = backend_that_sends(b"in the clear".to_vec());
+    let mut pipe = Pipe::new(64 * 1_024).unwrap();
+    let fill = || pipe.fill(backend.as_fd(), 100);
+    assert_eq!(backend.async_io(Interest::READABLE, fill).await.unwrap(), 12);
+    let refused = poll_fn(|context| stream.poll_kernel_splice(context, &mut pipe, 100)).await;
+    assert!(matches!(refused, Err(StreamError::Bug(_))), "{refused:?}");
+    assert_eq!(pipe.held_bytes(), 12);
+    source.join().unwrap();
+    close(stream).await;
+    assert_eq!(client.join().unwrap(), b"");
+}
+
+/// A plain connection whose other end sends `bytes` and ends.
+fn backend_that_sends(bytes: Vec<u8>) -> (TcpStream, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let (mut source, _) = listener.accept().unwrap();
+    let thread = std::thread::spawn(move || source.write_all(&bytes).unwrap());
+    (TcpStream::from_std(socket).unwrap(), thread)
 }
 
 /// In TLS 1.2 AES-GCM the nonce of a record is what it begins with.

@@ -4,6 +4,9 @@
 
 mod client;
 mod discard;
+mod duplex;
 mod harness;
 mod kernel;
+mod received;
+mod transport;
 mod user;

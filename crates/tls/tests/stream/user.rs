@@ -1,12 +1,19 @@
 //! Records sealed in user space, and what is received on every path.
 
+use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Wake};
 
 use kettle_kernel::transfer::Wait;
 use kettle_tls::stream::{FileRecords, Fill, StreamError};
 
-use crate::harness::{SUITES, close, connect, fill, flush, pattern, read_to_close_notify, receive};
+use crate::harness::{
+    PATIENCE, SUITES, close, connect, fill, flush, pattern, read_to_close_notify, receive,
+};
 
 #[tokio::test]
 async fn every_suite_carries_both_directions() {
@@ -74,6 +81,34 @@ async fn files_are_read_straight_into_records() {
 }
 
 #[tokio::test]
+async fn a_socket_is_received_straight_into_records() {
+    let content = pattern(300_000);
+    for (_, _, suite) in SUITES {
+        let (mut stream, client) =
+            connect(suite, |client| read_to_close_notify(client).unwrap()).await;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let backend = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        backend.set_nonblocking(true).unwrap();
+        let backend = tokio::net::TcpStream::from_std(backend).unwrap();
+        let (mut source, sent) = (listener.accept().unwrap().0, content.clone());
+        let source = std::thread::spawn(move || source.write_all(&sent).unwrap());
+        loop {
+            backend.readable().await.unwrap();
+            let mut room = stream.record_room(b"", usize::MAX).unwrap();
+            match room.lend(|slices| backend.try_read_vectored(slices)) {
+                Ok(0) => break,
+                Ok(bytes) => room.commit(bytes).unwrap(),
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+            }
+            flush(&mut stream).await;
+        }
+        source.join().unwrap();
+        close(stream).await;
+        assert!(client.join().unwrap() == content);
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_a_file_is_told() {
     let file = tempfile::tempfile().unwrap();
     let (mut stream, client) =
@@ -137,6 +172,99 @@ async fn the_peers_key_update_is_followed() {
 }
 
 #[tokio::test]
+async fn a_peer_that_takes_nothing_is_read_on_and_makes_nothing_grow() {
+    let (told, is_told) = std::sync::mpsc::channel();
+    let (mut stream, client) = connect(SUITES[0].2, move |client| {
+        for word in [b"one", b"two", b"six"] {
+            client.write_all(word).unwrap();
+            client.conn.refresh_traffic_keys().unwrap();
+        }
+        client.flush().unwrap();
+        is_told.recv().unwrap();
+        read_to_close_notify(client).unwrap().len()
+    })
+    .await;
+    let mut sealed_bytes = 0;
+    let block = pattern(16_384);
+    while poll_fn(|context| Poll::Ready(stream.poll_flush(context))).await.is_ready() {
+        stream.seal(&[&block]).unwrap();
+        sealed_bytes += block.len();
+    }
+    let queued_bytes = stream.queued_bytes();
+    assert_eq!(receive(&mut stream, 9).await, b"onetwosix");
+    while stream.key_changes().received < 3 {
+        assert!(poll_fn(|context| Poll::Ready(stream.poll_fill(context))).await.is_pending());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((stream.queued_bytes(), stream.key_changes().sent), (queued_bytes, 0));
+    told.send(()).unwrap();
+    // Once the peer takes something, all three are answered by one.
+    flush(&mut stream).await;
+    assert_eq!(stream.key_changes().sent, 1);
+    stream.seal(&[b"end"]).unwrap();
+    close(stream).await;
+    assert_eq!(client.join().unwrap(), sealed_bytes + 3);
+}
+
+#[tokio::test]
+async fn who_waits_to_send_is_woken_though_somebody_else_receives() {
+    let (may_say, is_time_to_say) = std::sync::mpsc::channel();
+    let (may_read, is_time_to_read) = std::sync::mpsc::channel();
+    let (mut stream, client) = connect(SUITES[0].2, move |client| {
+        while client.conn.is_handshaking() {
+            client.conn.complete_io(&mut client.sock).unwrap();
+        }
+        is_time_to_say.recv().unwrap();
+        client.write_all(b"word").unwrap();
+        client.conn.refresh_traffic_keys().unwrap();
+        client.write_all(b"last").unwrap();
+        is_time_to_read.recv().unwrap();
+        read_to_close_notify(client).unwrap().len()
+    })
+    .await;
+    let (sender, receiver) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
+    let (sender_waker, receiver_waker) = (sender.clone().into(), receiver.clone().into());
+    let mut sends = Context::from_waker(&sender_waker);
+    let mut receives = Context::from_waker(&receiver_waker);
+    let (block, mut sealed_bytes) = (pattern(16_384), 0);
+    loop {
+        stream.seal(&[&block]).unwrap();
+        sealed_bytes += block.len();
+        if stream.poll_flush(&mut sends).is_pending() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    may_say.send(()).unwrap();
+    while stream.received().bytes().len() < 8 {
+        let _ = stream.poll_fill(&mut receives);
+        tokio::task::yield_now().await;
+    }
+    assert!(stream.poll_fill(&mut receives).is_pending());
+    sender.0.store(false, Relaxed);
+    may_read.send(()).unwrap();
+    let woken = async {
+        while !sender.0.load(Relaxed) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, woken).await.unwrap();
+    flush(&mut stream).await;
+    assert_eq!(stream.key_changes().sent, 1);
+    close(stream).await;
+    assert_eq!(client.join().unwrap(), sealed_bytes);
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+#[tokio::test]
 async fn garbage_gets_a_bad_record_mac_alert() {
     for (_, _, suite) in SUITES {
         let (mut stream, client) = connect(suite, |client| {
@@ -154,7 +282,7 @@ async fn garbage_gets_a_bad_record_mac_alert() {
             }
         };
         assert!(matches!(error, StreamError::Violation(_)), "{error}");
-        std::future::poll_fn(|context| stream.poll_close(context)).await.unwrap();
+        poll_fn(|context| stream.poll_close(context)).await.unwrap();
         let told = client.join().unwrap();
         assert!(told.contains("BadRecordMac"), "{told}");
     }

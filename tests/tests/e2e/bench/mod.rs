@@ -1,4 +1,5 @@
-//! `kettle bench`: comparisons that leave results, can be stopped and gone on with; loads on a running server.
+//! `kettle bench`: comparisons that leave results, can be stopped and gone on with; loads on a running server; the program all of it is.
 
+mod handed_over;
 mod load;
 mod run;

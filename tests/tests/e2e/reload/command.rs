@@ -146,7 +146,8 @@ fn serve_writes_a_line_for_each_response_to_a_terminal() {
     let address = unused_port();
     let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
     let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
-    let command = format!("{} {address} --workers 1", words.join(" "));
+    // Whoever stops `script` only takes its terminal away, and for a server that is the signal to reload.
+    let command = format!("setpriv --pdeathsig TERM {} {address} --workers 1", words.join(" "));
     let serve = Tool::new("script")
         .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
         .environment("XDG_STATE_HOME", folder.path("state"))

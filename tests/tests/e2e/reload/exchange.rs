@@ -8,7 +8,8 @@ use rustix::process::Signal;
 use kettle_tests::certificate::{Issued, Kind, issue};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::{paths_here, scaled};
+use kettle_tests::environment::{paths_here, scaled, skip};
+use kettle_tests::fuse::{Fuse, Silent};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -43,9 +44,56 @@ fn a_configuration_with_a_mistake_leaves_the_old_one_in_force() {
     let said = refused.text() + &refused.stderr;
     assert!(said.contains("`rot` is not a setting") && said.contains("old one stays"), "{said}");
     kettle.signal(Signal::HUP);
-    kettle.messages().wait_for("`rot` is not a setting");
+    kettle.messages().wait_until("a second refusal", |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        (text.matches("`rot` is not a setting").count() == 2).then_some(())
+    });
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
     assert_eq!(kettle.status("/reloads_refused"), 2);
+}
+
+/// A server whose certificate lies, from now on, on a disk that never answers.
+fn certificate_that_hangs(kettle: &Kettle) -> Option<Fuse> {
+    let files = &[("hangs", 1_000, Silent::ReadBeyond(0))];
+    let fuse = Fuse::mount(kettle.folder.path("mounted"), files);
+    let fuse = fuse.inspect_err(|error| skip(&format!("no FUSE here: {error}"))).ok()?;
+    std::fs::remove_file(kettle.folder.path("localhost.pem")).unwrap();
+    let hanging = kettle.folder.path("mounted/hangs");
+    std::os::unix::fs::symlink(hanging, kettle.folder.path("localhost.pem")).unwrap();
+    Some(fuse)
+}
+
+#[test]
+fn a_reload_that_waits_for_a_disk_holds_up_nothing_else() {
+    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let Some(fuse) = certificate_that_hangs(&kettle) else { return };
+    let mut first = kettle.ctl(&["reload"]).start();
+    fuse.wait_for_unanswered(1);
+    assert_eq!(kettle.status("/reloads_refused"), 0);
+    kettle.ctl(&["reopen"]).run();
+    kettle.ctl(&["path", "user"]).run();
+    kettle.signal(Signal::HUP);
+    assert_eq!(kettle.status("/reloads_refused"), 0, "two at a time");
+    drop(fuse);
+    let refused = first.ended();
+    assert!(!refused.status.success() && refused.stderr.contains("old one stays"));
+    // What was asked for meanwhile is read anew.
+    std::fs::remove_file(kettle.folder.path("localhost.pem")).unwrap();
+    let new = exchange_certificate(&kettle);
+    kettle.ctl(&["reload"]).run();
+    assert_eq!(shown(&kettle), new.der.as_ref());
+}
+
+#[test]
+fn a_server_whose_reload_waits_for_a_disk_stops() {
+    let mut kettle = Kettle::start(Setup::default().file("www/a", "content"));
+    let Some(fuse) = certificate_that_hangs(&kettle) else { return };
+    kettle.signal(Signal::HUP);
+    fuse.wait_for_unanswered(1);
+    kettle.ctl(&["stop"]).run();
+    // Linux lets no thread end whose request FUSE has taken, and no process before its threads.
+    drop(fuse);
+    assert!(kettle.ended().status.success());
 }
 
 #[test]

@@ -19,6 +19,7 @@ const FILES: &[(&str, usize, Silent)] = &[
     ("answers", BODY_BYTES, Silent::Never),
     ("hangs", BODY_BYTES, Silent::ReadBeyond(0)),
     ("hangs-later", BODY_BYTES, Silent::ReadBeyond(512 * 1024)),
+    ("small-hangs", 10_000, Silent::ReadBeyond(0)),
     ("cannot-be-opened", 10, Silent::Open),
     ("cannot-be-closed", BODY_BYTES, Silent::Close),
 ];
@@ -115,6 +116,43 @@ fn a_file_that_cannot_be_opened_in_time_gets_503_and_others_are_served_meanwhile
         let response = client.response();
         assert_eq!(response.status, 503);
         assert_eq!(response.header("retry-after"), Some("1"));
+    }
+}
+
+#[test]
+fn look_ups_that_hang_behind_a_mount_leave_threads_to_what_it_is_mounted_on() {
+    let setup = impatient().route("listing = true").file("www/near/a", "content");
+    let kettle = Kettle::start(setup);
+    let Some(fuse) = hanging_disk(&kettle) else { return };
+    fs::metadata(kettle.folder.path("www/mounted/cannot-be-opened")).unwrap();
+    let mut waiting: Vec<_> = (0..MANY)
+        .map(|_| {
+            let mut client = kettle.connect(TLS13_AES_128);
+            client.send(&get("/mounted/cannot-be-opened")).unwrap();
+            client
+        })
+        .collect();
+    fuse.wait_for_unanswered(4);
+    let mut client = kettle.connect(TLS13_AES_128);
+    // Names that nobody has asked for take a thread, and so does every listing.
+    for number in 0..MANY {
+        assert_eq!(client.get(&format!("/missing-{number}")).status, 404);
+    }
+    let listing = client.get("/");
+    assert_eq!(listing.status, 200);
+    let text = String::from_utf8(listing.body).unwrap();
+    assert!(text.contains("href=\"./mounted/\"") && text.contains("href=\"./near/\""), "{text}");
+    for client in &mut waiting {
+        assert_eq!(client.response().status, 503);
+    }
+}
+
+#[test]
+fn a_file_whose_beginning_hangs_gets_503_however_large_it_is() {
+    let kettle = Kettle::start(impatient());
+    let Some(_fuse) = hanging_disk(&kettle) else { return };
+    for target in ["/mounted/small-hangs", "/mounted/hangs"] {
+        assert_eq!(kettle.connect(TLS13_AES_128).get(target).status, 503, "{target}");
     }
 }
 

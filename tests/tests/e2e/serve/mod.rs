@@ -1,6 +1,7 @@
 //! Files over HTTP/1.1 and TLS, wherever the records are encrypted.
 
 mod body;
+mod client_certificate;
 mod curl;
 mod disk;
 mod every_suite;
@@ -8,6 +9,8 @@ mod file;
 mod handshake;
 mod handshake_end;
 mod limit;
+mod pairing;
+mod proxy_header;
 mod range;
 mod redirect;
 mod refused;

@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use super::super::commit;
 use super::super::configs;
-use super::super::native::commit;
 use super::Bed;
 use super::vector::{Lines, Vector};
 use crate::process;

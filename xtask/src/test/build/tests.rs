@@ -14,6 +14,7 @@ fn whole() -> Vec<String> {
     vec![
         artifact("/src/crates/app/Cargo.toml", "bin", true, r#""/t/deps/kettle-1""#),
         artifact("/src/crates/app/Cargo.toml", "bin", false, r#""/t/kettle""#),
+        artifact("/src/crates/bench/Cargo.toml", "bin", false, r#""/t/kettle-bench""#),
         artifact("/src/crates/kernel/Cargo.toml", "lib", false, "null"),
         artifact("/src/crates/kernel/Cargo.toml", "lib", true, r#""/t/deps/kernel-2""#),
         artifact("/src/tests/Cargo.toml", "lib", true, r#""/t/deps/tests-3""#),
@@ -33,6 +34,7 @@ fn each_program_is_found_by_its_manifest_and_kind() {
         messages(&whole()),
         Ok(Programs {
             kettle: "/t/kettle".into(),
+            kettle_bench: "/t/kettle-bench".into(),
             units: vec![
                 program("/t/deps/kernel-2", "/src/crates/kernel", true),
                 program("/t/deps/kettle-1", "/src/crates/app", false),
@@ -51,8 +53,10 @@ fn the_kernel_crates_tests_run_before_the_suite() {
 }
 
 #[test]
-fn a_missing_server_is_an_error() {
-    let lines: Vec<String> =
-        whole().into_iter().filter(|line| !line.contains(r#""/t/kettle""#)).collect();
-    assert!(messages(&lines).is_err_and(|error| error.contains("kettle")));
+fn a_missing_program_is_an_error() {
+    for name in ["kettle", "kettle-bench"] {
+        let file = format!(r#""/t/{name}""#);
+        let lines: Vec<String> = whole().into_iter().filter(|it| !it.contains(&file)).collect();
+        assert_eq!(messages(&lines), Err(format!("cargo built no {name}")));
+    }
 }

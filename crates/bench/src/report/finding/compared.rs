@@ -2,11 +2,11 @@
 
 use super::joined;
 use crate::diff::work;
-use crate::figure::{self, Better, Figure};
+use crate::figure::{self, Better, Figure, Phrase};
 use crate::report::axis::Axis;
 use crate::report::look;
 use crate::report::sampling::Samples;
-use crate::report::speech::{self, Phrase};
+use crate::report::speech;
 use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict};
 
@@ -36,7 +36,7 @@ pub fn compared(samples: &Samples, names: &[&str], purpose: Option<&str>) -> Opt
     if figure.is_count() {
         return Some(counted(&judged, figure, &axis, &everyone));
     }
-    match speech::phrase(figure.name) {
+    match figure.phrase {
         Some(phrase) if names.len() > 1 => {
             let purpose =
                 format!("{}, the kernel's part included", purpose.unwrap_or(phrase.purpose));

@@ -1,5 +1,6 @@
 //! `nginx-1g`: every download as a dot, and the comparison that nginx's authors made with ministat.
 
+use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Picture};
 use crate::report::dots::{Dots, Row};
@@ -16,8 +17,12 @@ use crate::stats::welch::MeanDifference;
 
 pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     let figures = [
-        ("gigabytes_per_second", "nginx-1g-throughput", "How fast is one large file sent?"),
-        ("cpu_seconds_per_gib", "nginx-1g-cpu", "What does a GiB cost the server?"),
+        (
+            figure::GIGABYTES_PER_SECOND.name,
+            "nginx-1g-throughput",
+            "How fast is one large file sent?",
+        ),
+        (figure::CPU_SECONDS_PER_GIB.name, "nginx-1g-cpu", "What does a GiB cost the server?"),
     ];
     let mut charts = Vec::new();
     for (figure, name, question) in figures {

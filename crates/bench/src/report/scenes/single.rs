@@ -1,6 +1,7 @@
 //! `ktls-setup`, `ciphers` and `work`: one question each about where records are encrypted.
 
 use super::{bars, over, web_sizes};
+use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Picture, Span};
 use crate::report::gathered::Scene;
@@ -10,7 +11,7 @@ use crate::report::table::Table;
 /// Connections that close at once.
 pub(super) fn ktls_setup(scene: &Scene) -> Vec<Chart> {
     let samples = &scene.samples;
-    let figure = "cpu_us_per_transaction";
+    let figure = figure::CPU_US_PER_TRANSACTION.name;
     let about =
         ("ktls-setup-ratio", "From which size does the kernel pay, if the connection closes?");
     let mut ratio = web_sizes::relative(samples, about, figure);
@@ -23,8 +24,8 @@ pub(super) fn ktls_setup(scene: &Scene) -> Vec<Chart> {
 /// Bulk by suite.
 pub(super) fn ciphers(scene: &Scene) -> Vec<Chart> {
     let samples = &scene.samples;
-    let cpu = [("cpu_ns_per_byte", "")];
-    let through = [("gigabits_per_second", "")];
+    let cpu = [(figure::CPU_NS_PER_BYTE.name, "")];
+    let through = [(figure::GIGABITS_PER_SECOND.name, "")];
     vec![
         bars(samples, ("ciphers-cpu", "What does a byte cost the server?"), &cpu, &[]),
         bars(samples, ("ciphers-throughput", "How much is sent?"), &through, &[]),
@@ -38,7 +39,7 @@ pub(super) fn work(scene: &Scene) -> Vec<Chart> {
         let axis = Axis::of_figure(figure);
         over(samples, (name, question), "size", &axis, figure)
     };
-    let ratio = "instructions_per_request";
+    let ratio = figure::INSTRUCTIONS_PER_REQUEST.name;
     let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
     let mut relative = web_sizes::relative(samples, about, ratio);
     relative.span = Span::Full;
@@ -50,18 +51,30 @@ pub(super) fn work(scene: &Scene) -> Vec<Chart> {
         .to_owned();
     let mut charts = vec![
         relative,
-        largest(samples, ("work-copied", "How often is a byte copied?"), "copied_bytes_per_byte"),
+        largest(
+            samples,
+            ("work-copied", "How often is a byte copied?"),
+            figure::COPIED_BYTES_PER_BYTE.name,
+        ),
         largest(
             samples,
             ("work-zeroed", "How often is memory zeroed for it?"),
-            "zeroed_bytes_per_byte",
+            figure::ZEROED_BYTES_PER_BYTE.name,
         ),
-        largest(samples, ("work-aes", "How often is it encrypted?"), "aes_blocks_per_byte"),
-        by_size("work-calls", "How many system calls does a request take?", "calls_per_request"),
+        largest(
+            samples,
+            ("work-aes", "How often is it encrypted?"),
+            figure::AES_BLOCKS_PER_BYTE.name,
+        ),
+        by_size(
+            "work-calls",
+            "How many system calls does a request take?",
+            figure::CALLS_PER_REQUEST.name,
+        ),
         by_size(
             "work-pages",
             "How many pages are allocated for a request?",
-            "pages_allocated_per_request",
+            figure::PAGES_ALLOCATED_PER_REQUEST.name,
         ),
     ];
     for chart in &mut charts {
@@ -78,7 +91,7 @@ pub(super) fn work(scene: &Scene) -> Vec<Chart> {
 
 /// The same answers where each step of a string copy counts; only what holds by all ways of counting is a result.
 fn count_copies_step_by_step(answers: &mut Table, samples: &Samples) {
-    let figure = "counted_instructions_per_request";
+    let figure = figure::COUNTED_INSTRUCTIONS_PER_REQUEST.name;
     for (label, _, samples) in web_sizes::programs(&samples.having(figure)) {
         let label = format!("{label}, each step of a copy counted");
         web_sizes::answer(answers, &label, &samples, figure);

@@ -1,6 +1,7 @@
 //! `streaming`, `idle-memory` and `mixed`: what connections cost that stay.
 
 use super::{at_most, bars, over};
+use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::Chart;
 use crate::report::finding;
@@ -13,8 +14,10 @@ use crate::stats::comparison::SAMPLES_MIN;
 /// The same throughput for all.
 pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
     let samples = &scene.samples;
-    let processor =
-        [("cpu_user_percent", "in user space"), ("cpu_system_percent", "in the kernel")];
+    let processor = [
+        (figure::CPU_USER_PERCENT.name, "in user space"),
+        (figure::CPU_SYSTEM_PERCENT.name, "in the kernel"),
+    ];
     let mut cpu = bars(
         samples,
         ("streaming-cpu", "How much processor does the same stream take?"),
@@ -28,24 +31,24 @@ pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
     }
     cpu.note = "Everyone sends the same; less is better.".to_owned();
     // Of the whole, which is measured, not of the parts, which the kernel estimates by ticks.
-    cpu.finding = at_most(samples, "throughput", "cpu_percent");
+    cpu.finding = at_most(samples, "throughput", figure::CPU_PERCENT.name);
     let mut charts = vec![cpu];
     if samples.values("throughput").len() > 1 {
-        let axis = Axis::of_figure("cpu_percent");
+        let axis = Axis::of_figure(figure::CPU_PERCENT.name);
         let about = ("streaming-load", "How does it grow with throughput?");
-        charts.push(over(samples, about, "throughput", &axis, "cpu_percent"));
+        charts.push(over(samples, about, "throughput", &axis, figure::CPU_PERCENT.name));
     }
     charts.push(memory(samples, ("streaming-memory", "How much memory does a connection hold?")));
-    let first = [("first_byte_p99_us", "")];
+    let first = [(figure::FIRST_BYTE_P99_US.name, "")];
     charts.push(bars(
         samples,
         ("streaming-first-byte", "How long does the first byte take? 99th percentile"),
         &first,
         &[],
     ));
-    let stalls = [("stalls_per_1000", "")];
+    let stalls = [(figure::STALLS_PER_1000.name, "")];
     charts.push(bars(samples, ("streaming-stalls", "How many objects come late?"), &stalls, &[]));
-    let softirq = [("softirq_percent", "")];
+    let softirq = [(figure::SOFTIRQ_PERCENT.name, "")];
     charts.push(bars(
         samples,
         ("streaming-softirq", "How much does the network stack take beside it?"),
@@ -66,19 +69,19 @@ pub(super) fn idle_memory(scene: &Scene) -> Vec<Chart> {
 /// Bulk beside a storm of handshakes.
 pub(super) fn mixed(scene: &Scene) -> Vec<Chart> {
     let samples = &scene.samples;
-    let latency = Axis::of_figure("p99_us").by_ratios();
+    let latency = Axis::of_figure(figure::P99_US.name).by_ratios();
     let about = ("mixed-p99", "How long do those being served wait as handshakes come in?");
-    let mut p99 = over(samples, about, "storm", &latency, "p99_us");
+    let mut p99 = over(samples, about, "storm", &latency, figure::P99_US.name);
     p99.finding = growth(samples);
-    let through = "gigabits_per_second";
+    let through = figure::GIGABITS_PER_SECOND.name;
     let about = ("mixed-throughput", "How much is still sent beside the handshakes?");
     vec![p99, over(samples, about, "storm", &Axis::of_figure(through), through)]
 }
 
 fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
     let parts = [
-        ("memory_bytes_per_connection", "in the process"),
-        ("kernel_bytes_per_connection", "in the kernel"),
+        (figure::MEMORY_BYTES_PER_CONNECTION.name, "in the process"),
+        (figure::KERNEL_BYTES_PER_CONNECTION.name, "in the kernel"),
     ];
     let mut chart = bars(samples, about, &parts, &[]);
     for part in &mut chart.panels {
@@ -91,16 +94,17 @@ fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
 
 /// How much longer those wait that wait longest, from the calmest to the wildest storm.
 fn growth(samples: &Samples) -> String {
-    let samples = samples.having("p99_us").only(|sample| look::way(&sample.subject) != "plain");
+    let samples =
+        samples.having(figure::P99_US.name).only(|sample| look::way(&sample.subject) != "plain");
     let storms = samples.values("storm");
     let (Some(calm), Some(wild)) = (storms.first(), storms.last()) else { return String::new() };
     let mut rounds = usize::MAX;
     let grown = samples.subjects().into_iter().filter_map(|subject| {
         let own = samples.subject(subject);
-        let before = own.at("storm", calm).estimate("p99_us")?;
-        let after = own.at("storm", wild).estimate("p99_us")?;
+        let before = own.at("storm", calm).estimate(figure::P99_US.name)?;
+        let after = own.at("storm", wild).estimate(figure::P99_US.name)?;
         rounds = rounds.min(before.samples).min(after.samples);
-        let axis = Axis::of_figure("p99_us");
+        let axis = Axis::of_figure(figure::P99_US.name);
         let (before, after) = (axis.exactly(before.median), axis.exactly(after.median));
         Some(format!("from {before} to {after} with {subject}"))
     });

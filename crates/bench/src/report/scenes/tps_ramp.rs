@@ -1,6 +1,7 @@
 //! `tps-ramp`: Bernat's chart for each server, his points as bars, and what a handshake costs.
 
 use super::{bars, sized};
+use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::bars::{Bar, Bars, Group};
 use crate::report::chart::{Chart, Part, Picture, Span};
@@ -16,7 +17,8 @@ use crate::results::{Sample, Value};
 pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     let summary = scene.samples.part("summary");
     let steps = scene.samples.part("step");
-    let (full, resumed) = ("cpu_us_per_full_transaction", "cpu_us_per_resumed_transaction");
+    let (full, resumed) =
+        (figure::CPU_US_PER_FULL_TRANSACTION.name, figure::CPU_US_PER_RESUMED_TRANSACTION.name);
     let about = ("tps-ramp-resumed", "What does a resumed handshake cost the server?");
     let mut dear = bars(&once(&summary, resumed), about, &[(resumed, "")], &[]);
     dear.note = dearer_than_full(&summary);
@@ -40,11 +42,11 @@ fn once<'a>(summary: &Samples<'a>, figure: &str) -> Samples<'a> {
 
 /// Why a resumed handshake may cost more than a full one, where it does.
 fn dearer_than_full(summary: &Samples) -> String {
-    let axis = Axis::of_figure("cpu_us_per_full_transaction");
+    let axis = Axis::of_figure(figure::CPU_US_PER_FULL_TRANSACTION.name);
     let dearer = summary.subjects().into_iter().filter_map(|subject| {
         let own = summary.subject(subject);
-        let full = own.estimate("cpu_us_per_full_transaction")?.median;
-        let resumed = own.estimate("cpu_us_per_resumed_transaction")?.median;
+        let full = own.estimate(figure::CPU_US_PER_FULL_TRANSACTION.name)?.median;
+        let resumed = own.estimate(figure::CPU_US_PER_RESUMED_TRANSACTION.name)?.median;
         let (paid, saved) = (axis.exactly(resumed), axis.exactly(full));
         (resumed > full).then(|| format!("{subject} ({paid} against {saved})"))
     });
@@ -93,8 +95,10 @@ impl Ends {
                 figures.iter().filter_map(|figure| sample.figures.get(*figure))
             })
         };
-        let rates = values(&["attempted_per_second"]).copied().fold(0.0, f64::max);
-        let latencies = values(&["mean_us", "p99_us"]).copied().filter(|value| *value > 0.0);
+        let rates = values(&[figure::ATTEMPTED_PER_SECOND.name]).copied().fold(0.0, f64::max);
+        let latencies = values(&[figure::MEAN_US.name, figure::P99_US.name])
+            .copied()
+            .filter(|value| *value > 0.0);
         let (low, high) = latencies
             .fold((1e5, 5e5), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
         Self { rates: vec![0.0, rates], latencies: vec![low, high] }
@@ -109,11 +113,11 @@ fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
         points: samples.along("rate", figure),
     };
     let above = [
-        curve("successful", own, "succeeded_per_second"),
-        curve("attempted", Look::ASKED, "attempted_per_second"),
-        curve("failed", Look::FAILED, "failed_per_second"),
+        curve("successful", own, figure::SUCCEEDED_PER_SECOND.name),
+        curve("attempted", Look::ASKED, figure::ATTEMPTED_PER_SECOND.name),
+        curve("failed", Look::FAILED, figure::FAILED_PER_SECOND.name),
     ];
-    let below = [curve("mean", own, "mean_us"), curve("p99", own, "p99_us")];
+    let below = [curve("mean", own, figure::MEAN_US.name), curve("p99", own, figure::P99_US.name)];
     let full = |curves: &[Curve]| -> Vec<Curve> {
         curves.iter().filter(|curve| !curve.points.is_empty()).cloned().collect()
     };
@@ -143,7 +147,7 @@ fn look_stroke(name: &str) -> &'static str {
 
 /// Bernat's points: so many transactions with a mean of at most 100 ms, more with 500 ms, most at all.
 fn points(summary: &Samples, steps: &Samples) -> Chart {
-    let samples = summary.having("tps_max");
+    let samples = summary.having(figure::TPS_MAX.name);
     let groups = samples.facets(&[]).into_iter().map(|(label, samples)| Group {
         label,
         bars: samples
@@ -173,10 +177,11 @@ fn points(summary: &Samples, steps: &Samples) -> Chart {
 
 fn nested(samples: &Samples, subject: &str) -> Bar {
     let estimate = |figure| samples.estimate(figure);
-    let mut ends: Vec<f64> = ["tps_mean_100ms", "tps_mean_500ms", "tps_max"]
-        .iter()
-        .map(|figure| estimate(figure).map_or(0.0, |estimate| estimate.median))
-        .collect();
+    let mut ends: Vec<f64> =
+        [figure::TPS_MEAN_100MS.name, figure::TPS_MEAN_500MS.name, figure::TPS_MAX.name]
+            .iter()
+            .map(|figure| estimate(figure).map_or(0.0, |estimate| estimate.median))
+            .collect();
     // Noise may put a stricter point above a laxer one, which cannot be: what held 100 ms held 500 ms.
     ends.sort_by(f64::total_cmp);
     let look = Look { marker: Marker::None, ..Look::of(subject) };
@@ -212,7 +217,7 @@ struct Held<'a> {
 impl<'a> Held<'a> {
     fn of(facet: &Samples, subject: &'a str, steps: &Samples) -> Option<Self> {
         let own = facet.subject(subject);
-        let rate = own.estimate("tps_mean_100ms")?.median;
+        let rate = own.estimate(figure::TPS_MEAN_100MS.name)?.median;
         let point = &own.iter().next()?.point;
         let same =
             |step: &Sample| point.iter().all(|(axis, value)| step.point.get(axis) == Some(value));
@@ -231,7 +236,7 @@ impl<'a> Held<'a> {
 
 fn leader(held: &[Held]) -> Option<String> {
     let best = held.first()?;
-    let axis = Axis::of_figure("tps_mean_100ms");
+    let axis = Axis::of_figure(figure::TPS_MEAN_100MS.name);
     let rate = axis.exactly(best.rate);
     // Whoever was not tried above the leader's rate, or held it, is not known to take less.
     let reaches = |other: &&Held| other.next.is_none_or(|next| next > best.rate);
@@ -260,12 +265,12 @@ fn leader(held: &[Held]) -> Option<String> {
 
 fn all_points(samples: &Samples, steps: &Samples) -> Table {
     let figures = [
-        "tps_max",
-        "tps_mean_100ms",
-        "tps_mean_500ms",
-        "tps_p99_100ms",
-        "tps_loss_0_1_percent",
-        "tps_loss_0_01_percent",
+        figure::TPS_MAX.name,
+        figure::TPS_MEAN_100MS.name,
+        figure::TPS_MEAN_500MS.name,
+        figure::TPS_P99_100MS.name,
+        figure::TPS_LOSS_0_1_PERCENT.name,
+        figure::TPS_LOSS_0_01_PERCENT.name,
     ];
     let heads = figures.map(|figure| Axis::of_figure(figure).label);
     let heads = heads.into_iter().chain(["next step tried above a mean of 100 ms".to_owned()]);
@@ -278,8 +283,9 @@ fn all_points(samples: &Samples, steps: &Samples) -> Table {
                 estimate.map_or("–".to_owned(), |e| Axis::of_figure(figure).exactly(e.median))
             });
             let next = Held::of(&facet, subject, steps).and_then(|held| held.next);
-            let next =
-                next.map_or("–".to_owned(), |n| Axis::of_figure("tps_mean_100ms").exactly(n));
+            let next = next.map_or("–".to_owned(), |n| {
+                Axis::of_figure(figure::TPS_MEAN_100MS.name).exactly(n)
+            });
             let row = [label.clone(), subject.to_owned()].into_iter().chain(cells);
             table.push(row.chain([next]));
         }

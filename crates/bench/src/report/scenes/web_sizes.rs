@@ -1,6 +1,7 @@
 //! `web-sizes`: where the kernel becomes cheaper than the process, and whether `auto` finds the cheaper one.
 
 use super::{multiples, over, sized};
+use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Part, Picture, Span};
 use crate::report::finding::{self, Crossing};
@@ -17,14 +18,14 @@ pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     let mut ratio = relative(
         samples,
         ("web-sizes-ratio", "Which path costs least, by size of body?"),
-        "cpu_ns_per_request",
+        figure::CPU_NS_PER_REQUEST.name,
     );
     ratio.span = Span::Full;
     let by_size =
         |name, question, y: Axis, figure| over(samples, (name, question), "size", &y, figure);
     let axis = Axis::of_figure;
-    let (cpu, rate) = ("cpu_ns_per_request", "requests_per_second");
-    let (through, calls) = ("gigabits_per_second", "calls_per_request");
+    let (cpu, rate) = (figure::CPU_NS_PER_REQUEST.name, figure::REQUESTS_PER_SECOND.name);
+    let (through, calls) = (figure::GIGABITS_PER_SECOND.name, figure::CALLS_PER_REQUEST.name);
     vec![
         ratio,
         among_servers(samples, cpu),

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use kettle_loadgen::measure::machine::Machine;
+
 use super::*;
-use crate::measure::machine::Machine;
 use crate::results::read::Results;
 use crate::results::{FORMAT, Line, Point, Run, Sample};
 

@@ -1,7 +1,7 @@
 //! The questions people ask before they choose a server, and where the answers stand in results.
 
+use crate::figure::{self, Phrase};
 use crate::report::sampling::{Samples, describe};
-use crate::report::speech::{self, Phrase};
 use crate::results::Value;
 
 /// A question.
@@ -69,7 +69,11 @@ impl Question {
     /// How its answer is spoken of.
     #[must_use]
     pub fn phrase(&self) -> Phrase {
-        speech::phrase(self.figure()).unwrap_or(Phrase { verb: "needs", thing: "", purpose: "" })
+        figure::find(self.figure()).and_then(|it| it.phrase).unwrap_or(Phrase {
+            verb: "needs",
+            thing: "",
+            purpose: "",
+        })
     }
 }
 
@@ -108,13 +112,13 @@ pub const QUESTIONS: &[Question] = &[
             Source {
                 scenario: "tps-ramp",
                 part: "summary",
-                figure: "cpu_us_per_full_transaction",
+                figure: figure::CPU_US_PER_FULL_TRANSACTION.name,
                 at: &[("workers", End::Smallest), ("k", End::Smallest)],
             },
             Source {
                 scenario: "ktls-setup",
                 part: "",
-                figure: "cpu_us_per_transaction",
+                figure: figure::CPU_US_PER_TRANSACTION.name,
                 at: &[("size", End::Smallest)],
             },
         ],
@@ -126,7 +130,7 @@ pub const QUESTIONS: &[Question] = &[
         sources: &[Source {
             scenario: "tps-ramp",
             part: "summary",
-            figure: "cpu_us_per_resumed_transaction",
+            figure: figure::CPU_US_PER_RESUMED_TRANSACTION.name,
             at: &[("workers", End::Smallest), ("k", End::Smallest)],
         }],
     },
@@ -137,7 +141,7 @@ pub const QUESTIONS: &[Question] = &[
         sources: &[Source {
             scenario: "web-sizes",
             part: "",
-            figure: "cpu_ns_per_request",
+            figure: figure::CPU_NS_PER_REQUEST.name,
             at: &[("size", End::SmallBody)],
         }],
     },
@@ -149,13 +153,13 @@ pub const QUESTIONS: &[Question] = &[
             Source {
                 scenario: "web-sizes",
                 part: "",
-                figure: "cpu_ns_per_request",
+                figure: figure::CPU_NS_PER_REQUEST.name,
                 at: &[("size", End::LargeBody)],
             },
             Source {
                 scenario: "ciphers",
                 part: "",
-                figure: "cpu_ns_per_request",
+                figure: figure::CPU_NS_PER_REQUEST.name,
                 at: &[("size", End::LargeBody)],
             },
         ],
@@ -167,7 +171,7 @@ pub const QUESTIONS: &[Question] = &[
         sources: &[Source {
             scenario: "nginx-1g",
             part: "",
-            figure: "cpu_seconds_per_gib",
+            figure: figure::CPU_SECONDS_PER_GIB.name,
             at: &[("size", End::Largest)],
         }],
     },
@@ -178,7 +182,7 @@ pub const QUESTIONS: &[Question] = &[
         sources: &[Source {
             scenario: "idle-memory",
             part: "",
-            figure: "memory_bytes_per_connection",
+            figure: figure::MEMORY_BYTES_PER_CONNECTION.name,
             at: &[("connections", End::Largest), ("requests", End::Largest)],
         }],
     },
@@ -189,7 +193,7 @@ pub const QUESTIONS: &[Question] = &[
         sources: &[Source {
             scenario: "streaming",
             part: "",
-            figure: "cpu_percent",
+            figure: figure::CPU_PERCENT.name,
             at: &[("connections", End::Largest), ("throughput", End::Largest)],
         }],
     },

@@ -1,9 +1,9 @@
 use std::time::Instant;
 
 use hdrhistogram::serialization::Deserializer;
+use kettle_loadgen::client::outcome::Handshakes;
 
 use super::*;
-use crate::client::outcome::Handshakes;
 use crate::figure;
 use crate::results::Point;
 

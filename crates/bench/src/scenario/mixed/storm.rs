@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use crate::client::{self, Outcome};
-use crate::load::{Arrivals, BodyUse, End, Load, Reuse, Rhythm};
+use kettle_loadgen::client::{self, Outcome};
+use kettle_loadgen::load::{Arrivals, BodyUse, End, Load, LoadModel, Reuse};
+
+use crate::figure;
 use crate::results::Point;
 use crate::scenario::bench::{Bench, Server};
 use crate::scenario::error::BenchError;
@@ -24,7 +26,7 @@ pub fn load(
     let in_time = (rate * TIMEOUT.as_secs_f64()).ceil() as u32;
     Load {
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-        rhythm: Rhythm::Open {
+        model: LoadModel::Open {
             arrivals: Arrivals::Constant { per_second: rate },
             transactions_max: in_time.clamp(TRANSACTIONS_MIN, TRANSACTIONS_MAX),
         },
@@ -105,7 +107,7 @@ pub fn shortfall(rate: f64, outcome: &Outcome) -> Option<String> {
 }
 
 /// The figure the capacity is written down as.
-const FIGURE: &str = "succeeded_per_second";
+const FIGURE: &str = figure::SUCCEEDED_PER_SECOND.name;
 
 /// Shares of the capacity are 25 % apart, so it need not be known more closely.
 const SLOPE: Slope =

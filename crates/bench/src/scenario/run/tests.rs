@@ -23,7 +23,7 @@ fn earlier() -> Results {
 }
 
 fn names(request: &Request, earlier: &Results) -> Vec<&'static str> {
-    scenarios(request, earlier).unwrap().iter().map(|scenario| scenario.name()).collect()
+    scenarios(request, earlier).unwrap().iter().map(|scenario| scenario.name).collect()
 }
 
 #[test]

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use kettle_loadgen::load::{End, Load, LoadModel};
+
 use super::rates::Most;
-use crate::load::{End, Load, Rhythm};
+use crate::figure;
 use crate::results::Point;
 use crate::scenario::bench::{Bench, Server};
 use crate::scenario::error::BenchError;
@@ -19,12 +21,12 @@ pub fn throughput(
     connections: u32,
 ) -> Result<Option<Most>, BenchError> {
     let load = Load {
-        rhythm: Rhythm::Closed { connections },
+        model: LoadModel::Closed { connections },
         end: End::After(WARM_UP + LENGTH),
         warm_up: WARM_UP,
         ..bench.load_on(server, body_bytes)
     };
-    let most = of(bench, server, &load, "most", "gigabits_per_second")?;
+    let most = of(bench, server, &load, "most", figure::GIGABITS_PER_SECOND.name)?;
     Ok(most.map(|gigabits_per_second| Most { name: server.name.clone(), gigabits_per_second }))
 }
 

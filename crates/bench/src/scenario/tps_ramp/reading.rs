@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kettle_loadgen::client::outcome::Outcome;
+
 use super::costs::Observation;
 use super::step::Step;
-use crate::client::outcome::Outcome;
+use crate::figure;
 use crate::results::{Sample, Value};
 
 impl Step {
@@ -33,11 +35,14 @@ impl Step {
     pub fn figures(&self) -> [(&'static str, f64); 5] {
         let failed = self.rate * self.failed_share;
         [
-            ("requests_per_second", self.succeeded_per_second),
-            ("attempted_per_second", self.rate),
-            ("succeeded_per_second", self.succeeded_per_second),
-            ("failed_per_second", failed),
-            ("waiting_per_second", (self.rate - failed - self.succeeded_per_second).max(0.0)),
+            (figure::REQUESTS_PER_SECOND.name, self.succeeded_per_second),
+            (figure::ATTEMPTED_PER_SECOND.name, self.rate),
+            (figure::SUCCEEDED_PER_SECOND.name, self.succeeded_per_second),
+            (figure::FAILED_PER_SECOND.name, failed),
+            (
+                figure::WAITING_PER_SECOND.name,
+                (self.rate - failed - self.succeeded_per_second).max(0.0),
+            ),
         ]
     }
 
@@ -45,14 +50,14 @@ impl Step {
     #[must_use]
     pub fn read(sample: &Sample) -> Option<Self> {
         let figure = |name: &str| sample.figures.get(name).copied();
-        let rate = figure("attempted_per_second")?;
+        let rate = figure(figure::ATTEMPTED_PER_SECOND.name)?;
         Some(Self {
             rate,
-            succeeded_per_second: figure("succeeded_per_second")?,
-            failed_share: ratio(figure("failed_per_second")?, rate),
+            succeeded_per_second: figure(figure::SUCCEEDED_PER_SECOND.name)?,
+            failed_share: ratio(figure(figure::FAILED_PER_SECOND.name)?, rate),
             // Without an answer there is no latency.
-            mean_us: figure("mean_us").unwrap_or(0.0),
-            p99_us: figure("p99_us").unwrap_or(0.0),
+            mean_us: figure(figure::MEAN_US.name).unwrap_or(0.0),
+            p99_us: figure(figure::P99_US.name).unwrap_or(0.0),
             is_client_limited: sample.warnings.iter().any(|warning| warning == CLIENT_LIMITED),
         })
     }
@@ -67,8 +72,8 @@ impl Observation {
         if !step.keeps_up() || step.failed_share >= LOST_MAX {
             return None;
         }
-        let per_transaction = sample.figures.get("cpu_us_per_transaction")?;
-        let full_share = sample.figures.get("full_share")?;
+        let per_transaction = sample.figures.get(figure::CPU_US_PER_TRANSACTION.name)?;
+        let full_share = sample.figures.get(figure::FULL_SHARE.name)?;
         let transactions = step.succeeded_per_second;
         Some(Self {
             cpu_us: per_transaction * transactions,

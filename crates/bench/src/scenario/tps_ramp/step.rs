@@ -1,5 +1,7 @@
 //! One step of a ramp: a rate that was held for a few seconds, what came of it, and which bounds it keeps.
 
+use crate::figure;
+
 /// One step of a ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
@@ -41,11 +43,11 @@ impl Bound {
     #[must_use]
     pub fn figure(self) -> &'static str {
         match self {
-            Bound::Mean100 => "tps_mean_100ms",
-            Bound::Mean500 => "tps_mean_500ms",
-            Bound::P99Of100 => "tps_p99_100ms",
-            Bound::Loss1000 => "tps_loss_0_1_percent",
-            Bound::Loss10000 => "tps_loss_0_01_percent",
+            Bound::Mean100 => figure::TPS_MEAN_100MS.name,
+            Bound::Mean500 => figure::TPS_MEAN_500MS.name,
+            Bound::P99Of100 => figure::TPS_P99_100MS.name,
+            Bound::Loss1000 => figure::TPS_LOSS_0_1_PERCENT.name,
+            Bound::Loss10000 => figure::TPS_LOSS_0_01_PERCENT.name,
         }
     }
 

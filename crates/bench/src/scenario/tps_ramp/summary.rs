@@ -6,6 +6,7 @@ use super::costs::{Costs, Observation};
 use super::planner::Why;
 use super::points::{Points, bracket};
 use super::step::{Bound, Step};
+use crate::figure;
 
 /// A ramp in one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,21 +37,21 @@ impl Summary {
         let points = Points::of(ramp.steps);
         let mut figures = BTreeMap::new();
         let mut put = |name: &str, value: f64| figures.insert(name.to_owned(), value);
-        put("tps_max", points.max);
+        put(figure::TPS_MAX.name, points.max);
         for (bound, rate) in &points.within {
             put(bound.figure(), *rate);
         }
         if let Some(cost) = per_transaction(ramp.own) {
-            put("cpu_us_per_transaction", cost);
+            put(figure::CPU_US_PER_TRANSACTION.name, cost);
         }
         if let Some(share) = full_share(ramp.own) {
-            put("full_share", share);
+            put(figure::FULL_SHARE.name, share);
         }
         let mut warnings = warnings(&points, ramp.why);
         warnings.extend(of_the_grid(ramp.steps));
         if let Some(Costs { full_us, resumed_us }) = Costs::of(ramp.all) {
-            full_us.map(|cost| put("cpu_us_per_full_transaction", cost));
-            resumed_us.map(|cost| put("cpu_us_per_resumed_transaction", cost));
+            full_us.map(|cost| put(figure::CPU_US_PER_FULL_TRANSACTION.name, cost));
+            resumed_us.map(|cost| put(figure::CPU_US_PER_RESUMED_TRANSACTION.name, cost));
             warnings.extend(full_us.zip(resumed_us).and_then(dear_resumption));
         }
         Self { figures, warnings }

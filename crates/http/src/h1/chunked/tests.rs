@@ -75,7 +75,7 @@ const REFUSED: &[(&[u8], RequestError)] = &[
 
 /// Reads the pieces one after the other: data and total, or `None` if the body has not ended.
 fn read(pieces: &[&[u8]]) -> Result<Option<(u64, usize)>, RequestError> {
-    let mut reader = ChunkedReader::new();
+    let mut reader = ChunkedReader::default();
     let mut total = 0;
     for piece in pieces {
         let taken = reader.consume(piece)?;

@@ -87,9 +87,11 @@ fn no_body_is_done_before_it_begins() {
 fn a_length_takes_its_bytes_and_leaves_the_next_request() {
     let mut reader = BodyReader::new(BodyFraming::Length(5));
     assert_eq!(reader.consume(b"he"), Ok(Consumed { bytes: 2, done: false }));
+    assert!(!reader.is_done());
     assert_eq!(reader.consume(b""), Ok(Consumed { bytes: 0, done: false }));
     assert_eq!(reader.consume(b"lloGET"), Ok(Consumed { bytes: 3, done: true }));
     assert_eq!(reader.consume(b"GET"), Ok(Consumed { bytes: 0, done: true }));
+    assert!(reader.is_done());
     assert_eq!(reader.total_bytes(), 5);
 }
 
@@ -103,8 +105,10 @@ fn the_longest_length_does_not_overflow() {
 fn chunks_leave_the_next_request() {
     let mut reader = BodyReader::new(BodyFraming::Chunked);
     let input = b"3\r\nabc\r\n0\r\n\r\nGET";
+    assert!(!reader.is_done());
     let consumed = Consumed { bytes: input.len() - 3, done: true };
     assert_eq!(reader.consume(input), Ok(consumed));
+    assert!(reader.is_done());
     assert_eq!(reader.total_bytes(), 13);
 }
 

@@ -1,5 +1,7 @@
 //! Heads as they go out.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -30,6 +32,18 @@ fn ready_made_status_lines_agree_with_the_reason_phrases() {
             assert_eq!(line, expected.as_bytes());
         }
     }
+}
+
+#[test]
+fn every_status_of_the_rfcs_has_a_phrase_of_its_own_and_no_other_has() {
+    let registered = [100..=101, 200..=206, 300..=304, 307..=308, 400..=417, 421..=422, 425..=426]
+        .into_iter()
+        .chain([428..=429, 431..=431, 451..=451, 500..=505]);
+    let registered: Vec<u16> = registered.flatten().collect();
+    let named: Vec<u16> = (0..=999).filter(|status| !reason_phrase(*status).is_empty()).collect();
+    assert_eq!(named, registered);
+    let phrases: HashSet<&str> = named.iter().map(|status| reason_phrase(*status)).collect();
+    assert_eq!(phrases.len(), named.len());
 }
 
 #[test]

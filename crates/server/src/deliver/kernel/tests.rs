@@ -36,3 +36,20 @@ proptest::proptest! {
         proptest::prop_assert!(of_head as u64 + of_file <= PLAINTEXT_BYTES_MAX as u64);
     }
 }
+
+#[test]
+fn no_call_reads_what_was_not_made_sure_of() {
+    let span = Span { start: 5_000, bytes: 5 * CALL_BYTES };
+    let end = span.start + span.bytes;
+    let mut call_end = span.start + first_call_bytes(300, span);
+    let (mut warm_until, mut waits, mut is_first) = (0, 0, true);
+    while call_end < end {
+        if warm_until < call_end {
+            warm_until = warm_end(call_end, is_first);
+            waits += 1;
+        }
+        assert!(call_end <= warm_until);
+        (call_end, is_first) = (call_end + CALL_BYTES, false);
+    }
+    assert_eq!(waits, 4, "one for the first two calls, then one for each");
+}

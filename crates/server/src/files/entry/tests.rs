@@ -3,10 +3,10 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use kettle_config::{CacheRule, Coding, Located, Route, Site};
-use kettle_kernel::transfer::Wait;
 
 use super::super::locate::{self, Sought, locate};
 use super::super::precompressed::Preference;
+use super::super::root::Reach;
 use super::*;
 
 fn rules(folder: &Path, change: impl FnOnce(&mut Route)) -> Rules {
@@ -28,7 +28,7 @@ fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
 
 fn facts(rules: &Rules, name: &str, preference: Preference) -> Facts {
     let sought = Sought { relative: name, index: &[], preference };
-    match locate(&rules.root, sought, Wait::Allowed) {
+    match locate(&rules.root, sought, Reach::Anywhere) {
         locate::Located::File(found) => found.facts,
         other => panic!("no file: {other:?}"),
     }
@@ -41,7 +41,7 @@ fn entry_at(rules: &Rules, facts: &Facts, wall_seconds: u64) -> Entry {
 }
 
 fn lines(entry: &Entry) -> String {
-    String::from_utf8(entry.lines.whole().to_vec()).unwrap()
+    String::from_utf8(entry.lines.all().to_vec()).unwrap()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_lines_say_what_the_file_is() {
     let entry = entry_at(&rules, &facts(&rules, "a.html", Preference::NONE), 1_000_000_000);
     let expected = "server: kettle\r\netag: ETAG\r\n\
         last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\naccept-ranges: bytes\r\n\
-        content-type: text/html; charset=utf-8\r\ncontent-length: 5\r\n";
+        content-type: text/html; charset=utf-8\r\n";
     assert_eq!(entry.etag, format!("\"{:x}-5\"", 784_111_777_000_000_000_u64));
     assert_eq!(lines(&entry), expected.replace("ETAG", &entry.etag));
 }

@@ -34,7 +34,7 @@ async fn a_file_up_to_the_bound_is_read_whole() {
     for bytes in [0, 1, 4096, 300 * 1024] {
         let (_folder, rules) = rules(bytes);
         let finder = finder_of(Some(300 * 1024));
-        let (_, content) = finder.content(found(&finder, &rules).await).await;
+        let (_, content) = finder.content(found(&finder, &rules).await).await.unwrap();
         let Content::Memory(read) = content else { panic!("not in memory: {bytes}") };
         assert_eq!(read, vec![7; bytes]);
     }
@@ -45,7 +45,7 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
     let (_folder, rules) = rules(4097);
     for bound in [None, Some(0), Some(4096)] {
         let finder = finder_of(bound);
-        let (_, content) = finder.content(found(&finder, &rules).await).await;
+        let (_, content) = finder.content(found(&finder, &rules).await).await.unwrap();
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
         assert_eq!(file.bytes(), 4097);
     }
@@ -61,7 +61,8 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
         let facts = Facts { path: "file".into(), ..found.facts };
         let fd = found.fd.try_clone().unwrap();
         let file_system = found.file_system;
-        let (_, content) = finder.content(Found { fd, file_system, facts }).await;
+        let (_, content) =
+            finder.content(Found { fd, file_system, facts, deadline: None }).await.unwrap();
         assert!(matches!(content, Content::File(_)), "{changed}");
     }
 }
@@ -75,4 +76,15 @@ async fn a_folder_that_is_gone_cannot_be_listed() {
     let listed = finder.list(&rules, "none/", NOW, view.clone(), count).await;
     assert_eq!(listed.unwrap_err(), Errno::NOENT);
     assert_eq!(finder.list(&rules, "", NOW, view, count).await.unwrap(), "1");
+}
+
+#[tokio::test]
+async fn a_folder_behind_what_leads_further_is_listed() {
+    let (folder, rules) = rules(0);
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("sub"), folder.path().join("far")).unwrap();
+    let finder = finder_of(None);
+    let names = |listing: &Listing, _: &View| listing.total().to_string();
+    let listed = finder.list(&rules, "far/", NOW, View::from_query(None), names).await;
+    assert_eq!(listed.unwrap(), "0");
 }

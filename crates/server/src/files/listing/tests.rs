@@ -8,6 +8,10 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
 
+fn read(root: &Root, relative: &str, view: &View) -> Result<Listing, Errno> {
+    Listing::read(root, relative, view, Reach::Anywhere, &Abandoned::default())
+}
+
 fn item(name: &str, is_folder: bool, bytes: u64, modified: i64) -> Item {
     Item { name: name.into(), is_folder, bytes, modified: Some(modified) }
 }
@@ -157,17 +161,40 @@ fn only_what_can_be_fetched_is_listed() {
     let opened = Root::open(&root, Symlinks::Beneath, false).unwrap();
     symlink(root.join("sub/folder"), root.join("sub/absolute")).unwrap();
     for query in ["", "sort=size"] {
-        let listing = Listing::read(&opened, "sub/", &view(query)).unwrap();
+        let listing = read(&opened, "sub/", &view(query)).unwrap();
         assert_eq!(names(&listing), ["absolute", "folder", "file", "link"], "{query}");
         assert_eq!((listing.folders, listing.files), (2, 2));
         assert!(listing.items.iter().all(|item| item.modified.is_some()));
         assert_eq!([listing.items[2].bytes, listing.items[3].bytes], [5, 5]);
     }
-    let filtered = Listing::read(&opened, "sub/", &view("filter=LIN")).unwrap();
+    let filtered = read(&opened, "sub/", &view("filter=LIN")).unwrap();
     assert_eq!((names(&filtered), filtered.total()), (vec!["link"], 1));
 
     let strict = Root::open(&root, Symlinks::Never, false).unwrap();
-    assert_eq!(Listing::read(&strict, "sub/", &view("")).unwrap().items.len(), 2);
+    assert_eq!(read(&strict, "sub/", &view("")).unwrap().items.len(), 2);
+}
+
+#[test]
+fn a_listing_that_nobody_waits_for_any_more_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let abandoned = Abandoned::already();
+    let listing = Listing::read(&root, "", &view(""), Reach::Device, &abandoned);
+    assert_eq!(listing.unwrap_err(), Errno::CANCELED);
+}
+
+#[test]
+fn a_folder_with_links_that_lead_further_is_left_to_who_may_follow_them() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    symlink("file", folder.path().join("near")).unwrap();
+    let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
+    let read = |reach| Listing::read(&root, "", &view(""), reach, &Abandoned::default());
+    assert_eq!(names(&read(Reach::Device).unwrap()), ["file", "near"]);
+    symlink(folder.path().join("file"), folder.path().join("far")).unwrap();
+    assert_eq!(read(Reach::Device).unwrap_err(), Errno::XDEV);
+    assert_eq!(names(&read(Reach::Anywhere).unwrap()), ["far", "file", "near"]);
 }
 
 #[test]
@@ -179,7 +206,7 @@ fn a_large_folder_is_sorted_before_it_is_cut_into_pages() {
     let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
     let mut view = view("");
     for expected in [1..=1_000, 1_001..=2_000, 2_001..=2_500] {
-        let listing = Listing::read(&root, "", &view).unwrap();
+        let listing = read(&root, "", &view).unwrap();
         let expected: Vec<String> = expected.map(|number| format!("file{number}")).collect();
         assert_eq!(names(&listing), expected);
         assert_eq!((listing.total(), listing.is_cut), (2_500, false));
@@ -197,7 +224,7 @@ fn names_that_can_only_be_refused_are_shown_without_a_link() {
     }
     fs::write(folder.path().join("plain"), "x").unwrap();
     let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
-    let listing = Listing::read(&root, "", &view("")).unwrap();
+    let listing = read(&root, "", &view("")).unwrap();
     assert_eq!(listing.items.len(), 6);
     let text = write_html(&listing, "/", &view(""));
     assert_eq!(text.matches("<td><a href").count(), 1, "{text}");

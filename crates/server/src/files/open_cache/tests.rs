@@ -3,11 +3,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kettle_config::{Located, Route, Site, Symlinks};
-use kettle_kernel::transfer::Wait;
 
 use super::super::OpenFile;
 use super::super::locate::{self, Sought, locate};
-use super::super::root::Root;
+use super::super::root::{Reach, Root};
 use super::super::rules::Rules;
 use super::*;
 use crate::disk::Device;
@@ -32,7 +31,7 @@ impl Maker {
 
     fn found(&self) -> locate::Found {
         let sought = Sought { relative: "file", index: &[], preference: Preference::NONE };
-        match locate(&self.root, sought, Wait::Allowed) {
+        match locate(&self.root, sought, Reach::Anywhere) {
             locate::Located::File(found) => found,
             other => panic!("no file: {other:?}"),
         }
@@ -48,7 +47,7 @@ impl Maker {
     }
 
     fn on_disk(&self) -> Rc<Entry> {
-        let locate::Found { fd, file_system, facts } = self.found();
+        let locate::Found { fd, file_system, facts, .. } = self.found();
         let device = Arc::new(Device::new(file_system));
         self.entry(Content::File(Arc::new(OpenFile::new(fd, 1, device))), &facts)
     }

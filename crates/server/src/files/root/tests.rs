@@ -21,7 +21,7 @@ fn folder() -> tempfile::TempDir {
 
 fn open(folder: &tempfile::TempDir, symlinks: Symlinks, path: &str) -> Result<OwnedFd, Errno> {
     let root = Root::open(&folder.path().join("root"), symlinks, false).unwrap();
-    root.open_below(path, READING, Wait::Allowed)
+    root.open_below(path, READING, Reach::Anywhere)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_absolute_link_that_changes_all_the_time_lets_nothing_out() {
             }
         });
         for _ in 0..2_000 {
-            let secret = root.open_below("changing/secret", READING, Wait::Allowed);
+            let secret = root.open_below("changing/secret", READING, Reach::Anywhere);
             assert!(secret.is_err(), "what lies beside the root was opened");
         }
         is_over.store(true, Ordering::Relaxed);
@@ -149,8 +149,8 @@ fn opening_without_waiting_decides_like_opening_with_waiting() {
     let folder = folder();
     let root = Root::open(&folder.path().join("root"), Symlinks::Beneath, false).unwrap();
     for path in ["file", "out", "absolute", "sub/inside", "none", "", "sub"] {
-        let waiting = root.open_below(path, READING, Wait::Allowed).map(|_| ());
-        let at_once = root.open_below(path, READING, Wait::Never).map(|_| ());
+        let waiting = root.open_below(path, READING, Reach::Anywhere).map(|_| ());
+        let at_once = root.open_below(path, READING, Reach::Cached).map(|_| ());
         assert!(at_once == waiting || at_once == Err(Errno::AGAIN), "{path}: {at_once:?}");
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::test_identity::acceptors;
 
 fn tls12() -> Known<'static> {
     Known { is_tls13: false, client_handshake_secret: None }
@@ -17,7 +18,7 @@ fn record(content_type: u8, body_bytes: usize) -> Vec<u8> {
 
 /// One that has passed the ClientHello.
 fn behind_the_hello() -> Guard {
-    Guard { is_first: false, hello: Hello::JudgedAgain, ..Guard::new(true) }
+    Guard { is_first: false, hello: Hello::JudgedAgain, ..Guard::new(acceptors()) }
 }
 
 fn alert_of(verdict: Result<Verdict, HandshakeError>) -> Alert {
@@ -41,7 +42,7 @@ fn nothing_is_shown_before_it_is_whole() {
 #[test]
 fn a_header_is_enough_to_refuse_a_record() {
     for first in [0, 19, 24, 0x80, 255] {
-        let verdict = Guard::new(true).judge(&[first], &tls12());
+        let verdict = Guard::new(acceptors()).judge(&[first], &tls12());
         assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{first}");
     }
     for (body, known, alert) in [

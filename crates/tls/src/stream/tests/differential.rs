@@ -5,7 +5,7 @@ use std::fmt;
 
 use proptest::prelude::*;
 
-use super::exceptions::EXCEPTIONS;
+use super::exceptions::{EXCEPTIONS, forged};
 use super::peers::{Outcome, Verdict, to_kettle, to_rustls};
 use super::{TLS12, TLS13};
 use crate::Version;
@@ -155,6 +155,8 @@ fn hostile() -> impl Strategy<Value = Vec<Said>> {
         1 => record_of(Just(ALERT), 5),
         // Handshake messages, most of them broken.
         4 => prop::collection::vec(byte, 0..9).prop_map(|content| record(HANDSHAKE, &content)),
+        // Parts of messages, of which the rest does not come.
+        1 => (1..9_usize).prop_map(|bytes| record(HANDSHAKE, &client_hello()[..bytes])),
         1 => (1..8_usize, 0..4_u8).prop_map(|(bytes, more)| {
             let message = [24, 0, 0, 1, 1, more, more, more];
             record(HANDSHAKE, &message[..bytes])
@@ -235,6 +237,20 @@ fn honest_records_are_taken_by_both() {
     let goes_on = Comparison::of(Version::Tls13, &said[..said.len() - 2]);
     assert_eq!(goes_on.ours.verdict, Verdict::GoesOn);
     assert!(goes_on.ours.has_updated && goes_on.theirs.has_updated);
+}
+
+#[test]
+fn forged_records_are_data_to_neither_wherever_they_stand() {
+    let data = record(APPLICATION_DATA, b"one");
+    for (version, part) in [(Version::Tls13, vec![24, 0]), (Version::Tls12, client_hello())] {
+        for before in [data.clone(), record(HANDSHAKE, &part[..part.len().min(9)])] {
+            for forged in forged().step_by(29) {
+                let comparison = Comparison::of(version, &[before.clone(), forged]);
+                comparison.check().unwrap();
+                assert!(comparison.ours.data.len() <= b"one".len(), "{:?}", comparison.said);
+            }
+        }
+    }
 }
 
 pub(super) const ALERT: u8 = 21;

@@ -7,11 +7,12 @@ use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 
 use super::*;
-use crate::handshake::{Acceptor, Handshake, Step};
+use crate::acceptors::{Acceptor, Acceptors};
+use crate::handshake::{Handshake, Step};
 use crate::identity::Identities;
 use crate::policy::{Policy, server_config};
 use crate::session::Resumption;
-use crate::test_identity::{able_client, identity};
+use crate::test_identity::{able_client, accept, identity};
 
 /// A way to resume: the version, and what the client keeps.
 type Means = (Version, Tls12Resumption, Resumption);
@@ -53,40 +54,9 @@ impl Fixture {
     }
 }
 
-/// A whole handshake, with the tickets behind it.
 fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resumption {
-    let name = ServerName::try_from("a.example").expect("a name");
-    let mut client = ClientConnection::new(Arc::clone(client), name).expect("a client");
-    let mut server = Box::new(Handshake::new(acceptor).expect("a handshake"));
-    loop {
-        let mut wire = Vec::new();
-        while client.wants_write() {
-            client.write_tls(&mut wire).expect("memory");
-        }
-        assert!(!wire.is_empty(), "the handshake stands still");
-        server.feed.append(&wire);
-        server = match server.advance() {
-            Step::Blocked(mut next) => {
-                show(&mut client, next.outgoing.filled());
-                next.outgoing.clear();
-                next
-            }
-            Step::Complete(established) => {
-                show(&mut client, established.outgoing.filled());
-                assert!(!client.is_handshaking());
-                return established.session.resumed;
-            }
-            Step::PlainHttp(_) => panic!("no plain HTTP"),
-            Step::Failed(error, _) => panic!("{error}"),
-        };
-    }
-}
-
-fn show(client: &mut ClientConnection, mut wire: &[u8]) {
-    while !wire.is_empty() {
-        client.read_tls(&mut wire).expect("memory");
-        client.process_new_packets().expect("an acceptable message");
-    }
+    let acceptors = Acceptors::from(acceptor.clone());
+    accept(client, "a.example", &acceptors).expect("a handshake").server.session.resumed
 }
 
 #[test]
@@ -177,7 +147,7 @@ fn connections_in_turns_on_one_thread_do_not_mix_their_sessions() {
     fixture.at(1.5);
     let name = ServerName::try_from("a.example").expect("a name");
     let mut half = ClientConnection::new(Arc::clone(&old), name).expect("a client");
-    let mut server = Box::new(Handshake::new(&acceptor).expect("a handshake"));
+    let mut server = Box::new(Handshake::new(&acceptor.clone().into()).expect("a handshake"));
     let mut wire = Vec::new();
     half.write_tls(&mut wire).expect("memory");
     server.feed.append(&wire);
@@ -197,6 +167,13 @@ fn advertised_lifetime_of_a_new_ticket_is_that_of_the_session() {
     let (again, lifetime) =
         handshake.during(|| (tickets.encrypt(&state).expect("a ticket"), tickets.lifetime()));
     assert_eq!(u64::from(lifetime), PERIOD.as_secs() / 4);
+    // Under the key of this period, a ticket lasts as long as any.
+    let (same_key, lifetime) = observed::Observed::default().during(|| {
+        let ticket = tickets.encrypt(STATE).expect("a ticket");
+        (tickets.decrypt(&ticket), tickets.lifetime())
+    });
+    assert_eq!(same_key.as_deref(), Some(STATE));
+    assert_eq!(u64::from(lifetime), PERIOD.as_secs() * 5 / 4);
     fixture.at(2.0);
     assert_eq!(tickets.decrypt(&again), None);
     assert_eq!(handshake.during(|| tickets.encrypt(&state)), None, "its key is gone");

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
+use kettle_loadgen::client::outcome::Handshakes;
 
 use super::*;
-use crate::client::outcome::Handshakes;
 
 fn served(count: u64) -> Outcome {
     let empty = Histogram::new(3).unwrap();

@@ -1,9 +1,9 @@
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
+use kettle_loadgen::client::outcome::Handshakes;
 
 use super::*;
-use crate::client::outcome::Handshakes;
 
 /// An outcome with these latencies in milliseconds and so many failures.
 fn outcome(latencies_ms: impl Iterator<Item = u64>, failed: u64) -> Outcome {

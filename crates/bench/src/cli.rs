@@ -1,0 +1,363 @@
+//! The command line of `kettle bench` and `kettle calibrate`. It reads as part of the program `kettle`, which hands over all its words.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+use crate::number::parse_size;
+use crate::scenario::options::{DownloadClient, Effort};
+use crate::scenario::word::{Cipher, Group, Key, Path, Program, ResumeBy, Role, Version, Word};
+
+#[derive(Debug, Parser)]
+#[command(name = "kettle", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare kettle with other servers on this machine, or put a load on one
+    Bench(BenchArguments),
+    /// Measure from which size of file on the kernel is the cheaper place
+    Calibrate(CalibrateArguments),
+}
+
+impl Cli {
+    /// Reads the words, the program's name first. `kettle-bench run` is `kettle bench run`.
+    ///
+    /// # Errors
+    /// What is wrong with them, or the help that was asked for.
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        // Whatever the program was called as, its help says `kettle`.
+        let words = words.into_iter().skip(1);
+        let mut words: Vec<OsString> = std::iter::once("kettle".into()).chain(words).collect();
+        let is_command = |word: Option<&OsString>| {
+            word.is_some_and(|word| word == "bench" || word == "calibrate")
+        };
+        let asks_for_help = words.get(1).is_some_and(|word| word == "help");
+        if !is_command(words.get(if asks_for_help { 2 } else { 1 })) {
+            words.insert(1, "bench".into());
+        }
+        Self::try_parse_from(words)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArguments {
+    /// How long to measure
+    #[arg(long, default_value_t = 15, value_name = "SECONDS",
+          value_parser = clap::value_parser!(u16).range(1..=3600))]
+    pub(crate) seconds: u16,
+    /// Where the file to send is put; best on the file system that will be served
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArguments {
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// List the comparisons, and what of them this machine can do
+    List,
+    /// Make one or more of them, and write a results file and a page with charts
+    Run(Box<RunArguments>),
+    /// Make the page, or the charts alone, from results files
+    Report(ReportArguments),
+    /// Say which figures are better or worse in B than in A, and which cannot be told
+    Diff(DiffArguments),
+    /// Put a load of your own on any server, and see what it answers
+    Load(Box<LoadArguments>),
+    /// Print the configuration a program is measured with
+    Config(ConfigArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArguments {
+    /// The comparisons; `kettle bench list` has their names, `all` is every one
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// How much time the answer is worth: quick, normal or thorough
+    #[arg(long, default_value = "normal", value_name = "EFFORT", value_parser = word::<Effort>)]
+    pub(crate) effort: Effort,
+    /// Where results and page are put [default: ./kettle-bench-DATE]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on with a run that was stopped, as it was begun: what is in this results file is not measured again
+    #[arg(long, value_name = "FILE", exclusive = true, value_hint = ValueHint::FilePath)]
+    pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) what: WhatArguments,
+    #[command(flatten)]
+    pub(crate) how: HowArguments,
+}
+
+/// What is compared. Lists are separated by commas.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is compared (lists with commas)")]
+pub(crate) struct WhatArguments {
+    /// Programs: kettle, nginx, haproxy, hitch, stunnel
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Program>)]
+    pub(crate) servers: Option<Vec<Program>>,
+    /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, auto
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Path>)]
+    pub(crate) paths: Option<Vec<Path>>,
+    /// What they do: files, terminator
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Role>)]
+    pub(crate) roles: Option<Vec<Role>>,
+    /// Sizes of bodies, such as 1k,64k,10M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
+    pub(crate) sizes: Option<Vec<u64>>,
+    /// TLS version: 1.2 or 1.3
+    #[arg(long, value_name = "VERSION", value_parser = word::<Version>)]
+    pub(crate) tls: Option<Version>,
+    /// Suites: aes-128-gcm, aes-256-gcm, chacha20-poly1305
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Cipher>)]
+    pub(crate) suite: Option<Vec<Cipher>>,
+    /// Groups: x25519, p256, p384, x25519mlkem768
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Group>)]
+    pub(crate) group: Option<Vec<Group>>,
+    /// Keys of the certificate: p256, rsa2048, rsa3072, rsa4096, ed25519
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Key>)]
+    pub(crate) key: Option<Vec<Key>>,
+    /// Ways of resuming sessions: none, session-id, ticket, early-data
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<ResumeBy>)]
+    pub(crate) resume_by: Option<Vec<ResumeBy>>,
+    /// Transactions with one TLS session, such as 1,4,8,80
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
+    pub(crate) per_session: Option<Vec<u32>>,
+    /// Connections open at the same time
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
+    pub(crate) connections: Option<Vec<u32>>,
+    /// Workers of each server
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) workers: Option<Vec<usize>>,
+    /// Throughputs in Gb/s (streaming)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) throughput: Option<Vec<f64>>,
+    /// Who downloads in nginx-1g: own or curl
+    #[arg(long, default_value = "own", value_name = "CLIENT", value_parser = word::<DownloadClient>)]
+    pub(crate) client: DownloadClient,
+}
+
+/// How it is measured.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How it is measured")]
+pub(crate) struct HowArguments {
+    /// Rounds over all servers [default: by effort]
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
+    pub(crate) rounds: Option<u32>,
+    /// Length of one sample, without its warm-up, such as 2 or 500ms [default: by effort]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// CPUs for servers, such as 0,2 [default: chosen, apart from the client's]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) server_cpus: Option<Vec<usize>>,
+    /// CPUs for the client
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) client_cpus: Option<Vec<usize>>,
+    /// Your configuration in place of the generated one; start from `kettle bench config nginx`
+    #[arg(long, value_name = "PROGRAM=FILE", value_parser = own_config)]
+    pub(crate) config: Vec<(Program, PathBuf)>,
+    /// Where the files to serve are put while measuring; they should fit into memory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArguments {
+    /// Results files
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where the page is put [default: report.html beside the first file]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Put each chart into this folder as SVG too
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) charts: Option<PathBuf>,
+    /// Write the answer alone, to be shown to others: NAME.svg and NAME.md
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::FilePath)]
+    pub(crate) card: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArguments {
+    /// The earlier results
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub(crate) before: PathBuf,
+    /// The later results
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub(crate) after: PathBuf,
+    /// Show figures that cannot be told apart too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LOAD_EXAMPLES)]
+pub(crate) struct LoadArguments {
+    /// Whom to ask for what: https://HOST[:PORT]/PATH, or http://
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// Connect to this address and port instead of where the URL's host is
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) connect: Option<SocketAddr>,
+    /// Connections open at the same time; each asks again as soon as it has its answer
+    #[arg(long, short, default_value_t = 10, value_name = "NUMBER", value_parser = at_least_one)]
+    pub(crate) connections: u32,
+    /// Transactions begun each second whatever the server does; latency counts from when they were due
+    #[arg(long, value_name = "NUMBER", conflicts_with = "connections", value_parser = positive)]
+    pub(crate) rate: Option<f64>,
+    /// The same, with a rate that grows from A to B
+    #[arg(long, value_name = "A..B", conflicts_with_all = ["connections", "rate"], value_parser = ramp)]
+    pub(crate) ramp: Option<(f64, f64)>,
+    /// How long, such as 10, 10s or 2min [default: 10, or until --requests are made]
+    #[arg(long, short, value_name = "TIME", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// End after so many requests, warm-up included
+    #[arg(long, short = 'n', value_name = "NUMBER", value_parser = at_least_one)]
+    pub(crate) requests: Option<u32>,
+    /// Left out of the figures, at the beginning
+    #[arg(long, default_value = "0", value_name = "TIME", value_parser = seconds_or_none)]
+    pub(crate) warm_up: f64,
+    /// TLS version: 1.2 or 1.3
+    #[arg(long, default_value = "1.3", value_name = "VERSION", value_parser = word::<Version>)]
+    pub(crate) tls: Version,
+    /// The only suite offered
+    #[arg(long, default_value = "aes-128-gcm", value_name = "SUITE", value_parser = word::<Cipher>)]
+    pub(crate) suite: Cipher,
+    /// The only group offered
+    #[arg(long, default_value = "x25519", value_name = "GROUP", value_parser = word::<Group>)]
+    pub(crate) group: Group,
+    /// Requests on one connection before it is closed [default: as many as there is time for]
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
+    pub(crate) requests_per_connection: Option<u32>,
+    /// Connections with one TLS session: one full handshake, the others resume it
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = at_least_one)]
+    pub(crate) connections_per_session: u32,
+    /// How they resume it: ticket, session-id or early-data [default: ticket, if there is a session to resume]
+    #[arg(long, value_name = "HOW", value_parser = word::<ResumeBy>)]
+    pub(crate) resume: Option<ResumeBy>,
+    /// A transaction that takes longer has failed
+    #[arg(long, default_value = "10", value_name = "TIME", value_parser = seconds)]
+    pub(crate) timeout: f64,
+    /// Open and check every record, instead of dropping bodies unread in the kernel
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// CPUs to run on, a thread each [default: one]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) cpus: Option<Vec<usize>>,
+    /// Print the figures as JSON, with the histogram of latency
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    /// nginx, haproxy, hitch, stunnel or kettle
+    #[arg(value_name = "PROGRAM", value_parser = word::<Program>)]
+    pub(crate) program: Program,
+}
+
+fn word<W: Word>(text: &str) -> Result<W, String> {
+    W::from_word(text)
+}
+
+fn at_least_one(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write 1 or more".to_owned())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .filter(|number| number.is_finite() && *number > 0.0)
+        .ok_or_else(|| "write a number above 0, such as 100".to_owned())
+}
+
+/// A time in seconds, or in the unit behind it: `2`, `2s`, `500ms`, `1.5min`.
+fn seconds(text: &str) -> Result<f64, String> {
+    let unit_at = text.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let unit = UNITS.iter().find(|(name, _)| *name == unit);
+    let (_, of_unit) =
+        unit.ok_or_else(|| "write a time such as 2, 2s, 500ms or 1min".to_owned())?;
+    let seconds = positive(number.trim_end())? * of_unit;
+    if seconds <= SECONDS_MAX { Ok(seconds) } else { Err("a day is the most".to_owned()) }
+}
+
+fn seconds_or_none(text: &str) -> Result<f64, String> {
+    if matches!(text, "0" | "0s") { Ok(0.0) } else { seconds(text) }
+}
+
+/// `50..5000`.
+fn ramp(text: &str) -> Result<(f64, f64), String> {
+    let wrong = || "write the rate at the start and at the end, such as 50..5000".to_owned();
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    Ok((positive(from).map_err(|_| wrong())?, positive(to).map_err(|_| wrong())?))
+}
+
+/// `nginx=my.conf`.
+fn own_config(text: &str) -> Result<(Program, PathBuf), String> {
+    let (program, file) =
+        text.split_once('=').ok_or("write PROGRAM=FILE, such as nginx=my.conf")?;
+    Ok((Program::from_word(program)?, PathBuf::from(file)))
+}
+
+/// Units of time, in seconds.
+const UNITS: &[(&str, f64)] =
+    &[("", 1.0), ("s", 1.0), ("ms", 0.001), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
+const SECONDS_MAX: f64 = 86_400.0;
+
+const EXAMPLES: &str = "\
+Examples:
+  kettle bench list                                  what can be compared here
+  kettle bench run web-sizes --effort quick          a first look, with a page of charts
+  kettle bench run all --effort thorough             to publish; may take hours
+  kettle bench diff before/results.jsonl after/results.jsonl
+  kettle bench load https://localhost:8443/ --connections 100";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  kettle bench run nginx-1g                          one large file: user space or kernel?
+  kettle bench run nginx-1g --sizes 256M --client curl
+  kettle bench run web-sizes --servers kettle,nginx --paths user,kernel-sendfile --sizes 1k,64k,1M
+  kettle bench run tps-ramp --key rsa2048 --suite aes-128-gcm --per-session 1,8
+  kettle bench run ciphers --config nginx=my.conf    your nginx, not ours
+  kettle bench run --resume kettle-bench-2026-11-22/results.jsonl
+
+Ctrl-C ends the run after the sample that is being taken, a second Ctrl-C at once; `--resume` goes on from there.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  kettle bench report results.jsonl
+  kettle bench report monday.jsonl tuesday.jsonl --output both.html --charts charts
+  kettle bench report results.jsonl --card answer    the answer alone, as answer.svg and answer.md";
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  kettle bench load https://localhost:8443/          10 connections for 10 seconds
+  kettle bench load https://localhost:8443/ --connections 100 --requests 5000
+  kettle bench load https://localhost:8443/ --rate 2000 --requests-per-connection 1
+                                                     2,000 new connections a second
+  kettle bench load https://localhost:8443/ --ramp 50..5000 --seconds 60 --requests-per-connection 1 \\
+      --connections-per-session 8 --resume ticket    until it breaks, one full handshake in eight
+
+Certificates are not verified, and the load is as hard on the server as you ask for: use it on your own.";
+
+#[cfg(test)]
+mod tests;

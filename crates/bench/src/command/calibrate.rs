@@ -1,0 +1,45 @@
+//! `kettle calibrate`: from which size of file on the kernel is the cheaper place on this machine.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::calibrate::{Options, Progress, run};
+use crate::cli::CalibrateArguments;
+use crate::command::output::{fail, print, print_line};
+
+/// Measures, prints the table and the line for the configuration.
+pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
+    let mut options =
+        Options { time: Duration::from_secs(arguments.seconds.into()), ..Options::default() };
+    if let Some(directory) = &arguments.directory {
+        options.directory.clone_from(directory);
+    }
+    let shows_progress = io::stderr().is_terminal();
+    let outcome = run(&options, &mut |progress| {
+        if shows_progress {
+            show(progress);
+        }
+    });
+    if shows_progress {
+        let _ = write!(io::stderr(), "{CLEAR_LINE}");
+    }
+    match outcome {
+        Ok(calibration) if arguments.json => {
+            print_line(format_args!("{:#}", calibration.to_json()))
+        }
+        Ok(calibration) => print(calibration.render()),
+        Err(error) => return fail(error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn show(progress: Progress) {
+    let Progress { rounds, elapsed, total, .. } = progress;
+    let (elapsed, total) = (elapsed.as_secs(), total.as_secs());
+    // A terminal that is gone has nobody in front of it.
+    let _ = write!(io::stderr(), "{CLEAR_LINE}measuring: {elapsed} of {total} s, {rounds} rounds");
+}
+
+/// Back to the first column, and nothing left of the line.
+const CLEAR_LINE: &str = "\r\x1b[K";

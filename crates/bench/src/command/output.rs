@@ -1,0 +1,22 @@
+//! What commands print. A reader that goes away (`kettle bench list | head`) is no reason to panic.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Prints to standard output.
+pub(crate) fn print(text: impl Display) {
+    // Nobody is left to tell.
+    let _ = write!(io::stdout().lock(), "{text}");
+}
+
+/// Prints a line to standard output.
+pub(crate) fn print_line(text: impl Display) {
+    print(format_args!("{text}\n"));
+}
+
+/// Prints why a command failed to standard error, and how it exits.
+pub(crate) fn fail(message: impl Display) -> ExitCode {
+    let _ = writeln!(io::stderr().lock(), "error: {message}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,177 @@
+//! `kettle bench run`: makes comparisons, shows how far they are, and leaves a results file and a page.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::list::names;
+use super::report::{page_beside, read};
+use super::screen::Screen;
+use crate::cli::{BenchArguments, BenchCommand, Cli, Command, RunArguments};
+use crate::command::output::{fail, print, print_line};
+use crate::scenario::options::Options;
+use crate::scenario::run::{Ended, Request, run as run_scenarios};
+use crate::scenario::stop::Stop;
+use crate::scenario::summary;
+
+/// Runs what was asked for; without a name, says what there is.
+pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
+    if arguments.names.is_empty() && arguments.resume.is_none() {
+        print(format_args!(
+            "Name one or more comparisons, or `all`:\n\n{}\nA first look: kettle bench run web-sizes --effort quick\n",
+            names()
+        ));
+        return ExitCode::FAILURE;
+    }
+    let begun = match arguments.resume.as_deref().map(begun).transpose() {
+        Ok(begun) => begun,
+        Err(message) => return fail(message),
+    };
+    let as_begun = begun.as_ref().unwrap_or(arguments);
+    let request = Request {
+        names: as_begun.names.clone(),
+        options: options(as_begun),
+        results: results_file(arguments),
+        resumes: begun.is_some(),
+        kettle: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: option_env!("KETTLE_COMMIT").map(str::to_owned),
+        command: std::env::args().collect(),
+    };
+    let stop = Stop::default();
+    if let Err(error) = stop.on_signals() {
+        return fail(format_args!("cannot listen for Ctrl-C: {error}"));
+    }
+    let mut screen = Screen::new();
+    let outcome = run_scenarios(&request, &stop, &mut |event| screen.show(event));
+    screen.clear();
+    match outcome {
+        Ok(ended) => conclude(&request.results, &ended),
+        Err(error) => fail(error),
+    }
+}
+
+/// Prints what was measured, and where it is.
+fn conclude(results: &Path, ended: &Ended) -> ExitCode {
+    let shown = results.display();
+    let read = match read(results) {
+        Ok(read) => read,
+        Err(message) => return fail(message),
+    };
+    print(summary::text(&read));
+    let page = page_beside(results, &[read]);
+    print_line(format_args!("Results: {shown}"));
+    match page {
+        Ok(page) => print_line(format_args!("Page:    {}", page.display())),
+        Err(message) => return fail(message),
+    }
+    for (scenario, why) in &ended.failed {
+        let _ = fail(format_args!("{scenario}: {why}"));
+    }
+    if ended.stopped {
+        print_line(format_args!("Stopped. Go on with: kettle bench run --resume {shown}"));
+        return ExitCode::from(INTERRUPTED);
+    }
+    if ended.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the run in this results file was begun with.
+fn begun(results: &Path) -> Result<RunArguments, String> {
+    let runs = read(results)?.runs;
+    let command = runs.first().map(|run| run.command.as_slice()).unwrap_or_default();
+    let parsed = Cli::read(command.iter().map(OsString::from)).ok().map(|cli| cli.command);
+    match parsed {
+        Some(Command::Bench(BenchArguments { command: BenchCommand::Run(arguments) })) => {
+            Ok(*arguments)
+        }
+        _ => Err(format!(
+            "{} was not begun by `kettle bench run`, so there is nothing to go on with",
+            results.display()
+        )),
+    }
+}
+
+/// Where results go: into the file to go on with, or into a new folder.
+fn results_file(arguments: &RunArguments) -> PathBuf {
+    match (&arguments.resume, &arguments.output) {
+        (Some(file), _) => file.clone(),
+        (None, Some(folder)) => folder.join("results.jsonl"),
+        (None, None) => free_folder(&date(SystemTime::now())).join("results.jsonl"),
+    }
+}
+
+/// `kettle-bench-2026-11-22`, or `…-2` if that is taken.
+fn free_folder(date: &str) -> PathBuf {
+    let first = PathBuf::from(format!("kettle-bench-{date}"));
+    let others =
+        (2..=RUNS_A_DAY_MAX).map(|number| PathBuf::from(format!("kettle-bench-{date}-{number}")));
+    let is_free = |folder: &PathBuf| {
+        folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    std::iter::once(first.clone()).chain(others).find(is_free).unwrap_or(first)
+}
+
+/// The day in UTC, as ISO 8601 writes it.
+fn date(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    // Days to a date of the Gregorian calendar, with years that begin in March so that leap days come last (Howard Hinnant,
+    // "chrono-Compatible Low-Level Date Algorithms").
+    let days = seconds / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", year + era * 400 + next)
+}
+
+fn options(arguments: &RunArguments) -> Options {
+    let (what, how) = (&arguments.what, &arguments.how);
+    Options {
+        effort: arguments.effort,
+        rounds: how.rounds,
+        seconds: how.seconds.map(Duration::from_secs_f64),
+        sizes: what.sizes.clone(),
+        servers: what.servers.clone(),
+        paths: what.paths.clone(),
+        roles: what.roles.clone(),
+        suites: what.suite.clone(),
+        groups: what.group.clone(),
+        keys: what.key.clone(),
+        version: what.tls,
+        resume: what.resume_by.clone(),
+        per_session: what.per_session.clone(),
+        workers: what.workers.clone(),
+        connections: what.connections.clone(),
+        throughputs: what.throughput.clone(),
+        server_cpus: how.server_cpus.clone(),
+        client_cpus: how.client_cpus.clone(),
+        configs: how.config.iter().cloned().collect(),
+        client: what.client,
+        directory: how.directory.clone(),
+    }
+}
+
+/// What shells say of a command that Ctrl-C ended: 128 and SIGINT.
+const INTERRUPTED: u8 = 130;
+const RUNS_A_DAY_MAX: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_795_307_000, "2026-11-22"),
+            (4_102_444_799, "2099-12-31"),
+        ] {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Why a transaction failed, in words that results and charts share.
+
+use std::fmt;
+use std::io;
+
+/// Why a transaction failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nobody listens there.
+    ConnectRefused,
+    /// No route to there.
+    Unreachable,
+    /// No source port is left for this pair of addresses.
+    NoPort,
+    /// This process may not open another file.
+    NoDescriptor,
+    /// It took longer than the load allows.
+    Timeout,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer closed before the first byte of the answer.
+    Closed,
+    /// The peer closed within the answer.
+    Truncated,
+    /// The peer closed a connection that was to stay.
+    ClosedIdle,
+    /// The handshake failed.
+    Handshake,
+    /// The peer sent a fatal alert.
+    Alert,
+    /// The peer broke the record protocol.
+    Tls,
+    /// Something that is no response head of HTTP/1.1.
+    BadHead,
+    /// A response head that is too long.
+    HeadTooLong,
+    /// The status is this one, not 200.
+    WrongStatus(u16),
+    /// The response does not say how long its body is.
+    NoLength,
+    /// The body comes in chunks, which this client does not read.
+    Chunked,
+    /// The body's length is not the one expected.
+    WrongLength,
+    /// The body's hash is not the one expected.
+    WrongHash,
+    /// Bytes behind the response that nobody asked for.
+    Excess,
+    /// It was due while too many others were under way.
+    Overload,
+    /// The socket failed in some other way.
+    Io,
+}
+
+impl Failure {
+    /// The word used in results.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Failure::ConnectRefused => "connect_refused",
+            Failure::Unreachable => "unreachable",
+            Failure::NoPort => "no_port",
+            Failure::NoDescriptor => "no_descriptor",
+            Failure::Timeout => "timeout",
+            Failure::Reset => "reset",
+            Failure::Closed => "closed",
+            Failure::Truncated => "truncated",
+            Failure::ClosedIdle => "closed_idle",
+            Failure::Handshake => "handshake",
+            Failure::Alert => "alert",
+            Failure::Tls => "tls",
+            Failure::BadHead => "bad_head",
+            Failure::HeadTooLong => "head_too_long",
+            Failure::WrongStatus(_) => WRONG_STATUS,
+            Failure::NoLength => "no_length",
+            Failure::Chunked => "chunked",
+            Failure::WrongLength => "wrong_length",
+            Failure::WrongHash => "wrong_hash",
+            Failure::Excess => "excess",
+            Failure::Overload => "overload",
+            Failure::Io => "io",
+        }
+    }
+}
+
+impl Failure {
+    /// The reason a call on a socket failed for.
+    pub(super) fn from_io(error: &io::Error) -> Self {
+        use io::ErrorKind;
+        match error.kind() {
+            ErrorKind::ConnectionRefused => Failure::ConnectRefused,
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected => Failure::Reset,
+            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::NetworkDown => {
+                Failure::Unreachable
+            }
+            ErrorKind::AddrNotAvailable => Failure::NoPort,
+            ErrorKind::TimedOut => Failure::Timeout,
+            ErrorKind::UnexpectedEof => Failure::Closed,
+            _ => match error.raw_os_error() {
+                Some(EMFILE | ENFILE) => Failure::NoDescriptor,
+                _ => Failure::Io,
+            },
+        }
+    }
+}
+
+/// In words for people, to follow "why:".
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::WrongStatus(status) => return write!(f, "the status is {status}, not 200"),
+            Failure::ConnectRefused => "nobody listens there",
+            Failure::Unreachable => "there is no route to it",
+            Failure::NoPort => "no source port is left",
+            Failure::NoDescriptor => "this process may open no further file",
+            Failure::Timeout => "no whole answer within the timeout",
+            Failure::Reset => "the server reset the connection",
+            Failure::Closed => "the server closed before its answer",
+            Failure::Truncated => "the server closed within its answer",
+            Failure::ClosedIdle => "the server closed a connection that was to stay",
+            Failure::Handshake => "the TLS handshake failed",
+            Failure::Alert => "the server sent a fatal TLS alert",
+            Failure::Tls => "the server broke the TLS record protocol",
+            Failure::BadHead => "the answer is not HTTP/1.1",
+            Failure::HeadTooLong => "the head of the answer is too long",
+            Failure::NoLength => "the answer does not say how long its body is",
+            Failure::Chunked => "the body comes in chunks, which this client does not read",
+            Failure::WrongLength => "the body has another length",
+            Failure::WrongHash => "the body has another content",
+            Failure::Excess => "bytes came that nobody asked for",
+            Failure::Overload => "too many others were under way when it was due",
+            Failure::Io => "the socket failed",
+        })
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::from_io(&error)
+    }
+}
+
+/// The word of [`Failure::WrongStatus`], whatever the status.
+pub const WRONG_STATUS: &str = "wrong_status";
+
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;

@@ -1,0 +1,51 @@
+//! Streaming clients: each asks for an object when it is due, and the due times do not wait for a slow server.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::open_first;
+use crate::client::place::Place;
+use crate::client::schedule::Intervals;
+use crate::client::virtual_user::VirtualUser;
+
+pub(super) async fn visit(place: Rc<Place>, number: u32, interval: Duration, spread: Duration) {
+    let mut user = VirtualUser::new(&place, number);
+    open_first(&place, &mut user).await;
+    let start = place.until_begin().await;
+    let mut intervals = Intervals::new(interval, spread, u64::from(number));
+    let mut due = start + intervals.first();
+    let mut free_since = start;
+    loop {
+        if place.is_over_at(due) {
+            return;
+        }
+        think(&place, &mut user, due).await;
+        if !place.claim(due) {
+            return;
+        }
+        if place.is_given_up() {
+            // Whoever is behind by more will not catch up, and each object could take its whole timeout.
+            place.recorder.borrow_mut().refused(due);
+            due += intervals.next();
+            continue;
+        }
+        // A failure is counted; the next object is due when it is due.
+        let _ = user.transaction(due, due.max(free_since)).await;
+        free_since = Instant::now();
+        let next = due + intervals.next();
+        if free_since > next {
+            place.recorder.borrow_mut().stalled(due);
+        }
+        due = next;
+    }
+}
+
+/// Waits for the next object's time. A connection that the server closes meanwhile is opened anew then.
+async fn think(place: &Place, user: &mut VirtualUser, due: Instant) {
+    tokio::select! {
+        biased;
+        () = place.pacer.until(due) => return,
+        _ = user.watch() => {}
+    }
+    place.pacer.until(due).await;
+}

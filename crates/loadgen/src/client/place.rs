@@ -1,0 +1,331 @@
+//! What all connections of one client thread share: the load, its counts, its clock.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use kettle_tls::client::{Connector, ResumeBy};
+use tokio::sync::{Notify, Semaphore};
+
+use super::capacity;
+use super::error::LoadError;
+use super::failure::Failure;
+use super::pacer::Pacer;
+use super::recorder::Recorder;
+use super::response::Expected;
+use crate::load::{BodyUse, End, Load, LoadModel};
+
+/// What all threads of a load share.
+pub(super) struct Plan {
+    pub(super) load: Load,
+    /// The caller holds the load: it ends when the caller says so.
+    pub(super) is_held: bool,
+    pub(super) created: Instant,
+    pub(super) halt: AtomicBool,
+    /// How many requests may still begin.
+    requests_left: AtomicU64,
+    /// The length of every body, from the first answer on if the load does not say.
+    body_bytes: OnceLock<u64>,
+}
+
+/// One thread's place in a load.
+pub(super) struct Place {
+    pub(super) plan: Arc<Plan>,
+    pub(super) index: usize,
+    pub(super) connector: Option<Connector>,
+    pub(super) recorder: RefCell<Recorder>,
+    pub(super) pacer: Pacer,
+    /// How many connections may be opened at the same time before the load begins.
+    pub(super) openings: Semaphore,
+    opening: RefCell<Opening>,
+    all_opened: Notify,
+    start: Cell<Option<Instant>>,
+    started: Notify,
+    request: Box<[u8]>,
+    last_request: Box<[u8]>,
+    next_source: Cell<u8>,
+    answers: Cell<u64>,
+}
+
+/// What a thread opened before the load began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Opened {
+    /// So many connections.
+    pub(super) opened: u64,
+    /// So many not.
+    failed: u64,
+    /// The last failure.
+    pub(super) failure: Option<Failure>,
+}
+
+impl Opened {
+    pub(super) fn add(&mut self, other: Self) {
+        self.opened += other.opened;
+        self.failed += other.failed;
+        self.failure = other.failure.or(self.failure);
+    }
+}
+
+#[derive(Default)]
+struct Opening {
+    /// How many have not ended yet; `None` before that is known.
+    left: Option<u32>,
+    opened: Opened,
+}
+
+impl Plan {
+    pub(super) fn new(load: &Load, is_held: bool) -> Self {
+        let requests = match load.end {
+            End::Requests { count, .. } if !is_held => count,
+            _ => u64::MAX,
+        };
+        let body_bytes = load.expect.body_bytes.map_or_else(OnceLock::new, OnceLock::from);
+        Self {
+            load: load.clone(),
+            is_held,
+            created: Instant::now(),
+            halt: AtomicBool::new(false),
+            requests_left: AtomicU64::new(requests),
+            body_bytes,
+        }
+    }
+
+    /// How long the load lasts at most, from its beginning.
+    pub(super) fn length(&self) -> Duration {
+        if self.is_held { HELD_MAX } else { self.own_length() }
+    }
+
+    /// As [`length`](Self::length), but as the load says even if it is held.
+    pub(super) fn own_length(&self) -> Duration {
+        match self.load.end {
+            End::After(length) | End::Requests { at_most: length, .. } => length,
+        }
+    }
+
+    fn threads(&self) -> u32 {
+        u32::try_from(self.load.cpus.len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    pub(super) fn is_halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed)
+    }
+}
+
+impl Place {
+    /// Must be called within the thread's runtime.
+    pub(super) fn new(plan: Arc<Plan>, index: usize) -> Result<Self, LoadError> {
+        let load = &plan.load;
+        let connect = |offer| Connector::dangerous_trust_anyone(offer, &load.host);
+        let connector = load.tls.as_ref().map(connect).transpose();
+        let text = |last: &str| {
+            let (path, host) = (&load.path, &load.host);
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n").into_bytes().into()
+        };
+        // Asked early and told to close, servers do so before the handshake is over, and give no ticket.
+        let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);
+        let last = if is_early { "" } else { "Connection: close\r\n" };
+        let mut recorder =
+            Recorder::new(load.timeout).map_err(|_| LoadError::Senseless("its timeout"))?;
+        if matches!(load.model, LoadModel::Idle { .. }) {
+            recorder.count_from(plan.created);
+        }
+        Ok(Self {
+            index,
+            connector: connector.map_err(|error| LoadError::Tls(error.to_string()))?,
+            recorder: RefCell::new(recorder),
+            pacer: Pacer::new().map_err(LoadError::Thread)?,
+            openings: Semaphore::new(OPENINGS_MAX),
+            opening: RefCell::default(),
+            all_opened: Notify::new(),
+            start: Cell::new(None),
+            started: Notify::new(),
+            request: text(""),
+            last_request: text(last),
+            next_source: Cell::new(0),
+            answers: Cell::new(0),
+            plan,
+        })
+    }
+
+    pub(super) fn load(&self) -> &Load {
+        &self.plan.load
+    }
+
+    /// Of `count` things, how many are this thread's.
+    pub(super) fn share(&self, count: u32) -> u32 {
+        let threads = self.plan.threads();
+        count / threads + u32::from(self.index_number() < count % threads)
+    }
+
+    /// The number within the load of what is `number` within this thread.
+    pub(super) fn number(&self, number: u32) -> u32 {
+        number.saturating_mul(self.plan.threads()).saturating_add(self.index_number())
+    }
+
+    fn index_number(&self) -> u32 {
+        u32::try_from(self.index).unwrap_or(u32::MAX)
+    }
+
+    /// Says how many connections must be open before the load begins.
+    pub(super) fn announce_openings(&self, count: u32) {
+        self.opening.borrow_mut().left = Some(count);
+        self.all_opened.notify_one();
+    }
+
+    /// Notes that one of them is open, or failed.
+    pub(super) fn note_opening(&self, opened: Result<(), Failure>) {
+        let mut opening = self.opening.borrow_mut();
+        match opened {
+            Ok(()) => opening.opened.opened += 1,
+            Err(failure) => {
+                opening.opened.failed += 1;
+                opening.opened.failure = Some(failure);
+            }
+        }
+        opening.left = opening.left.map(|left| left.saturating_sub(1));
+        self.all_opened.notify_one();
+    }
+
+    /// Why no further connection is worth a try: as many as are opened at the same time have failed, and none has not.
+    pub(super) fn is_hopeless(&self) -> Option<Failure> {
+        let Opened { opened, failed, failure } = self.opening.borrow().opened;
+        failure.filter(|_| opened == 0 && failed >= OPENINGS_MAX as u64)
+    }
+
+    /// Waits until none is left to open.
+    pub(super) async fn until_opened(&self) -> Opened {
+        loop {
+            {
+                let opening = self.opening.borrow();
+                if opening.left == Some(0) {
+                    return opening.opened;
+                }
+            }
+            self.all_opened.notified().await;
+        }
+    }
+
+    /// Begins the load: `start` is the same on all threads.
+    pub(super) fn begin(&self, start: Instant) {
+        self.start.set(Some(start));
+        if let Some(from) = self.counted_from() {
+            self.recorder.borrow_mut().count_from(from);
+        }
+        self.started.notify_waiters();
+    }
+
+    /// From when on transactions count, once that is known. What idle connections do counts before the load begins.
+    pub(super) fn counted_from(&self) -> Option<Instant> {
+        match self.load().model {
+            LoadModel::Idle { .. } => Some(self.plan.created),
+            _ => self.start.get().map(|start| start + self.load().warm_up),
+        }
+    }
+
+    /// When a load that began at `start` is over.
+    pub(super) fn end_after(&self, start: Instant) -> Instant {
+        start + self.plan.length()
+    }
+
+    /// Whether the load is over at that moment.
+    pub(super) fn is_over_at(&self, moment: Instant) -> bool {
+        self.start.get().is_some_and(|start| moment >= self.end_after(start))
+    }
+
+    /// Whether so much time has passed since the end that nothing else is waited for.
+    pub(super) fn is_given_up(&self) -> bool {
+        let patience = self.load().timeout;
+        self.start.get().is_some_and(|start| Instant::now() >= self.end_after(start) + patience)
+    }
+
+    /// Waits until the load begins, and says when that was.
+    pub(super) async fn until_begin(&self) -> Instant {
+        loop {
+            let started = self.started.notified();
+            if let Some(start) = self.start.get() {
+                return start;
+            }
+            started.await;
+        }
+    }
+
+    /// Whether another transaction may begin; one that may is counted against the end of the load.
+    pub(super) fn claim(&self, now: Instant) -> bool {
+        if self.is_over_at(now) || self.plan.is_halted() {
+            return false;
+        }
+        let left = &self.plan.requests_left;
+        if left.load(Ordering::Relaxed) == u64::MAX {
+            return true;
+        }
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+
+    /// The request, as the last one on its connection or not.
+    pub(super) fn request(&self, is_last: bool) -> &[u8] {
+        if is_last { &self.last_request } else { &self.request }
+    }
+
+    /// The next source address in turn: the last byte of 127.0.0.x.
+    pub(super) fn source(&self) -> Option<u8> {
+        let sources = capacity::sources(self.load());
+        if sources <= 1 {
+            return None;
+        }
+        let source = self.next_source.get();
+        self.next_source.set((source + 1) % sources);
+        Some(SOURCE_FIRST + source)
+    }
+
+    /// What the next answer must be.
+    pub(super) fn expected(&self) -> Expected {
+        let answer = self.answers.get();
+        self.answers.set(answer.wrapping_add(1));
+        let (one_in, discards) = match self.load().body {
+            BodyUse::Open => (HASH_ONE_IN, false),
+            BodyUse::Discard { hash_one_in } => (u64::from(hash_one_in.max(1)), true),
+        };
+        let hash = self.load().expect.body_sha256;
+        // Without a hash to compare with, an opened body would tell no more than its length does.
+        let is_sample = hash.is_some() && answer.is_multiple_of(one_in);
+        Expected {
+            body_bytes: self.plan.body_bytes.get().copied(),
+            sha256: hash.filter(|_| is_sample),
+            may_discard: discards && !is_sample,
+        }
+    }
+
+    /// Notes the length of an answer's body; the first one sets what all others must have. Returns whether it fits.
+    pub(super) fn fits(&self, body_bytes: u64) -> bool {
+        *self.plan.body_bytes.get_or_init(|| body_bytes) == body_bytes
+    }
+
+    /// Counts a connection as long as the returned value lives.
+    pub(super) fn count_connection(self: &Rc<Self>) -> Counted {
+        self.recorder.borrow_mut().connection_opened();
+        Counted(Rc::clone(self))
+    }
+}
+
+/// A connection that is open.
+pub(super) struct Counted(Rc<Place>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.recorder.borrow_mut().connection_closed();
+    }
+}
+
+/// No caller holds a load for longer.
+const HELD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// More at once would only overflow the server's backlog.
+const OPENINGS_MAX: usize = 32;
+
+/// 127.0.0.1 is everyone's.
+const SOURCE_FIRST: u8 = 2;
+
+/// Of bodies that are opened anyway, one in so many is hashed too.
+const HASH_ONE_IN: u64 = 1_000;

@@ -1,0 +1,251 @@
+//! A virtual client: its connection, its TLS session, and one transaction after the other.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use kettle_tls::client::{Connector, ResumeBy};
+
+use super::deadline::Deadline;
+use super::failure::Failure;
+use super::place::{Counted, Place};
+use super::recorder::{Handshaken, Success};
+use super::response::Response;
+use super::transport::{self, Transport};
+
+/// A virtual client.
+pub(super) struct VirtualUser {
+    place: Rc<Place>,
+    deadline: Deadline,
+    conversation: Conversation,
+}
+
+/// What a deadline may cut short.
+struct Conversation {
+    place: Rc<Place>,
+    connection: Option<Connection>,
+    session: Session,
+    response: Response,
+}
+
+struct Connection {
+    transport: Transport,
+    /// Requests that may still be sent on it.
+    requests_left: u32,
+    _counted: Counted,
+}
+
+/// The TLS session whose connections are being made.
+struct Session {
+    /// Remembers this session and no other; `None` where none is remembered.
+    connector: Option<Connector>,
+    /// Connections that may still be made with it; with none left, the next one begins a new session.
+    connections_left: u32,
+    /// How many connections the next session is for.
+    length_next: u32,
+    /// Whether it has been established, so that the next connection resumes it.
+    is_established: bool,
+}
+
+impl VirtualUser {
+    /// The virtual user with this number.
+    pub(super) fn new(place: &Rc<Place>, number: u32) -> Self {
+        let per_session = place.load().reuse.connections_per_session.max(1);
+        // The connector comes with the first connection.
+        let session = Session {
+            connector: None,
+            connections_left: 0,
+            length_next: first_length(number, per_session),
+            is_established: false,
+        };
+        let conversation = Conversation {
+            place: Rc::clone(place),
+            connection: None,
+            session,
+            response: Response::new(),
+        };
+        Self { place: Rc::clone(place), deadline: Deadline::new(), conversation }
+    }
+
+    /// Opens the connection that the first transaction will use, before the load begins.
+    pub(super) async fn open(&mut self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let conversation = &mut self.conversation;
+        let open = async {
+            let (connection, _) = conversation.connect(begun, None).await?;
+            conversation.connection = Some(connection);
+            Ok(())
+        };
+        let opened = self.deadline.within(begun + self.place.load().timeout, open).await;
+        if opened.is_err() {
+            self.conversation.start_over();
+        }
+        opened
+    }
+
+    /// One request and its answer, counted from `due`. On failure the connection and the session are given up.
+    pub(super) async fn transaction(
+        &mut self,
+        due: Instant,
+        may_begin: Instant,
+    ) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let is_late = begun.saturating_duration_since(may_begin) > LATE_START_MIN;
+        self.place.recorder.borrow_mut().begun(due, is_late);
+        let end = begun + self.place.load().timeout;
+        match self.deadline.within(end, self.conversation.exchange(due)).await {
+            Ok(success) => self.place.recorder.borrow_mut().succeeded(&success),
+            Err(failure) => {
+                self.place.recorder.borrow_mut().failed(due, failure);
+                self.conversation.start_over();
+                return Err(failure);
+            }
+        }
+        self.close_if_done().await;
+        Ok(())
+    }
+
+    async fn close_if_done(&mut self) {
+        let is_done = |connection: &mut Connection| connection.requests_left == 0;
+        let Some(connection) = self.conversation.connection.take_if(is_done) else { return };
+        let is_announced = self.conversation.response.is_last();
+        let closing = async {
+            connection.transport.close(is_announced).await;
+            Ok(())
+        };
+        let _ = self.deadline.within(Instant::now() + CLOSE_MAX, closing).await;
+    }
+
+    /// Watches the connection while it is not in use. Returns when the peer has closed it.
+    pub(super) async fn watch(&mut self) -> Failure {
+        let Some(connection) = &mut self.conversation.connection else {
+            return std::future::pending().await;
+        };
+        let failure = connection.transport.until_closed().await;
+        self.conversation.connection = None;
+        failure
+    }
+}
+
+impl Conversation {
+    async fn exchange(&mut self, due: Instant) -> Result<Success, Failure> {
+        let place = Rc::clone(&self.place);
+        let is_sent;
+        let connection = match &mut self.connection {
+            Some(connection) => {
+                is_sent = false;
+                connection
+            }
+            none => {
+                let per_connection = place.load().reuse.requests_per_connection;
+                let request = place.request(per_connection == Some(1));
+                let connected = connect(&place, &mut self.session, due, Some(request)).await?;
+                is_sent = connected.1;
+                none.insert(connected.0)
+            }
+        };
+        let is_last = connection.requests_left == 1;
+        if !is_sent {
+            connection.transport.send(place.request(is_last)).await?;
+        }
+        let expected = place.expected();
+        self.response.expect(expected);
+        connection.transport.receive(&mut self.response).await?;
+        let end = Instant::now();
+        let body_bytes = self.response.body_bytes();
+        if !place.fits(body_bytes) {
+            return Err(Failure::WrongLength);
+        }
+        connection.requests_left -= 1;
+        if self.response.is_last() {
+            connection.requests_left = 0;
+        }
+        let first_byte = self.response.first_byte().unwrap_or(end);
+        let is_hashed = expected.sha256.is_some();
+        Ok(Success { due, first_byte, end, body_bytes, is_hashed })
+    }
+
+    async fn connect(
+        &mut self,
+        due: Instant,
+        request: Option<&[u8]>,
+    ) -> Result<(Connection, bool), Failure> {
+        connect(&self.place, &mut self.session, due, request).await
+    }
+
+    /// Gives up the connection and the session.
+    fn start_over(&mut self) {
+        self.connection = None;
+        self.session.connections_left = 0;
+    }
+}
+
+/// Opens a connection. Returns whether `request` went with the handshake as early data.
+async fn connect(
+    place: &Rc<Place>,
+    session: &mut Session,
+    due: Instant,
+    request: Option<&[u8]>,
+) -> Result<(Connection, bool), Failure> {
+    let begun = Instant::now();
+    let load = place.load();
+    let socket = transport::connect(load.target, place.source()).await?;
+    let (transport, is_sent) = match &place.connector {
+        None => (Transport::Plain(socket), false),
+        Some(base) => {
+            let resume_by = load.tls.map_or(ResumeBy::Nothing, |offer| offer.resume_by);
+            let remembers = resume_by != ResumeBy::Nothing;
+            session.next_connection(base, remembers, load.reuse.connections_per_session);
+            let is_early = resume_by == ResumeBy::EarlyData && session.is_established;
+            let early_data = request.filter(|_| is_early);
+            let connector = session.connector.as_ref().unwrap_or(base);
+            let shaken = Transport::handshake(socket, connector, early_data).await;
+            let (transport, is_accepted) = shaken.inspect_err(|_| {
+                place.recorder.borrow_mut().handshake_failed(due);
+            })?;
+            let handshaken = Handshaken {
+                took: begun.elapsed(),
+                resumed: transport.resumed(),
+                was_to_resume: session.is_established,
+                early_data: is_accepted,
+            };
+            session.is_established = true;
+            place.recorder.borrow_mut().handshaken(due, &handshaken);
+            (transport, is_accepted)
+        }
+    };
+    let requests_left = load.reuse.requests_per_connection.unwrap_or(u32::MAX);
+    Ok((Connection { transport, requests_left, _counted: place.count_connection() }, is_sent))
+}
+
+impl Session {
+    /// Takes one connection of this session, or of a new one if this has none left.
+    fn next_connection(&mut self, base: &Connector, remembers: bool, per_session: u32) {
+        if self.connections_left == 0 {
+            self.connector = remembers.then(|| base.forget_sessions());
+            self.connections_left = std::mem::replace(&mut self.length_next, per_session);
+            self.is_established = false;
+        }
+        self.connections_left -= 1;
+    }
+}
+
+/// How many connections a virtual user's first session is for: fewer than the others have, by its number, so that the virtual users
+/// of a load do not make their full handshakes all at the same time. Multiples of the golden ratio spread any number of
+/// virtual users evenly, and the first one's session is a whole one.
+fn first_length(number: u32, per_session: u32) -> u32 {
+    let part = number.wrapping_mul(GOLDEN_RATIO);
+    let missing = (u64::from(part) * u64::from(per_session)) >> u32::BITS;
+    per_session - u32::try_from(missing).unwrap_or(0)
+}
+
+/// 2³² divided by the golden ratio.
+const GOLDEN_RATIO: u32 = 0x9e37_79b9;
+
+/// A start that is later than this is the client's fault.
+const LATE_START_MIN: Duration = Duration::from_millis(1);
+
+/// How long the peer may take to close.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

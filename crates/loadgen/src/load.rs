@@ -1,0 +1,135 @@
+//! What a load is: whom to ask, over which TLS, by which load model, and what an answer must look like.
+//!
+//! These are plain values; [`crate::client`] carries them out.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kettle_tls::client::Offer;
+
+/// One load on one server.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Where the server listens.
+    pub target: SocketAddr,
+    /// The name asked for, in the handshake and as `Host`.
+    pub host: String,
+    /// The request's path and query.
+    pub path: String,
+    /// TLS as it is offered, one choice each; `None` is plain HTTP.
+    pub tls: Option<Offer>,
+    /// How connections and sessions are used.
+    pub reuse: Reuse,
+    /// When requests are sent.
+    pub model: LoadModel,
+    /// When the load ends.
+    pub end: End,
+    /// Left out of every figure, at the beginning.
+    pub warm_up: Duration,
+    /// What a right answer is.
+    pub expect: Expect,
+    /// How a body is received.
+    pub body: BodyUse,
+    /// The processors the client's threads run on, a thread each.
+    pub cpus: Vec<usize>,
+    /// How many source addresses of 127.0.0.0/8 the connections are spread over; a pair of addresses has some 28,000 ports.
+    pub sources: u8,
+    /// A transaction that takes longer has failed.
+    pub timeout: Duration,
+}
+
+/// How connections and sessions are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reuse {
+    /// Requests on one connection before it is closed; `None` keeps it to the end.
+    pub requests_per_connection: Option<u32>,
+    /// Connections with one TLS session: the first is a full handshake, the others resume it. 1 never resumes; at least 1.
+    /// Which way of resuming is part of the [`Offer`].
+    pub connections_per_session: u32,
+}
+
+/// When requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoadModel {
+    /// Closed loop: so many connections, each asks again as soon as it has its answer.
+    Closed {
+        /// Connections open at the same time.
+        connections: u32,
+    },
+    /// Open loop: transactions begin when they are due, whatever became of those before, and latency counts from then.
+    Open {
+        /// How many are due, when.
+        arrivals: Arrivals,
+        /// More transactions than this under way at once are not begun and count as failed.
+        transactions_max: u32,
+    },
+    /// Streaming clients: so many connections that stay; each asks for one object, thinks, asks for the next.
+    Streaming {
+        /// Connections open at the same time.
+        connections: u32,
+        /// The mean time from one object's due time to the next on one connection: connections × object bytes / interval is the
+        /// throughput, the same for every server. A client is due at a time drawn from ± `spread` around it.
+        interval: Duration,
+        /// Half the width of the uniform distribution around `interval`.
+        spread: Duration,
+    },
+    /// Connections that make this many requests each and then stay idle until the end.
+    Idle {
+        /// Connections open at the same time.
+        connections: u32,
+        /// Requests before falling silent; 0 is a handshake only.
+        requests: u32,
+    },
+}
+
+/// How many transactions are due in an open loop, evenly spaced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrivals {
+    /// So many a second.
+    Constant {
+        /// Transactions a second.
+        per_second: f64,
+    },
+    /// A rate that grows linearly over the whole load.
+    Ramp {
+        /// Transactions a second at the start.
+        from: f64,
+        /// Transactions a second at the end.
+        to: f64,
+    },
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// After this time, warm-up included.
+    After(Duration),
+    /// After so many requests, warm-up included, and at the latest after the time.
+    Requests {
+        /// All connections together.
+        count: u64,
+        /// The bound.
+        at_most: Duration,
+    },
+}
+
+/// What a right answer is; anything else is a failure with its own reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expect {
+    /// The body's length in bytes; `None` takes the first answer's.
+    pub body_bytes: Option<u64>,
+    /// The body's SHA-256, for those answers that are opened and hashed.
+    pub body_sha256: Option<[u8; 32]>,
+}
+
+/// How a body is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyUse {
+    /// Every record is opened, nothing is copied out.
+    Open,
+    /// Bodies are dropped in the kernel, unopened; one answer in so many is opened and hashed.
+    Discard {
+        /// At least 1.
+        hash_one_in: u32,
+    },
+}

@@ -1,0 +1,184 @@
+//! What a server used between two moments, on the clocks the kernel keeps for its processes.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kettle_kernel::process::cpu_time_of;
+
+use super::background::{BackgroundProcess, Census};
+use super::process::{Stat, Switches};
+use super::system::{Counters, ticks};
+use super::{MeasureError, text};
+
+/// The processes of a server. The client is this process with all its children that are not the server's.
+#[derive(Clone, Debug)]
+pub struct SystemUnderTest {
+    processes: Vec<u32>,
+}
+
+/// The server's clocks and the machine's counters at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    at: Instant,
+    cpu: Duration,
+    user: Duration,
+    system: Duration,
+    switches: Switches,
+    counters: Counters,
+    census: Census,
+}
+
+/// What was used between two snapshots.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// Time that passed.
+    pub elapsed: Duration,
+    /// Processor time of the server: all its threads, those that ended included.
+    pub cpu: Duration,
+    /// How much of it was in user space, from 0 to 1. It is sampled at ticks, so it needs a second of processor time or so.
+    pub user_share: f64,
+    /// How often the server's threads waited.
+    pub voluntary_switches: u64,
+    /// How often they had to give way.
+    pub involuntary_switches: u64,
+    /// Softirqs of the whole machine, both ends of the loopback among them, sampled at ticks.
+    pub softirq: Duration,
+    /// What the hypervisor gave to others while a processor had work.
+    pub steal: Duration,
+    /// Processor time of this process and its children that are no servers.
+    pub client: Duration,
+    /// Processor time of everything else but the kernel's own threads.
+    pub others: Duration,
+    /// The busiest of these, if they are still there; at most three.
+    pub background: Vec<BackgroundProcess>,
+    /// TCP segments sent again, machine-wide.
+    pub retransmits: u64,
+    /// Connections software in the kernel encrypts for since; `None` without kernel TLS.
+    pub tls_tx_sw: Option<u64>,
+    /// Connections a network card encrypts for since; `None` without kernel TLS.
+    pub tls_tx_device: Option<u64>,
+}
+
+impl SystemUnderTest {
+    /// A server of these processes: those that do the work, each with all its threads.
+    #[must_use]
+    pub fn of(processes: &[u32]) -> Self {
+        Self { processes: processes.to_vec() }
+    }
+
+    /// Reads everything. It takes some milliseconds on a machine with hundreds of processes.
+    pub fn snapshot(&self) -> Result<Snapshot, MeasureError> {
+        let at = Instant::now();
+        let cpu = self.cpu()?;
+        let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
+        let mut switches = Switches::default();
+        for process in &self.processes {
+            let path = PathBuf::from(format!("/proc/{process}/stat"));
+            let content = text(&path).map_err(|_| MeasureError::Gone { process: *process })?;
+            let stat = Stat::parse(&content);
+            let stat = stat.ok_or(MeasureError::Odd { path, lacks: "times" })?;
+            user += stat.user;
+            system += stat.system;
+            let of_threads = switches_of_threads(*process);
+            switches.voluntary += of_threads.voluntary;
+            switches.involuntary += of_threads.involuntary;
+        }
+        Ok(Snapshot {
+            at,
+            cpu,
+            user,
+            system,
+            switches,
+            counters: Counters::read()?,
+            census: Census::take(&self.processes, std::process::id()),
+        })
+    }
+
+    /// Processor time of all its threads so far, those that ended included.
+    pub fn cpu(&self) -> Result<Duration, MeasureError> {
+        self.processes.iter().try_fold(Duration::ZERO, |sum, process| match cpu_time_of(*process) {
+            Ok(cpu) => Ok(sum.saturating_add(cpu)),
+            Err(_) => Err(MeasureError::Gone { process: *process }),
+        })
+    }
+
+    /// Waits until the server has done what was still to do: its clocks stand still. False when the time is over first.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "another process' clock gives no event to wait for"
+    )]
+    pub fn settle(&self, at_most: Duration) -> Result<bool, MeasureError> {
+        let deadline = Instant::now() + at_most;
+        let mut last = self.cpu()?;
+        while Instant::now() < deadline {
+            std::thread::sleep(SETTLE_STEP);
+            let now = self.cpu()?;
+            if now.saturating_sub(last) <= IDLE_IN_STEP {
+                return Ok(true);
+            }
+            last = now;
+        }
+        Ok(false)
+    }
+}
+
+impl Snapshot {
+    /// What was used from the earlier snapshot to this one. No counter can go back; where one seems to, it counts as zero.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Usage {
+        let (user, system) = (
+            self.user.saturating_sub(earlier.user).as_secs_f64(),
+            self.system.saturating_sub(earlier.system).as_secs_f64(),
+        );
+        let counted = |now: u64, then: u64| now.saturating_sub(then);
+        let some = |now: Option<u64>, then: Option<u64>| Some(counted(now?, then.unwrap_or(0)));
+        let (now, then) = (&self.counters, &earlier.counters);
+        let cpu = self.cpu.saturating_sub(earlier.cpu);
+        let shares = self.census.since(&earlier.census);
+        let seen: Duration =
+            shares.background.iter().map(|background_process| background_process.cpu).sum();
+        // Compilers and shells come and go between two looks. Only the machine's ticks saw them; ticks that fall into an
+        // interrupt are missing there, so this is never too much by more than a tick or two.
+        let all = ticks(counted(now.times.of_processes(), then.times.of_processes()));
+        let unseen = [cpu, shares.client, shares.kernel, TICKS_ROUNDED]
+            .iter()
+            .fold(all, |rest, it| rest.saturating_sub(*it));
+        Usage {
+            elapsed: self.at.saturating_duration_since(earlier.at),
+            cpu,
+            user_share: if user + system > 0.0 { user / (user + system) } else { 0.0 },
+            voluntary_switches: counted(self.switches.voluntary, earlier.switches.voluntary),
+            involuntary_switches: counted(self.switches.involuntary, earlier.switches.involuntary),
+            softirq: ticks(counted(now.times.softirq, then.times.softirq)),
+            steal: ticks(counted(now.times.steal, then.times.steal)),
+            client: shares.client,
+            others: seen.max(unseen),
+            background: shares.background.into_iter().take(BACKGROUND_NAMED).collect(),
+            retransmits: counted(now.retransmits, then.retransmits),
+            tls_tx_sw: some(now.tls_tx_sw, then.tls_tx_sw),
+            tls_tx_device: some(now.tls_tx_device, then.tls_tx_device),
+        }
+    }
+}
+
+/// A thread that ends takes its counts along; servers keep theirs.
+fn switches_of_threads(process: u32) -> Switches {
+    let mut sum = Switches::default();
+    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
+    for thread in threads.into_iter().flatten().flatten() {
+        let status = text(thread.path().join("status")).ok();
+        let switches = status.and_then(|status| Switches::parse(&status)).unwrap_or_default();
+        sum.voluntary += switches.voluntary;
+        sum.involuntary += switches.involuntary;
+    }
+    sum
+}
+
+const SETTLE_STEP: Duration = Duration::from_millis(20);
+/// A server's own timers (a worker of kettle looks at its deadlines once a second) are no unfinished work.
+const IDLE_IN_STEP: Duration = Duration::from_micros(50);
+const TICKS_ROUNDED: Duration = Duration::from_millis(20);
+const BACKGROUND_NAMED: usize = 3;
+
+#[cfg(test)]
+mod tests;

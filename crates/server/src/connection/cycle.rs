@@ -1,0 +1,286 @@
+//! The life of a request: read its head, respond, deliver, log, and read past its body.
+
+use std::time::{Instant, SystemTime};
+
+use kettle_config::{Listener, PathChoice};
+use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
+use kettle_http::h1::parse::{Parse, Progress};
+use kettle_http::{Limits, Method};
+use kettle_tls::stream::TlsStream;
+
+use super::{Connection, End};
+use crate::access_log::Entry;
+use crate::deliver::{Delivered, Delivery, DeliveryError, Preference};
+use crate::error_page;
+use crate::http1::{Edge, write_head};
+use crate::open_file::OpenFile;
+use crate::request::{BodyError, Head, Request, TlsSource};
+use crate::respond::respond;
+use crate::response::Response;
+
+/// Where a connection is in its sequence of requests.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// Requests answered so far.
+    pub(super) answered: u64,
+    /// Whether the time for the current request's head is running.
+    pub(super) is_started: bool,
+    progress: Progress,
+}
+
+/// When a request was complete, and which of its connection it is.
+struct Arrival {
+    time: SystemTime,
+    instant: Instant,
+    number: u64,
+}
+
+impl Arrival {
+    fn now(number: u64) -> Self {
+        Self { time: SystemTime::now(), instant: Instant::now(), number }
+    }
+}
+
+/// What cannot be answered but with an error: the head as far as it is one, and the status.
+type Refused = (Option<Box<Head>>, u16);
+
+impl Connection {
+    /// Serves the next request.
+    pub(super) async fn cycle(
+        &mut self,
+        stream: &mut TlsStream,
+        turn: &mut Turn,
+    ) -> Result<(), End> {
+        let parsed = loop {
+            match self.take_head(stream, turn) {
+                Some(parsed) => break parsed,
+                None => self.receive(stream, turn).await?,
+            }
+        };
+        turn.is_started = false;
+        turn.answered += 1;
+        let (head, framing) = match parsed {
+            Ok(parsed) => parsed,
+            // Where the next request would begin is unknown: answer, then close.
+            Err((head, status)) => {
+                let refused = self.refuse(stream, head.as_deref(), status, turn.answered);
+                return Err(Box::pin(refused).await);
+            }
+        };
+        let snapshot = self.worker.snapshot();
+        if !self.worker.is_current(&self.snapshot) && !snapshot.tls.takes(stream.session()) {
+            // Who was asked for nothing, or showed what is no longer taken, has to come again.
+            let refused = self.refuse(stream, Some(&head), 421, turn.answered);
+            return Err(Box::pin(refused).await);
+        }
+        let arrival = Arrival::now(turn.answered);
+        self.adopt();
+        let limits = &self.snapshot.config.limits;
+        let source = TlsSource {
+            stream: &mut *stream,
+            deadline: &self.watch,
+            timeout: limits.request_timeout,
+            discard_bytes_max: limits.body_discard_bytes,
+        };
+        let mut request = Request::new(head, framing, source);
+        let response = respond(&self.worker.files, &snapshot.router, &mut request).await;
+        let closes = self.closes_after(&mut request, turn);
+        let Request { head, mut body } = request;
+        if let Some(stream) = body.stream() {
+            self.deliver(stream, Some(&head), response, closes, &arrival).await?;
+        }
+        drop(head);
+        if framing != BodyFraming::None {
+            body.discard().await.map_err(|error| self.body_failed(error))?;
+        }
+        if closes || stream.must_close() { Err(End::Announced) } else { Ok(()) }
+    }
+
+    /// Follows a reload. Where that changed nothing the connection was made with, the new
+    /// configuration is the connection's from here on; otherwise it keeps its own to its end.
+    fn adopt(&mut self) {
+        if self.worker.is_current(&self.snapshot) {
+            return;
+        }
+        let next = self.worker.snapshot();
+        let (old, new) = (&*self.snapshot.config, &*next.config);
+        let stays = old.limits == new.limits && old.tls == new.tls;
+        let same = |listener: &Listener| self.listener() == Some(listener);
+        if let Some(listener) = new.listeners.iter().position(same).filter(|_| stays) {
+            (self.snapshot, self.listener) = (next, listener);
+        }
+    }
+
+    /// Answers what never became a request with an error, and logs it.
+    pub(super) async fn refuse(
+        &self,
+        stream: &mut TlsStream,
+        head: Option<&Head>,
+        status: u16,
+        number: u64,
+    ) -> End {
+        let response = error_page::plain(&status.into());
+        let arrival = Arrival::now(number);
+        match self.deliver(stream, head, response, true, &arrival).await {
+            Ok(()) => End::Announced,
+            Err(end) => end,
+        }
+    }
+
+    /// Takes the head of a request out of what was received; `None` if it is not complete yet.
+    fn take_head(
+        &self,
+        stream: &mut TlsStream,
+        turn: &mut Turn,
+    ) -> Option<Result<(Box<Head>, BodyFraming), Refused>> {
+        let received = stream.received().bytes();
+        if received.is_empty() {
+            return None;
+        }
+        let (head, bytes) = match turn.progress.parse(received, &self.head_limits()) {
+            Ok(Parse::Partial) => return None,
+            Ok(Parse::Complete { head, bytes }) => (head, bytes),
+            Err(error) => return Some(Err((None, error.status()))),
+        };
+        let framing = body_framing(&head).and_then(|framing| {
+            if framing == BodyFraming::Chunked {
+                // What came with the head can still be refused with a status.
+                BodyReader::new(framing).consume(received.get(bytes..).unwrap_or_default())?;
+            }
+            Ok(framing)
+        });
+        let head = head.moved_to(());
+        let head = Box::new(head.moved_to(stream.take_front(bytes)));
+        Some(match framing {
+            Ok(framing) => Ok((head, framing)),
+            Err(error) => Err((Some(head), error.status())),
+        })
+    }
+
+    /// Whether the connection ends with the response to this request.
+    fn closes_after(&self, request: &mut Request<'_>, turn: &Turn) -> bool {
+        let limits = &self.snapshot.config.limits;
+        !request.head.persists()
+            || turn.answered >= limits.requests_per_connection
+            // Who sends a target without meaning may mean something else by what follows, too.
+            || !request.head.has_target()
+            || request.body.is_last()
+            || request.body.stream().is_none_or(|stream| stream.must_close())
+            // Its listener has other settings now.
+            || !self.worker.is_current(&self.snapshot)
+            || self.worker.watches.is_draining()
+    }
+
+    pub(super) fn head_limits(&self) -> Limits {
+        let limits = &self.snapshot.config.limits;
+        Limits {
+            head_bytes_max: limits.head_bytes,
+            headers_max: limits.headers,
+            target_bytes_max: limits.target_bytes,
+        }
+    }
+
+    fn preference(&self, response: &Response) -> Preference {
+        let listener = self.listener().and_then(Listener::https);
+        let choice = response.tx_path.or(listener.map(|listener| listener.path));
+        Preference {
+            choice: choice.unwrap_or(PathChoice::Auto),
+            crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
+        }
+    }
+
+    /// Sends a response and logs it, whatever became of it.
+    async fn deliver(
+        &self,
+        stream: &mut TlsStream,
+        request: Option<&Head>,
+        mut response: Response,
+        closes: bool,
+        arrival: &Arrival,
+    ) -> Result<(), End> {
+        let edge = Edge {
+            date_line: self.worker.date_line(),
+            version: request.map(|head| head.version()),
+            is_head: request.is_some_and(|head| head.method() == Method::Head),
+            is_tls: true,
+            closes,
+        };
+        let mut head = self.worker.head_buffer();
+        write_head(&mut head, &mut response, &edge);
+        let (worker, watch) = (&*self.worker, &*self.watch);
+        let write_timeout = self.snapshot.config.limits.write_timeout;
+        let mut delivery = Delivery::new(worker, stream, watch, write_timeout, closes);
+        let outcome = delivery.send(&head, &response.body, self.preference(&response)).await;
+        let delivered = delivery.delivered();
+        let bytes_sent = head.len() as u64 + delivered.body_bytes;
+        self.log(stream, request, response.status, bytes_sent, &delivered, arrival);
+        self.worker.recycle(head);
+        outcome.map_err(|error| self.delivery_failed(&error, &response))
+    }
+
+    fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
+        match error {
+            DeliveryError::BodyCutShort(error) => {
+                let file = response.body.file().and_then(OpenFile::path).unwrap_or_default();
+                tracing::warn!(
+                    remote = %self.remote, ?file, %error, "a body ended before its announced length"
+                );
+            }
+            DeliveryError::Stalled => {
+                tracing::debug!(remote = %self.remote, "the peer took nothing for too long");
+            }
+            DeliveryError::Stream(error) => {
+                tracing::debug!(remote = %self.remote, %error, "a response was not delivered");
+            }
+        }
+        End::CutShort
+    }
+
+    fn body_failed(&self, error: BodyError) -> End {
+        match error {
+            BodyError::TooLong | BodyError::Malformed(_) => End::Announced,
+            BodyError::Ended | BodyError::TimedOut => End::Quiet,
+            BodyError::Stream(error) => self.stream_failed(error),
+        }
+    }
+
+    fn log(
+        &self,
+        stream: &TlsStream,
+        head: Option<&Head>,
+        status: u16,
+        bytes_sent: u64,
+        delivered: &Delivered,
+        arrival: &Arrival,
+    ) {
+        let metrics = &self.worker.metrics;
+        let duration = arrival.instant.elapsed();
+        metrics.response(delivered.path, status, bytes_sent, duration);
+        if !delivered.completed {
+            metrics.response_truncated();
+        }
+        if !self.worker.log.is_on() {
+            return;
+        }
+        self.worker.log.record(&Entry {
+            time: arrival.time,
+            remote: self.remote,
+            host: head.and_then(|head| head.host_bytes()),
+            method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
+            target: head.map_or(&[], |head| head.raw_target().as_bytes()),
+            version: head.map_or("", |head| head.version().as_str()),
+            status,
+            bytes_sent,
+            body_bytes: delivered.body_bytes,
+            path: Some(delivered.path),
+            reason: delivered.reason,
+            session: Some(stream.session()),
+            referer: head.and_then(|head| head.header("referer")),
+            user_agent: head.and_then(|head| head.header("user-agent")),
+            duration,
+            connection: self.number,
+            request_number: arrival.number,
+            completed: delivered.completed,
+        });
+    }
+}

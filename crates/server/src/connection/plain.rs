@@ -1,0 +1,152 @@
+//! A plain connection that only says where to find the same thing over HTTPS, on a listener for
+//! that or by mistake on one that speaks HTTPS.
+
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::{io, mem};
+
+use kettle_config::{ListenerKind, PlainHttp};
+use kettle_http::Method;
+use kettle_http::h1::parse::{Parse, Progress};
+use kettle_tls::stream::Received;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::{Connection, LINGER};
+use crate::error_page;
+use crate::http1::{Edge, write_head};
+use crate::limits::Stage;
+use crate::redirect::Redirect;
+use crate::request::{Head, Request};
+use crate::respond::respond_by;
+use crate::response::{Body, Response};
+use crate::route::Handler;
+
+impl Connection {
+    /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.
+    pub(super) async fn plain(&self, mut socket: TcpStream, received: Vec<u8>) {
+        let Some((head, mut response)) = self.plain_response(&mut socket, received).await else {
+            return;
+        };
+        let edge = Edge {
+            date_line: self.worker.date_line(),
+            version: head.as_ref().map(|head| head.version()),
+            is_head: head.is_some_and(|head| head.method() == Method::Head),
+            is_tls: false,
+            closes: true,
+        };
+        let mut bytes = Vec::new();
+        write_head(&mut bytes, &mut response, &edge);
+        if let Body::Memory(body) = &response.body {
+            bytes.extend_from_slice(body);
+        }
+        let mut left = bytes.as_slice();
+        let write_timeout = self.snapshot.config.limits.write_timeout;
+        let sent = self
+            .watch
+            .within(write_timeout, |context| poll_write_all(&mut socket, &mut left, context))
+            .await;
+        if matches!(sent, Ok(Ok(())))
+            && kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok()
+        {
+            let _ =
+                self.watch.idle_within(LINGER, |context| poll_drain(&mut socket, context)).await;
+        }
+    }
+
+    /// Reads a request and answers it, or what is none.
+    async fn plain_response(
+        &self,
+        socket: &mut TcpStream,
+        mut received: Vec<u8>,
+    ) -> Option<(Option<Box<Head>>, Response)> {
+        let head_limits = self.head_limits();
+        let mut progress = Progress::default();
+        self.watch.extend(self.snapshot.config.limits.request_timeout);
+        let head = loop {
+            match progress.parse(&received, &head_limits) {
+                Ok(Parse::Partial) => {}
+                Ok(Parse::Complete { head, .. }) => break head.moved_to(()),
+                Err(error) => return Some((None, error_page::plain(&error.status().into()))),
+            }
+            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let read =
+                self.watch.wait(stage, |context| poll_read(socket, &mut received, context)).await;
+            if !matches!(read, Ok(Ok(1..))) {
+                return None;
+            }
+        };
+        let head = Box::new(head.moved_to(Received::from(received)));
+        let handler = Handler::Redirect(self.redirect_for(&head)?);
+        let mut request = Request::without_body(head, None);
+        let response = respond_by(&handler, &self.worker.files, &mut request).await;
+        Some((Some(request.head), response))
+    }
+
+    fn redirect_for(&self, head: &Head) -> Option<Redirect> {
+        let listener = self.listener()?;
+        // Behind a port that is forwarded only the client knows its number.
+        let asked_port = head.authority().and_then(|authority| authority.port);
+        let same_port = asked_port.unwrap_or(listener.address.value.port());
+        Some(match &listener.kind {
+            ListenerKind::Redirect(to) => {
+                Redirect { https_port: to.redirect_port, status: Some(to.redirect_status) }
+            }
+            ListenerKind::Https(https) => Redirect {
+                https_port: same_port,
+                status: match https.plain_http {
+                    PlainHttp::Redirect => Some(MISTAKEN_SCHEME_STATUS),
+                    PlainHttp::Refuse => None,
+                },
+            },
+        })
+    }
+}
+
+/// Reads some more behind what was received.
+pub(super) fn poll_read(
+    socket: &mut TcpStream,
+    received: &mut Vec<u8>,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut room = [mem::MaybeUninit::uninit(); READ_BYTES];
+    let mut buffer = ReadBuf::uninit(&mut room);
+    ready!(Pin::new(socket).poll_read(context, &mut buffer))?;
+    received.extend_from_slice(buffer.filled());
+    Poll::Ready(Ok(buffer.filled().len()))
+}
+
+fn poll_write_all(
+    socket: &mut TcpStream,
+    left: &mut &[u8],
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while !left.is_empty() {
+        let bytes = ready!(Pin::new(&mut *socket).poll_write(context, left))?;
+        if bytes == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        *left = left.get(bytes..).unwrap_or_default();
+    }
+    Poll::Ready(Ok(()))
+}
+
+fn poll_drain(socket: &mut TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    let mut thrown_away = Vec::new();
+    for _ in 0..DRAIN_READS_MAX {
+        thrown_away.clear();
+        if ready!(poll_read(socket, &mut thrown_away, context))? == 0 {
+            return Poll::Ready(Ok(()));
+        }
+    }
+    Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+}
+
+const READ_BYTES: usize = 4_096;
+
+/// Temporary: the port may speak something else one day. The method is kept (RFC 9110 §15.4.8).
+const MISTAKEN_SCHEME_STATUS: u16 = 307;
+
+/// A client that sends this much after its answer is cut off.
+const DRAIN_READS_MAX: usize = 64;

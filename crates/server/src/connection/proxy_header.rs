@@ -1,0 +1,60 @@
+//! A PROXY header in front of a connection: for whom a load balancer speaks.
+//!
+//! Nothing is answered to who gets it wrong: that is a load balancer with other settings, or somebody who would like to
+//! be one.
+
+use std::time::Duration;
+
+use kettle_preamble::proxy::{Header, Parse, ProxyError, parse};
+use tokio::net::TcpStream;
+
+use super::Connection;
+use super::plain::poll_read;
+use crate::limits::{Interrupt, Stage};
+
+impl Connection {
+    /// Reads the header of a trusted peer; the client it names is then this connection's. From others there may be none.
+    /// Returns what was received behind it, or `None` if the connection must close.
+    pub(super) async fn read_proxy_header(&mut self, socket: &mut TcpStream) -> Option<Vec<u8>> {
+        let networks = self.listener().map_or(&[][..], |listener| &listener.accept_proxy);
+        let is_trusted = networks.iter().any(|network| network.contains(self.remote.ip()));
+        let handshake_timeout = self.snapshot.config.tls.handshake_timeout;
+        self.watch.extend(if is_trusted { PROXY_HEADER_TIMEOUT } else { handshake_timeout });
+        let mut received = Vec::new();
+        let outcome = loop {
+            match parse(&received) {
+                Ok(Parse::Partial { .. }) => {}
+                Ok(Parse::Complete { header, bytes }) if is_trusted => {
+                    self.take_client(&header);
+                    received.drain(..bytes);
+                    return Some(received);
+                }
+                Ok(Parse::Complete { .. }) => break "stranger",
+                Err(ProxyError::Missing) if !is_trusted => return Some(received),
+                Err(error) => break error.reason(),
+            }
+            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let read =
+                self.watch.wait(stage, |context| poll_read(socket, &mut received, context)).await;
+            match read {
+                Ok(Ok(1..)) => {}
+                Ok(_) => break "closed",
+                Err(Interrupt::Expired) => break "timed_out",
+                Err(Interrupt::Draining) => break "server_stopping",
+            }
+        };
+        tracing::debug!(remote = %self.remote, outcome, "no connection without a good PROXY header");
+        self.worker.metrics.proxy_header("none", outcome);
+        None
+    }
+
+    fn take_client(&mut self, header: &Header<'_>) {
+        let client = header.endpoints.client();
+        let outcome = if client.is_some() { "client" } else { "own" };
+        self.worker.metrics.proxy_header(header.version.as_str(), outcome);
+        self.remote = client.unwrap_or(self.remote);
+    }
+}
+
+/// A load balancer says its header at once.
+const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(3);

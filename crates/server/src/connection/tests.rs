@@ -1,0 +1,168 @@
+//! Whole connections, from the handshake to the last byte, over loopback in one thread.
+
+mod bodies;
+mod reloads;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use kettle_config::{Config, Log};
+use kettle_kernel::probe::Capabilities;
+use kettle_tls::client::{Connector, Offer, ResumeBy};
+use kettle_tls::identity::Identities;
+use kettle_tls::policy::{Group, Policy};
+use kettle_tls::tickets::SharedResumption;
+use kettle_tls::{Acceptor, Cipher, SiteGroup, Version, self_signed};
+use tokio::net::TcpListener;
+use tokio::task::{LocalSet, spawn_local};
+
+use super::*;
+use crate::access_log::AccessLog;
+use crate::kill_switch::KillSwitch;
+use crate::metrics::WorkerMetrics;
+use crate::route::Router;
+
+/// A worker without a thread of its own, and the log it writes nothing to.
+struct Stage {
+    folder: tempfile::TempDir,
+    worker: Rc<WorkerState>,
+    listener: TcpListener,
+    _log: AccessLog,
+}
+
+struct Client {
+    stream: Box<TlsStream>,
+}
+
+/// Runs a test where connections can live.
+async fn on_stage<F: Future>(
+    change: impl FnOnce(Router) -> Router,
+    test: impl FnOnce(Rc<Stage>) -> F,
+) -> F::Output {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a"), "file").unwrap();
+    let snapshot = snapshot(&config(&folder), change);
+    let log = AccessLog::start(&Log::default(), 1, Arc::<AtomicU64>::default()).unwrap();
+    let capabilities = Capabilities {
+        kernel_release: String::new(),
+        ulp_listed: None,
+        suites: Vec::new(),
+        sendfile: Ok(()),
+        splice: Ok(()),
+        zero_copy_read_only: Ok(()),
+        max_payload_length: Ok(()),
+    };
+    let worker = Rc::new(WorkerState::new(
+        snapshot,
+        Arc::<WorkerMetrics>::default(),
+        log.worker(0).unwrap(),
+        Arc::<KillSwitch>::default(),
+        Arc::new(capabilities),
+    ));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stage = Rc::new(Stage { folder, worker, listener, _log: log });
+    let state = Rc::clone(&stage.worker);
+    LocalSet::new()
+        .run_until(async {
+            let turns = spawn_local(async move { state.handshake_turns.run().await });
+            let outcome = test(stage).await;
+            turns.abort();
+            outcome
+        })
+        .await
+}
+
+fn config(folder: &tempfile::TempDir) -> Config {
+    Config::for_folder(folder.path(), ([127, 0, 0, 1], 8443).into())
+}
+
+fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snapshot> {
+    let identity = self_signed::generate_in_memory(&["localhost".to_owned()]).unwrap();
+    let mut identities = Identities::new();
+    identities.add_site(&["localhost".to_owned()], true, vec![Arc::new(identity)]);
+    let policy = Policy::default();
+    let resumption =
+        SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache).unwrap();
+    let group = SiteGroup::default();
+    let acceptor = Acceptor::for_group(&policy, identities.into(), &resumption, &group).unwrap();
+    Arc::new(Snapshot {
+        config: Arc::new(config.clone()),
+        router: Arc::new(change(Router::build(config).unwrap())),
+        tls: acceptor.into(),
+        listeners: Vec::new(),
+    })
+}
+
+impl Stage {
+    /// A client that has made its handshake.
+    async fn connect(self: &Rc<Self>) -> Client {
+        let offer = Offer {
+            version: Version::Tls13,
+            cipher: Cipher::Aes128Gcm,
+            group: Group::X25519,
+            resume_by: ResumeBy::Nothing,
+        };
+        let connector = Connector::dangerous_trust_anyone(&offer, "localhost").unwrap();
+        let address = self.listener.local_addr().unwrap();
+        let (socket, accepted) = tokio::join!(TcpStream::connect(address), self.listener.accept());
+        let (accepted, remote) = accepted.unwrap();
+        accepted.set_nodelay(true).unwrap();
+        let snapshot = self.worker.snapshot();
+        let connection = Connection::new(Rc::clone(&self.worker), snapshot, 0, remote);
+        spawn_local(connection.serve(accepted));
+        let socket = socket.unwrap();
+        socket.set_nodelay(true).unwrap();
+        let (stream, _) = TlsStream::connect(socket, &connector, None).await.unwrap();
+        Client { stream: Box::new(stream) }
+    }
+}
+
+impl Client {
+    /// Sends bytes in a record of their own.
+    async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.seal(&[bytes.as_ref()]).unwrap();
+        poll_fn(|context| self.stream.poll_flush(context)).await.unwrap();
+    }
+
+    /// Ends the client's side.
+    async fn close(&mut self) {
+        self.stream.queue_close_notify();
+        poll_fn(|context| self.stream.poll_flush(context)).await.unwrap();
+    }
+
+    /// The next response: its head, and its body by `content-length`.
+    async fn response(&mut self) -> (String, Vec<u8>) {
+        let head_bytes = loop {
+            let received = self.stream.received().bytes();
+            if let Some(end) = received.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end + 4;
+            }
+            assert!(self.fill().await, "the connection ended before a response");
+        };
+        let head = String::from_utf8(self.take(head_bytes)).unwrap();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let body_bytes = length.map_or(0, |length| length.parse().unwrap());
+        while self.stream.received().bytes().len() < body_bytes {
+            assert!(self.fill().await, "the connection ended in the middle of a body");
+        }
+        (head, self.take(body_bytes))
+    }
+
+    /// Whether the server ends the connection without another byte, and says so.
+    async fn is_closed(&mut self) -> bool {
+        assert!(self.stream.received().bytes().is_empty());
+        let fill = poll_fn(|context| self.stream.poll_fill(context)).await;
+        matches!(fill, Ok(Fill::Closed))
+    }
+
+    async fn fill(&mut self) -> bool {
+        matches!(poll_fn(|context| self.stream.poll_fill(context)).await, Ok(Fill::Data))
+    }
+
+    fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let taken = self.stream.received().bytes()[..bytes].to_vec();
+        self.stream.consume(bytes);
+        taken
+    }
+}

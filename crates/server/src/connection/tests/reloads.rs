@@ -1,0 +1,126 @@
+//! Connections that a reload finds open.
+
+use std::convert::identity;
+use std::os::fd::OwnedFd;
+
+use kettle_config::{Located, Route, Site};
+use tokio::task::yield_now;
+
+use super::*;
+use crate::setup::Listening;
+use crate::worker::Accepting;
+
+const GET: &str = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+impl Stage {
+    /// Puts a configuration in force.
+    fn reload(&self, change: impl FnOnce(&mut Config)) {
+        let mut config = config(&self.folder);
+        change(&mut config);
+        self.worker.adopt(snapshot(&config, |router| router));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_lives_through_reloads_that_change_only_sites() {
+    on_stage(
+        |router| router,
+        async |stage| {
+            let mut client = stage.connect().await;
+            for reload in 0..60 {
+                let field = ("x-reload".to_owned(), reload.to_string());
+                stage.reload(|config| config.sites[0].headers = vec![field]);
+                client.send(GET).await;
+                let (head, body) = client.response().await;
+                assert!(head.contains(&format!("\r\nx-reload: {reload}\r\n")), "{head}");
+                assert!(!head.contains("connection: close"), "{head}");
+                assert_eq!(body, b"file");
+            }
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_name_of_a_connection_is_held_to_the_new_sites() {
+    on_stage(
+        |router| router,
+        async |stage| {
+            let mut client = stage.connect().await;
+            let other = GET.replace("localhost", "other.example");
+            client.send(&other).await;
+            assert!(client.response().await.0.starts_with("HTTP/1.1 200 "), "the default site");
+            stage.reload(|config| {
+                let root = config.sites[0].routes[0].root.clone();
+                config.sites.push(Site {
+                    names: vec![Located::not_written("other.example".to_owned())],
+                    routes: vec![Route { root, ..Route::default() }],
+                    ..Site::default()
+                });
+            });
+            client.send(&other).await;
+            assert!(client.response().await.0.starts_with("HTTP/1.1 421 "));
+            client.send(GET).await;
+            assert_eq!(client.response().await.1, b"file");
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_whose_own_settings_changed_ends_with_its_next_response() {
+    let changes: [fn(&mut Config); 4] = [
+        |config| config.limits.idle_timeout *= 2,
+        |config| config.tls.session_cache += 1,
+        |config| config.listeners[0].backlog += 1,
+        |config| config.listeners.clear(),
+    ];
+    on_stage(
+        |router| router,
+        async |stage| {
+            for change in changes {
+                stage.reload(|_| {});
+                let mut client = stage.connect().await;
+                client.send(GET).await;
+                assert!(!client.response().await.0.contains("connection: close"));
+                stage.reload(change);
+                client.send(GET).await;
+                let (head, body) = client.response().await;
+                assert!(head.contains("connection: close"), "{head}");
+                assert_eq!(body, b"file");
+                assert!(client.is_closed().await);
+            }
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_accepts_goes_on_and_can_be_stopped_if_another_listener_cannot_be_used() {
+    on_stage(identity, async |stage| {
+        let listening = |socket: std::net::TcpListener| {
+            socket.set_nonblocking(true).unwrap();
+            Listening { socket: Arc::new(socket), index: 0 }
+        };
+        let with = |listeners| {
+            let snapshot = snapshot(&config(&stage.folder), identity);
+            Arc::new(Snapshot { listeners, ..Snapshot::clone(&snapshot) })
+        };
+        let good = listening(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        // The kernel takes no file into an epoll set.
+        let file = std::fs::File::open(stage.folder.path().join("a")).unwrap();
+        let bad = listening(OwnedFd::from(file).into());
+        let first = with(vec![good.clone()]);
+        let mut accepting = Accepting::default();
+        accepting.follow(&stage.worker, &first).unwrap();
+        accepting.follow(&stage.worker, &with(vec![good, bad])).unwrap_err();
+        yield_now().await;
+        assert!(Arc::strong_count(&first) > 1, "nobody accepts any more");
+        accepting.stop(&stage.worker);
+        for _ in 0..8 {
+            yield_now().await;
+        }
+        assert_eq!(Arc::strong_count(&first), 1, "somebody accepts for ever");
+    })
+    .await;
+}

@@ -1,0 +1,252 @@
+//! The handler of files: remembered ones at once, others after a look at the file system.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_config::Limits;
+use kettle_http::target::Target;
+use kettle_http::{Method, negotiate};
+use rustix::io::Errno;
+
+use super::entry::Entry;
+use super::find::{Finder, Sighting};
+use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
+use super::locate::{self, Found, Located};
+use super::open_cache::{KeyRef, OpenCache};
+use super::precompressed::Preference;
+use super::respond::respond;
+use super::root::Root;
+use super::rules::Rules;
+use crate::clock::{Clock, CoarseClock};
+use crate::disk::Disks;
+use crate::error_page::{self, HttpError, Page};
+use crate::metrics::WorkerMetrics;
+use crate::redirect::{path_and_query, redirect};
+use crate::request::Head;
+use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
+
+/// The files of a worker. All its connections share them.
+pub struct Files {
+    clock: Box<dyn Clock>,
+    cache: RefCell<OpenCache>,
+    finder: Finder,
+    revalidate: Duration,
+    metrics: Arc<WorkerMetrics>,
+}
+
+impl Files {
+    /// Files of which nothing is remembered yet.
+    #[must_use]
+    pub fn new(limits: &Limits, metrics: Arc<WorkerMetrics>) -> Self {
+        Self::with_clock(limits, metrics, Box::new(CoarseClock))
+    }
+
+    /// The same with another source of time.
+    #[must_use]
+    pub fn with_clock(limits: &Limits, metrics: Arc<WorkerMetrics>, clock: Box<dyn Clock>) -> Self {
+        let keeps_bytes = limits.hot_memory_bytes > 0;
+        Self {
+            clock,
+            cache: RefCell::new(OpenCache::new(limits.open_files, limits.hot_memory_bytes)),
+            finder: Finder::new(
+                Disks::new(limits.disk_timeout),
+                keeps_bytes.then_some(limits.hot_file_bytes),
+                limits.revalidate,
+            ),
+            revalidate: limits.revalidate,
+            metrics,
+        }
+    }
+
+    /// What the files lie on.
+    #[must_use]
+    pub fn disks(&self) -> &Disks {
+        self.finder.disks()
+    }
+
+    /// Forgets all files, so that none stays open for a configuration that is gone.
+    pub fn forget(&self) {
+        self.forget_entries();
+        self.finder.forget_roots();
+    }
+
+    fn forget_entries(&self) {
+        self.cache.borrow_mut().clear();
+        self.metrics.open_files(0);
+    }
+
+    /// The answer from a file that was looked at within the period of revalidation; `None` if it
+    /// takes a look at the file system, or is an error. `path` is that of the request's target.
+    pub fn ready(&self, rules: &Rules, path: &str, head: &Head) -> Option<Response> {
+        if !matches!(head.method(), Method::Get | Method::Head) {
+            return None;
+        }
+        let entry = self.cache.borrow().find(key(rules, rules.below(path)?, head))?;
+        let age = self.clock.monotonic().saturating_sub(entry.checked.get());
+        if age >= self.revalidate {
+            return None;
+        }
+        let response = respond(&entry, head, &*self.clock).ok()?;
+        self.metrics.cache_hit();
+        Some(response)
+    }
+
+    /// Answers a request, looking at the file system.
+    ///
+    /// # Errors
+    /// The status to answer with instead.
+    pub async fn respond(&self, rules: &Arc<Rules>, head: &Head) -> Result<Response, HttpError> {
+        if let Some(answer) = allow(head.method(), &rules.configured) {
+            return answer;
+        }
+        let target = head.target().map_err(|error| error.status())?;
+        let below = rules.below(target.path).ok_or(404_u16)?;
+        let Some(relative) = below.strip_prefix('/') else {
+            return Ok(add_slash(rules, target));
+        };
+        let key = key(rules, below, head);
+        let now = self.clock.monotonic();
+        let sighting = self.finder.find(rules, relative, key.preference, now).await;
+        let sighting = sighting.map_err(locate::status_of)?;
+        if sighting.is_root_new {
+            self.forget_entries();
+        }
+        let Sighting { found, root, looked, .. } = sighting;
+        match found {
+            Located::File(found) => {
+                let entry = self.entry(rules, key, found, &root, looked).await;
+                let entry = entry.map_err(locate::status_of)?;
+                respond(&entry, head, &*self.clock)
+            }
+            Located::SlashMissing => Ok(add_slash(rules, target)),
+            Located::Directory if rules.listing => {
+                self.list(rules, relative, target, head, now).await
+            }
+            Located::Directory => Err(403.into()),
+            Located::Refused(status) => {
+                // Out of descriptors or a failing disk: the file may well be there again.
+                if status < 500 {
+                    self.cache.borrow_mut().forget(key);
+                }
+                Err(status.into())
+            }
+            Located::WouldBlock | Located::Beyond(_) => Err(503.into()),
+        }
+    }
+
+    /// Reads a site's own page for an error.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is too large.
+    pub async fn error_page(&self, path: &Path) -> io::Result<Page> {
+        self.finder.page(path.to_owned(), error_page::content_type_of(path)).await
+    }
+
+    /// The remembered entry if it is still the file that was found, otherwise a new one.
+    ///
+    /// It is true for as long as its root is, so that all files of a root are looked at again
+    /// together: a new release is not mixed with what is remembered of the old one.
+    async fn entry(
+        &self,
+        rules: &Rules,
+        key: KeyRef<'_>,
+        found: Found,
+        root: &Arc<Root>,
+        looked: Duration,
+    ) -> Result<Rc<Entry>, Errno> {
+        let remembered = self.cache.borrow().find(key);
+        if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
+            entry.checked.set(looked);
+            self.finder.release(found);
+            self.metrics.cache_hit();
+            return Ok(entry);
+        }
+        self.metrics.cache_miss();
+        let (facts, content) = self.finder.content(found).await?;
+        let entry = Rc::new(Entry::new(rules, &facts, content, self.clock.wall(), looked));
+        if self.finder.is_current(rules, root) {
+            let mut cache = self.cache.borrow_mut();
+            cache.remember(key, Rc::clone(&entry));
+            self.metrics.open_files(cache.open_files() as u64);
+        }
+        Ok(entry)
+    }
+
+    async fn list(
+        &self,
+        rules: &Arc<Rules>,
+        relative: &str,
+        target: Target<'_>,
+        head: &Head,
+        now: Duration,
+    ) -> Result<Response, HttpError> {
+        let view = View::from_query(target.query);
+        let path = target.path.to_owned();
+        let is_json = negotiate::prefers_json(head.header_values("accept"));
+        let (write, content_type): (fn(&Listing, &str, &View) -> String, _) = match is_json {
+            true => (write_json, "application/json"),
+            false => (write_html, "text/html; charset=utf-8"),
+        };
+        let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
+        let page = self.finder.list(rules, relative, now, view, listed).await;
+        let page = page.map_err(locate::status_of)?;
+        let mut fields = ResponseFields::ready(rules.configured.all().clone());
+        fields = fields.with("content-type", content_type);
+        for (name, value) in LISTING_FIELDS {
+            if !rules.configured.has(name) {
+                fields = fields.with(name, value);
+            }
+        }
+        Ok(Response::new(200, fields.with("vary", "accept"), Body::Memory(page.into())))
+    }
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Files").finish_non_exhaustive()
+    }
+}
+
+/// What is said to methods that read nothing: OPTIONS is answered, others are refused.
+#[must_use]
+pub fn allow(
+    method: Method<'_>,
+    configured: &ConfiguredFields,
+) -> Option<Result<Response, HttpError>> {
+    match method {
+        Method::Get | Method::Head => None,
+        Method::Options => {
+            let fields = ResponseFields::ready(configured.without_caching().clone());
+            Some(Ok(Response::new(204, fields.with("allow", METHODS), Body::Empty)))
+        }
+        Method::Other(_) => {
+            let field = Some(("allow", METHODS.to_owned()));
+            Some(Err(HttpError { status: 405, field }))
+        }
+    }
+}
+
+fn key<'k>(rules: &Rules, below: &'k str, head: &Head) -> KeyRef<'k> {
+    let preference = if rules.codings.is_empty() {
+        Preference::NONE
+    } else {
+        Preference::negotiate(&rules.codings, head.header_values("accept-encoding"))
+    };
+    KeyRef { rules: rules.number, preference, path: below }
+}
+
+/// Sends the client to the path of the folder, relative to which its links are meant.
+fn add_slash(rules: &Rules, target: Target<'_>) -> Response {
+    redirect(301, &path_and_query(target, "/"), &rules.configured)
+}
+
+/// What keeps the names in a listing from doing anything, unless the operator says otherwise.
+const LISTING_FIELDS: [(&str, &str); 2] =
+    [("content-security-policy", CONTENT_SECURITY_POLICY), ("x-content-type-options", "nosniff")];
+/// What a file can be asked.
+const METHODS: &str = "GET, HEAD, OPTIONS";

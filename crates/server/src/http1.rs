@@ -1,0 +1,55 @@
+//! The edge of HTTP/1.1: a response as the bytes of its head, with what only the connection knows.
+
+use kettle_http::Version;
+use kettle_http::h1::write::{write_content_length, write_status_line};
+
+use crate::clock::DATE_LINE_BYTES;
+use crate::response::{Body, Response};
+
+/// What a head says beyond its response.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The `date` line.
+    pub date_line: [u8; DATE_LINE_BYTES],
+    /// That of the request; `None` if it had none worth the name.
+    pub version: Option<Version>,
+    /// Whether the request is a HEAD.
+    pub is_head: bool,
+    /// Whether the connection is encrypted.
+    pub is_tls: bool,
+    /// Whether the connection closes after the response.
+    pub closes: bool,
+}
+
+/// Writes the head of a response anew, status line to empty line, and takes away a body that must
+/// not follow it: the answer to HEAD announces the length of what GET would get (RFC 9110 §9.3.2),
+/// 204 and 304 announce none (§8.6).
+pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
+    head.clear();
+    write_status_line(head, response.status);
+    let fields = &response.fields;
+    for lines in fields.lines() {
+        head.extend_from_slice(lines);
+    }
+    let has_length = !matches!(response.status, 100..=199 | 204 | 304);
+    if has_length {
+        write_content_length(head, response.body.bytes());
+    }
+    head.extend_from_slice(&edge.date_line);
+    if edge.is_tls {
+        head.extend_from_slice(fields.tls_only());
+    }
+    head.extend_from_slice(match edge.version {
+        _ if edge.closes => b"connection: close\r\n",
+        // HTTP/1.0 clients take persistence only from this line (RFC 9112 §9.3).
+        Some(Version::Http10) => b"connection: keep-alive\r\n",
+        _ => b"",
+    });
+    head.extend_from_slice(b"\r\n");
+    if edge.is_head || !has_length {
+        response.body = Body::Empty;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Every counter of a worker, declared once: its shape, its name and help for Prometheus, its labels.
+//!
+//! Whoever adds one adds a line here, and a call where it is counted.
+
+use std::fmt;
+
+use super::counter::{By, Count, Durations, Gauge, Labelled, Lifetimes, Seconds, Shape, Statuses};
+use super::writer::{Metric, Writer};
+use super::{KeyDirection, Label, Lookup};
+use crate::path::Path;
+
+/// Declares counters: `field: Shape = "name", "help"`, and `by "label", …` where label values tell them apart.
+macro_rules! counters {
+    ($($field:ident: $shape:ty = $name:literal, $help:literal $(by $($label:literal),+)?;)+) => {
+        /// The counters of one worker. Only that worker writes them.
+        #[derive(Debug, Default)]
+        pub struct WorkerMetrics {
+            $(pub(super) $field: $shape,)+
+        }
+
+        /// What was counted at one moment. Each counter is read once, so sums may differ by what happened between two
+        /// reads.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Numbers {
+            $(#[doc = concat!($help, ".")] pub $field: <$shape as Shape>::Reading,)+
+        }
+
+        impl Numbers {
+            /// Reads one worker's counters.
+            #[must_use]
+            pub fn of(worker: &WorkerMetrics) -> Self {
+                Self { $($field: worker.$field.read(),)+ }
+            }
+
+            /// Adds another worker's numbers.
+            pub fn add(&mut self, other: &Self) {
+                $(<$shape>::add(&mut self.$field, &other.$field);)+
+            }
+
+            pub(super) fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+                $(<$shape>::write(
+                    &self.$field,
+                    &Metric { name: $name, help: $help, labels: &[$($($label),+)?] },
+                    writer,
+                )?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+counters! {
+    connections: Lifetimes = "connections", "Connections accepted";
+    connections_rejected: Labelled<1, REASONS> =
+        "connections_rejected", "Connections turned away before their handshake by reason" by "reason";
+    proxy_headers: Labelled<2, REASONS> =
+        "proxy_headers", "PROXY headers by version and outcome" by "version", "outcome";
+    handshakes: Labelled<2, HANDSHAKES> =
+        "handshakes", "Finished handshakes by TLS version and resumption" by "version", "resumption";
+    handshake_suites: Labelled<1, SUITES> =
+        "handshake_suites", "Finished handshakes by cipher suite" by "suite";
+    handshake_groups: Labelled<1, SUITES> =
+        "handshake_groups", "Finished handshakes by key exchange group" by "group";
+    handshakes_failed: Labelled<1, REASONS> =
+        "handshakes_failed", "Failed handshakes by reason" by "reason";
+    client_certificates: Labelled<1, REASONS> =
+        "client_certificates", "Clients that were asked for a certificate by outcome" by "outcome";
+    handshake_durations: Durations =
+        "handshake_duration_seconds", "Time from accept to the end of the handshake";
+    responses: Statuses<{ Path::WORDS.len() }> =
+        "responses", "Responses by the path that encrypted them and by status" by "path", "status";
+    response_bytes: By<Path, { Path::WORDS.len() }> =
+        "response_bytes", "Bytes of heads and bodies before encryption by path" by "path";
+    responses_truncated: Count =
+        "responses_truncated", "Responses that ended before their announced length";
+    not_preferred: Labelled<1, REASONS> =
+        "responses_not_preferred", "Responses that did not take their preferred path by reason" by "reason";
+    request_durations: Durations =
+        "request_duration_seconds", "Time from a complete request head to the last byte given to the kernel";
+    switched: Count = "switches", "Connections whose sending side moved into the kernel";
+    refused: Labelled<1, REASONS> = "refusals", "Switches the kernel refused by reason" by "reason";
+    keys_updated: By<KeyDirection, { KeyDirection::WORDS.len() }> =
+        "key_updates", "TLS 1.3 KeyUpdates by direction" by "direction";
+    kernel_rekeys: Count =
+        "kernel_rekeys", "New keys the kernel took on connections it encrypts for";
+    open_files: Gauge = "open_files", "Files open now";
+    file_lookups: By<Lookup, { Lookup::WORDS.len() }> =
+        "file_lookups", "Lookups in the cache of open files by outcome" by "outcome";
+    stalls: Count =
+        "worker_stalls", "Turns of a worker during which other connections waited too long";
+    stalled: Seconds = "worker_stalled_seconds", "Duration of these turns together";
+}
+
+impl Numbers {
+    /// Responses sent by one path, whatever their status.
+    #[must_use]
+    pub fn responses_by(&self, path: Path) -> u64 {
+        let of_path = self.responses.iter().filter(|((by, _), _)| *by == path.as_str());
+        of_path.map(|(_, count)| count).sum()
+    }
+}
+
+/// Room for reasons: the kernel's refusals, the tls crate's failures and a few to spare.
+const REASONS: usize = 32;
+
+/// Room for TLS version × kind of resumption.
+const HANDSHAKES: usize = 8;
+
+/// Room for suites (nine in rustls) and for groups.
+const SUITES: usize = 12;

@@ -1,0 +1,63 @@
+//! The handler of plain HTTP: the same address over HTTPS, as a redirect or as a page that says so.
+
+use kettle_http::target::Target;
+use kettle_http::uri::percent_encode_path;
+
+use crate::error_page::{self, HttpError, Page};
+use crate::request::Head;
+use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
+
+/// Where a client of plain HTTP belongs.
+#[derive(Clone, Copy, Debug)]
+pub struct Redirect {
+    /// The port that speaks HTTPS.
+    pub https_port: u16,
+    /// The status that sends the client there; `None` to tell a person only.
+    pub status: Option<u16>,
+}
+
+impl Redirect {
+    /// Answers a request of whatever method.
+    ///
+    /// # Errors
+    /// 400 if the request does not say which host it wants, and that of a target without meaning.
+    pub fn respond(self, head: &Head) -> Result<Response, HttpError> {
+        let target = head.target().map_err(|error| error.status())?;
+        // HTTP/1.0 need not say which host it wants, and nothing else does.
+        let host = head.host().ok_or(400_u16)?;
+        let port = match self.https_port {
+            HTTPS_PORT => String::new(),
+            port => format!(":{port}"),
+        };
+        let location = format!("https://{host}{port}{}", path_and_query(target, ""));
+        let configured = ConfiguredFields::default();
+        Ok(match self.status {
+            Some(status) => redirect(status, &location, &configured),
+            None => error_page::response(&400.into(), Page::plain_http(&location), &configured),
+        })
+    }
+}
+
+/// A redirect to another address, without a page.
+#[must_use]
+pub fn redirect(status: u16, location: &str, configured: &ConfiguredFields) -> Response {
+    let fields = ResponseFields::ready(configured.without_caching().clone());
+    Response::new(status, fields.with("location", location), Body::Empty)
+}
+
+/// The path of a target with something after it, and its query as it came, as a reference that stays on
+/// the host: a normal path never begins with two slashes, and nothing in it but letters, digits,
+/// slashes and a few marks is left unencoded.
+#[must_use]
+pub fn path_and_query(target: Target<'_>, after_path: &str) -> String {
+    let mut reference = percent_encode_path(target.path.as_bytes());
+    reference.push_str(after_path);
+    if let Some(query) = target.query {
+        reference.push('?');
+        reference.push_str(query);
+    }
+    reference
+}
+
+/// The port that goes without saying.
+const HTTPS_PORT: u16 = 443;

@@ -1,0 +1,248 @@
+//! A request as its handler sees it: a head that was parsed once, and a body that is read when
+//! somebody wants it.
+
+use std::io::IoSlice;
+use std::time::Duration;
+
+use kettle_http::RequestError;
+use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
+
+use crate::limits::{Interrupt, Stage, Watch};
+
+/// A request's head, in the bytes that were received.
+pub type Head = kettle_http::RequestHead<Received>;
+
+/// A request, from its complete head to the end of its response.
+pub struct Request<'c> {
+    /// What it asks for. Boxed: an idle connection keeps no room for one.
+    pub head: Box<Head>,
+    /// What follows the head.
+    pub body: RequestBody<'c>,
+}
+
+impl<'c> Request<'c> {
+    /// A request whose body is nobody's business.
+    #[must_use]
+    pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
+        let body = RequestBody {
+            source: Source::Nothing { server_name },
+            framing: BodyFraming::None,
+            reader: BodyReader::new(BodyFraming::None),
+            lent_bytes: 0,
+            is_awaited: false,
+            is_broken: false,
+        };
+        Self { head, body }
+    }
+
+    /// A request whose body, if any, comes from `source`.
+    #[must_use]
+    pub fn new(head: Box<Head>, framing: BodyFraming, source: TlsSource<'c>) -> Self {
+        let is_awaited = framing != BodyFraming::None && head.expects_continue();
+        let body = RequestBody {
+            source: Source::Tls(source),
+            framing,
+            reader: BodyReader::new(framing),
+            lent_bytes: 0,
+            is_awaited,
+            is_broken: false,
+        };
+        Self { head, body }
+    }
+
+    /// The name the connection was made with (SNI).
+    #[must_use]
+    pub fn server_name(&self) -> Option<&str> {
+        match &self.body.source {
+            Source::Nothing { server_name } => *server_name,
+            Source::Tls(source) => source.stream.session().server_name.as_deref(),
+        }
+    }
+}
+
+/// The body of a request: a stream with limits over the connection's receiving side.
+///
+/// What lies behind the body stays in the stream: it is the front of the next request.
+pub struct RequestBody<'c> {
+    source: Source<'c>,
+    framing: BodyFraming,
+    reader: BodyReader,
+    /// The data that the last call gave out, still at the front of what was received.
+    lent_bytes: usize,
+    /// Whether the client waits for `100 Continue`.
+    is_awaited: bool,
+    /// Whether where the body ends will never be known.
+    is_broken: bool,
+}
+
+enum Source<'c> {
+    Nothing { server_name: Option<&'c str> },
+    Tls(TlsSource<'c>),
+}
+
+/// Where a body comes from.
+pub struct TlsSource<'c> {
+    /// The connection.
+    pub stream: &'c mut TlsStream,
+    /// Its deadline.
+    pub deadline: &'c Watch,
+    /// How long the client may send nothing.
+    pub timeout: Duration,
+    /// The longest body that is read only to be thrown away, in bytes.
+    pub discard_bytes_max: u64,
+}
+
+/// Why a body ended before its end. The connection cannot be used for another request.
+#[derive(Debug)]
+pub enum BodyError {
+    /// It is longer than who reads it allows.
+    TooLong,
+    /// Its coding is broken.
+    Malformed(RequestError),
+    /// The client closed its side in the middle of it.
+    Ended,
+    /// The client sent nothing for too long.
+    TimedOut,
+    /// The connection failed.
+    Stream(StreamError),
+}
+
+impl BodyError {
+    /// The status to answer with.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            BodyError::TooLong => 413,
+            BodyError::Malformed(error) => error.status(),
+            BodyError::Ended | BodyError::Stream(_) => 400,
+            BodyError::TimedOut => 408,
+        }
+    }
+}
+
+impl RequestBody<'_> {
+    /// The next data of a body of at most `bytes_max` bytes, its transfer coding counted; `None`
+    /// at its end. The first call tells a client that waits for it to go on (RFC 9110 §10.1.1).
+    ///
+    /// # Errors
+    /// [`BodyError`], also if the body is announced to be too long.
+    pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
+        let outcome = self.next_chunk(bytes_max).await;
+        self.is_broken |= outcome.is_err();
+        let Some(data_bytes) = outcome? else { return Ok(None) };
+        self.lent_bytes = data_bytes;
+        let Source::Tls(source) = &self.source else { return Ok(None) };
+        Ok(source.stream.received().bytes().get(..data_bytes))
+    }
+
+    async fn next_chunk(&mut self, bytes_max: u64) -> Result<Option<usize>, BodyError> {
+        let Source::Tls(source) = &mut self.source else { return Ok(None) };
+        source.stream.consume(std::mem::take(&mut self.lent_bytes));
+        if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
+            return Err(BodyError::TooLong);
+        }
+        if std::mem::take(&mut self.is_awaited) && source.stream.received().bytes().is_empty() {
+            source.send_continue().await?;
+        }
+        loop {
+            let received = source.stream.received().bytes();
+            let piece = self.reader.next_piece(received).map_err(BodyError::Malformed)?;
+            source.stream.consume(piece.coding_bytes);
+            if self.reader.total_bytes() > bytes_max {
+                return Err(BodyError::TooLong);
+            }
+            if piece.data_bytes > 0 {
+                return Ok(Some(piece.data_bytes));
+            }
+            if self.reader.is_done() {
+                return Ok(None);
+            }
+            source.deadline.extend(source.timeout);
+            source.fill(Stage::UnderWay).await?;
+        }
+    }
+
+    /// Whether nothing can follow this request on its connection, as far as its body goes.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        let Source::Tls(source) = &self.source else { return true };
+        let is_too_long =
+            matches!(self.framing, BodyFraming::Length(bytes) if bytes > source.discard_bytes_max);
+        // With a final status in place of `100 Continue`, whether the body follows is open.
+        self.is_awaited || self.is_broken || (is_too_long && !self.reader.is_done())
+    }
+
+    /// Reads past what nobody wanted, up to the limit.
+    ///
+    /// # Errors
+    /// [`BodyError`] if that is not the end of it.
+    pub async fn discard(&mut self) -> Result<(), BodyError> {
+        let Source::Tls(source) = &mut self.source else { return Ok(()) };
+        source.stream.consume(std::mem::take(&mut self.lent_bytes));
+        if self.reader.is_done() || self.is_broken {
+            return Ok(());
+        }
+        let bytes_max = self.reader.total_bytes().saturating_add(source.discard_bytes_max);
+        source.deadline.extend(source.timeout);
+        loop {
+            let received = source.stream.received().bytes();
+            let consumed = self.reader.consume(received).map_err(BodyError::Malformed)?;
+            source.stream.consume(consumed.bytes);
+            if consumed.done {
+                return Ok(());
+            }
+            if self.reader.total_bytes() > bytes_max {
+                return Err(BodyError::TooLong);
+            }
+            // Its response is sent: for the body alone a server that stops does not stay.
+            source.fill(Stage::Idle).await?;
+        }
+    }
+
+    /// The connection that the request came over; none if that is not one with TLS.
+    pub(crate) fn stream(&mut self) -> Option<&mut TlsStream> {
+        match &mut self.source {
+            Source::Nothing { .. } => None,
+            Source::Tls(source) => Some(source.stream),
+        }
+    }
+}
+
+impl TlsSource<'_> {
+    async fn fill(&mut self, stage: Stage) -> Result<(), BodyError> {
+        match self.deadline.wait(stage, |context| self.stream.poll_fill(context)).await {
+            Ok(Ok(Fill::Data)) => Ok(()),
+            Ok(Ok(Fill::Closed | Fill::Truncated)) => Err(BodyError::Ended),
+            Ok(Err(error)) => Err(BodyError::Stream(error)),
+            Err(Interrupt::Expired | Interrupt::Draining) => Err(BodyError::TimedOut),
+        }
+    }
+
+    async fn send_continue(&mut self) -> Result<(), BodyError> {
+        let stream = &mut *self.stream;
+        let sent = if stream.is_offloaded() {
+            let mut left = CONTINUE;
+            self.deadline
+                .within(self.timeout, |context| {
+                    while !left.is_empty() {
+                        let pieces = [IoSlice::new(left), IoSlice::new(&[])];
+                        let bytes =
+                            std::task::ready!(stream.poll_kernel_write(context, &pieces, false))?;
+                        left = left.get(bytes..).unwrap_or_default();
+                    }
+                    std::task::Poll::Ready(Ok(()))
+                })
+                .await
+        } else {
+            stream.seal(&[CONTINUE]).map_err(BodyError::Stream)?;
+            self.deadline.within(self.timeout, |context| stream.poll_flush(context)).await
+        };
+        sent.map_err(|_| BodyError::TimedOut)?.map_err(BodyError::Stream)
+    }
+}
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+#[cfg(test)]
+pub(crate) mod tests;

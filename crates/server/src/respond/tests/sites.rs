@@ -1,0 +1,103 @@
+//! Names, connections, and the way from HTTP to HTTPS.
+
+use std::time::Duration;
+
+use kettle_config::{Hsts, Located, Route, Site};
+
+use super::stage::{Reply, Server, Stage, head};
+use crate::clock::DateLine;
+use crate::http1::Edge;
+use crate::redirect::Redirect;
+use crate::request::Request;
+use crate::respond::respond_by;
+use crate::route::Handler;
+
+async fn redirect(server: &Server, text: &str, https_port: u16, status: u16) -> Reply {
+    let handler = Handler::Redirect(Redirect { https_port, status: Some(status) });
+    let mut request = Request::without_body(head(text), None);
+    let response = respond_by(&handler, &server.files, &mut request).await;
+    let date_line = DateLine::new().at(std::time::SystemTime::now());
+    let version = Some(request.head.version());
+    Reply::new(response, &Edge { date_line, version, is_head: false, is_tls: false, closes: true })
+}
+
+#[tokio::test]
+async fn a_name_the_connection_was_not_made_for_gets_421() {
+    let mut stage = Stage::new().file("a", "x");
+    let root = stage.config.sites[0].routes[0].root.clone();
+    stage.config.sites.push(Site {
+        names: vec![Located::not_written("other.example".to_owned())],
+        routes: vec![Route { root, ..Route::default() }],
+        ..Site::default()
+    });
+    let server = stage.open();
+    let text = "GET /a HTTP/1.1\r\nHost: other.example\r\n\r\n";
+    let reply = server.send(text, Some("localhost"), false).await;
+    assert_eq!(reply.status, 421);
+    assert_eq!(server.send(text, Some("other.example"), false).await.status, 200);
+    assert_eq!(server.send(text, None, false).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_port_in_host_does_not_matter() {
+    let server = Stage::new().file("a", "x").open();
+    let text = "GET /a HTTP/1.1\r\nHost: LOCALHOST:8443\r\n\r\n";
+    assert_eq!(server.send(text, Some("localhost"), false).await.status, 200);
+}
+
+#[tokio::test]
+async fn hsts_is_sent_where_the_site_has_it() {
+    let without = Stage::new().file("a", "x").open();
+    assert_eq!(without.get("/a", &[]).await.header("strict-transport-security"), None);
+    let hsts =
+        Hsts { max_age: Duration::from_secs(300), include_subdomains: true, ..Hsts::default() };
+    let with = Stage::new().file("a", "x").site(|site| site.hsts = Some(hsts)).open();
+    for target in ["/a", "/none"] {
+        let reply = with.get(target, &[]).await;
+        let expected = Some("max-age=300; includeSubDomains");
+        assert_eq!(reply.header("strict-transport-security"), expected, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn the_connection_line_says_what_happens_to_the_connection() {
+    let server = Stage::new().file("a", "x").open();
+    let http11 = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let http10 = "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+    for (text, closes, expected) in [
+        (http11, false, None),
+        (http11, true, Some("close")),
+        (http10, false, Some("keep-alive")),
+        (http10, true, Some("close")),
+    ] {
+        let reply = server.send(text, Some("localhost"), closes).await;
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.header("connection"), expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn plain_http_is_sent_to_the_same_address_over_https() {
+    let server = Stage::new().open();
+    for (line, host, port, location) in [
+        ("GET /", "example.org", 443, "https://example.org/"),
+        ("GET /a%20b/c?d=%0d%0a", "example.org:80", 443, "https://example.org/a%20b/c?d=%0d%0a"),
+        ("GET //evil.example/x", "example.org", 8443, "https://example.org:8443/evil.example/x"),
+        ("GET /x", "[2001:db8::1]:8080", 8443, "https://[2001:db8::1]:8443/x"),
+        ("POST /form", "example.org", 443, "https://example.org/form"),
+        ("GET http://example.org/x?y", "example.org", 443, "https://example.org/x?y"),
+    ] {
+        let text = format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let reply = redirect(&server, &text, port, 308).await;
+        assert_eq!((reply.status, reply.header("location")), (308, Some(location)), "{line}");
+        assert_eq!(reply.header("strict-transport-security"), None, "RFC 6797 §7.2");
+    }
+}
+
+#[tokio::test]
+async fn plain_http_without_a_host_or_with_a_bad_path_is_refused() {
+    let server = Stage::new().open();
+    assert_eq!(redirect(&server, "GET / HTTP/1.0\r\n\r\n", 443, 301).await.status, 400);
+    let text = "GET /%00 HTTP/1.1\r\nHost: example.org\r\n\r\n";
+    assert_eq!(redirect(&server, text, 443, 301).await.status, 400);
+}

@@ -1,0 +1,206 @@
+//! What a response is: a status, its fields, and a body that says where its bytes are.
+//!
+//! Whoever answers a request decides these; how they are written is the matter of `http1`, and only
+//! `deliver` reads the body.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kettle_config::PathChoice;
+use kettle_http::h1::write::write_field;
+use kettle_http::range::Span;
+
+use crate::open_file::OpenFile;
+
+/// A response, whatever protocol it leaves by.
+#[derive(Debug)]
+pub struct Response {
+    /// The HTTP status code.
+    pub status: u16,
+    /// What it says besides its length, its date and the state of the connection.
+    pub fields: ResponseFields,
+    /// Where the body's bytes are. That of a GET, even if the request is a HEAD.
+    pub body: Body,
+    /// The path its site prefers to the listener's.
+    pub tx_path: Option<PathChoice>,
+}
+
+impl Response {
+    /// A response that leaves the path to its listener.
+    #[must_use]
+    pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
+        Self { status, fields, body, tx_path: None }
+    }
+}
+
+/// The fields of a response, as lines of lower-case names: `name: value` and CR LF.
+#[derive(Clone, Debug, Default)]
+pub struct ResponseFields {
+    ready: Bytes,
+    own: Vec<u8>,
+    tls_only: Bytes,
+}
+
+impl ResponseFields {
+    /// Begins with lines that are shared with other responses.
+    #[must_use]
+    pub fn ready(lines: Bytes) -> Self {
+        Self { ready: lines, own: Vec::new(), tls_only: Bytes::new() }
+    }
+
+    /// Adds a field; [`write_field`] says which are left out.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        write_field(&mut self.own, name, value.as_ref());
+        self
+    }
+
+    /// Adds lines that are sent over TLS only.
+    pub fn set_tls_only(&mut self, lines: Bytes) {
+        self.tls_only = lines;
+    }
+
+    /// All lines but those for TLS, in two pieces.
+    #[must_use]
+    pub fn lines(&self) -> [&[u8]; 2] {
+        [&self.ready, &self.own]
+    }
+
+    /// The lines for TLS.
+    #[must_use]
+    pub fn tls_only(&self) -> &[u8] {
+        &self.tls_only
+    }
+}
+
+/// The operator's fields, and the name of the server unless they name another, as ready lines.
+#[derive(Debug)]
+pub struct ConfiguredFields {
+    all: Bytes,
+    without_caching: Bytes,
+}
+
+impl ConfiguredFields {
+    /// A site's fields, except those the route has too, then the route's.
+    #[must_use]
+    pub fn new(site: &[(String, String)], route: &[(String, String)]) -> Self {
+        let (mut all, mut without_caching) = (Vec::new(), Vec::new());
+        let mut add = |name: &str, value: &str| {
+            let name = name.to_ascii_lowercase();
+            write_field(&mut all, &name, value.as_bytes());
+            if !CACHING.contains(&name.as_str()) {
+                write_field(&mut without_caching, &name, value.as_bytes());
+            }
+        };
+        if !has(site, "server") && !has(route, "server") {
+            add("server", "kettle");
+        }
+        for (name, value) in site.iter().filter(|(name, _)| !has(route, name)).chain(route) {
+            add(name, value);
+        }
+        Self { all: all.into(), without_caching: without_caching.into() }
+    }
+
+    /// Whether the operator sends a field of this name, which is in lower case.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.all.split(|byte| *byte == b'\n').any(|line| {
+            line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":"))
+        })
+    }
+
+    /// For successful responses whose caching nothing else decides.
+    #[must_use]
+    pub fn all(&self) -> &Bytes {
+        &self.all
+    }
+
+    /// For errors, and for files whose caching a pattern decides.
+    #[must_use]
+    pub fn without_caching(&self) -> &Bytes {
+        &self.without_caching
+    }
+}
+
+impl Default for ConfiguredFields {
+    fn default() -> Self {
+        Self::new(&[], &[])
+    }
+}
+
+fn has(fields: &[(String, String)], name: &str) -> bool {
+    fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
+}
+
+/// Fields that say how long a response may be kept.
+const CACHING: [&str; 2] = ["cache-control", "expires"];
+
+/// Where the bytes of a body are.
+#[derive(Debug)]
+pub enum Body {
+    /// There is none.
+    Empty,
+    /// In this process's memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The open file.
+        file: Arc<OpenFile>,
+        /// Which of its bytes.
+        span: Span,
+    },
+    /// Pieces one after the other (`multipart/byteranges`).
+    Parts(Vec<Part>),
+}
+
+impl Body {
+    /// How many bytes there are.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Body::Empty => 0,
+            Body::Memory(bytes) => bytes.len() as u64,
+            Body::File { span, .. } => span.bytes,
+            Body::Parts(parts) => parts.iter().map(Part::bytes).sum(),
+        }
+    }
+
+    /// The file its bytes come from; a response never has several.
+    #[must_use]
+    pub fn file(&self) -> Option<&OpenFile> {
+        match self {
+            Body::Empty | Body::Memory(_) => None,
+            Body::File { file, .. } => Some(file),
+            Body::Parts(parts) => parts.iter().find_map(|part| match part {
+                Part::Memory(_) => None,
+                Part::File { file, .. } => Some(&**file),
+            }),
+        }
+    }
+}
+
+/// One piece of a body of several.
+#[derive(Debug)]
+pub enum Part {
+    /// In this process's memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The open file.
+        file: Arc<OpenFile>,
+        /// Which of its bytes.
+        span: Span,
+    },
+}
+
+impl Part {
+    fn bytes(&self) -> u64 {
+        match self {
+            Part::Memory(bytes) => bytes.len() as u64,
+            Part::File { span, .. } => span.bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

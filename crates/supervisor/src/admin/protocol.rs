@@ -1,0 +1,93 @@
+//! What is said over the control socket: one JSON object a line, one answer for each request.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::status::Status;
+use kettle_server::kill_switch::Placement;
+
+/// What `kettle ctl` can ask of a running server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Request {
+    /// The live numbers.
+    Status,
+    /// Read the configuration and the certificates again.
+    Reload,
+    /// Open the access log again by its name.
+    Reopen,
+    /// Set the switch for new connections.
+    Path {
+        /// Where their records may be encrypted.
+        placement: Placement,
+    },
+    /// Finish the requests in flight and end.
+    Stop,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Reply {
+    /// It is done.
+    Done {
+        /// What was done, for a person.
+        message: String,
+    },
+    /// It was not done; the server goes on as before.
+    Refused {
+        /// Why, for a person.
+        message: String,
+        /// The mistakes in the configuration, if that is the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        findings: Vec<String>,
+    },
+    /// The live numbers.
+    Status(Box<Status>),
+}
+
+impl Reply {
+    /// A refusal without findings.
+    pub fn refused(message: impl fmt::Display) -> Self {
+        Reply::Refused { message: message.to_string(), findings: Vec::new() }
+    }
+}
+
+/// Reads a request line.
+///
+/// # Errors
+///
+/// Says what a request looks like.
+pub fn parse_request(line: &[u8]) -> Result<Request, RequestSyntaxError> {
+    serde_json::from_slice(line).map_err(|error| RequestSyntaxError(error.to_string()))
+}
+
+/// Writes a request or an answer as one line. Line feeds inside strings are escaped by JSON.
+///
+/// # Errors
+///
+/// Fails only if the value cannot be JSON, which none of ours is.
+pub fn to_line(message: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// A line was not a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestSyntaxError(String);
+
+impl fmt::Display for RequestSyntaxError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "this is no request ({}); one is {{\"command\":\"status\"}}", self.0)
+    }
+}
+
+impl std::error::Error for RequestSyntaxError {}
+
+/// A longer request line is refused.
+pub const REQUEST_BYTES_MAX: usize = 4 * 1024;
+
+/// A longer answer is not believed to come from a server of ours.
+pub const REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;

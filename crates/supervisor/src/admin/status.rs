@@ -1,0 +1,323 @@
+//! The live numbers of a running server, as JSON and as a screen for a person.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use kettle_server::kill_switch::Placement;
+use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
+use kettle_server::path::Path;
+
+/// A running server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The version of kettle.
+    pub version: String,
+    /// Its process.
+    pub process: u32,
+    /// Time since the start.
+    pub uptime_seconds: u64,
+    /// The configuration file; empty if the command line was the configuration.
+    pub config: String,
+    /// What it listens on.
+    pub listeners: Vec<ListenerStatus>,
+    /// What the switch says.
+    pub placement: Placement,
+    /// Where TLS is done on this machine, in one line.
+    pub tls: String,
+    /// Configurations taken over since the start.
+    pub reloads_done: u64,
+    /// Configurations refused since the start.
+    pub reloads_refused: u64,
+    /// Access log lines lost.
+    pub log_lines_dropped: u64,
+    /// All workers together.
+    pub total: Counts,
+    /// Each worker.
+    pub workers: Vec<Counts>,
+}
+
+/// An address the server listens on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerStatus {
+    /// IP address and port.
+    pub address: String,
+    /// `https` or `redirect`.
+    pub kind: String,
+    /// The path configured; none without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+impl fmt::Display for ListenerStatus {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, kind, path } = self;
+        match path {
+            Some(path) => write!(out, "{address} {kind}, path {path}"),
+            None => write!(out, "{address} {kind}"),
+        }
+    }
+}
+
+/// What was counted, in words that JSON can carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Connections open now.
+    pub connections_open: u64,
+    /// Connections accepted.
+    pub connections: u64,
+    /// Connections turned away by reason.
+    pub connections_rejected: BTreeMap<String, u64>,
+    /// PROXY headers by version and outcome (`v2 client`).
+    #[serde(default)]
+    pub proxy_headers: BTreeMap<String, u64>,
+    /// Handshakes by version and resumption (`TLSv1.3 ticket`).
+    pub handshakes: BTreeMap<String, u64>,
+    /// Failed handshakes by reason.
+    pub handshakes_failed: BTreeMap<String, u64>,
+    /// Clients that were asked for certificates, by outcome.
+    pub client_certificates: BTreeMap<String, u64>,
+    /// Responses by path.
+    pub responses: BTreeMap<String, u64>,
+    /// Responses by status.
+    pub statuses: BTreeMap<String, u64>,
+    /// Bytes before encryption by path.
+    pub response_bytes: BTreeMap<String, u64>,
+    /// Responses that ended early.
+    pub responses_truncated: u64,
+    /// Responses that did not take the preferred path by reason.
+    pub not_preferred: BTreeMap<String, u64>,
+    /// Connections moved into the kernel.
+    pub switches: u64,
+    /// Refusals of the kernel by reason.
+    pub refusals: BTreeMap<String, u64>,
+    /// KeyUpdates by direction.
+    pub key_updates: BTreeMap<String, u64>,
+    /// New keys the kernel took.
+    pub kernel_rekeys: u64,
+    /// Files open now.
+    pub open_files: u64,
+    /// Requests that found their file open.
+    pub cache_hits: u64,
+    /// Requests that opened their file.
+    pub cache_misses: u64,
+    /// Turns that took too long.
+    pub stalls: u64,
+}
+
+impl From<&Numbers> for Counts {
+    fn from(numbers: &Numbers) -> Self {
+        let responses = Path::ALL.map(|path| numbers.responses_by(path));
+        let mut statuses: BTreeMap<String, u64> = BTreeMap::new();
+        for ((_, status), count) in &numbers.responses {
+            *statuses.entry(status.to_string()).or_default() += count;
+        }
+        let looked_up = |outcome: Lookup| {
+            numbers.file_lookups.get(outcome.index()).copied().unwrap_or_default()
+        };
+        Self {
+            connections_open: numbers.connections.now(),
+            connections: numbers.connections.begun,
+            connections_rejected: in_words(&numbers.connections_rejected),
+            proxy_headers: in_words(&numbers.proxy_headers),
+            handshakes: in_words(&numbers.handshakes),
+            handshakes_failed: in_words(&numbers.handshakes_failed),
+            client_certificates: in_words(&numbers.client_certificates),
+            responses: by_word::<Path>(&responses),
+            statuses,
+            response_bytes: by_word::<Path>(&numbers.response_bytes),
+            responses_truncated: numbers.responses_truncated,
+            not_preferred: in_words(&numbers.not_preferred),
+            switches: numbers.switched,
+            refusals: in_words(&numbers.refused),
+            key_updates: by_word::<KeyDirection>(&numbers.keys_updated),
+            kernel_rekeys: numbers.kernel_rekeys,
+            open_files: numbers.open_files,
+            cache_hits: looked_up(Lookup::Hit),
+            cache_misses: looked_up(Lookup::Miss),
+            stalls: numbers.stalls,
+        }
+    }
+}
+
+fn by_word<L: Label>(counts: &[u64]) -> BTreeMap<String, u64> {
+    L::WORDS.iter().zip(counts).map(|(word, count)| ((*word).to_owned(), *count)).collect()
+}
+
+fn in_words(counts: &LabelledCounts) -> BTreeMap<String, u64> {
+    counts.iter().map(|(labels, count)| (labels.join(" "), *count)).collect()
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uptime = Uptime(self.uptime_seconds);
+        writeln!(out, "kettle {}, process {}, up {uptime}", self.version, self.process)?;
+        if !self.config.is_empty() {
+            write!(out, "config       {}", self.config)?;
+            writeln!(out, " ({} reloads, {} refused)", self.reloads_done, self.reloads_refused)?;
+        }
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let title = if index == 0 { "listening" } else { "" };
+            writeln!(out, "{title:<12} {listener}")?;
+        }
+        writeln!(out, "{}", self.tls)?;
+        if self.placement == Placement::User {
+            writeln!(out, "switch       user: no further connection moves into the kernel")?;
+        }
+        writeln!(out)?;
+        self.total.write_screen(out)?;
+        if self.log_lines_dropped > 0 {
+            writeln!(out, "log          {} lines lost", self.log_lines_dropped)?;
+        }
+        self.write_workers(out)
+    }
+}
+
+impl Status {
+    fn write_workers(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out)?;
+        writeln!(
+            out,
+            "{:<8}{:>8}{:>12}{:>12}{:>12}{:>12}{:>8}",
+            "worker", "open", "accepted", "responses", "switches", "files", "stalls"
+        )?;
+        for (index, worker) in self.workers.iter().enumerate() {
+            writeln!(
+                out,
+                "{index:<8}{:>8}{:>12}{:>12}{:>12}{:>12}{:>8}",
+                worker.connections_open,
+                worker.connections,
+                worker.responses.values().sum::<u64>(),
+                worker.switches,
+                worker.open_files,
+                worker.stalls
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    fn write_screen(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "connections  {} open, {} accepted{}",
+            self.connections_open,
+            self.connections,
+            Reasons(", rejected: ", &self.connections_rejected)
+        )?;
+        write!(out, "{}", Listed("PROXY headers", &self.proxy_headers))?;
+        writeln!(
+            out,
+            "handshakes   {}, {} failed",
+            self.handshakes.values().sum::<u64>(),
+            self.handshakes_failed.values().sum::<u64>()
+        )?;
+        write!(out, "{}", Listed("done", &self.handshakes))?;
+        write!(out, "{}", Listed("failed", &self.handshakes_failed))?;
+        writeln!(
+            out,
+            "responses    {}{}",
+            self.responses.values().sum::<u64>(),
+            Reasons(": ", &self.statuses)
+        )?;
+        for (path, count) in &self.responses {
+            let bytes = self.response_bytes.get(path).copied().unwrap_or_default();
+            writeln!(out, "  {path:<17} {count:>12} {:>12}", Bytes(bytes))?;
+        }
+        write!(out, "{}", Listed("not as preferred", &self.not_preferred))?;
+        if self.responses_truncated > 0 {
+            writeln!(out, "  ended early       {:>12}", self.responses_truncated)?;
+        }
+        writeln!(
+            out,
+            "kernel       {} connections moved in, {} new keys",
+            self.switches, self.kernel_rekeys
+        )?;
+        write!(out, "{}", Listed("refused", &self.refusals))?;
+        let lookups = self.cache_hits + self.cache_misses;
+        write!(out, "files        {} open", self.open_files)?;
+        match (self.cache_hits * 100).checked_div(lookups) {
+            Some(percent) => writeln!(out, ", {percent} % of {lookups} lookups found theirs open"),
+            None => writeln!(out),
+        }
+    }
+}
+
+/// Counts as `a 1, b 2` behind a prefix, or nothing at all.
+struct Reasons<'a, Key>(&'a str, &'a BTreeMap<Key, u64>);
+
+impl<Key: fmt::Display> fmt::Display for Reasons<'_, Key> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (reason, count)) in self.1.iter().enumerate() {
+            write!(out, "{}{reason} {count}", if index == 0 { self.0 } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts in lines of their own that fit a terminal, or nothing at all.
+struct Listed<'a>(&'a str, &'a BTreeMap<String, u64>);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut line, mut is_first) = (String::new(), true);
+        let mut end_line = |out: &mut fmt::Formatter<'_>, line: &str| {
+            let title = if std::mem::take(&mut is_first) { self.0 } else { "" };
+            writeln!(out, "  {title:<16}  {line}")
+        };
+        for (reason, count) in self.1 {
+            let item = format!("{reason} {count}");
+            if !line.is_empty() && line.len() + ", ".len() + item.len() > LISTED_COLUMNS {
+                end_line(out, &std::mem::take(&mut line))?;
+            }
+            if !line.is_empty() {
+                line.push_str(", ");
+            }
+            line.push_str(&item);
+        }
+        if line.is_empty() { Ok(()) } else { end_line(out, &line) }
+    }
+}
+
+/// What is left of 80 columns beside the title.
+const LISTED_COLUMNS: usize = 58;
+
+struct Uptime(u64);
+
+impl fmt::Display for Uptime {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (minutes, seconds) = (self.0 / 60, self.0 % 60);
+        let (hours, minutes) = (minutes / 60, minutes % 60);
+        let (days, hours) = (hours / 24, hours % 24);
+        match (days, hours, minutes) {
+            (0, 0, 0) => write!(out, "{seconds} s"),
+            (0, 0, _) => write!(out, "{minutes} min {seconds} s"),
+            (0, _, _) => write!(out, "{hours} h {minutes} min"),
+            _ => write!(out, "{days} d {hours} h"),
+        }
+    }
+}
+
+/// A size in binary units, to one decimal.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut whole = self.0;
+        let mut tenths = 0;
+        let mut unit = "B";
+        for larger in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+            if whole < 1024 {
+                break;
+            }
+            tenths = whole % 1024 * 10 / 1024;
+            whole /= 1024;
+            unit = larger;
+        }
+        let text =
+            if unit == "B" { format!("{whole} B") } else { format!("{whole}.{tenths} {unit}") };
+        out.pad(&text)
+    }
+}

@@ -1,0 +1,163 @@
+//! The plain HTTP endpoint that Prometheus scrapes: `GET /metrics`, one request a connection, in the
+//! format that the scraper asks for.
+//!
+//! It runs on the main thread. Every connection has a deadline, and only so many live at once.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_http::h1::write::{write_field, write_field_u64, write_status_line};
+use kettle_http::{Limits, Method};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use kettle_server::metrics::{Metrics, render};
+
+use crate::accept::{Bounds, accept_each};
+use crate::text_format::text_format;
+
+/// Answers scrapes for as long as it is polled. `started` is when the server was.
+///
+/// # Errors
+///
+/// Fails if the listener cannot be handed to the runtime.
+pub async fn serve(
+    listener: std::net::TcpListener,
+    metrics: Arc<Metrics>,
+    started: Instant,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let accept = async || listener.accept().await.map(|(stream, _)| stream);
+    let answer = |stream| answer(stream, Arc::clone(&metrics), started);
+    match accept_each("the metrics endpoint", &BOUNDS, accept, answer).await {}
+}
+
+async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>, started: Instant) -> io::Result<()> {
+    let mut request = Vec::with_capacity(HEAD_BYTES_MAX);
+    let response = loop {
+        let numbers = || render(&metrics, started.elapsed()).unwrap_or_default();
+        match respond(&request, numbers) {
+            Some(response) => break response,
+            None if request.len() >= HEAD_BYTES_MAX => break plain(431, "request too large\n"),
+            None => {}
+        }
+        let mut bounded = (&mut stream).take((HEAD_BYTES_MAX - request.len()) as u64);
+        if bounded.read_buf(&mut request).await? == 0 {
+            return Ok(());
+        }
+    };
+    stream.write_all(&response).await?;
+    stream.shutdown().await
+}
+
+/// The response, once the request's head is complete.
+fn respond(request: &[u8], render: impl FnOnce() -> String) -> Option<Vec<u8>> {
+    let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, ..Limits::default() };
+    let head = match parse_request(request, &limits) {
+        Ok(Parse::Partial) => return None,
+        Ok(Parse::Complete { head, .. }) => head,
+        Err(error) => return Some(plain(error.status(), "bad request\n")),
+    };
+    let path = head.raw_target().split('?').next();
+    let mut response = match (head.method(), path) {
+        (Method::Get | Method::Head, Some("/metrics")) => {
+            let accepted = head.header_values("accept").any(|field| contains(field, OPEN_METRICS));
+            match accepted {
+                true => message(200, OPEN_METRICS_TYPE, render().as_bytes()),
+                false => message(200, TEXT_FORMAT_TYPE, text_format(&render()).as_bytes()),
+            }
+        }
+        (Method::Get | Method::Head, _) => plain(404, "the metrics are at /metrics\n"),
+        _ => plain(405, "only GET and HEAD are answered\n"),
+    };
+    if head.method() == Method::Head
+        && let Some(end) = response.windows(4).position(|bytes| bytes == b"\r\n\r\n")
+    {
+        response.truncate(end + 4);
+    }
+    Some(response)
+}
+
+fn contains(field: &[u8], media_type: &str) -> bool {
+    field.windows(media_type.len()).any(|bytes| bytes.eq_ignore_ascii_case(media_type.as_bytes()))
+}
+
+fn plain(status: u16, text: &str) -> Vec<u8> {
+    message(status, "text/plain; charset=utf-8", text.as_bytes())
+}
+
+fn message(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() + 256);
+    write_status_line(&mut out, status);
+    write_field(&mut out, "content-type", content_type.as_bytes());
+    write_field_u64(&mut out, "content-length", body.len() as u64);
+    write_field(&mut out, "connection", b"close");
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(body);
+    out
+}
+
+/// The format that knows `info`, and that a scraper has to ask for.
+const OPEN_METRICS: &str = "application/openmetrics-text";
+const OPEN_METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT_FORMAT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+const HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// A scrape is short.
+const BOUNDS: Bounds = Bounds { connections_max: 8, lifetime: Duration::from_secs(10) };
+
+#[cfg(test)]
+mod tests {
+    use super::respond;
+
+    fn response_to(request: &str) -> Option<String> {
+        respond(request.as_bytes(), || "numbers\n".to_owned())
+            .map(|response| String::from_utf8(response).unwrap())
+    }
+
+    const OPEN: &str = "Accept: application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1\r\n";
+
+    #[test]
+    fn a_scrape_gets_the_numbers_in_the_format_it_asks_for() {
+        for (accept, content_type) in [
+            ("", "text/plain; version=0.0.4"),
+            ("Accept: */*\r\n", "text/plain; version=0.0.4"),
+            (OPEN, "application/openmetrics-text; version=1.0.0"),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n");
+            let response = response_to(&request).unwrap();
+            assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+            assert!(response.contains(&format!("content-type: {content_type}")), "{response}");
+            assert!(response.ends_with("\r\n\r\nnumbers\n"), "{response}");
+        }
+    }
+
+    #[test]
+    fn head_gets_the_head_alone() {
+        let of = |method: &str| {
+            response_to(&format!("{method} /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")).unwrap()
+        };
+        assert_eq!(format!("{}numbers\n", of("HEAD")), of("GET"));
+    }
+
+    #[test]
+    fn half_a_request_is_waited_for() {
+        assert_eq!(response_to("GET /metrics HTTP/1.1\r\nHost: loc"), None);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
+            ("nonsense\r\n\r\n", "400"),
+        ] {
+            let response = response_to(request).unwrap();
+            assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Starts, steers and stops the server: what runs once a process, while the workers serve.
+//!
+//! `prepare` turns a configuration into all it needs or into findings, `bind` opens listeners,
+//! `workers` runs the threads, `reload` commits a new configuration. Only this code has privileges.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kettle_config::{Config, Finding};
+use kettle_kernel::probe::Capabilities;
+use kettle_kernel::process;
+use kettle_tls::tickets::SharedResumption;
+use tokio::sync::watch;
+
+use crate::admin::AdminSocket;
+use kettle_server::access_log::AccessLog;
+use kettle_server::kill_switch::KillSwitch;
+use kettle_server::metrics::Metrics;
+use kettle_server::setup::{Shutdown, WorkerSetup};
+
+mod accept;
+pub mod admin;
+mod bind;
+mod endpoint;
+mod memory;
+mod notify;
+mod placement;
+mod port_owner;
+pub mod prepare;
+mod reload;
+mod resources;
+mod steer;
+mod text_format;
+mod workers;
+
+pub use reload::read;
+
+use reload::Live;
+use resources::Resources;
+use workers::Workers;
+
+/// A server whose workers run.
+pub struct Supervisor {
+    live: Live,
+    workers: Workers,
+    metrics: Arc<Metrics>,
+    kill_switch: Arc<KillSwitch>,
+    capabilities: Arc<Capabilities>,
+    /// Why the kernel encrypts nothing, if so.
+    obstacle: Option<String>,
+    admin: Option<AdminSocket>,
+    metrics_listener: Option<std::net::TcpListener>,
+    started: Instant,
+}
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The configuration, or what it names, has mistakes.
+    Findings(Vec<Finding>),
+    /// Something else was refused; the text says what and what to do.
+    Refused(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Findings(findings) => {
+                for (index, finding) in findings.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "\n\n" };
+                    write!(formatter, "{separator}{finding}")?;
+                }
+                Ok(())
+            }
+            StartError::Refused(message) => formatter.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Supervisor {
+    /// Loads and binds everything, gives up privileges and starts the workers. `explain` is asked
+    /// for better words than the probe has when this kernel encrypts nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns every mistake found; nothing is left running.
+    pub fn start(
+        mut config: Config,
+        explain: impl FnOnce() -> Option<String>,
+    ) -> Result<Self, StartError> {
+        let refused =
+            |what: &str, error: &dyn fmt::Display| StartError::Refused(format!("{what}: {error}"));
+        let started = Instant::now();
+        if let Err(error) = process::raise_open_files_limit() {
+            tracing::warn!(%error, "the limit of open files cannot be raised");
+        }
+        protect_memory(&config);
+        let resources = Resources::of_this_process();
+        resources.fill_in(&mut config, None);
+        // Loading the kernel's module and ciphers needs the privileges that are dropped below.
+        let capabilities = Arc::new(Capabilities::run());
+        let obstacle = capabilities.tx_reason().map(|reason| explain().unwrap_or(reason));
+        let resumption =
+            SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
+                .map_err(|error| refused("session tickets", &error))?;
+        let prepared = prepare::prepare(config, &resumption, None).map_err(StartError::Findings)?;
+        let config = Arc::clone(&prepared.config);
+
+        let worker_count = config.server.workers.unwrap_or(1);
+        let metrics = Arc::new(Metrics::new(worker_count));
+        let bound = bind::bind(&config, worker_count, &[]).map_err(StartError::Findings)?;
+        let admin = bind_admin(&config)?;
+        let metrics_listener = bind_metrics(&config)?;
+        drop_privileges(&config)?;
+        protect_memory(&config);
+        // As the user the server goes on as, because that user must open it again after a rotation.
+        let log =
+            AccessLog::start(&config.log, worker_count, Arc::clone(&metrics.log_lines_dropped))
+                .map_err(|error| one_finding(reload::log_finding(&config, &error)))?;
+
+        if let Some(line) = resources.line(&config) {
+            tracing::info!("{line}");
+        }
+        for line in prepared.router.shortcomings() {
+            tracing::info!("{line}");
+        }
+        let live = Live::new(prepared, bound, resources, resumption, log, Arc::clone(&metrics));
+        let kill_switch = Arc::new(KillSwitch::default());
+        let shutdown = watch::Sender::new(Shutdown::Running);
+        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &shutdown);
+        let workers = Workers::start(setups, shutdown)
+            .map_err(|error| refused("a worker thread cannot be started", &error))?;
+        Ok(Self {
+            live,
+            workers,
+            metrics,
+            kill_switch,
+            capabilities,
+            obstacle,
+            admin,
+            metrics_listener,
+            started,
+        })
+    }
+
+    /// The addresses bound, in the order of the configuration.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.live.bound().iter().map(|bound| bound.actual).collect()
+    }
+
+    /// The SHA-256 fingerprints of the certificates in use, in the order of the sites.
+    #[must_use]
+    pub fn fingerprints(&self) -> Vec<String> {
+        let identities = &self.live.prepared().identities;
+        identities.iter().map(|identity| identity.fingerprint_sha256().to_owned()).collect()
+    }
+
+    /// Where the certificate made on this machine is, if one is in use.
+    #[must_use]
+    pub fn made_certificate(&self) -> Option<&prepare::MadeCertificate> {
+        self.live.prepared().made_certificate()
+    }
+
+    /// What works and should be looked at all the same.
+    #[must_use]
+    pub fn warnings(&self) -> &[Finding] {
+        &self.live.prepared().warnings
+    }
+
+    /// Where records are encrypted on this machine, in one line.
+    #[must_use]
+    pub fn placement_line(&self) -> String {
+        let config = &self.live.prepared().config;
+        let placement = self.kill_switch.placement();
+        placement::line(config, &self.capabilities, self.obstacle.as_deref(), placement)
+    }
+
+    /// Steers the server until it is told to stop and has finished. `ready` is called once
+    /// signals and the control socket are answered.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the main thread's runtime or the signal handlers cannot be set up.
+    pub fn run(self, ready: impl FnOnce(&Self)) -> io::Result<ExitCode> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(steer::steer(self, ready))
+    }
+}
+
+fn setups(
+    live: &Live,
+    metrics: &Arc<Metrics>,
+    kill_switch: &Arc<KillSwitch>,
+    capabilities: &Arc<Capabilities>,
+    shutdown: &watch::Sender<Shutdown>,
+) -> Vec<WorkerSetup> {
+    let pins = live.prepared().config.server.pin_workers;
+    let cpus = process::cpus_allowed();
+    let mut setups = Vec::with_capacity(metrics.workers().len());
+    for (index, worker_metrics) in metrics.workers().iter().enumerate() {
+        let (Some(snapshot), Some(log)) = (live.subscribe(index), live.log().worker(index)) else {
+            continue;
+        };
+        setups.push(WorkerSetup {
+            index,
+            cpu: cpus.get(index % cpus.len().max(1)).copied().filter(|_| pins),
+            snapshot,
+            metrics: Arc::clone(worker_metrics),
+            log,
+            shutdown: shutdown.subscribe(),
+            kill_switch: Arc::clone(kill_switch),
+            capabilities: Arc::clone(capabilities),
+        });
+    }
+    setups
+}
+
+fn one_finding(finding: Finding) -> StartError {
+    StartError::Findings(vec![finding])
+}
+
+/// Keeps keys out of core dumps and from other programs of the same user. Before keys are read, and
+/// again when the user has changed, for then the kernel decides anew (`fs.suid_dumpable`).
+fn protect_memory(config: &Config) {
+    if let Err(error) = process::set_dumpable(config.server.dumpable) {
+        tracing::warn!(%error, "whether memory may be dumped cannot be set");
+    }
+}
+
+/// Becomes the user the configuration names. What is bound and read stays.
+fn drop_privileges(config: &Config) -> Result<(), StartError> {
+    let Some(account) = prepare::account(config).map_err(StartError::Findings)? else {
+        if process::is_root() && !config.path.as_os_str().is_empty() {
+            tracing::warn!("serving as root; name a user of its own in `[server] user`");
+        }
+        return Ok(());
+    };
+    if account.is_current() {
+        return Ok(());
+    }
+    account.become_for_good().map_err(|error| {
+        let user = config.server.user.as_deref().unwrap_or_default();
+        let at = config.position_of("server.user");
+        one_finding(config.finding(at, user, error.to_string(), None))
+    })
+}
+
+fn bind_admin(config: &Config) -> Result<Option<AdminSocket>, StartError> {
+    let Some(path) = &config.admin.socket else { return Ok(None) };
+    AdminSocket::bind(path).map(Some).map_err(|error| {
+        let offending = path.display().to_string();
+        let message = format!("the control socket {offending} cannot be made: {error}");
+        let instead = "a path in a folder that the user starting kettle may write".to_owned();
+        let at = config.position_of("admin.socket");
+        one_finding(config.finding(at, &offending, message, Some(instead)))
+    })
+}
+
+fn bind_metrics(config: &Config) -> Result<Option<std::net::TcpListener>, StartError> {
+    let Some(address) = config.metrics.listen else { return Ok(None) };
+    let bound = std::net::TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    bound.map(Some).map_err(|error| {
+        let (message, instead) = bind::explain(address, &error);
+        let at = config.position_of("metrics.listen");
+        one_finding(config.finding(at, &address.to_string(), message, Some(instead)))
+    })
+}

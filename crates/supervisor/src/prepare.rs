@@ -1,0 +1,242 @@
+//! From a configuration to everything it needs: certificates, keys, folders, TLS settings.
+//!
+//! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
+//! question and get the same answer: ready, or every mistake with its place.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kettle_config::{Config, Finding, Located, Position, check_files};
+use kettle_tls::identity::{Identity, IdentityWarning};
+use kettle_tls::policy::{self, Policy};
+use kettle_tls::tickets::SharedResumption;
+use kettle_tls::{Acceptors, Cipher, Version, self_signed};
+
+use crate::admin;
+use kettle_server::route::Router;
+
+mod access;
+mod client_auth;
+mod identities;
+
+pub use access::account;
+pub use identities::MadeCertificate;
+use identities::{Generated, load_generated, load_identities};
+
+/// A configuration with all it needs, ready to be put in force.
+pub struct Prepared {
+    /// The settings.
+    pub config: Arc<Config>,
+    /// Which files answer.
+    pub router: Arc<Router>,
+    /// Certificates and TLS settings.
+    pub tls: Acceptors,
+    /// Every certificate in use, in the order of the sites.
+    pub identities: Vec<Arc<Identity>>,
+    generated: Option<Generated>,
+    /// What works and should be looked at all the same.
+    pub warnings: Vec<Finding>,
+}
+
+impl Prepared {
+    /// Where the certificate made on this machine is, if one is in use.
+    #[must_use]
+    pub fn made_certificate(&self) -> Option<&MadeCertificate> {
+        self.generated.as_ref().map(|generated| &generated.made)
+    }
+}
+
+/// What `kettle check` reports.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What must be mended.
+    pub mistakes: Vec<Finding>,
+    /// What should be looked at.
+    pub warnings: Vec<Finding>,
+}
+
+/// Loads all that a configuration names. A generated certificate `in_force` is taken over: without
+/// privileges its key may no longer be readable, and a new one would worry everybody.
+///
+/// # Errors
+///
+/// Returns every mistake, in the order of the file.
+pub fn prepare(
+    config: Config,
+    resumption: &SharedResumption,
+    in_force: Option<&Prepared>,
+) -> Result<Prepared, Vec<Finding>> {
+    let mut findings = Findings::of_files(&config);
+    if in_force.is_none() && config.server.user.is_some() {
+        findings.of_access(&config);
+    }
+    let mut loaded = load_identities(&config, &mut findings);
+    let kept = in_force.and_then(|prepared| prepared.generated.clone());
+    let generated = load_generated(&config, kept, &mut loaded, &mut findings);
+    let router = Router::build(&config).map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
+    let identities = Arc::new(loaded.by_site);
+    let client_auth = client_auth::load(&config, &mut findings);
+    let policy = tls_policy(&config);
+    let acceptors = client_auth::acceptors(&config, &policy, &identities, &client_auth, resumption);
+    let acceptors = match acceptors {
+        Ok(acceptors) => Some(acceptors),
+        Err(error) => {
+            findings.mistake(&config, config.position_of("tls"), "", error.to_string());
+            None
+        }
+    };
+    match (router, acceptors) {
+        (Some(router), Some(tls)) if findings.mistakes.is_empty() => {
+            let mut warnings = findings.serious;
+            warnings.append(&mut findings.warnings);
+            Ok(Prepared {
+                config: Arc::new(config),
+                router: Arc::new(router),
+                tls,
+                identities: loaded.all,
+                generated,
+                warnings,
+            })
+        }
+        _ => Err(findings.into_mistakes()),
+    }
+}
+
+/// Looks for everything that would go wrong, and for what clients would refuse. Unlike
+/// [`prepare`] it generates no certificate.
+#[must_use]
+pub fn check(config: &Config) -> Report {
+    let mut findings = Findings::of_files(config);
+    findings.of_access(config);
+    let loaded = load_identities(config, &mut findings);
+    if let Err(mistakes) = Router::build(config) {
+        findings.add_mistakes(mistakes);
+    }
+    let identities = Arc::new(loaded.by_site);
+    let client_auth = client_auth::load(config, &mut findings);
+    let policy = tls_policy(config);
+    let settings = SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
+        .map_err(|error| error.to_string())
+        .and_then(|resumption| {
+            client_auth::acceptors(config, &policy, &identities, &client_auth, &resumption)
+                .map_err(|error| error.to_string())
+        });
+    if let Err(message) = settings {
+        findings.mistake(config, config.position_of("tls"), "", message);
+    }
+    let mut serious = std::mem::take(&mut findings.serious);
+    findings.mistakes.append(&mut serious);
+    let mut warnings = std::mem::take(&mut findings.warnings);
+    warnings.sort_by_key(Finding::position);
+    Report { mistakes: findings.into_mistakes(), warnings }
+}
+
+/// Where generated certificates are kept when no configuration says so.
+#[must_use]
+pub fn default_state_directory() -> PathBuf {
+    self_signed::default_directory()
+}
+
+/// What was found, by what it means for a start.
+#[derive(Default)]
+struct Findings {
+    /// The server cannot start or reload.
+    mistakes: Vec<Finding>,
+    /// It can, and clients will refuse it.
+    serious: Vec<Finding>,
+    /// It can, and works.
+    warnings: Vec<Finding>,
+}
+
+impl Findings {
+    fn of_files(config: &Config) -> Self {
+        let mut findings = Self { mistakes: check_files(config), ..Self::default() };
+        if let Some(path) = &config.admin.socket
+            && let Err(error) = admin::refuse_long(path)
+        {
+            let at = config.position_of("admin.socket");
+            findings.mistake(config, at, &path.display().to_string(), error.to_string());
+        }
+        findings
+    }
+
+    /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.
+    fn of_access(&mut self, config: &Config) {
+        match account(config) {
+            Ok(account) => access::check(config, account.as_ref(), self),
+            Err(mistakes) => self.add_mistakes(mistakes),
+        }
+    }
+
+    fn mistake(&mut self, config: &Config, at: Position, offending: &str, message: String) {
+        self.mistakes.push(config.finding(at, offending, message, None));
+    }
+
+    fn add_mistakes(&mut self, mistakes: Vec<Finding>) {
+        self.mistakes.extend(mistakes);
+    }
+
+    fn of_identity(&mut self, warning: &IdentityWarning) -> &mut Vec<Finding> {
+        if warning.is_serious() { &mut self.serious } else { &mut self.warnings }
+    }
+
+    /// Whether the file system has already said what is wrong with this file.
+    fn have_named(&self, path: &Located<PathBuf>) -> bool {
+        let offending = path.value.display().to_string();
+        self.mistakes.iter().any(|mistake| match path.at.is_written() {
+            true => mistake.position() == path.at,
+            false => mistake.offending == offending,
+        })
+    }
+
+    /// In the order of the file, and each only once: several stages may see the same.
+    fn into_mistakes(mut self) -> Vec<Finding> {
+        self.mistakes.sort_by_key(Finding::position);
+        let mut seen = Vec::new();
+        self.mistakes.retain(|mistake| {
+            let place = (mistake.position(), mistake.offending.clone());
+            let is_new = mistake.offending.is_empty() || !seen.contains(&place);
+            seen.push(place);
+            is_new
+        });
+        self.mistakes
+    }
+}
+
+fn tls_policy(config: &Config) -> Policy {
+    use kettle_config::{Group as ConfigGroup, Suite, TlsVersion};
+    let tls = &config.tls;
+    Policy {
+        versions: tls
+            .versions
+            .iter()
+            .map(|version| match version {
+                TlsVersion::Tls12 => Version::Tls12,
+                TlsVersion::Tls13 => Version::Tls13,
+            })
+            .collect(),
+        suites: tls
+            .suites
+            .iter()
+            .map(|suite| match suite {
+                Suite::Aes128Gcm => Cipher::Aes128Gcm,
+                Suite::Aes256Gcm => Cipher::Aes256Gcm,
+                Suite::Chacha20Poly1305 => Cipher::Chacha20Poly1305,
+            })
+            .collect(),
+        groups: tls
+            .groups
+            .iter()
+            .map(|group| match group {
+                ConfigGroup::X25519MlKem768 => policy::Group::X25519MlKem768,
+                ConfigGroup::X25519 => policy::Group::X25519,
+                ConfigGroup::P256 => policy::Group::P256,
+                ConfigGroup::P384 => policy::Group::P384,
+            })
+            .collect(),
+        tickets_per_handshake: tls.tickets.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

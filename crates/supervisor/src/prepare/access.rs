@@ -1,0 +1,277 @@
+//! What kettle needs to read and write while it serves, tried as the user it then is.
+//!
+//! A start as root opens everything with root's rights, so what `server.user` may not do shows later: at the first reload
+//! after a renewal, at a rotation, or as a 403. Only refused permissions are found here; what is missing is not.
+
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use kettle_config::{Config, Finding, Located, LogTarget, Position};
+use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
+use rustix::fs::{Access, OFlags, access};
+
+use super::Findings;
+
+/// Who serves, if the configuration says it.
+///
+/// # Errors
+///
+/// Returns a finding where the user or the group is not there, or this process cannot become them.
+pub fn account(config: &Config) -> Result<Option<Account>, Vec<Finding>> {
+    let Some(user) = &config.server.user else { return Ok(None) };
+    let found = Account::find(user, config.server.group.as_deref());
+    let account = found.map_err(|error| {
+        let (setting, written) = match (&error, &config.server.group) {
+            (PrivilegeError::UnknownGroup(_), Some(group)) => ("server.group", group),
+            _ => ("server.user", user),
+        };
+        vec![config.finding(config.position_of(setting), written, error.to_string(), None)]
+    })?;
+    if process::is_root() || account.is_current() {
+        return Ok(Some(account));
+    }
+    let message = format!("only root can become the user `{user}`");
+    let instead = format!("run this command as root or as `{user}`, or leave `user` out");
+    Err(vec![config.finding(config.position_of("server.user"), user, message, Some(instead))])
+}
+
+/// Finds what `account`, or else the user of this process, may not do. Such a server starts, mostly, and serves badly.
+pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut Findings) {
+    let needs = needs(config);
+    let all = || needs.iter().map(Need::refusal).collect::<Vec<_>>();
+    let refusals = match account.filter(|account| !account.is_current()) {
+        Some(account) => account.ask(all),
+        None => Ok(all()),
+    };
+    let refusals = match refusals {
+        Ok(refusals) => refusals,
+        Err(error) => {
+            let message = format!("what this user may read cannot be tried: {error}");
+            findings.mistake(config, config.position_of("server.user"), "", message);
+            return;
+        }
+    };
+    for (need, refusal) in needs.iter().zip(refusals) {
+        let Some(refusal) = refusal else { continue };
+        let message = need.message(config, &refusal);
+        let instead = refusal.instead(config, account);
+        let written = need.path.display().to_string();
+        findings.serious.push(config.finding(need.at, &written, message, Some(instead)));
+    }
+}
+
+/// Something the serving user must be able to do.
+struct Need<'c> {
+    at: Position,
+    path: &'c Path,
+    /// The path without symbolic links: folders on the way there may refuse as well.
+    real: Option<PathBuf>,
+    act: Act,
+    /// What happens otherwise.
+    consequence: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// Read a file.
+    Read,
+    /// Open files in a folder.
+    Search,
+    /// The same, and read what the folder holds.
+    List,
+    /// Append to a file, which may yet have to be made.
+    Append,
+    /// Make files in a folder, which may yet have to be made.
+    Keep,
+}
+
+/// Why a need is not met.
+struct Refusal {
+    /// What refuses: the path itself, or a folder on the way.
+    by: PathBuf,
+    /// The permission it would take, as chmod writes it.
+    wanted: &'static str,
+}
+
+fn needs(config: &Config) -> Vec<Need<'_>> {
+    let mut needs = Vec::new();
+    for site in &config.sites {
+        for certificate in &site.certificates {
+            let chain_and_key = [Some(&certificate.chain), Some(&certificate.key)];
+            for file in chain_and_key.into_iter().chain([certificate.ocsp.as_ref()]).flatten() {
+                needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
+            }
+        }
+        if let Some(client_auth) = &site.client_auth {
+            for file in [Some(&client_auth.roots), client_auth.crl.as_ref()].into_iter().flatten() {
+                needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
+            }
+        }
+        for page in site.error_pages.values() {
+            needs.push(Need::of(page, Act::Read, "it is not shown"));
+        }
+        for route in &site.routes {
+            let act = if route.listing { Act::List } else { Act::Search };
+            needs.push(Need::of(&route.root, act, "requests get 403"));
+        }
+    }
+    if let Some(LogTarget::Path(path)) = &config.log.access {
+        let at = config.position_of("log.access");
+        needs.push(Need::new(at, path, Act::Append, "kettle does not start"));
+    }
+    if config.sites.iter().any(|site| site.self_signed && site.certificates.is_empty()) {
+        let at = config.position_of("server.state_directory");
+        let consequence = "a generated certificate cannot be kept and renewed";
+        needs.push(Need::new(at, &config.server.state_directory, Act::Keep, consequence));
+    }
+    needs
+}
+
+impl<'c> Need<'c> {
+    fn of(path: &'c Located<PathBuf>, act: Act, consequence: &'static str) -> Self {
+        Self::new(path.at, &path.value, act, consequence)
+    }
+
+    fn new(at: Position, path: &'c Path, act: Act, consequence: &'static str) -> Self {
+        Self { at, path, real: path.canonicalize().ok(), act, consequence }
+    }
+
+    /// Tries it. Called as the serving user.
+    fn refusal(&self) -> Option<Refusal> {
+        let is_refused = |error: &io::Error| {
+            matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+        };
+        self.attempt().err().filter(is_refused)?;
+        let real = self.real.as_deref();
+        let mut folders = [Some(self.path), real].into_iter().flatten().flat_map(folders_above);
+        let (by, wanted) = match folders.find(|folder| may(folder, Access::EXEC_OK).is_err()) {
+            Some(folder) => (folder, "x"),
+            None => self.last_step(),
+        };
+        Some(Refusal { by: by.to_owned(), wanted })
+    }
+
+    fn attempt(&self) -> io::Result<()> {
+        match self.act {
+            Act::Read => self.open(OpenOptions::new().read(true)),
+            Act::Search => may(self.path, Access::EXEC_OK),
+            Act::List => may(self.path, Access::READ_OK | Access::EXEC_OK),
+            Act::Append => self.or_make(|| self.open(OpenOptions::new().append(true))),
+            Act::Keep => self.or_make(|| may(self.path, Access::WRITE_OK | Access::EXEC_OK)),
+        }
+    }
+
+    /// Really opens it, because a security module may refuse what the mode allows.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<()> {
+        // A pipe must not make us wait for its other end.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        options.custom_flags(flags).open(self.path).map(drop)
+    }
+
+    /// What is not there yet needs a folder to be made in.
+    fn or_make(&self, attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match attempt() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let above = nearest_folder(self.path);
+                may(above, Access::WRITE_OK | Access::EXEC_OK)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// What refuses when every folder on the way lets the user pass.
+    fn last_step(&self) -> (&Path, &'static str) {
+        match self.act {
+            Act::Read => (self.path, "r"),
+            Act::Search => (self.path, "x"),
+            Act::List => (self.path, "rx"),
+            Act::Append if self.path.exists() => (self.path, "w"),
+            Act::Keep if self.path.exists() => (self.path, "wx"),
+            Act::Append | Act::Keep => (nearest_folder(self.path), "wx"),
+        }
+    }
+
+    fn message(&self, config: &Config, refusal: &Refusal) -> String {
+        let who = match &config.server.user {
+            Some(user) => format!("the user `{user}`, which kettle becomes,"),
+            None => "the user that runs this command".to_owned(),
+        };
+        let act = match self.act {
+            Act::Read => "read",
+            Act::Search => "open files in",
+            Act::List => "list",
+            Act::Append => "write to",
+            Act::Keep => "keep files in",
+        };
+        let path = self.path.display();
+        let by = if refusal.by == self.path {
+            String::new()
+        } else {
+            format!(" (because of {})", refusal.by.display())
+        };
+        format!("{who} may not {act} {path}{by}: {}", self.consequence)
+    }
+}
+
+impl Refusal {
+    /// One command that mends it.
+    fn instead(&self, config: &Config, account: Option<&Account>) -> String {
+        let Self { by, wanted } = self;
+        let shown = by.display();
+        let (Some(user), Some(account)) = (&config.server.user, account) else {
+            return format!("give this user the permission `{wanted}` on {shown}");
+        };
+        let metadata = by.metadata();
+        let (owner_group, mode) =
+            metadata.map_or((ROOT, 0), |metadata| (metadata.gid(), metadata.mode()));
+        let bits = wanted.bytes().map(|letter| match letter {
+            b'r' => 0o40,
+            b'w' => 0o20,
+            _ => 0o10,
+        });
+        let group_may = bits.into_iter().all(|bit| mode & bit != 0);
+        match wanted.contains('w') {
+            // A folder of the system's is not for every server to write.
+            true if by.is_dir() => format!(
+                "give that user a folder of its own: `install -d -o {user} -m 750 FOLDER`, or \
+                 packaging/tmpfiles.d/kettle.conf"
+            ),
+            true => format!("`chown {user} {shown}`"),
+            false if group_may && owner_group != ROOT && !account.in_group(owner_group) => {
+                format!("`usermod -aG {} {user}`", group_name(owner_group))
+            }
+            false => {
+                let group = group_name(account.gid());
+                format!("`chgrp {group} {shown} && chmod g+{wanted} {shown}`; {KEYS_PAGE}")
+            }
+        }
+    }
+}
+
+fn may(path: &Path, what: Access) -> io::Result<()> {
+    Ok(access(path, what)?)
+}
+
+/// From the root down, without the path itself.
+fn folders_above(path: &Path) -> impl Iterator<Item = &Path> {
+    let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
+    folders.reverse();
+    folders.into_iter().filter(|folder| !folder.as_os_str().is_empty())
+}
+
+/// The lowest folder above a path that is there.
+fn nearest_folder(path: &Path) -> &Path {
+    path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("."))
+}
+
+const RELOAD_FAILS: &str = "the next reload fails, as after a renewal";
+
+const KEYS_PAGE: &str = "for keys, certbot's among them, see \
+     https://github.com/kettle-tls/kettle/blob/main/docs/operations.md#keys-and-certbot";
+
+const ROOT: u32 = 0;
+
+#[cfg(test)]
+mod tests;

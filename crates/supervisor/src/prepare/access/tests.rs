@@ -1,0 +1,164 @@
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown};
+
+use super::*;
+
+/// Notes down that the calling test did not run.
+fn skip(reason: &str) {
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    eprintln!("skipped: {reason}");
+    let Some(log) = std::env::var_os("KETTLE_SKIP_LOG") else { return };
+    let mut log = OpenOptions::new().append(true).create(true).open(log).unwrap();
+    writeln!(log, "KETTLE-SKIP {name}: {reason}").unwrap();
+}
+
+/// A folder that everybody may enter, with one thing in it that only root may use.
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().unwrap());
+        stage.allow("", 0o755);
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn allow(&self, name: &str, mode: u32) {
+        fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn folder(&self, name: &str, mode: u32) {
+        fs::create_dir(self.path(name)).unwrap();
+        self.allow(name, mode);
+    }
+
+    fn file(&self, name: &str, mode: u32) {
+        fs::write(self.path(name), "x").unwrap();
+        self.allow(name, mode);
+    }
+
+    fn config(&self, user: &str, log: &str, site: &str, route: &str) -> Config {
+        let text = format!(
+            "[server]\nuser = \"{user}\"\nstate_directory = \"state\"\n[log]\naccess = \"{log}\"\n\
+             [[listener]]\naddress = \"127.0.0.1:8443\"\n[[site]]\nnames = [\"a\"]\n{site}\n\
+             [[site.route]]\nroot = \"www\"\n{route}\n"
+        );
+        kettle_config::parse(&text, &self.path("kettle.toml")).unwrap()
+    }
+
+    /// What `nobody` would not be able to do, with paths as the configuration names them.
+    fn found(&self, config: &Config) -> Vec<String> {
+        let mut findings = Findings::default();
+        check(config, account(config).unwrap().as_ref(), &mut findings);
+        let prefix = format!("{}/", self.0.path().display());
+        let shown = |finding: &Finding| {
+            let instead = finding.instead.as_deref().unwrap_or_default();
+            format!("{} -> {instead}", finding.message).replace(&prefix, "")
+        };
+        findings.serious.iter().map(shown).collect()
+    }
+}
+
+const CERTIFICATE: &str = "[[site.certificate]]\nchain = \"live/chain\"\nkey = \"live/key\"";
+
+#[test]
+fn each_permission_that_is_missing_is_found_with_its_command() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o700);
+    stage.folder("live", 0o700);
+    stage.folder("archive", 0o755);
+    stage.file("archive/key1", 0o600);
+    stage.file("live/chain", 0o644);
+    std::os::unix::fs::symlink("../archive/key1", stage.path("live/key")).unwrap();
+    stage.folder("log", 0o755);
+    let config = stage.config("nobody", "log/access.log", CERTIFICATE, "");
+    let found = stage.found(&config);
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert!(found[0].contains("may not read live/chain (because of live)"), "{}", found[0]);
+    let gid = Account::find("nobody", None).unwrap().gid();
+    let group = group_name(gid);
+    let advice = format!("-> `chgrp {group} live && chmod g+x live`");
+    assert!(found[0].contains(&advice), "{}", found[0]);
+    assert!(found[1].contains("may not read live/key (because of live)"), "{}", found[1]);
+    assert!(found[2].contains("may not open files in www: requests get 403"), "{}", found[2]);
+    assert!(found[3].contains("may not write to log/access.log (because of log)"), "{}", found[3]);
+    assert!(found[3].contains("install -d -o nobody"), "{}", found[3]);
+
+    // What the advice says mends one after the other.
+    chown(stage.path("live"), None, Some(gid)).unwrap();
+    stage.allow("live", 0o710);
+    let found = stage.found(&config);
+    let advice = format!("`chgrp {group} live/key && chmod g+r live/key`");
+    assert!(found[0].contains(&advice), "{found:#?}");
+    chown(stage.path("archive/key1"), None, Some(gid)).unwrap();
+    stage.allow("live/key", 0o640);
+    stage.allow("www", 0o755);
+    chown(stage.path("log"), Some(65_534), None).unwrap();
+    assert_eq!(stage.found(&config), [""; 0]);
+
+    // A log that is there is opened, and a listing reads its folder.
+    stage.file("log/access.log", 0o640);
+    stage.allow("www", 0o711);
+    let config = stage.config("nobody", "log/access.log", CERTIFICATE, "listing = true");
+    let found = stage.found(&config);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].contains("may not list www") && found[0].contains("chmod g+rx www"));
+    assert!(found[1].contains("-> `chown nobody log/access.log`"), "{}", found[1]);
+}
+
+#[test]
+fn a_generated_certificate_needs_a_folder_of_the_users() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o755);
+    let config = stage.config("nobody", "off", "self_signed = true", "");
+    let found = stage.found(&config);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("may not keep files in state"), "{}", found[0]);
+    stage.folder("state", 0o700);
+    assert_eq!(stage.found(&config).len(), 1);
+    chown(stage.path("state"), Some(65_534), None).unwrap();
+    assert_eq!(stage.found(&config), [""; 0]);
+}
+
+#[test]
+fn a_group_that_may_is_joined_rather_than_changed() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o755);
+    stage.folder("live", 0o710);
+    stage.file("live/chain", 0o644);
+    stage.file("live/key", 0o640);
+    let daemon = Account::find("daemon", None).unwrap().gid();
+    chown(stage.path("live"), None, Some(daemon)).unwrap();
+    let found = stage.found(&stage.config("nobody", "off", CERTIFICATE, ""));
+    assert!(found[0].contains("-> `usermod -aG daemon nobody`"), "{found:#?}");
+}
+
+#[test]
+fn only_root_and_the_user_itself_can_serve_as_it() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o755);
+    let config = |user| stage.config(user, "off", "self_signed = true", "");
+    let nobody = Account::find("nobody", None).unwrap();
+    let own = config("nobody");
+    assert!(nobody.ask(|| account(&own).unwrap().unwrap().is_current()).unwrap());
+    let other = config("daemon");
+    let mistakes = nobody.ask(|| account(&other)).unwrap().unwrap_err();
+    assert_eq!((mistakes.len(), mistakes[0].line, mistakes[0].column), (1, 2, 8));
+    assert!(mistakes[0].message.contains("only root can become the user `daemon`"));
+}

@@ -1,0 +1,275 @@
+//! The configuration in force, and how another takes its place: ask first, then commit all of it
+//! or keep the old.
+//!
+//! Whatever may wait for a disk happens on other threads; the commit itself waits for nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use kettle_config::{Config, Finding, Position};
+use kettle_tls::tickets::SharedResumption;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::timeout;
+
+use super::bind::{BoundAddress, bind};
+use super::prepare::{Prepared, prepare};
+use super::resources::Resources;
+use kettle_server::access_log::AccessLog;
+use kettle_server::metrics::Metrics;
+use kettle_server::setup::{Listening, Snapshot};
+
+/// What is in force, and the way to the workers.
+pub struct Live {
+    prepared: Arc<Prepared>,
+    bound: Vec<BoundAddress>,
+    resources: Resources,
+    /// Ticket keys and sessions outlive every configuration, so that clients can go on resuming.
+    resumption: SharedResumption,
+    log: Arc<AccessLog>,
+    metrics: Arc<Metrics>,
+    snapshots: Vec<watch::Sender<Arc<Snapshot>>>,
+    /// Held by the thread that reads a configuration, for as long as it lives.
+    reader: Arc<Semaphore>,
+}
+
+/// A configuration to be put in force: nothing but its commit is left to do.
+pub struct Candidate {
+    prepared: Prepared,
+    bound: Vec<BoundAddress>,
+}
+
+impl Live {
+    /// Puts the first configuration in force for so many workers.
+    pub fn new(
+        prepared: Prepared,
+        bound: Vec<BoundAddress>,
+        resources: Resources,
+        resumption: SharedResumption,
+        log: AccessLog,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let snapshots = (0..metrics.workers().len())
+            .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
+            .collect();
+        Self {
+            prepared: Arc::new(prepared),
+            bound,
+            resources,
+            resumption,
+            log: Arc::new(log),
+            metrics,
+            snapshots,
+            reader: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Where a worker sees its snapshot change.
+    pub fn subscribe(&self, worker: usize) -> Option<watch::Receiver<Arc<Snapshot>>> {
+        Some(self.snapshots.get(worker)?.subscribe())
+    }
+
+    /// The configuration in force with all it needs.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// The addresses bound, in the order of the configuration.
+    pub fn bound(&self) -> &[BoundAddress] {
+        &self.bound
+    }
+
+    /// The access log.
+    pub fn log(&self) -> &Arc<AccessLog> {
+        &self.log
+    }
+
+    /// Lets ticket keys change when their time is over, even if nobody connects.
+    pub fn rotate_ticket_keys(&self) {
+        self.resumption.rotate_if_due();
+    }
+
+    /// Reads the configuration file, certificates and keys again, on a thread of its own, and lets the log go where they
+    /// say. A server that was configured by its command line reads its certificates again.
+    ///
+    /// # Errors
+    ///
+    /// Returns every mistake, or that a disk did not answer within `time_max`; the configuration in force has then not
+    /// changed in any part.
+    pub fn candidate(
+        &self,
+        time_max: Duration,
+    ) -> impl Future<Output = Result<Candidate, Vec<Finding>>> + use<> {
+        let query = Query {
+            in_force: Arc::clone(&self.prepared),
+            bound: self.bound.clone(),
+            resources: self.resources,
+            resumption: self.resumption.clone(),
+            workers: self.snapshots.len(),
+        };
+        let (reader, log) = (Arc::clone(&self.reader), Arc::clone(&self.log));
+        async move {
+            let path = query.in_force.config.path.clone();
+            let finding = |message: String| {
+                let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, None);
+                vec![Finding { path: path.clone(), ..finding }]
+            };
+            // A thread that hangs cannot be ended, and a second one would hang as well.
+            let turn = reader.try_acquire_owned();
+            let turn = turn.map_err(|_| finding(STILL_WAITING.to_owned()))?;
+            let (answer, answered) = oneshot::channel();
+            let read = move || {
+                let outcome = query.run();
+                drop(turn);
+                // Whoever asked may have given up.
+                let _ = answer.send(outcome);
+            };
+            // Not one of the runtime's threads: their end would be waited for when the process ends.
+            std::thread::Builder::new()
+                .name("kettle-reload".to_owned())
+                .spawn(read)
+                .map_err(|error| finding(format!("no thread can be started: {error}")))?;
+            let candidate = match timeout(time_max, answered).await {
+                Ok(Ok(outcome)) => outcome?,
+                Ok(Err(_)) => return Err(finding("reading it failed: see the log".to_owned())),
+                Err(_) => {
+                    let seconds = time_max.as_secs();
+                    return Err(finding(format!(
+                        "a file or folder it names could not be read within {seconds} s: a disk hangs"
+                    )));
+                }
+            };
+            // Opening the log is the last thing that can fail.
+            let config = &candidate.prepared.config;
+            let opened = log.reconfigure(&config.log).await;
+            opened.map_err(|error| vec![log_finding(config, &error)])?;
+            Ok(candidate)
+        }
+    }
+
+    /// Puts in force what [`candidate`](Self::candidate) led to, if it did, and counts it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the mistakes there were.
+    pub fn commit(
+        &mut self,
+        candidate: Result<Candidate, Vec<Finding>>,
+    ) -> Result<(), Vec<Finding>> {
+        let Candidate { mut prepared, bound } = candidate.inspect_err(|_| {
+            self.metrics.reloads_refused.fetch_add(1, Relaxed);
+        })?;
+        self.metrics.reloads_done.fetch_add(1, Relaxed);
+        let config = &prepared.config;
+        self.resumption.set_rotation_period(config.tls.ticket_rotation);
+        for setting in changed_beyond_reload(&self.prepared.config, config) {
+            prepared.warnings.push(config.finding(
+                config.position_of(setting),
+                "",
+                format!("`{setting}` changes at the next start, not at a reload"),
+                None,
+            ));
+        }
+        for (worker, sender) in self.snapshots.iter().enumerate() {
+            sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
+        }
+        self.prepared = Arc::new(prepared);
+        self.bound = bound;
+        Ok(())
+    }
+}
+
+/// All that reading a configuration takes, for the thread that does it.
+struct Query {
+    in_force: Arc<Prepared>,
+    bound: Vec<BoundAddress>,
+    resources: Resources,
+    resumption: SharedResumption,
+    workers: usize,
+}
+
+impl Query {
+    /// Everything that can fail and leaves no trace when it does.
+    fn run(self) -> Result<Candidate, Vec<Finding>> {
+        let in_force = &self.in_force.config;
+        let mut config = if in_force.path.as_os_str().is_empty() {
+            Config::clone(in_force)
+        } else {
+            read(&in_force.path)?
+        };
+        self.resources.fill_in(&mut config, Some(self.workers));
+        let prepared = prepare(config, &self.resumption, Some(&self.in_force))?;
+        let bound = bind(&prepared.config, self.workers, &self.bound)?;
+        Ok(Candidate { prepared, bound })
+    }
+}
+
+/// Reads and parses a configuration file.
+///
+/// # Errors
+///
+/// Returns every mistake in it, or the one that it cannot be read.
+pub fn read(path: &Path) -> Result<Config, Vec<Finding>> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let message = format!("the configuration cannot be read: {error}");
+        let instead = (error.kind() == std::io::ErrorKind::NotFound)
+            .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
+        let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, instead);
+        vec![Finding { path: path.to_owned(), ..finding }]
+    })?;
+    kettle_config::parse_bytes(&bytes, path)
+}
+
+/// A mistake of `log.access` that only opening it shows.
+pub(super) fn log_finding(config: &Config, error: &std::io::Error) -> Finding {
+    config.finding(
+        config.position_of("log.access"),
+        "",
+        format!("the access log cannot be opened: {error}"),
+        Some("a file in a folder that the user kettle runs as may write".to_owned()),
+    )
+}
+
+fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snapshot {
+    let listeners = bound.iter().enumerate().filter_map(|(index, address)| {
+        Some(Listening { socket: Arc::clone(address.sockets.get(worker)?), index })
+    });
+    Snapshot {
+        config: Arc::clone(&prepared.config),
+        router: Arc::clone(&prepared.router),
+        tls: prepared.tls.clone(),
+        listeners: listeners.collect(),
+    }
+}
+
+/// The settings of the process itself that differ.
+fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
+    let (limits, new_limits) = (&old.limits, &new.limits);
+    let differs = [
+        ("server.workers", old.server.workers != new.server.workers),
+        ("server.pin_workers", old.server.pin_workers != new.server.pin_workers),
+        ("server.user", old.server.user != new.server.user),
+        ("server.group", old.server.group != new.server.group),
+        ("server.dumpable", old.server.dumpable != new.server.dumpable),
+        ("log.level", old.log.level != new.log.level),
+        ("admin.socket", old.admin.socket != new.admin.socket),
+        ("metrics.listen", old.metrics.listen != new.metrics.listen),
+        ("tls.session_cache", old.tls.session_cache != new.tls.session_cache),
+        (
+            "limits.handshakes_per_turn",
+            limits.handshakes_per_turn != new_limits.handshakes_per_turn,
+        ),
+        ("limits.disk_timeout", limits.disk_timeout != new_limits.disk_timeout),
+        ("limits.open_files", limits.open_files != new_limits.open_files),
+        ("limits.hot_file", limits.hot_file_bytes != new_limits.hot_file_bytes),
+        ("limits.hot_memory", limits.hot_memory_bytes != new_limits.hot_memory_bytes),
+        ("limits.revalidate", limits.revalidate != new_limits.revalidate),
+    ];
+    differs.iter().filter(|(_, differs)| *differs).map(|(setting, _)| *setting).collect()
+}
+
+const STILL_WAITING: &str = "an earlier reload still waits for a disk that hangs; mend that first";
+
+#[cfg(test)]
+mod tests;

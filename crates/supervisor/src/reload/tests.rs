@@ -1,0 +1,248 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use rustix::fs::{FileType, Mode};
+
+use super::*;
+
+/// A server without workers, configured by a file in a folder of its own.
+struct Fixture {
+    directory: tempfile::TempDir,
+    live: Live,
+    address: SocketAddr,
+    seen: watch::Receiver<Arc<Snapshot>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self::with(Resources::of_this_process())
+    }
+
+    fn with(resources: Resources) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("files")).unwrap();
+        let address = free_address("127.0.0.1");
+        write_config(&directory, address, "");
+        let mut config = read(&path_of(&directory)).unwrap();
+        resources.fill_in(&mut config, Some(2));
+        let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
+        let prepared = prepare(config, &resumption, None).unwrap_or_else(|findings| {
+            panic!("{}", findings.iter().map(Finding::to_string).collect::<String>())
+        });
+        let metrics = Arc::new(Metrics::new(2));
+        let bound = bind(&prepared.config, 2, &[]).unwrap();
+        let log = AccessLog::start(&prepared.config.log, 2, Arc::clone(&metrics.log_lines_dropped))
+            .unwrap();
+        let live = Live::new(prepared, bound, resources, resumption, log, Arc::clone(&metrics));
+        let mut seen = live.subscribe(1).unwrap();
+        seen.mark_unchanged();
+        Self { directory, live, address, seen, metrics }
+    }
+
+    /// Writes a configuration on the first one's address, with `more` at its end.
+    fn write(&self, more: &str) {
+        write_config(&self.directory, self.address, more);
+    }
+
+    fn reload(&mut self) -> Result<(), Vec<Finding>> {
+        self.reload_within(Duration::from_secs(60))
+    }
+
+    fn reload_within(&mut self, time_max: Duration) -> Result<(), Vec<Finding>> {
+        let candidate = block_on(self.live.candidate(time_max));
+        self.live.commit(candidate)
+    }
+
+    fn addresses(&self) -> Vec<SocketAddr> {
+        self.live.bound().iter().map(|bound| bound.actual).collect()
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn path_of(directory: &tempfile::TempDir) -> PathBuf {
+    directory.path().join("kettle.toml")
+}
+
+/// An address nobody listens on now.
+fn free_address(host: &str) -> SocketAddr {
+    std::net::TcpListener::bind((host, 0)).unwrap().local_addr().unwrap()
+}
+
+fn write_config(directory: &tempfile::TempDir, address: SocketAddr, more: &str) {
+    let folder = directory.path().display();
+    let text = format!(
+        "[server]\nstate_directory = \"{folder}/state\"\n\n\
+         [[listener]]\naddress = \"{address}\"\n\n\
+         [[site]]\nnames = [\"localhost\"]\nself_signed = true\n\n\
+         [[site.route]]\nroot = \"{folder}/files\"\n\n{more}"
+    );
+    std::fs::write(path_of(directory), text).unwrap();
+}
+
+#[test]
+fn syntax_errors_keep_the_old_configuration() {
+    let mut fixture = Fixture::new();
+    let before = Arc::clone(&fixture.seen.borrow());
+    fixture.write("[limits]\nidle_timeout = \"soon\"\n");
+    let findings = fixture.reload().unwrap_err();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0].offending, "\"soon\"");
+    assert!(!fixture.seen.has_changed().unwrap());
+    assert!(Arc::ptr_eq(&before.config, &fixture.live.prepared().config));
+    assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 1);
+    assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 0);
+}
+
+#[test]
+fn a_missing_certificate_keeps_the_old_configuration() {
+    let mut fixture = Fixture::new();
+    let more = "[[site]]\nnames = [\"b.example\"]\n[[site.certificate]]\n\
+                chain = \"missing.pem\"\nkey = \"missing.key\"\n\
+                [[site.route]]\nroot = \"files\"\n";
+    fixture.write(more);
+    let findings = fixture.reload().unwrap_err();
+    let lines: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
+    assert_eq!(lines, [17, 18], "{findings:?}");
+    assert!(!fixture.seen.has_changed().unwrap());
+}
+
+#[test]
+fn an_address_in_use_keeps_the_old_configuration() {
+    let mut fixture = Fixture::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    fixture.write(&format!("[[listener]]\naddress = \"{address}\"\n"));
+    let findings = fixture.reload().unwrap_err();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].message.contains("is in use"), "{}", findings[0]);
+    assert!(!fixture.seen.has_changed().unwrap());
+}
+
+#[test]
+fn a_log_that_cannot_be_opened_keeps_the_old_configuration() {
+    let mut fixture = Fixture::new();
+    let folder = fixture.directory.path().display();
+    fixture.write(&format!("[log]\naccess = \"{folder}/files\"\n"));
+    let findings = fixture.reload().unwrap_err();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].message.contains("access log"), "{}", findings[0]);
+    assert!(!fixture.seen.has_changed().unwrap());
+}
+
+#[test]
+fn a_reload_keeps_sockets_that_stay_and_adds_new_ones() {
+    let mut fixture = Fixture::new();
+    let before = fixture.seen.borrow_and_update().listeners.clone();
+    let added = free_address("127.0.0.1");
+    fixture.write(&format!("[[listener]]\naddress = \"{added}\"\nkind = \"redirect\"\n"));
+    fixture.reload().unwrap();
+    assert!(fixture.seen.has_changed().unwrap());
+    let after = fixture.seen.borrow_and_update().listeners.clone();
+    assert_eq!(after.len(), 2);
+    assert!(Arc::ptr_eq(&before[0].socket, &after[0].socket));
+    assert_eq!(after[1].index, 1);
+    assert_eq!(fixture.addresses()[1], added);
+
+    fixture.write("");
+    fixture.reload().unwrap();
+    let last = fixture.seen.borrow_and_update().listeners.clone();
+    assert_eq!(last.len(), 1);
+    assert!(Arc::ptr_eq(&before[0].socket, &last[0].socket));
+    assert_eq!(fixture.metrics.reloads_done.load(Relaxed), 2);
+}
+
+#[test]
+fn settings_of_the_process_are_reported_not_applied() {
+    let mut fixture = Fixture::new();
+    fixture.write("[admin]\nsocket = \"ctl\"\n");
+    fixture.reload().unwrap();
+    let warnings = &fixture.live.prepared().warnings;
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.message.contains("`admin.socket` changes at the next")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn limits_that_workers_took_at_their_start_are_reported_not_dropped() {
+    let mut fixture = Fixture::new();
+    fixture.write(
+        "[limits]\nhandshakes_per_turn = 9\ndisk_timeout = \"9s\"\nopen_files = 9\nhot_file = 9\nhot_memory = 9\n\
+         revalidate = \"9s\"\nidle_timeout = \"9s\"\n",
+    );
+    fixture.reload().unwrap();
+    let warnings = &fixture.live.prepared().warnings;
+    let reported: Vec<&str> =
+        warnings.iter().filter_map(|warning| warning.message.split('`').nth(1)).collect();
+    assert_eq!(
+        reported,
+        [
+            "limits.handshakes_per_turn",
+            "limits.disk_timeout",
+            "limits.open_files",
+            "limits.hot_file",
+            "limits.hot_memory",
+            "limits.revalidate"
+        ]
+    );
+}
+
+#[test]
+fn memory_is_shared_by_the_workers_that_run_whatever_the_file_says_now() {
+    let mut fixture = Fixture::with(Resources::in_a_group(8, None, Some(512)));
+    let before = Arc::clone(&fixture.live.prepared().config);
+    assert_eq!(before.server.workers, Some(8), "two run");
+    fixture.reload().unwrap();
+    assert_eq!(fixture.live.prepared().config.limits, before.limits);
+}
+
+#[test]
+fn a_reload_keeps_the_generated_certificate() {
+    let mut fixture = Fixture::new();
+    let before = Arc::clone(&fixture.live.prepared().identities[0]);
+    // As after a drop of privileges: the file cannot be read again.
+    std::fs::remove_dir_all(fixture.directory.path().join("state")).unwrap();
+    fixture.write("[limits]\nidle_timeout = \"10s\"\n");
+    fixture.reload().unwrap();
+    let prepared = fixture.live.prepared();
+    assert!(Arc::ptr_eq(&before, &prepared.identities[0]));
+    assert_eq!(prepared.config.limits.idle_timeout, Duration::from_secs(10));
+}
+
+#[test]
+fn a_disk_that_hangs_ends_a_reload_in_time_and_only_one_waits_for_it() {
+    let mut fixture = Fixture::new();
+    let path = path_of(&fixture.directory);
+    let pipe = fixture.directory.path().join("pipe");
+    // Opening a pipe waits for whoever writes to it.
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let text = std::fs::read(&path).unwrap();
+    std::fs::rename(&pipe, &path).unwrap();
+    let findings = fixture.reload_within(Duration::from_millis(10)).map_err(texts).unwrap_err();
+    assert!(findings[0].contains("a disk hangs"), "{findings:?}");
+    let findings = fixture.reload().map_err(texts).unwrap_err();
+    assert!(findings[0].contains("still waits for a disk"), "{findings:?}");
+    assert!(!fixture.seen.has_changed().unwrap());
+    assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 2);
+
+    // When the disk answers after all, that comes too late to be put in force, and further reloads are possible.
+    std::fs::write(&path, &text).unwrap();
+    drop(block_on(fixture.live.reader.acquire()).unwrap());
+    assert!(!fixture.seen.has_changed().unwrap());
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, &text).unwrap();
+    fixture.reload().unwrap();
+    assert!(fixture.seen.has_changed().unwrap());
+}
+
+fn texts(findings: Vec<Finding>) -> Vec<String> {
+    findings.iter().map(Finding::to_string).collect()
+}

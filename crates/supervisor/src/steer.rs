@@ -1,0 +1,382 @@
+//! The main thread while the workers serve: signals, `kettle ctl`, scrapes, and the orderly end.
+
+use std::future::{Future, pending};
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use kettle_config::Finding;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{interval, sleep_until};
+
+use crate::Supervisor;
+use crate::admin::protocol::{Reply, Request};
+use crate::admin::status::{Counts, ListenerStatus, Status};
+use crate::admin::{AdminSocket, Asked};
+use crate::endpoint;
+use crate::memory::{COUNT_PERIOD, Crowd};
+use crate::notify::{State, notify};
+use kettle_server::kill_switch::Placement;
+use kettle_server::metrics::Numbers;
+use kettle_server::setup::Shutdown;
+
+mod reloads;
+
+use reloads::{Asker, Reloads};
+
+/// Steers until the server has ended.
+pub(super) async fn steer(
+    mut supervisor: Supervisor,
+    ready: impl FnOnce(&Supervisor),
+) -> io::Result<ExitCode> {
+    let mut signals = Signals::catch()?;
+    let admin = supervisor.admin.take();
+    let (sender, mut asked) = mpsc::channel(REQUESTS_MAX);
+    let control = serve_control(admin.as_ref(), sender);
+    let scrapes = serve_scrapes(&mut supervisor);
+    tokio::pin!(control, scrapes);
+    let mut rotation = interval(TICKET_KEY_CHECK);
+    let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
+    let mut steering = Steering {
+        supervisor,
+        draining: None,
+        stop_replies: Vec::new(),
+        reloads: Reloads::default(),
+        reopenings: JoinSet::new(),
+    };
+
+    steering.log_warnings(&[]);
+    ready(&steering.supervisor);
+    notify(State::Ready);
+    loop {
+        let cut_off = steering.cut_off();
+        let Steering { reloads, supervisor, .. } = &mut steering;
+        reloads.begin(|| supervisor.live.candidate(RELOAD_TIME_MAX));
+        tokio::select! {
+            event = signals.next() => {
+                if let Some(code) = steering.on_signal(event) {
+                    return Ok(code);
+                }
+            }
+            Some(Asked { request, reply }) = asked.recv() => steering.on_request(request, reply),
+            (outcome, askers) = steering.reloads.next_end() => steering.on_reload_end(outcome, askers),
+            ended = steering.supervisor.workers.next_end() => {
+                if let Some(code) = steering.on_worker_end(ended) {
+                    // Answers to `kettle ctl stop` are written by tasks of this runtime.
+                    for _ in 0..FAREWELL_TURNS {
+                        yield_now().await;
+                    }
+                    return Ok(code);
+                }
+            }
+            () = cut_off => {
+                let open = steering.supervisor.metrics.total().connections.now();
+                tracing::warn!("{open} connections did not finish in time and are cut off");
+                return Ok(ExitCode::SUCCESS);
+            }
+            _ = rotation.tick() => steering.supervisor.live.rotate_ticket_keys(),
+            _ = counting.tick() => {
+                let open = steering.supervisor.metrics.total().connections.now();
+                let most = steering.supervisor.metrics.take_most_connections();
+                if crowd.has_left(open, most) {
+                    kettle_kernel::process::release_free_memory();
+                }
+            }
+            outcome = &mut control => outcome?,
+            outcome = &mut scrapes => outcome?,
+        }
+    }
+}
+
+struct Steering {
+    supervisor: Supervisor,
+    draining: Option<Draining>,
+    /// Who asked for the stop learns of its end.
+    stop_replies: Vec<oneshot::Sender<Reply>>,
+    reloads: Reloads,
+    /// What waits for the access log.
+    reopenings: JoinSet<()>,
+}
+
+struct Draining {
+    began: Instant,
+    deadline: Instant,
+    workers_left: usize,
+    is_well: bool,
+}
+
+impl Draining {
+    /// `timeout` and some supervisors signal the process and then its whole group, this process
+    /// once more: only who asks again later means it.
+    fn may_be_cut_short(&self) -> bool {
+        self.began.elapsed() >= SECOND_STOP_MIN
+    }
+}
+
+impl Steering {
+    /// Returns how to exit, if the signal says at once.
+    fn on_signal(&mut self, event: Event) -> Option<ExitCode> {
+        match event {
+            Event::Stop | Event::Interrupt
+                if self.draining.as_ref().is_some_and(Draining::may_be_cut_short) =>
+            {
+                tracing::warn!("told to stop a second time: leaving without finishing requests");
+                return Some(ExitCode::FAILURE);
+            }
+            Event::Stop => self.drain(),
+            Event::Interrupt => {
+                // Who pressed Ctrl-C waits in front of the terminal, whatever the log level.
+                tracing::warn!("finishing requests; again to stop now");
+                self.drain();
+            }
+            Event::Reload => self.reloads.ask(None),
+            Event::ReopenLog => self.reopen_log(None),
+        }
+        None
+    }
+
+    fn on_request(&mut self, request: Request, reply: oneshot::Sender<Reply>) {
+        let answer = match request {
+            Request::Status => Reply::Status(Box::new(self.status())),
+            Request::Reload => return self.reloads.ask(Some(reply)),
+            Request::Reopen => return self.reopen_log(Some(reply)),
+            Request::Path { placement } => self.set_placement(placement),
+            Request::Stop => {
+                self.stop_replies.push(reply);
+                self.drain();
+                return;
+            }
+        };
+        // Whoever asked may be gone.
+        let _ = reply.send(answer);
+    }
+
+    /// Returns how to exit, once the server has ended.
+    fn on_worker_end(&mut self, ended: Option<usize>) -> Option<ExitCode> {
+        let ended_well = ended.is_none_or(|index| self.supervisor.workers.join(index));
+        let Some(draining) = &mut self.draining else {
+            tracing::error!("a worker ended without being told to; leaving");
+            return Some(ExitCode::FAILURE);
+        };
+        draining.is_well &= ended_well;
+        draining.workers_left = draining.workers_left.saturating_sub(1);
+        if draining.workers_left > 0 && ended.is_some() {
+            return None;
+        }
+        let is_well = draining.is_well;
+        tracing::info!("stopped");
+        for reply in self.stop_replies.drain(..) {
+            let _ = reply.send(Reply::Done { message: "stopped".to_owned() });
+        }
+        Some(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn drain(&mut self) {
+        if self.draining.is_some() {
+            return;
+        }
+        notify(State::Stopping);
+        let timeout = self.supervisor.live.prepared().config.server.drain_timeout;
+        let began = Instant::now();
+        let deadline = began + timeout;
+        tracing::info!("finishing requests in flight, for {} s at most", timeout.as_secs());
+        self.supervisor.workers.shut_down(Shutdown::Draining { deadline });
+        let workers_left = self.supervisor.metrics.workers().len();
+        self.draining = Some(Draining { began, deadline, workers_left, is_well: true });
+    }
+
+    /// Ends when the workers had their time and more, or never.
+    fn cut_off(&self) -> impl Future<Output = ()> + use<> {
+        let deadline = self.draining.as_ref().map(|draining| draining.deadline + DRAIN_GRACE);
+        async move {
+            match deadline {
+                Some(deadline) => sleep_until(deadline.into()).await,
+                None => pending().await,
+            }
+        }
+    }
+
+    fn on_reload_end(&mut self, outcome: reloads::Outcome, askers: Vec<Asker>) {
+        let known = self.supervisor.warnings().to_vec();
+        let reply = match self.supervisor.live.commit(outcome) {
+            Ok(()) => {
+                let sites = self.supervisor.live.prepared().config.sites.len();
+                let addresses = self.supervisor.live.bound().len();
+                let message = format!(
+                    "reloaded: {sites} site{} on {addresses} address{}",
+                    if sites == 1 { "" } else { "s" },
+                    if addresses == 1 { "" } else { "es" },
+                );
+                tracing::info!("{message}");
+                self.log_warnings(&known);
+                Reply::Done { message }
+            }
+            Err(findings) => {
+                tracing::error!("not reloaded, the old configuration stays in force");
+                for finding in &findings {
+                    tracing::error!("{finding}");
+                }
+                Reply::Refused {
+                    message: "the configuration has mistakes; the old one stays in force"
+                        .to_owned(),
+                    findings: findings.iter().map(Finding::to_string).collect(),
+                }
+            }
+        };
+        for asker in askers.into_iter().flatten() {
+            // Whoever asked may be gone.
+            let _ = asker.send(reply.clone());
+        }
+    }
+
+    /// What was said at the start or at an earlier reload is not said again.
+    fn log_warnings(&self, known: &[Finding]) {
+        let is_known =
+            |warning: &Finding| known.iter().any(|known| known.message == warning.message);
+        for warning in self.supervisor.warnings().iter().filter(|warning| !is_known(warning)) {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    /// Another task waits for the writer, which may wait for a disk.
+    fn reopen_log(&mut self, asker: Asker) {
+        let log = Arc::clone(self.supervisor.live.log());
+        while self.reopenings.try_join_next().is_some() {}
+        self.reopenings.spawn(async move {
+            let reply = match log.reopen().await {
+                Ok(()) => Reply::Done { message: "the access log is open again".to_owned() },
+                Err(error) => {
+                    tracing::error!(%error, "the access log cannot be opened again; the old file stays");
+                    Reply::refused(format_args!(
+                        "the access log cannot be opened ({error}); the old file stays in use"
+                    ))
+                }
+            };
+            if let Some(asker) = asker {
+                let _ = asker.send(reply);
+            }
+        });
+    }
+
+    fn set_placement(&self, placement: Placement) -> Reply {
+        self.supervisor.kill_switch.set(placement);
+        tracing::info!("path switched to {placement}");
+        let message = match placement {
+            Placement::User => {
+                "no further connection moves into the kernel; those that are there stay"
+            }
+            Placement::Auto => "connections move into the kernel as the configuration says",
+        };
+        Reply::Done { message: message.to_owned() }
+    }
+
+    fn status(&self) -> Status {
+        let Supervisor { live, metrics, kill_switch, started, .. } = &self.supervisor;
+        let config = &live.prepared().config;
+        let listeners = live.bound().iter().zip(&config.listeners);
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            process: std::process::id(),
+            uptime_seconds: started.elapsed().as_secs(),
+            config: config.path.display().to_string(),
+            listeners: listeners
+                .map(|(bound, listener)| ListenerStatus {
+                    address: bound.actual.to_string(),
+                    kind: listener.kind.as_str().to_owned(),
+                    path: listener.https().map(|https| https.path.as_str().to_owned()),
+                })
+                .collect(),
+            placement: kill_switch.placement(),
+            tls: self.supervisor.placement_line(),
+            reloads_done: metrics.reloads_done.load(Relaxed),
+            reloads_refused: metrics.reloads_refused.load(Relaxed),
+            log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
+            total: Counts::from(&metrics.total()),
+            workers: metrics
+                .workers()
+                .iter()
+                .map(|worker| Counts::from(&Numbers::of(worker)))
+                .collect(),
+        }
+    }
+}
+
+async fn serve_control(admin: Option<&AdminSocket>, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+    match admin {
+        Some(admin) => admin.serve(asked).await,
+        None => pending().await,
+    }
+}
+
+fn serve_scrapes(supervisor: &mut Supervisor) -> impl Future<Output = io::Result<()>> + use<> {
+    let listener = supervisor.metrics_listener.take();
+    let metrics = Arc::clone(&supervisor.metrics);
+    let started = supervisor.started;
+    async move {
+        match listener {
+            Some(listener) => endpoint::serve(listener, metrics, started).await,
+            None => pending().await,
+        }
+    }
+}
+
+/// The signals the server answers. Workers block them all.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    user_defined1: Signal,
+}
+
+enum Event {
+    Stop,
+    /// Ctrl-C.
+    Interrupt,
+    Reload,
+    ReopenLog,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            user_defined1: signal(SignalKind::user_defined1())?,
+        })
+    }
+
+    async fn next(&mut self) -> Event {
+        tokio::select! {
+            _ = self.terminate.recv() => Event::Stop,
+            _ = self.interrupt.recv() => Event::Interrupt,
+            _ = self.hangup.recv() => Event::Reload,
+            _ = self.user_defined1.recv() => Event::ReopenLog,
+        }
+    }
+}
+
+/// How long reading a configuration and all it names may take. `kettle ctl` waits for two of them.
+const RELOAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Requests of `kettle ctl` waiting for the main thread.
+const REQUESTS_MAX: usize = 16;
+
+/// How often an idle server looks whether its ticket key must change.
+const TICKET_KEY_CHECK: Duration = Duration::from_secs(60);
+
+/// What workers get beyond the deadline they know, to close what is left themselves.
+const DRAIN_GRACE: Duration = Duration::from_secs(2);
+
+/// A signal to stop that comes so soon after the first is the same one.
+const SECOND_STOP_MIN: Duration = Duration::from_millis(500);
+
+/// How often other tasks of the main thread may run before it leaves: an answer takes two turns.
+const FAREWELL_TURNS: usize = 8;
+
+#[cfg(test)]
+mod tests;

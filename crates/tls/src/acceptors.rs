@@ -1,0 +1,146 @@
+//! Which settings a handshake gets: those of a group of sites, chosen by the name that the client asks for before
+//! rustls sees anything.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use kettle_kernel::ktls::Version;
+use rustls::ServerConfig;
+
+use crate::control::{Alert, Violation};
+use crate::error::PolicyError;
+use crate::hello::ClientHello;
+use crate::identity::Identities;
+use crate::names::Names;
+use crate::observed;
+use crate::policy::{self, Policy, SiteGroup};
+use crate::session::Session;
+use crate::tickets::{Audience, SharedResumption};
+
+/// The configuration of the server's side of handshakes, shared by all connections of a group of sites.
+#[derive(Clone)]
+pub struct Acceptor {
+    pub(crate) config: Arc<ServerConfig>,
+    allows_tls13: bool,
+    is_alpn_required: bool,
+    audience: Audience,
+}
+
+impl Acceptor {
+    /// Makes one for a group of sites; `identities` are the certificates of all of them.
+    ///
+    /// # Errors
+    /// [`PolicyError`] where the settings make no TLS server.
+    pub fn for_group(
+        policy: &Policy,
+        identities: Arc<Identities>,
+        resumption: &SharedResumption,
+        group: &SiteGroup<'_>,
+    ) -> Result<Self, PolicyError> {
+        let config = policy::group_config(policy, identities, resumption, group)?;
+        let is_alpn_required = group.is_alpn_required;
+        let audience = group.audience();
+        Ok(Self { is_alpn_required, audience, ..Self::new(&config, &policy.versions) })
+    }
+
+    /// Takes a configuration, and the versions that it was made for.
+    #[must_use]
+    pub fn new(config: &ServerConfig, versions: &[Version]) -> Self {
+        let mut config = config.clone();
+        config.enable_secret_extraction = true;
+        observed::observe(&mut config);
+        Self {
+            config: Arc::new(config),
+            allows_tls13: versions.contains(&Version::Tls13),
+            is_alpn_required: false,
+            audience: SiteGroup::default().audience(),
+        }
+    }
+
+    /// Whom the sessions are for that it makes.
+    #[must_use]
+    pub fn audience(&self) -> Audience {
+        self.audience
+    }
+
+    /// Ends the handshake with a hello that rustls would let pass.
+    pub(crate) fn check(&self, hello: &ClientHello<'_>) -> Result<(), Violation> {
+        hello.check(self.allows_tls13)?;
+        match self.is_alpn_required && hello.alpn().next().is_none() {
+            true => Err(NO_PROTOCOL),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &other.config)
+    }
+}
+
+/// The acceptors of a listener, by the names of their sites.
+#[derive(Clone)]
+pub struct Acceptors {
+    by_name: Arc<Names<Acceptor>>,
+    default: Acceptor,
+    takes_others: bool,
+}
+
+impl Acceptors {
+    /// One acceptor for everybody, until names get others.
+    #[must_use]
+    pub fn new(default: Acceptor) -> Self {
+        Self { by_name: Arc::default(), default, takes_others: true }
+    }
+
+    /// Gives these names, exact or `*.` and a parent domain, an acceptor. A name that has one keeps it.
+    pub fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, acceptor: &Acceptor) {
+        let by_name = Arc::make_mut(&mut self.by_name);
+        names.into_iter().for_each(|name| by_name.add(name, acceptor.clone()));
+    }
+
+    /// Refuses clients that ask for a name that was not added, or for none.
+    pub fn refuse_others(&mut self) {
+        self.takes_others = false;
+    }
+
+    /// Whether a session was made as one of the same name would be made now: since then other acceptors may have come.
+    #[must_use]
+    pub fn takes(&self, session: &Session) -> bool {
+        let acceptor = self.choose(session.server_name.as_deref());
+        acceptor.is_ok_and(|acceptor| Some(acceptor.audience) == session.audience)
+    }
+
+    /// What to begin with, before anything is known.
+    pub(crate) fn default(&self) -> &Acceptor {
+        &self.default
+    }
+
+    /// The acceptor for a client that asks for this name.
+    pub(crate) fn choose(&self, server_name: Option<&str>) -> Result<&Acceptor, Violation> {
+        // An address is no name (RFC 6066 §3): rustls takes it for none.
+        let named = server_name.filter(|name| name.parse::<IpAddr>().is_err());
+        match named.and_then(|name| self.by_name.find(name)) {
+            Some(acceptor) => Ok(acceptor),
+            None if self.takes_others => Ok(&self.default),
+            // RFC 8446 §9.2.
+            None if named.is_none() => Err(NO_NAME),
+            None => Err(UNKNOWN_NAME),
+        }
+    }
+}
+
+impl From<Acceptor> for Acceptors {
+    fn from(acceptor: Acceptor) -> Self {
+        Self::new(acceptor)
+    }
+}
+
+const NO_PROTOCOL: Violation =
+    Violation { alert: Alert::NO_APPLICATION_PROTOCOL, what: "no application protocol offered" };
+const NO_NAME: Violation =
+    Violation { alert: Alert::MISSING_EXTENSION, what: "no server name where one is needed" };
+const UNKNOWN_NAME: Violation =
+    Violation { alert: Alert::UNRECOGNIZED_NAME, what: "a server name that nobody has here" };
+
+#[cfg(test)]
+mod tests;

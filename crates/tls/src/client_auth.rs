@@ -1,0 +1,125 @@
+//! Clients that show who they are by a certificate (RFC 8446 §4.3.2, RFC 5246 §7.4.4).
+
+use std::sync::Arc;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, UnixTime};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+
+use crate::error::PolicyError;
+use crate::observed;
+use crate::peer_identity::PeerIdentity;
+use crate::trust::{RevocationLists, Roots};
+
+/// Whether a client must show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAuthMode {
+    /// It must.
+    Required,
+    /// It may; one that is not good ends the handshake all the same.
+    Optional,
+}
+
+/// Which certificates clients are asked for.
+#[derive(Clone, Debug)]
+pub struct ClientAuth {
+    /// Whether they must have one.
+    pub mode: ClientAuthMode,
+    /// Who may have issued it.
+    pub roots: Roots,
+    /// What was revoked. With lists, each certificate below the root needs one that is valid now and knows of it.
+    pub revocation: Option<RevocationLists>,
+}
+
+impl ClientAuth {
+    pub(crate) fn verifier(
+        &self,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ClientCertVerifier>, PolicyError> {
+        let roots = Arc::clone(&self.roots.store);
+        let mut builder = WebPkiClientVerifier::builder_with_provider(roots, provider);
+        if let Some(revocation) = &self.revocation {
+            builder =
+                builder.with_crls(revocation.lists.iter().cloned()).enforce_revocation_expiration();
+        }
+        if self.mode == ClientAuthMode::Optional {
+            builder = builder.allow_unauthenticated();
+        }
+        let verifier = builder.build().map_err(|error| PolicyError::Refused(error.to_string()))?;
+        let lists_until = self.revocation.as_ref().map_or(u64::MAX, |lists| lists.until);
+        Ok(Arc::new(NotingVerifier { verifier, lists_until }))
+    }
+}
+
+/// Verifies as rustls does, and takes only what [`PeerIdentity`] can read. Notes until when the certificate and what
+/// is known of its revocation are valid: no session of its owner lasts longer.
+#[derive(Debug)]
+struct NotingVerifier {
+    verifier: Arc<dyn ClientCertVerifier>,
+    /// A revocation list runs out then, in seconds since 1970.
+    lists_until: u64,
+}
+
+impl ClientCertVerifier for NotingVerifier {
+    fn offer_client_auth(&self) -> bool {
+        self.verifier.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.verifier.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.verifier.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.verifier.verify_client_cert(end_entity, intermediates, now)?;
+        let bad = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
+        PeerIdentity::of(std::slice::from_ref(end_entity)).map_err(bad)?;
+        let mut last = self.lists_until;
+        for der in std::iter::once(end_entity).chain(intermediates) {
+            if let Ok((_, certificate)) = X509Certificate::from_der(der) {
+                let not_after = certificate.validity().not_after.timestamp();
+                last = last.min(u64::try_from(not_after).unwrap_or(0));
+            }
+        }
+        observed::note_certificate_until(last);
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Server names as sites have them: exact, or a wildcard for one label.
+
+use std::collections::HashMap;
+
+/// What belongs to each name. A name that was there first stays with what it had.
+#[derive(Clone, Debug)]
+pub(crate) struct Names<T> {
+    exact: HashMap<Box<str>, T>,
+    /// Keyed by what follows `*.`.
+    wildcard: HashMap<Box<str>, T>,
+}
+
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Self { exact: HashMap::new(), wildcard: HashMap::new() }
+    }
+}
+
+impl<T> Names<T> {
+    /// Adds a name: exact, or `*.` and a parent domain. The name of the default belongs to nobody here.
+    pub(crate) fn add(&mut self, name: &str, value: T) {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        match name.strip_prefix("*.") {
+            _ if name == DEFAULT_NAME => {}
+            Some(parent) => _ = self.wildcard.entry(parent.into()).or_insert(value),
+            None => _ = self.exact.entry(name.into()).or_insert(value),
+        }
+    }
+
+    /// What belongs to a name that a client asks for: exact first, then by one label of a wildcard.
+    pub(crate) fn find(&self, name: &str) -> Option<&T> {
+        let name = name.strip_suffix('.').unwrap_or(name);
+        // Lower case on the stack: a DNS name has at most 253 characters (RFC 1035 §2.3.4).
+        let mut buffer = [0; NAME_BYTES_MAX];
+        let lower = buffer.get_mut(..name.len())?;
+        lower.copy_from_slice(name.as_bytes());
+        lower.make_ascii_lowercase();
+        let name = std::str::from_utf8(lower).ok()?;
+
+        self.exact.get(name).or_else(|| {
+            let (label, parent) = name.split_once('.')?;
+            (!label.is_empty()).then(|| self.wildcard.get(parent))?
+        })
+    }
+}
+
+/// Stands for every name that no site has.
+pub(crate) const DEFAULT_NAME: &str = "_";
+const NAME_BYTES_MAX: usize = 253;

@@ -1,0 +1,175 @@
+//! The stream as tokio's traits know it, and files through it.
+//!
+//! The end of what is received is told truthfully: a close_notify is an end, and anything else is an error. What is sent
+//! ends with a close_notify only by `poll_shutdown`; a stream that is dropped is cut.
+
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::transfer::Wait;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::reader::{Received, Sink};
+use super::{FileRecords, Fill, StreamError, TlsStream};
+use crate::buffers::RECORDS_PER_WRITE;
+use crate::records::PLAINTEXT_BYTES_MAX;
+
+impl TlsStream {
+    /// Sends up to `bytes` bytes of a file from `offset`, which advances by what is returned; zero means that the file
+    /// ends there. What is not in memory is waited for.
+    ///
+    /// # Errors
+    /// [`StreamError`].
+    pub(crate) fn poll_send_file(
+        &mut self,
+        context: &mut Context<'_>,
+        file: BorrowedFd<'_>,
+        offset: &mut u64,
+        bytes: u64,
+    ) -> Poll<Result<usize, StreamError>> {
+        if self.is_offloaded() {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            return self.poll_kernel_sendfile(context, file, offset, bytes);
+        }
+        ready!(self.poll_flush(context))?;
+        let FileRecords::Sealed(read_bytes) =
+            self.seal_file(&[], file, *offset, bytes, Wait::Allowed)?
+        else {
+            return Poll::Ready(Err(io::Error::from(io::ErrorKind::Unsupported).into()));
+        };
+        *offset += read_bytes as u64;
+        self.writer.try_flush(&self.socket, context)?;
+        Poll::Ready(Ok(read_bytes))
+    }
+}
+
+impl AsyncRead for TlsStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let stream = self.get_mut();
+        if buffer.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let received = stream.received().bytes();
+        if !received.is_empty() {
+            let bytes = received.len().min(buffer.remaining());
+            buffer.put_slice(received.get(..bytes).unwrap_or_default());
+            stream.consume(bytes);
+            return Poll::Ready(Ok(()));
+        }
+        let mut sink = IntoBuffer { buffer, has_taken: false };
+        let fill = ready!(stream.poll_open(context, &mut sink))?;
+        Poll::Ready(match fill {
+            // The end is ours, not the peer's: what it sent behind was not read.
+            Fill::Closed if stream.writer.refuses_data() && !sink.has_taken => {
+                Err(StreamError::KeyExhausted.into())
+            }
+            Fill::Data | Fill::Closed => Ok(()),
+            Fill::Truncated => Err(io::ErrorKind::UnexpectedEof.into()),
+        })
+    }
+}
+
+/// Plaintext goes where the reader wants it, and what has no room there is kept.
+struct IntoBuffer<'b, 'r> {
+    buffer: &'b mut ReadBuf<'r>,
+    has_taken: bool,
+}
+
+impl Sink for IntoBuffer<'_, '_> {
+    fn take(&mut self, received: &mut Received, plaintext: &[u8]) {
+        let (now, later) = plaintext.split_at(plaintext.len().min(self.buffer.remaining()));
+        self.buffer.put_slice(now);
+        if !later.is_empty() {
+            received.append(later);
+        }
+        self.has_taken |= !plaintext.is_empty();
+    }
+
+    fn has_taken(&self) -> bool {
+        self.has_taken
+    }
+}
+
+impl AsyncWrite for TlsStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let stream = self.get_mut();
+        let mut taken: [&[u8]; PIECES_PER_WRITE] = [&[]; PIECES_PER_WRITE];
+        let mut left_bytes = WRITE_BYTES;
+        for (place, piece) in taken.iter_mut().zip(pieces.iter().filter(|piece| !piece.is_empty()))
+        {
+            *place = piece.get(..piece.len().min(left_bytes)).unwrap_or_default();
+            left_bytes -= place.len();
+        }
+        if left_bytes == WRITE_BYTES {
+            return Poll::Ready(Ok(0));
+        }
+        if stream.is_offloaded() {
+            let pieces = taken.map(IoSlice::new);
+            return stream.poll_kernel_write(context, &pieces, false).map_err(io::Error::from);
+        }
+        // What the peer has not taken yet comes first: nothing piles up here.
+        ready!(stream.poll_flush(context))?;
+        stream.seal(&taken)?;
+        stream.writer.try_flush(&stream.socket, context)?;
+        Poll::Ready(Ok(WRITE_BYTES - left_bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().poll_flush(context).map_err(io::Error::from)
+    }
+
+    /// Says close_notify behind what is queued, and ends our side.
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let stream = self.get_mut();
+        stream.queue_close_notify();
+        match ready!(stream.poll_close(context)) {
+            // A peer that has gone has ended both sides; whatever was to be told was sent before.
+            Err(StreamError::Io(error)) if error.kind() == io::ErrorKind::NotConnected => {
+                Poll::Ready(Ok(()))
+            }
+            closed => Poll::Ready(closed.map_err(io::Error::from)),
+        }
+    }
+}
+
+impl From<StreamError> for io::Error {
+    fn from(error: StreamError) -> Self {
+        let kind = match error {
+            StreamError::Io(error) => return error,
+            StreamError::Handshake(_) | StreamError::Violation(_) => io::ErrorKind::InvalidData,
+            StreamError::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
+            StreamError::Kernel(_) | StreamError::KeyExhausted | StreamError::Bug(_) => {
+                io::ErrorKind::Other
+            }
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// The most plaintext of one write.
+const WRITE_BYTES: usize = RECORDS_PER_WRITE * PLAINTEXT_BYTES_MAX;
+
+/// The most pieces of one write; those beyond are for the next.
+const PIECES_PER_WRITE: usize = 16;

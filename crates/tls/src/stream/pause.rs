@@ -1,0 +1,31 @@
+//! Pauses that get longer, for what nobody tells when it is done.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep};
+
+/// A pause, and how long it is.
+pub(super) struct Pause {
+    sleep: Pin<Box<Sleep>>,
+    length: Duration,
+}
+
+impl Pause {
+    pub(super) fn new() -> Self {
+        Self { sleep: Box::pin(sleep(PAUSE_MIN)), length: PAUSE_MIN }
+    }
+
+    /// Waits for its end; then it is twice as long, up to a limit.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        ready!(self.sleep.as_mut().poll(context));
+        self.length = (self.length * 2).min(PAUSE_MAX);
+        self.sleep.as_mut().reset(Instant::now() + self.length);
+        Poll::Ready(())
+    }
+}
+
+/// Ever longer, for a client that does not read.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(640);

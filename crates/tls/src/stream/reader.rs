@@ -1,0 +1,219 @@
+//! The receiving half: whole records out of bytes, plaintext and control out of records.
+//!
+//! It never sends. What something received makes the other half do is an [`Answer`].
+
+use std::time::Instant;
+
+use super::StreamError;
+use super::writer::Answer;
+use crate::buffers::Queue;
+use crate::control::{Action, Alert, ControlReader, Peer, Violation};
+use crate::records::{ContentType, RecordOpener, missing_record_bytes, whole_record_bytes};
+use crate::secrets::TrafficSecret;
+use crate::ticket_reader::TicketReader;
+
+/// Receives, and never waits for what is sent.
+pub(super) struct TlsReader {
+    pub(super) opener: Box<RecordOpener>,
+    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    secret: Option<TrafficSecret>,
+    /// Takes a server's tickets (TLS 1.3).
+    tickets: Option<Box<TicketReader>>,
+    pub(super) control: ControlReader,
+    /// Received, not yet a whole record.
+    pub(super) ciphertext: Queue,
+    /// The record that is being dropped unopened.
+    pub(super) skipping: Skipping,
+    /// Received and opened, not yet consumed.
+    pub(super) received: Received,
+    /// The peer said close_notify, or nothing of what it still sends can be answered.
+    pub(super) is_over: bool,
+    /// How often the peer changed its key.
+    pub(super) key_changes: u32,
+}
+
+/// Plaintext that was received. Its front can be taken out of its stream, so that a request stays
+/// readable while the stream goes on; an empty one holds no memory.
+#[derive(Default)]
+pub struct Received(Queue);
+
+/// A record of which the first bytes have been dropped unopened.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Skipping {
+    pub(super) left_bytes: u16,
+    pub(super) plaintext_bytes: u16,
+}
+
+/// Where the plaintext of application data goes.
+pub(super) trait Sink {
+    fn take(&mut self, received: &mut Received, plaintext: &[u8]);
+    /// Whether there was any.
+    fn has_taken(&self) -> bool;
+}
+
+impl TlsReader {
+    pub(super) fn new(
+        opener: RecordOpener,
+        secret: Option<TrafficSecret>,
+        tickets: Option<Box<TicketReader>>,
+        control: ControlReader,
+        incoming: Queue,
+    ) -> Self {
+        Self {
+            opener: Box::new(opener),
+            secret,
+            tickets,
+            control,
+            ciphertext: incoming,
+            skipping: Skipping::default(),
+            received: Received::default(),
+            is_over: false,
+            key_changes: 0,
+        }
+    }
+
+    /// Opens the whole records at the front of `received`, up to one that has to be answered. Returns how many bytes
+    /// they were; all of them if nothing is of interest any more.
+    pub(super) fn open_records(
+        &mut self,
+        received: &mut [u8],
+        sink: &mut impl Sink,
+    ) -> Result<(usize, Option<Answer>), StreamError> {
+        let mut opened_bytes = 0;
+        while !self.is_over {
+            let rest = received.get_mut(opened_bytes..).unwrap_or_default();
+            let whole = whole_record_bytes(rest).map_err(Violation::from)?;
+            let Some(record) = whole.and_then(|bytes| rest.get_mut(..bytes)) else {
+                return Ok((opened_bytes, None));
+            };
+            let answer = self.open_record(record, sink)?;
+            opened_bytes += record.len();
+            if answer.is_some() {
+                return Ok((opened_bytes, answer));
+            }
+        }
+        // Whatever follows a close_notify is ignored (RFC 8446 §6.1).
+        Ok((received.len(), None))
+    }
+
+    fn open_record(
+        &mut self,
+        record: &mut [u8],
+        sink: &mut impl Sink,
+    ) -> Result<Option<Answer>, StreamError> {
+        let opened = self.opener.open(record).map_err(Violation::from)?;
+        let content = record.get(opened.plaintext).unwrap_or_default();
+        let action = match opened.content_type {
+            ContentType::ApplicationData => {
+                self.control.application_data(content.len())?;
+                sink.take(&mut self.received, content);
+                Action::Nothing
+            }
+            ContentType::Handshake => self.read_handshake(content)?,
+            ContentType::Alert => self.control.alert(content)?,
+            ContentType::ChangeCipherSpec => {
+                let what = "change_cipher_spec after the handshake";
+                return Err(Violation { alert: Alert::UNEXPECTED_MESSAGE, what }.into());
+            }
+        };
+        match action {
+            Action::Nothing => Ok(None),
+            Action::PeerCloses => {
+                self.is_over = true;
+                Ok(None)
+            }
+            Action::PeerFailed(alert) => Err(StreamError::AlertReceived(alert.0)),
+            Action::RefuseRenegotiation => Ok(Some(Answer::NoRenegotiation)),
+            Action::UpdateReceiveKey { is_requested } => {
+                self.update_key()?;
+                Ok(is_requested.then_some(Answer::KeyUpdate))
+            }
+        }
+    }
+
+    /// Reads a handshake record, on the client's side after the tickets in it.
+    fn read_handshake(&mut self, content: &[u8]) -> Result<Action, Violation> {
+        let mut rest = content;
+        if let Some(tickets) = &mut self.tickets
+            && !self.control.is_inside_key_update()
+        {
+            rest = tickets.take_tickets(content)?;
+            self.control.set_inside_message(tickets.is_inside_ticket());
+            if rest.is_empty() && !content.is_empty() {
+                return Ok(Action::Nothing);
+            }
+        }
+        self.control.handshake(rest, Instant::now())
+    }
+
+    fn update_key(&mut self) -> Result<(), StreamError> {
+        let secret = self.secret.as_mut().ok_or(StreamError::Bug("KeyUpdate in TLS 1.2"))?;
+        let next = secret.next().and_then(|keys| RecordOpener::new(&keys));
+        *self.opener = next.map_err(|_| StreamError::Bug("no next receive key"))?;
+        self.key_changes += 1;
+        Ok(())
+    }
+
+    /// How much to read behind the beginning of a record.
+    pub(super) fn room_bytes(&self) -> usize {
+        match self.control.peer() {
+            // A client that says it sends a large record gets no memory for its word.
+            Peer::Client => RECEIVE_MORE_BYTES,
+            // The rest of the record, so that what follows it is read into the shared buffer again.
+            Peer::Server => missing_record_bytes(self.ciphertext.filled()).max(RECEIVE_MORE_BYTES),
+        }
+    }
+}
+
+impl Received {
+    /// What has been received and not yet consumed.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.0.filled()
+    }
+
+    /// Marks the first `bytes` as done with.
+    pub fn consume(&mut self, bytes: usize) {
+        self.0.consume(bytes);
+    }
+
+    pub(super) fn append(&mut self, plaintext: &[u8]) {
+        self.0.append(plaintext);
+    }
+
+    /// [`super::TlsStream::take_front`].
+    pub(super) fn take_front(&mut self, bytes: usize) -> Self {
+        let received = self.bytes();
+        if bytes >= received.len() {
+            return std::mem::take(self);
+        }
+        let mut front = Queue::default();
+        front.append(received.get(..bytes).unwrap_or_default());
+        self.consume(bytes);
+        Self(front)
+    }
+}
+
+impl AsRef<[u8]> for Received {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+/// What came another way than through a stream.
+impl From<Vec<u8>> for Received {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Queue::from(bytes))
+    }
+}
+
+impl From<Queue> for Received {
+    fn from(queue: Queue) -> Self {
+        Self(queue)
+    }
+}
+
+/// When part of a record is left over, how much more is read at least.
+const RECEIVE_MORE_BYTES: usize = 4_096;

@@ -1,0 +1,109 @@
+//! Room for plaintext where records keep it, so that what a file or a socket yields is sealed where it was put.
+
+use std::io::IoSliceMut;
+
+use super::StreamError;
+use crate::buffers::{Queue, RECORDS_PER_READ};
+use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
+
+/// The insides of records that are not sealed yet. Dropped without [`commit`](Self::commit), it leaves nothing behind.
+pub struct RecordRoom<'w> {
+    sealer: &'w mut RecordSealer,
+    outgoing: &'w mut Queue,
+    head_bytes: usize,
+    plaintext_bytes: usize,
+}
+
+impl<'w> RecordRoom<'w> {
+    /// Room for `bytes` bytes behind `head`, as far as [`RECORDS_PER_READ`] records hold them.
+    pub(super) fn new(
+        sealer: &'w mut RecordSealer,
+        outgoing: &'w mut Queue,
+        head: &[u8],
+        bytes: usize,
+    ) -> Self {
+        let plaintext_max = (RECORDS_PER_READ * PLAINTEXT_BYTES_MAX).max(head.len());
+        let plaintext_bytes = head.len().saturating_add(bytes).min(plaintext_max);
+        let mut room = Self { sealer, outgoing, head_bytes: head.len(), plaintext_bytes };
+        if !head.is_empty() {
+            let mut head = head;
+            for plaintext in room.plaintexts() {
+                let (now, later) = head.split_at(head.len().min(plaintext.len()));
+                let (target, _) = plaintext.split_at_mut(now.len());
+                target.copy_from_slice(now);
+                head = later;
+            }
+        }
+        room
+    }
+
+    /// How many bytes there is room for.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.plaintext_bytes - self.head_bytes
+    }
+
+    /// Lends the room, to be filled from its beginning on. What is in it is left over from earlier use.
+    pub fn lend<T>(&mut self, fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> T) -> T {
+        let mut head_bytes = self.head_bytes;
+        let mut slices: [IoSliceMut<'_>; RECORDS_PER_READ] =
+            std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        let mut slices_used = 0;
+        for plaintext in self.plaintexts() {
+            let of_head = head_bytes.min(plaintext.len());
+            head_bytes -= of_head;
+            let (_, room) = plaintext.split_at_mut(of_head);
+            if let Some(slice) = slices.get_mut(slices_used).filter(|_| !room.is_empty()) {
+                *slice = IoSliceMut::new(room);
+                slices_used += 1;
+            }
+        }
+        fill(slices.get_mut(..slices_used).unwrap_or_default())
+    }
+
+    /// Seals the head and the first `bytes` bytes of the room in as few records as possible, and queues them. As many
+    /// must have been put there: what lies behind them is none of this connection's.
+    ///
+    /// # Errors
+    /// [`StreamError::KeyExhausted`] at the key's limit; then nothing was queued.
+    pub fn commit(self, bytes: usize) -> Result<(), StreamError> {
+        let overhead_bytes = self.overhead_bytes();
+        let mut left_bytes = self.head_bytes + bytes.min(self.bytes());
+        let mut sealed_bytes = 0;
+        let room = self.outgoing.room(room_bytes(self.plaintext_bytes, overhead_bytes));
+        while left_bytes > 0 {
+            let plaintext_bytes = left_bytes.min(PLAINTEXT_BYTES_MAX);
+            let record_bytes = plaintext_bytes + overhead_bytes;
+            let record = room.get_mut(sealed_bytes..sealed_bytes + record_bytes);
+            self.sealer.seal(ContentType::ApplicationData, record.unwrap_or_default())?;
+            sealed_bytes += record_bytes;
+            left_bytes -= plaintext_bytes;
+        }
+        self.outgoing.commit(sealed_bytes);
+        Ok(())
+    }
+
+    /// Where each record keeps its plaintext.
+    fn plaintexts(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let prefix_bytes = self.sealer.prefix_bytes();
+        let suffix_bytes = self.sealer.suffix_bytes();
+        let overhead_bytes = prefix_bytes + suffix_bytes;
+        let room = self.outgoing.room(room_bytes(self.plaintext_bytes, overhead_bytes));
+        room.chunks_mut(PLAINTEXT_BYTES_MAX + overhead_bytes).map(move |record| {
+            let plaintext_end = record.len().saturating_sub(suffix_bytes);
+            record.get_mut(prefix_bytes..plaintext_end).unwrap_or_default()
+        })
+    }
+
+    fn overhead_bytes(&self) -> usize {
+        self.sealer.prefix_bytes() + self.sealer.suffix_bytes()
+    }
+}
+
+/// What that much plaintext takes in full records and one that may not be.
+fn room_bytes(plaintext_bytes: usize, overhead_bytes: usize) -> usize {
+    plaintext_bytes + plaintext_bytes.div_ceil(PLAINTEXT_BYTES_MAX) * overhead_bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,396 @@
+//! The sending half: records sealed here, or given to the kernel; and what receiving makes it say.
+//!
+//! Nothing here receives. A peer that takes nothing keeps the queue as it is: what is due waits as a mark, and is
+//! sealed when the queue has gone.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{Context, Poll, Waker, ready};
+
+use kettle_kernel::ktls::{Cipher, Version};
+use kettle_kernel::{record, transfer};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use super::StreamError;
+use super::pause::Pause;
+use super::record_room::RecordRoom;
+use crate::buffers::Queue;
+use crate::control::{Alert, NO_RENEGOTIATION};
+use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
+use crate::secrets::TrafficSecret;
+
+/// Sends, and never waits for what is received.
+pub(super) struct TlsWriter {
+    pub(super) sending: Sending,
+    /// What the keys behind a KeyUpdate follow from; TLS 1.2 has none.
+    pub(super) secret: Option<TrafficSecret>,
+    /// Sealed here, not yet sent.
+    pub(super) outgoing: Queue,
+    pub(super) due: ControlDue,
+    pub(super) key: SendingKey,
+    /// What the kernel was given to send, once it was.
+    pub(super) kernel_output: Option<Box<KernelOutput>>,
+    /// How often our key changed, and how often in the kernel.
+    pub(super) key_changes: u32,
+    pub(super) kernel_key_changes: u32,
+    /// Between two looks at whether kernel TLS still holds something back.
+    pub(super) pause: Option<Box<Pause>>,
+    /// Who waits until the peer takes something.
+    waiting: Option<Waker>,
+}
+
+/// Who encrypts what this connection sends.
+pub(super) enum Sending {
+    User(Box<RecordSealer>),
+    Kernel(KernelSending),
+    /// Nothing may be sent any more: the kernel failed half-way, or the connection was closed.
+    Ended,
+}
+
+/// What is known of a direction that the kernel encrypts.
+pub(super) struct KernelSending {
+    pub(super) version: Version,
+    pub(super) cipher: Cipher,
+    pub(super) can_rekey: bool,
+    /// Records sent since the kernel was last asked for its record number: never too low.
+    pub(super) records_unchecked: u64,
+}
+
+/// What TCP must have been given when kernel TLS holds nothing back.
+#[derive(Clone, Copy)]
+pub(super) struct KernelOutput {
+    pub(super) version: Version,
+    pub(super) cipher: Cipher,
+    /// Header, nonce, inner type and tag of each record.
+    pub(super) record_overhead_bytes: u64,
+    /// The number of the first record under the current key.
+    pub(super) sequence_first: u64,
+    /// All but the overhead of the records under the current key.
+    pub(super) bytes: u64,
+}
+
+/// What may still be sent under the current key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SendingKey {
+    Good,
+    /// It nears its limit and cannot be changed: the response under way, or the next.
+    NearsLimit,
+    /// The peer wants another one and the kernel cannot change it: no more application data (RFC 8446 §4.6.3).
+    Refused,
+}
+
+/// Control records that wait: the kernel's before anything else, a KeyUpdate of ours before the next record.
+#[derive(Default)]
+pub(super) struct ControlDue {
+    pub(super) no_renegotiation: bool,
+    pub(super) key_update: bool,
+    pub(super) alert: Option<Alert>,
+}
+
+/// What something received makes the sending half do. Each costs a mark, however often it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The peer wants our next key.
+    KeyUpdate,
+    /// The peer wants to renegotiate (TLS 1.2).
+    NoRenegotiation,
+}
+
+/// How much of a file was read and sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRecords {
+    /// This many bytes of the file; zero means that the file ends here.
+    Sealed(usize),
+    /// The page cache does not hold the next bytes; nothing was done.
+    Cold,
+    /// The file system does not say what the page cache holds; nothing was done.
+    Untold,
+}
+
+impl TlsWriter {
+    pub(super) fn new(
+        sealer: RecordSealer,
+        secret: Option<TrafficSecret>,
+        outgoing: Queue,
+    ) -> Self {
+        Self {
+            sending: Sending::User(Box::new(sealer)),
+            secret,
+            outgoing,
+            due: ControlDue::default(),
+            key: SendingKey::Good,
+            kernel_output: None,
+            key_changes: 0,
+            kernel_key_changes: 0,
+            pause: None,
+            waiting: None,
+        }
+    }
+
+    /// Whether no more application data may be sent, and so nothing received can be answered.
+    pub(super) fn refuses_data(&self) -> bool {
+        self.key == SendingKey::Refused
+    }
+
+    /// [`super::TlsStream::seal`].
+    pub(super) fn seal(&mut self, pieces: &[&[u8]]) -> Result<(), StreamError> {
+        self.rekey_if_due()?;
+        let sealer = sealer(&mut self.sending)?;
+        let mut left_bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut pieces = pieces.iter().copied();
+        let mut piece = pieces.next().unwrap_or_default();
+        while left_bytes > 0 {
+            let plaintext_bytes = left_bytes.min(PLAINTEXT_BYTES_MAX);
+            let prefix_bytes = sealer.prefix_bytes();
+            let record_bytes = prefix_bytes + plaintext_bytes + sealer.suffix_bytes();
+            let record = self.outgoing.room(record_bytes);
+            let mut room = record.get_mut(prefix_bytes..).unwrap_or_default();
+            let mut wanted_bytes = plaintext_bytes;
+            while wanted_bytes > 0 {
+                if piece.is_empty() {
+                    piece = pieces.next().unwrap_or_default();
+                    continue;
+                }
+                let taken;
+                (taken, piece) = piece.split_at(piece.len().min(wanted_bytes));
+                let (target, rest) = room.split_at_mut(taken.len());
+                target.copy_from_slice(taken);
+                room = rest;
+                wanted_bytes -= taken.len();
+            }
+            sealer.seal(ContentType::ApplicationData, record)?;
+            self.outgoing.commit(record_bytes);
+            left_bytes -= plaintext_bytes;
+        }
+        Ok(())
+    }
+
+    /// [`super::TlsStream::record_room`].
+    pub(super) fn record_room(
+        &mut self,
+        head: &[u8],
+        bytes: usize,
+    ) -> Result<RecordRoom<'_>, StreamError> {
+        self.rekey_if_due()?;
+        let sealer = sealer(&mut self.sending)?;
+        Ok(RecordRoom::new(sealer, &mut self.outgoing, head, bytes))
+    }
+
+    /// [`super::TlsStream::seal_file`].
+    pub(super) fn seal_file(
+        &mut self,
+        head: &[u8],
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: u64,
+        wait: transfer::Wait,
+    ) -> Result<FileRecords, StreamError> {
+        let mut room = self.record_room(head, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let read = room.lend(|slices| transfer::read_at(file, slices, offset, wait));
+        match read {
+            Ok(0) => Ok(FileRecords::Sealed(0)),
+            Ok(read_bytes) => {
+                room.commit(read_bytes)?;
+                Ok(FileRecords::Sealed(read_bytes))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(FileRecords::Cold),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(FileRecords::Untold),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends what is queued: sealed records, or the kernel's control records. Whoever waits for it is remembered.
+    pub(super) fn poll_flush(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        more: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        let flushed = self.poll_flush_now(socket, context, more);
+        self.note(context, &flushed);
+        flushed
+    }
+
+    /// Remembers who waits to send.
+    fn note<T>(&mut self, context: &Context<'_>, outcome: &Poll<T>) {
+        match (outcome, &mut self.waiting) {
+            (Poll::Ready(_), waiting) => *waiting = None,
+            (Poll::Pending, Some(waiting)) => waiting.clone_from(context.waker()),
+            (Poll::Pending, waiting) => *waiting = Some(context.waker().clone()),
+        }
+    }
+
+    /// Sends what the peer takes at once, for somebody who waits to receive.
+    pub(super) fn try_flush(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+    ) -> Result<(), StreamError> {
+        // A socket wakes one task. If another one waits to send, it will send all this, and must stay the one.
+        if self.waiting.as_ref().is_some_and(|waiting| !waiting.will_wake(context.waker())) {
+            return Ok(());
+        }
+        match self.poll_flush_now(socket, context, false) {
+            Poll::Ready(flushed) => flushed,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    fn poll_flush_now(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        more: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        loop {
+            if !self.outgoing.is_empty() {
+                ready!(poll_send(socket, &mut self.outgoing, more, context))?;
+            }
+            // Not before the queue has gone: one answer does for all that asked meanwhile (RFC 8446 §4.6.3).
+            if !self.update_user_key_if_due()? {
+                break;
+            }
+        }
+        if self.due.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_control(socket, context)
+    }
+
+    /// Gives the kernel something to encrypt and send, by a call that does not wait and leaves up to `records` records
+    /// that are not full.
+    pub(super) fn poll_kernel(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        records: u64,
+        call: impl FnMut() -> io::Result<usize>,
+    ) -> Poll<Result<usize, StreamError>> {
+        ready!(self.poll_flush(socket, context, false))?;
+        match &self.sending {
+            Sending::Kernel(_) => {}
+            _ if self.refuses_data() => return Poll::Ready(Err(StreamError::KeyExhausted)),
+            Sending::User(_) => return Poll::Ready(Err(NOT_OFFLOADED)),
+            Sending::Ended => return Poll::Ready(Err(ENDED)),
+        }
+        let sent = poll_writable(socket, context, call);
+        self.note(context, &sent);
+        let bytes = ready!(sent)?;
+        self.count_kernel_records(socket, bytes, records)?;
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Does what receiving demands.
+    pub(super) fn answer(&mut self, answer: Answer) -> Result<(), StreamError> {
+        match (answer, &mut self.sending) {
+            (_, Sending::Ended) => {}
+            (Answer::KeyUpdate, Sending::Kernel(kernel)) if !kernel.can_rekey => {
+                // Before Linux 6.14. An alert is all that may follow under the old key.
+                self.queue_alert(Alert::CLOSE_NOTIFY);
+                self.key = SendingKey::Refused;
+            }
+            (Answer::KeyUpdate, _) => self.due.key_update = true,
+            (Answer::NoRenegotiation, Sending::Kernel(_)) => self.due.no_renegotiation = true,
+            // As many as warnings are allowed.
+            (Answer::NoRenegotiation, Sending::User(sealer)) => {
+                self.outgoing.append_sealed(sealer, ContentType::Alert, &NO_RENEGOTIATION)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues an alert; nothing can be sent behind it, and no second one.
+    pub(super) fn queue_alert(&mut self, alert: Alert) {
+        match std::mem::replace(&mut self.sending, Sending::Ended) {
+            Sending::User(mut sealer) => {
+                // No data follows that would need the new key.
+                self.due.key_update = false;
+                // An exhausted key cannot even say goodbye; the cut says it.
+                let _ =
+                    self.outgoing.append_sealed(&mut sealer, ContentType::Alert, &alert.message());
+            }
+            Sending::Kernel(_) => self.due.alert = Some(alert),
+            Sending::Ended => {}
+        }
+    }
+
+    /// [`super::TlsStream::cut`].
+    pub(super) fn cut(&mut self) {
+        self.outgoing.clear();
+        self.due = ControlDue::default();
+        self.sending = Sending::Ended;
+    }
+
+    /// One control record of the kernel's, whole or not at all.
+    pub(super) fn poll_control_record(
+        &mut self,
+        socket: &TcpStream,
+        context: &mut Context<'_>,
+        content_type: u8,
+        content: &[u8],
+    ) -> Poll<Result<(), StreamError>> {
+        ready!(poll_writable(socket, context, || {
+            record::send(socket.as_fd(), content_type, content)
+        }))?;
+        if let Some(output) = &mut self.kernel_output {
+            output.bytes += content.len() as u64;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl ControlDue {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.key_update && !self.no_renegotiation && self.alert.is_none()
+    }
+}
+
+fn sealer(sending: &mut Sending) -> Result<&mut RecordSealer, StreamError> {
+    match sending {
+        Sending::User(sealer) => Ok(sealer),
+        Sending::Kernel(_) => Err(StreamError::Bug("sealing on an offloaded connection")),
+        Sending::Ended => Err(ENDED),
+    }
+}
+
+/// Writes a queue out.
+pub(super) fn poll_send(
+    socket: &TcpStream,
+    queue: &mut Queue,
+    more: bool,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), StreamError>> {
+    while !queue.is_empty() {
+        ready!(socket.poll_write_ready(context))?;
+        let sent = socket.try_io(Interest::WRITABLE, || {
+            let bytes = transfer::send_one(socket.as_fd(), queue.filled(), more)?;
+            queue.consume(bytes);
+            // What was not taken filled the socket: tokio need not be told by a call that fails.
+            if queue.is_empty() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        });
+        match sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => sent?,
+        }
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// Runs a call that sends without waiting, when the socket takes bytes.
+pub(crate) fn poll_writable<T>(
+    socket: &TcpStream,
+    context: &mut Context<'_>,
+    mut call: impl FnMut() -> io::Result<T>,
+) -> Poll<io::Result<T>> {
+    loop {
+        ready!(socket.poll_write_ready(context))?;
+        match socket.try_io(Interest::WRITABLE, &mut call) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return Poll::Ready(result),
+        }
+    }
+}
+
+const ENDED: StreamError = StreamError::Bug("sending on an ended connection");
+const NOT_OFFLOADED: StreamError = StreamError::Bug("plain bytes for a socket without keys");

@@ -1,0 +1,81 @@
+//! The tickets that a TLS 1.3 server sends behind the handshake, taken into the memory of sessions (RFC 8446 §4.6.1).
+
+use rustls::client::ClientConnectionData;
+use rustls::kernel::KernelConnection;
+
+use crate::control::{Alert, Violation, unexpected};
+
+/// Takes tickets, with what came of one that is not complete yet.
+pub(crate) struct TicketReader {
+    connection: KernelConnection<ClientConnectionData>,
+    partial: Vec<u8>,
+    tickets: u8,
+}
+
+impl TicketReader {
+    pub(crate) fn new(connection: KernelConnection<ClientConnectionData>) -> Self {
+        Self { connection, partial: Vec::new(), tickets: 0 }
+    }
+
+    /// Takes the tickets at the front of a handshake record; returns what follows them, which is another message.
+    pub(crate) fn take_tickets<'a>(&mut self, content: &'a [u8]) -> Result<&'a [u8], Violation> {
+        let mut rest = content;
+        while self.is_inside_ticket() || rest.first() == Some(&NEW_SESSION_TICKET) {
+            let Some(wanted_bytes) = self.wanted_bytes() else {
+                return Err(unexpected("a ticket longer than any"));
+            };
+            if rest.is_empty() {
+                break;
+            }
+            let (now, later) = rest.split_at(wanted_bytes.min(rest.len()));
+            self.partial.extend_from_slice(now);
+            rest = later;
+            if self.wanted_bytes() == Some(0) {
+                self.take_ticket()?;
+            }
+        }
+        Ok(rest)
+    }
+
+    /// Whether a ticket goes on in the next record.
+    pub(crate) fn is_inside_ticket(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
+    /// How many more bytes the header, or then the message, needs; `None` if it would be too long.
+    fn wanted_bytes(&self) -> Option<usize> {
+        let have = self.partial.len();
+        let Some([_, high, middle, low]) = self.partial.first_chunk() else {
+            return Some(MESSAGE_HEADER_BYTES - have);
+        };
+        let body_bytes = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
+        (body_bytes <= TICKET_BYTES_MAX).then(|| MESSAGE_HEADER_BYTES + body_bytes - have)
+    }
+
+    fn take_ticket(&mut self) -> Result<(), Violation> {
+        self.tickets = self.tickets.saturating_add(1);
+        if self.tickets > TICKETS_MAX {
+            return Err(unexpected("too many tickets"));
+        }
+        let message = std::mem::take(&mut self.partial);
+        let payload = message.get(MESSAGE_HEADER_BYTES..).unwrap_or_default();
+        self.connection
+            .handle_new_session_ticket(payload)
+            .map_err(|_| Violation { alert: Alert::DECODE_ERROR, what: "malformed ticket" })
+    }
+}
+
+/// `HandshakeType` of a NewSessionTicket (RFC 8446 §4).
+const NEW_SESSION_TICKET: u8 = 4;
+
+/// `HandshakeType msg_type; uint24 length`.
+const MESSAGE_HEADER_BYTES: usize = 4;
+
+/// Two vectors of at most 65,535 bytes and a nonce of 255 with their lengths, lifetime and age.
+const TICKET_BYTES_MAX: usize = 8 + 256 + 2 * 65_537;
+
+/// Tickets on one connection; servers send two to four.
+const TICKETS_MAX: u8 = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Whom a certificate may come from: CA certificates and revocation lists, loaded from files with an exact account of
+//! what is wrong with them.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustls::RootCertStore;
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
+use x509_parser::prelude::{FromDer, X509Version};
+use x509_parser::revocation_list::CertificateRevocationList;
+
+use crate::error::{FileRole, IdentityError};
+use crate::identity::inspect::{decode, moment};
+use crate::identity::{IdentityWarning, pem};
+use crate::peer_identity::sha256;
+
+/// The certificate authorities whose certificates are taken.
+#[derive(Clone)]
+pub struct Roots {
+    pub(crate) store: Arc<RootCertStore>,
+    pub(crate) digests: Vec<[u8; 32]>,
+}
+
+impl Roots {
+    /// Takes every certificate of a PEM file for an authority.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if the file cannot be read, or has something else in it.
+    pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        Self::load_at(path, SystemTime::now())
+    }
+
+    /// [`load`](Self::load), judging validity at a given moment.
+    pub(crate) fn load_at(
+        path: &Path,
+        now: SystemTime,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let certificates = pem::read_certificates(path, FileRole::Roots)?;
+        let mut roots = Self { store: Arc::new(RootCertStore::empty()), digests: Vec::new() };
+        let mut warnings = Vec::new();
+        for (index, der) in certificates.into_iter().enumerate() {
+            let position = index + 1;
+            let certificate = decode(&der, path, position)?;
+            // Before version 3 a certificate could not say so.
+            if certificate.version() == X509Version::V3 && !certificate.is_ca() {
+                return Err(IdentityError::NotAuthority { path: path.into(), position });
+            }
+            let not_after = moment(certificate.validity().not_after.timestamp());
+            if now > not_after {
+                let path = path.into();
+                warnings.push(IdentityWarning::AuthorityExpired { path, position, not_after });
+            }
+            roots.add(der).map_err(|error| IdentityError::BadCertificate {
+                path: path.into(),
+                position,
+                detail: error.to_string(),
+            })?;
+        }
+        Ok((roots, warnings))
+    }
+
+    fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), rustls::Error> {
+        let digest = sha256(&certificate);
+        Arc::make_mut(&mut self.store).add(certificate)?;
+        self.digests.push(digest);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Roots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Roots({})", self.digests.len())
+    }
+}
+
+/// Lists of revoked certificates: of those with one issuer, the newest.
+#[derive(Clone)]
+pub struct RevocationLists {
+    pub(crate) lists: Vec<CertificateRevocationListDer<'static>>,
+    pub(crate) digests: Vec<[u8; 32]>,
+    /// The first of them runs out then, in seconds since 1970.
+    pub(crate) until: u64,
+}
+
+impl RevocationLists {
+    /// Reads PEM with any number of lists, or one list in DER, as authorities publish it.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if the file cannot be read, or has something else in it.
+    pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        Self::load_at(path, SystemTime::now())
+    }
+
+    /// [`load`](Self::load), judging validity at a given moment.
+    pub(crate) fn load_at(
+        path: &Path,
+        now: SystemTime,
+    ) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let mut lists = Vec::new();
+        for (index, der) in pem::read_revocation_lists(path)?.into_iter().enumerate() {
+            let position = index + 1;
+            let bad =
+                |detail| IdentityError::BadRevocationList { path: path.into(), position, detail };
+            lists.push(List::decode(der).map_err(bad)?);
+        }
+        let lists = newest(lists);
+        let mut warnings = Vec::new();
+        for &List { next_update, .. } in &lists {
+            if next_update <= now {
+                let path = path.into();
+                warnings.push(IdentityWarning::RevocationListExpired { path, next_update });
+            }
+        }
+        let digests = lists.iter().map(|list| list.digest).collect();
+        let seconds = |list: &List| list.next_update.duration_since(UNIX_EPOCH).ok();
+        let until = lists.iter().filter_map(seconds).min().map_or(0, |least| least.as_secs());
+        let lists = lists.into_iter().map(|list| list.der).collect();
+        Ok((Self { lists, digests, until }, warnings))
+    }
+}
+
+/// A list, and what decides whether it counts.
+struct List {
+    der: CertificateRevocationListDer<'static>,
+    digest: [u8; 32],
+    /// The issuer and the part of its certificates the list is about, as they stand in the list.
+    scope: (Vec<u8>, Option<Vec<u8>>),
+    this_update: SystemTime,
+    next_update: SystemTime,
+}
+
+impl List {
+    fn decode(der: CertificateRevocationListDer<'static>) -> Result<Self, String> {
+        let (rest, parsed) =
+            CertificateRevocationList::from_der(&der).map_err(|error| error.to_string())?;
+        if !rest.is_empty() {
+            return Err("bytes follow the list".to_owned());
+        }
+        let Some(next_update) = parsed.next_update() else {
+            return Err("it does not say when the next is due".to_owned());
+        };
+        // RFC 5280 §5.2.5: id-ce-issuingDistributionPoint.
+        let mut extensions = parsed.extensions().iter();
+        let part = extensions.find(|extension| extension.oid.to_id_string() == "2.5.29.28");
+        let scope = (parsed.issuer().as_raw().to_vec(), part.map(|part| part.value.to_vec()));
+        let this_update = moment(parsed.last_update().timestamp());
+        let next_update = moment(next_update.timestamp());
+        let digest = sha256(&der);
+        Ok(Self { digest, scope, this_update, next_update, der })
+    }
+}
+
+/// Leaves the newest list of each scope: rustls asks the first it finds, in whatever order they stand.
+fn newest(mut lists: Vec<List>) -> Vec<List> {
+    lists.sort_unstable_by_key(|list| (Reverse((list.this_update, list.next_update)), list.digest));
+    let mut scopes = HashSet::new();
+    lists.retain(|list| scopes.insert(list.scope.clone()));
+    lists
+}
+
+impl fmt::Debug for RevocationLists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RevocationLists({})", self.digests.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

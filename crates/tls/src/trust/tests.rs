@@ -1,0 +1,78 @@
+//! What files of authorities and revocation lists come to.
+
+use std::time::Duration;
+
+use rcgen::{IsCa, KeyPair};
+
+use super::*;
+use crate::test_identity::{Authority, Files, now, parameters};
+
+fn lists(pem: &str) -> (RevocationLists, Vec<IdentityWarning>) {
+    let files = Files::new();
+    let path = files.write("crl.pem", pem);
+    RevocationLists::load_at(&path, now()).expect("lists")
+}
+
+#[test]
+fn newest_list_of_each_issuer_counts_wherever_it_stands() {
+    let (authority, other) = (Authority::new("ca.example"), Authority::new("other.example"));
+    // Signed anew they would be other lists.
+    let [old, new, others] =
+        [authority.superseded_list(2026), authority.revoke(&[7], 2126), other.revoke(&[], 2126)];
+    let (expected, warnings) = lists(&format!("{new}{others}"));
+    assert_eq!((expected.lists.len(), warnings.len()), (2, 0));
+    for order in [[&old, &new, &others], [&others, &new, &old], [&new, &old, &others]] {
+        let (found, warnings) = lists(&order.map(String::as_str).concat());
+        assert_eq!(found.lists, expected.lists);
+        assert_eq!(found.digests, expected.digests);
+        assert_eq!(warnings, [], "the one that ran out is asked nothing");
+    }
+    assert_ne!(lists(&new).0.digests, lists(&old).0.digests);
+}
+
+/// As they are in a year when authorities of tests are past their time.
+fn roots_later(pem: &str) -> Result<(Roots, Vec<IdentityWarning>), String> {
+    let files = Files::new();
+    let path = files.write("roots.pem", pem);
+    let year = Duration::from_secs(365 * 86_400);
+    let loaded = Roots::load_at(&path, now() + year);
+    loaded.map_err(|error| error.to_string().replace(&*path.to_string_lossy(), "roots.pem"))
+}
+
+#[test]
+fn certificate_of_no_authority_is_no_root() {
+    let authority = Authority::new("ca.example");
+    let key = KeyPair::generate().expect("a key");
+    for is_ca in [IsCa::NoCa, IsCa::ExplicitNoCa] {
+        let mut parameters = parameters(&["alice"]);
+        parameters.is_ca = is_ca;
+        let own = parameters.self_signed(&key).expect("a certificate").pem();
+        let signed = authority.sign(&parameters, &key);
+        for certificate in [own, signed] {
+            let error =
+                roots_later(&(authority.own_pem() + &certificate)).expect_err("no authority");
+            assert_eq!(
+                error,
+                "certificate 2 in roots.pem is no certificate authority's; name the authority that \
+                 signs clients, not a client's own certificate"
+            );
+        }
+    }
+}
+
+#[test]
+fn expired_root_is_warned_of_and_taken() {
+    let pem = Authority::new("ca.example").own_pem();
+    let files = Files::new();
+    let loaded = Roots::load_at(&files.write("roots.pem", &pem), now());
+    assert_eq!(loaded.expect("roots").1, []);
+    let (roots, warnings) = roots_later(&pem).expect("roots");
+    assert_eq!(roots.store.len(), 1);
+    let [warning @ IdentityWarning::AuthorityExpired { position: 1, .. }] = warnings.as_slice()
+    else {
+        panic!("{warnings:?}");
+    };
+    assert!(!warning.is_serious());
+    let words = warning.to_string();
+    assert!(words.contains("expired at 2027-01-01 00:00:00 UTC"), "{words}");
+}

@@ -1,0 +1,295 @@
+//! Sites that ask clients for certificates, as openssl and curl meet them.
+
+use kettle_tests::certificate::{ClientAuthority, Kind, issue};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
+use kettle_tests::tool::{Ended, Tool};
+
+/// For `openssl s_client`, and for curl.
+const VERSIONS: [(&str, [&str; 3]); 2] = [
+    ("-tls1_2", ["--tlsv1.2", "--tls-max", "1.2"]),
+    ("-tls1_3", ["--tlsv1.3", "--tls-max", "1.3"]),
+];
+
+/// A server whose one site has these settings for client certificates, and `alice` whom it knows.
+fn setup(authority: &ClientAuthority, settings: &str) -> Setup {
+    with_client(Setup::default(), "alice", authority, 1, GOOD)
+        .file("www/a", "content")
+        .file("clients.pem", authority.pem())
+        .site(&format!("client_auth = {{ roots = \"clients.pem\"{settings} }}"))
+}
+
+fn with_client(
+    setup: Setup,
+    name: &str,
+    authority: &ClientAuthority,
+    serial: u64,
+    until: i32,
+) -> Setup {
+    let issued = authority.issue(name, serial, until);
+    setup.file(&format!("{name}.pem"), issued.chain).file(&format!("{name}.key"), issued.key)
+}
+
+fn client(kettle: &Kettle, name: &str) -> [String; 4] {
+    let path = |file: String| kettle.folder.path(&file).display().to_string();
+    ["-cert".into(), path(format!("{name}.pem")), "-key".into(), path(format!("{name}.key"))]
+}
+
+/// A whole exchange by `openssl s_client`, with what it said.
+fn ask(kettle: &Kettle, host: &str, words: &[&str]) -> Ended {
+    let request = format!("GET /a HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let mut openssl = kettle.openssl(words).start();
+    openssl.type_in(request);
+    openssl.ended()
+}
+
+fn ask_as(kettle: &Kettle, name: &str, words: &[&str]) -> Ended {
+    let certificate = client(kettle, name);
+    let certificate: Vec<&str> = certificate.iter().map(String::as_str).collect();
+    ask(kettle, "localhost", &[words, &certificate].concat())
+}
+
+fn counted(kettle: &Kettle, outcome: &str) -> u64 {
+    kettle.status(&format!("/total/client_certificates/{outcome}")).as_u64().unwrap_or_default()
+}
+
+#[test]
+fn client_with_a_good_certificate_is_served_and_named_in_the_log() {
+    let authority = ClientAuthority::new("clients");
+    let kettle = Kettle::start(setup(&authority, ""));
+    for (_, version) in VERSIONS {
+        let certificate = client(&kettle, "alice").map(|word| match word.as_str() {
+            "-cert" | "-key" => format!("-{word}"),
+            _ => word,
+        });
+        let words: Vec<&str> = certificate.iter().map(String::as_str).chain(version).collect();
+        assert_eq!(kettle.curl(&words, "/a").succeed(), "content");
+        assert_eq!(kettle.entry("/a").text("client"), ALICE);
+    }
+}
+
+#[test]
+fn resumed_session_knows_its_client() {
+    let authority = ClientAuthority::new("clients");
+    let kettle = Kettle::start(setup(&authority, ""));
+    let session = kettle.folder.path("session.pem").display().to_string();
+    for (version, _) in VERSIONS {
+        for (flag, resumed) in [("-sess_out", "full"), ("-sess_in", "ticket")] {
+            // Who resumes has shown the certificate before.
+            let said = match flag {
+                "-sess_out" => ask_as(&kettle, "alice", &[version, flag, &session]),
+                _ => ask(&kettle, "localhost", &[version, flag, &session]),
+            };
+            assert!(said.text().contains("content"), "{version} {flag}: {}", said.text());
+            let entry = kettle.entry("/a");
+            assert_eq!((entry.text("resumed"), entry.text("client")), (resumed, ALICE));
+        }
+    }
+    let words = ["-tls1_2", "-no_ticket", "-reconnect"];
+    let reconnected = ask_as(&kettle, "alice", &words);
+    assert_eq!(reconnected.text().matches("Reused, TLSv1.2").count(), 5, "by session ID");
+    assert!(counted(&kettle, "verified") >= 2 && counted(&kettle, "resumed") >= 2);
+}
+
+#[test]
+fn bad_certificates_get_the_alert_that_says_why() {
+    let (authority, stranger) = (ClientAuthority::new("clients"), ClientAuthority::new("others"));
+    let mut setup = setup(&authority, ", crl = \"clients.crl\"")
+        .file("clients.crl", authority.revoke(&[7], GOOD));
+    for (name, authority, serial, until) in [
+        ("mallory", &stranger, 1, GOOD),
+        ("late", &authority, 2, 2021),
+        ("gone", &authority, 7, GOOD),
+    ] {
+        setup = with_client(setup, name, authority, serial, until);
+    }
+    let kettle = Kettle::start(setup);
+    for (version, _) in VERSIONS {
+        let none = if version == "-tls1_2" { 40 } else { 116 };
+        for (name, alert, outcome) in [
+            ("mallory", 48, "unknown_ca"),
+            ("late", 45, "certificate_expired"),
+            ("gone", 44, "certificate_revoked"),
+            ("", none, "certificate_required"),
+        ] {
+            let before = counted(&kettle, outcome);
+            let said = match name {
+                "" => ask(&kettle, "localhost", &[version]),
+                name => ask_as(&kettle, name, &[version]),
+            };
+            let expected = format!("SSL alert number {alert}");
+            assert!(said.stderr.contains(&expected), "{version} {name}: {}", said.stderr);
+            assert!(!said.text().contains("content"), "{version} {name}");
+            let after = counted(&kettle, outcome);
+            assert_eq!(after, before + 1, "{outcome}");
+        }
+        assert!(ask_as(&kettle, "alice", &[version]).text().contains("content"));
+    }
+}
+
+#[test]
+fn optional_certificate_may_be_left_out() {
+    let authority = ClientAuthority::new("clients");
+    let kettle = Kettle::start(setup(&authority, ", mode = \"optional\""));
+    for (version, words) in VERSIONS {
+        assert_eq!(kettle.curl(&words, "/a").succeed(), "content");
+        assert!(kettle.entry("/a").text("client").is_empty());
+        assert!(ask_as(&kettle, "alice", &[version]).text().contains("content"));
+        assert_eq!(kettle.entry("/a").text("client"), ALICE);
+    }
+    assert_eq!(counted(&kettle, "none"), 2);
+}
+
+#[test]
+fn connection_made_for_another_name_does_not_reach_such_a_site() {
+    let authority = ClientAuthority::new("clients");
+    let both = issue(&["localhost", "secret.test"], Kind::Ecdsa);
+    let setup = with_client(Setup::default(), "alice", &authority, 1, GOOD)
+        .certificate(both)
+        .file("www/a", "public")
+        .file("secret/a", "secret")
+        .file("clients.pem", authority.pem())
+        .more(
+            "[[site]]\nnames = [\"secret.test\"]\nclient_auth = { roots = \"clients.pem\" }\n\
+             [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n\
+             [[site.route]]\nroot = \"secret\"\n",
+        );
+    let kettle = Kettle::start(setup);
+    let certificate = client(&kettle, "alice");
+    let certificate: Vec<&str> = certificate.iter().map(String::as_str).collect();
+    for (version, _) in VERSIONS {
+        let ask = |host: &str, words: &[&str]| {
+            let words = [&[version], words, &certificate].concat();
+            ask(&kettle, host, &words).text()
+        };
+        let there = ["-servername", "secret.test"];
+        assert!(ask("secret.test", &there).contains("secret"));
+        assert!(ask("localhost", &[]).contains("public"));
+        for (host, words) in [("secret.test", &[][..]), ("secret.test", &["-noservername"])] {
+            let said = match words {
+                [] => ask(host, words),
+                _ => without_name(&kettle, host, &[&[version], words, &certificate].concat()),
+            };
+            assert!(said.contains("HTTP/1.1 421 "), "{version} {words:?}: {said}");
+        }
+    }
+}
+
+/// As `ask`, by a client that says no name.
+fn without_name(kettle: &Kettle, host: &str, words: &[&str]) -> String {
+    let mut openssl = Tool::new("openssl")
+        .args(["s_client", "-connect", &kettle.address().to_string()])
+        .args(words)
+        .start();
+    openssl.type_in(format!("GET /a HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"));
+    openssl.ended().text()
+}
+
+#[test]
+fn session_from_before_a_change_by_reload_is_not_resumed() {
+    let (one, two) = (ClientAuthority::new("one"), ClientAuthority::new("two"));
+    let both = one.pem() + &two.pem();
+    let list = |serials: &[u64]| one.revoke(serials, GOOD);
+    let setup = with_client(setup(&one, ", crl = \"clients.crl\""), "bob", &two, 1, GOOD)
+        .file("clients.pem", both.clone())
+        .file("clients.crl", list(&[]) + &two.revoke(&[], GOOD));
+    let kettle = Kettle::start(setup);
+    let session = kettle.folder.path("session.pem").display().to_string();
+    let reload = || drop(kettle.ctl(&["reload"]).succeed());
+    for (version, _) in VERSIONS {
+        for name in ["alice", "bob"] {
+            kettle.folder.replace("clients.pem", &both);
+            kettle.folder.replace("clients.crl", list(&[]) + &two.revoke(&[], GOOD));
+            reload();
+            assert!(ask_as(&kettle, name, &[version, "-sess_out", &session]).status.success());
+            reload();
+            let again = ask_as(&kettle, name, &[version, "-sess_in", &session]);
+            assert!(again.text().contains("Reused, "), "{version}: nothing changed");
+            // Bob's authority goes, or Alice herself.
+            match name {
+                "bob" => kettle.folder.replace("clients.pem", one.pem()),
+                _ => kettle.folder.replace("clients.crl", list(&[1]) + &two.revoke(&[], GOOD)),
+            }
+            reload();
+            let after = ask_as(&kettle, name, &[version, "-sess_in", &session]);
+            let text = after.text();
+            assert!(!text.contains("Reused, ") && !text.contains("content"), "{version} {text}");
+            assert!(after.stderr.contains("SSL alert number 4"), "{version} {}", after.stderr);
+        }
+    }
+}
+
+#[test]
+fn session_from_before_certificates_were_asked_for_is_not_resumed() {
+    let authority = ClientAuthority::new("clients");
+    let setup = setup(&authority, "");
+    for (version, _) in VERSIONS {
+        let kettle = Kettle::start(setup.clone());
+        let asks = "client_auth = { roots = \"clients.pem\" }";
+        kettle.folder.change_config(asks, "self_signed = false");
+        let _ = kettle.ctl(&["reload"]).succeed();
+        let session = kettle.folder.path("session.pem").display().to_string();
+        let before = ask(&kettle, "localhost", &[version, "-sess_out", &session]);
+        assert!(before.text().contains("content"), "{version}");
+        kettle.folder.change_config("self_signed = false", asks);
+        let _ = kettle.ctl(&["reload"]).succeed();
+        let after = ask(&kettle, "localhost", &[version, "-sess_in", &session]);
+        assert!(!after.text().contains("content"), "{version}: {}", after.text());
+    }
+}
+
+#[test]
+fn connection_from_before_certificates_were_asked_for_is_sent_away() {
+    let authority = ClientAuthority::new("clients");
+    let kettle = Kettle::start(setup(&authority, ""));
+    let asks = "client_auth = { roots = \"clients.pem\" }";
+    kettle.folder.change_config(asks, "self_signed = false");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    for suite in ONE_OF_EACH_VERSION {
+        let (mut idle, mut other) = (kettle.connect(suite), kettle.connect(suite));
+        assert_eq!(idle.get("/a").body, b"content");
+        kettle.folder.change_config("self_signed = false", "self_signed = false # the same");
+        let _ = kettle.ctl(&["reload"]).succeed();
+        assert_eq!(idle.get("/a").body, b"content", "nothing has changed");
+        kettle.folder.change_config("self_signed = false # the same", asks);
+        let _ = kettle.ctl(&["reload"]).succeed();
+        assert_eq!(other.get("/a").status, 421, "{}", suite.name);
+        kettle.folder.change_config(asks, "self_signed = false");
+        let _ = kettle.ctl(&["reload"]).succeed();
+    }
+}
+
+#[test]
+fn check_says_what_is_wrong_with_the_files() {
+    let authority = ClientAuthority::new("clients");
+    let settings = ", crl = \"clients.crl\"";
+    let good = setup(&authority, settings).file("clients.crl", authority.revoke(&[], GOOD));
+    let check = |setup: Setup| {
+        let (_, folder) = setup.lay_out();
+        Tool::kettle(["check", "--config"]).args([folder.config()]).output()
+    };
+    assert!(check(good.clone()).status.success());
+    let key = authority.issue("alice", 1, GOOD).key;
+    for (file, content, mistake) in [
+        ("clients.pem", key, "holds a private key but no certificate"),
+        ("clients.pem", "text".to_owned(), "has no certificate in it"),
+        ("clients.pem", String::new(), "is empty"),
+        ("clients.crl", authority.pem(), "has no revocation list in it"),
+        ("clients.crl", authority.revoke(&[], 2021), "ran out at 2021-01-01"),
+    ] {
+        let said = check(good.clone().file(file, content));
+        let text = said.text();
+        assert!(!said.status.success() && text.contains(mistake), "{mistake}: {text}");
+        assert!(text.contains(file) && text.contains("kettle.toml:"), "{text}");
+    }
+    let (_, folder) = good.lay_out();
+    folder.change_config("clients.crl", "missing.crl");
+    let said = Tool::kettle(["check", "--config"]).args([folder.config()]).output();
+    assert!(!said.status.success() && said.text().contains("missing.crl"), "{}", said.text());
+}
+
+const ALICE: &str = "CN=alice,O=kettle's tests";
+/// A year that is far away.
+const GOOD: i32 = 2120;

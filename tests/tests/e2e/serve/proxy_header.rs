@@ -1,0 +1,144 @@
+//! Connections that begin with a PROXY header, and those that should or should not.
+
+use kettle_tests::client::Wire;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::raw_handshake::{RawHandshake, RawHello};
+use kettle_tests::raw_session::{RawSession, Received};
+use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
+use kettle_tests::setup::Setup;
+
+const V1: &[u8] = b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\r\n";
+const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xc0\0\x02\x01\x9c\x40\x01\xbb";
+const LOCAL: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
+const UNKNOWN: &[u8] = b"PROXY UNKNOWN\r\n";
+
+fn behind(networks: &str) -> Kettle {
+    Kettle::start(Setup::default().listener(&format!("accept_proxy = {networks}")).sizes(&[0]))
+}
+
+/// Sends a header in pieces, then asks for a file.
+fn ask(kettle: &Kettle, header: &[u8], piece_bytes: usize, target: &str) {
+    let mut wire = Wire::connect(kettle.address());
+    for piece in header.chunks(piece_bytes) {
+        wire.send(piece).unwrap();
+    }
+    let handshake = RawHandshake::begin_on(wire, &RawHello::default());
+    let request = get(target);
+    assert_not_found(handshake.finish(|sending| sending.seal(APPLICATION_DATA, &request)));
+}
+
+fn assert_not_found(mut session: RawSession) {
+    let Received::Record(_, content) = session.receive_beyond(&[HANDSHAKE]) else {
+        panic!("no response");
+    };
+    assert!(content.starts_with(b"HTTP/1.1 404 "), "{}", content.escape_ascii());
+}
+
+fn assert_closed_in_silence(mut wire: Wire) {
+    wire.read_to_end();
+    assert_eq!(wire.received, b"", "no TLS, no alert");
+}
+
+fn outcomes(kettle: &Kettle, version: &str, outcome: &str) -> u64 {
+    let counts = kettle.status("/total/proxy_headers");
+    counts.get(format!("{version} {outcome}")).and_then(|count| count.as_u64()).unwrap_or(0)
+}
+
+#[test]
+fn the_client_of_the_header_is_in_the_log() {
+    let kettle = behind(r#"["127.0.0.0/8"]"#);
+    for (number, header) in [V1, V2].into_iter().enumerate() {
+        for piece_bytes in [1, 7, header.len()] {
+            let target = format!("/asked-{number}-{piece_bytes}");
+            ask(&kettle, header, piece_bytes, &target);
+            assert_eq!(kettle.entry(&target).text("remote"), "192.0.2.7:40000");
+        }
+    }
+    assert_eq!((outcomes(&kettle, "v1", "client"), outcomes(&kettle, "v2", "client")), (3, 3));
+}
+
+#[test]
+fn a_balancer_may_speak_for_itself() {
+    let kettle = behind(r#"["127.0.0.1"]"#);
+    for (number, header) in [LOCAL, UNKNOWN].into_iter().enumerate() {
+        let target = format!("/asked-{number}");
+        ask(&kettle, header, header.len(), &target);
+        assert!(kettle.entry(&target).text("remote").starts_with("127.0.0.1:"));
+    }
+}
+
+#[test]
+fn the_hello_may_come_with_the_header() {
+    let kettle = behind(r#"["127.0.0.0/8", "::1"]"#);
+    for header in [V1, V2] {
+        let hello = RawHello { before: header.to_vec(), ..RawHello::default() };
+        let handshake = RawHandshake::begin(kettle.address(), &hello);
+        let request = get("/with-it");
+        assert_not_found(handshake.finish(|sending| sending.seal(APPLICATION_DATA, &request)));
+    }
+}
+
+#[test]
+fn a_header_must_be_there_and_right() {
+    let kettle = behind(r#"["127.0.0.0/8"]"#);
+    let long = [b"PROXY UNKNOWN ".as_slice(), &[b'x'; 200]].concat();
+    let short = [b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0b".as_slice(), &[0; 11]].concat();
+    for (sent, outcome) in [
+        (b"\x16\x03\x01\x02\0\x01".as_slice(), "missing"),
+        (b"GET / HTTP/1.1\r\n\r\n", "missing"),
+        (b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\n", "malformed"),
+        (&short, "malformed"),
+        (&long, "too_long"),
+        (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff", "too_long"),
+    ] {
+        let before = outcomes(&kettle, "none", outcome);
+        let mut wire = Wire::connect(kettle.address());
+        wire.send(sent).unwrap();
+        assert_closed_in_silence(wire);
+        assert_eq!(outcomes(&kettle, "none", outcome), before + 1, "{}", sent.escape_ascii());
+    }
+}
+
+#[test]
+fn a_header_that_never_ends_is_not_waited_for() {
+    let kettle = behind(r#"["127.0.0.0/8"]"#);
+    let silent = Wire::connect(kettle.address());
+    let mut half = Wire::connect(kettle.address());
+    half.send(&V1[..20]).unwrap();
+    for wire in [silent, half] {
+        assert_closed_in_silence(wire);
+    }
+    assert_eq!(outcomes(&kettle, "none", "timed_out"), 2);
+}
+
+#[test]
+fn strangers_may_come_without_a_header_and_not_with_one() {
+    let kettle = behind(r#"["192.0.2.0/24"]"#);
+    ask(&kettle, b"", 1, "/direct");
+    assert!(kettle.entry("/direct").text("remote").starts_with("127.0.0.1:"));
+    for header in [V1, V2, LOCAL] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.send(header).unwrap();
+        assert_closed_in_silence(wire);
+    }
+    assert_eq!(outcomes(&kettle, "none", "stranger"), 3);
+}
+
+#[test]
+fn without_the_setting_a_header_is_no_tls() {
+    let kettle = Kettle::start(Setup::default().sizes(&[0]));
+    let mut wire = Wire::connect(kettle.address());
+    wire.send(V1).unwrap();
+    wire.read_to_end();
+}
+
+#[test]
+fn redirects_are_given_behind_a_header() {
+    let kettle = Kettle::start(
+        Setup::default().listener("kind = \"redirect\"\naccept_proxy = [\"127.0.0.0/8\"]"),
+    );
+    let mut client = Wire::connect(kettle.address());
+    client.send(&[V1, &get("/a")].concat()).unwrap();
+    assert_eq!(client.response().status, 308);
+}
