@@ -25,9 +25,11 @@ pub use check_files::check_files;
 pub use finding::Finding;
 pub use located::{Located, Position};
 pub use model::{
-    Admin, CacheRule, Certificate, ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts,
-    HttpsListener, Limits, Listener, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
-    PathChoice, PlainHttp, RedirectListener, Route, Server, Site, Suite, Symlinks, Tls, TlsVersion,
+    Admin, Backend, BackendServer, BackendTls, Balance, CacheRule, Certificate, Check, CheckKind,
+    ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits, Listener,
+    ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PathChoice,
+    PlainHttp, RedirectListener, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls,
+    Suite, Symlinks, TcpListener, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
 };
 pub use parse::{parse, parse_bytes};
 pub use reference::reference_markdown;

@@ -92,7 +92,8 @@ impl Connection {
                 }
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
-            None => {}
+            Some(ListenerKind::Tls(_) | ListenerKind::Tcp(_) | ListenerKind::Passthrough(_))
+            | None => {}
         }
     }
 

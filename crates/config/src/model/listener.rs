@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
+use super::StartTls;
 use crate::located::Located;
 use crate::setting::{
-    KIB, MIB, Network, located_address, networks, number, one_number, required, settings, size,
-    variants, word,
+    KIB, MIB, Network, located_address, located_text, located_texts_or_all, networks, number,
+    one_number, optional, required, rules, settings, size, texts, variants, word,
 };
 use crate::word::words;
 
@@ -61,6 +62,12 @@ variants! {
         Https(HttpsListener) = "https",
         /// Plain HTTP that answers every request with a redirect to the same address over HTTPS.
         Redirect(RedirectListener) = "redirect",
+        /// TLS that ends here; what is inside goes to a backend.
+        Tls(TlsListener) = "tls",
+        /// Bytes as they are, to a backend; with `[backend.tls]` they go on in TLS.
+        Tcp(TcpListener) = "tcp",
+        /// TLS that goes on to a backend as it is: the name that the client asks for decides which.
+        Passthrough(PassthroughListener) = "passthrough",
     }
 }
 
@@ -89,12 +96,103 @@ settings! {
     }
 }
 
+words! {
+    /// Where what a tunnel sends in TLS is encrypted.
+    pub enum TunnelPathChoice {
+        /// In user space until `crossover` bytes have gone that way, then in the kernel if it can carry the
+        /// connection's cipher.
+        Auto = "auto",
+        /// Always in user space. No kernel TLS is needed.
+        User = "user",
+        /// In the kernel from the first byte on, straight from the backend's socket.
+        KernelSplice = "kernel-splice",
+    }
+}
+
+words! {
+    /// What a backend gets when a client's connection ends without a close_notify, so that nobody can say whether it
+    /// said all it wanted.
+    pub enum Truncation {
+        /// The end of the stream, as if the client had closed. Counted, and named in the log.
+        Fin = "fin",
+        /// A reset, so that protocols that end by closing cannot be cut short by a third party.
+        Reset = "reset",
+    }
+}
+
+settings! {
+    /// A listener that ends TLS in front of a backend.
+    pub struct TlsListener {
+        /// The backend for names that no site with a backend has, and for clients that ask for no name.
+        pub backend: Option<Located<String>> =
+            optional(located_text(&rules::BACKEND_NAME), "such clients are refused"),
+        /// The names of the sites that are reached here, out of all.
+        pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
+        /// The application protocols that the backend speaks (ALPN). A client that offers others only is refused.
+        /// An empty list agrees on none.
+        pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
+        /// A dialogue in plain text that comes before TLS.
+        pub starttls: StartTls = word(StartTls::Off),
+        /// Where records are encrypted. If the kernel refuses a connection, it stays in user space and the refusal
+        /// is counted with its reason.
+        pub path: TunnelPathChoice = word(TunnelPathChoice::Auto),
+        /// With `path = "auto"`: how many bytes go to the client before the kernel takes over.
+        pub crossover: u64 = size(256 * KIB, 0, 1024 * MIB),
+        /// What a backend gets when a client's connection ends without a close_notify.
+        pub truncation: Truncation = word(Truncation::Fin),
+    }
+}
+
+settings! {
+    /// A listener for plain connections.
+    pub struct TcpListener {
+        /// Where they go.
+        pub backend: Located<String> = required(located_text(&rules::BACKEND_NAME)),
+        /// Where records are encrypted, with `[backend.tls]`.
+        pub path: TunnelPathChoice = word(TunnelPathChoice::Auto),
+        /// With `path = "auto"`: how many bytes go to the server before the kernel takes over.
+        pub crossover: u64 = size(256 * KIB, 0, 1024 * MIB),
+    }
+}
+
+settings! {
+    /// A listener that reads the name in a ClientHello and hands the connection on.
+    pub struct PassthroughListener {
+        /// The backend for names that no site with a backend has, and for clients that ask for no name.
+        pub backend: Option<Located<String>> =
+            optional(located_text(&rules::BACKEND_NAME), "such clients are refused"),
+    }
+}
+
 impl Listener {
     /// The settings of an HTTPS listener, if it is one.
     pub fn https(&self) -> Option<&HttpsListener> {
         match &self.kind {
             ListenerKind::Https(https) => Some(https),
-            ListenerKind::Redirect(_) => None,
+            _ => None,
         }
+    }
+
+    /// The settings of a listener that ends TLS in front of a backend, if it is one.
+    pub fn tls(&self) -> Option<&TlsListener> {
+        match &self.kind {
+            ListenerKind::Tls(tls) => Some(tls),
+            _ => None,
+        }
+    }
+
+    /// The backend it names itself.
+    pub fn backend(&self) -> Option<&Located<String>> {
+        match &self.kind {
+            ListenerKind::Https(_) | ListenerKind::Redirect(_) => None,
+            ListenerKind::Tls(tls) => tls.backend.as_ref(),
+            ListenerKind::Tcp(tcp) => Some(&tcp.backend),
+            ListenerKind::Passthrough(passthrough) => passthrough.backend.as_ref(),
+        }
+    }
+
+    /// Whether it reaches the backends that sites name.
+    pub fn reaches_sites_backends(&self) -> bool {
+        matches!(self.kind, ListenerKind::Tls(_) | ListenerKind::Passthrough(_))
     }
 }

@@ -3,19 +3,24 @@
 //! Each setting is declared once, here and in the files below, with its documentation, default
 //! and bounds; the parser, `docs/config.md` and the JSON schema are made from the declaration.
 
+mod backend;
 mod listener;
 mod process;
 mod site;
 mod tls;
 
+pub use backend::{
+    Backend, BackendServer, BackendTls, Balance, Check, CheckKind, SendProxy, StartTls,
+};
 pub use listener::{
-    HttpsListener, Listener, ListenerKind, PathChoice, PlainHttp, RedirectListener,
+    HttpsListener, Listener, ListenerKind, PassthroughListener, PathChoice, PlainHttp,
+    RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
 pub use site::{Certificate, ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};
 pub use tls::{Group, Suite, Tls, TlsVersion};
 
-pub use crate::setting::{CacheRule, LogTarget, Network};
+pub use crate::setting::{CacheRule, LogTarget, Network, Roots, ServerAddress};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -45,6 +50,8 @@ settings! {
         /// A site, chosen by the name the client asks for. Without a site for a name and without
         /// a default site, the client gets an error.
         pub sites: Vec<Site> as "site" = sections(),
+        /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to.
+        pub backends: Vec<Backend> as "backend" = sections(),
     }
     beside {
         /// The file the configuration came from; empty when it came from the command line.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::PathChoice;
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, cache_rules, duration, error_pages, flag, headers, located_path, located_texts,
-    mime_types, optional, required, rules, section, sections, settings, text, text_or_off, texts,
-    word, word_list,
+    CacheRule, cache_rules, duration, error_pages, flag, headers, located_path, located_text,
+    located_texts, mime_types, optional, required, rules, section, sections, settings, text,
+    text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -36,6 +36,10 @@ settings! {
         pub headers: Vec<(String, String)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599).
         pub error_pages: BTreeMap<u16, Located<PathBuf>> = error_pages(),
+        /// Where connections for these names go, on `tls` and `passthrough` listeners. A site without routes is not on
+        /// `https` listeners.
+        pub backend: Option<Located<String>> =
+            optional(located_text(&rules::BACKEND_NAME), "the site is not on such listeners"),
         /// The files that answer below a prefix. The longest prefix that fits a request decides.
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted, if not where the listener says.

@@ -27,6 +27,7 @@ pub(crate) struct Setting {
 }
 
 /// What holds when a setting is not written.
+#[derive(Clone)]
 pub(crate) enum Fallback {
     /// It must be written.
     Required,

@@ -12,6 +12,7 @@ mod place;
 mod quote;
 pub(crate) mod rules;
 mod section;
+mod server_address;
 mod span;
 mod table;
 mod text;
@@ -31,9 +32,13 @@ pub(crate) use quote::quoted;
 pub(crate) use section::{
     Settings, Variants, optional, required, section, sections, settings_by_word,
 };
+pub use server_address::{Roots, ServerAddress};
+pub(crate) use server_address::{located_server_address, roots};
 pub(crate) use span::{duration, duration_pattern, duration_text};
 pub(crate) use table::Table;
-pub(crate) use text::{located_texts, text, text_or_off, texts};
+pub(crate) use text::{
+    located_text, located_texts, located_texts_or_all, text, text_or_off, texts,
+};
 pub(crate) use word::{flag, known_word, level, word, word_list};
 
 use crate::read::{Item, Reader};

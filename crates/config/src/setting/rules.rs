@@ -64,6 +64,9 @@ const HOST_NAME_BYTES_MAX: usize = 253;
 /// Longest label of a host name.
 const LABEL_BYTES_MAX: usize = 63;
 
+/// Longest name of a backend or a server.
+const NAME_BYTES_MAX: usize = 64;
+
 /// Headers whose value follows from the response; another value would contradict it.
 const OWN_HEADERS: [&str; 12] = [
     "accept-ranges",
@@ -88,6 +91,18 @@ pub(crate) static HEADER_VALUE: TextRule =
     TextRule { what: "a header value", example: "DENY", read: header_value };
 pub(crate) static CACHE_CONTROL: TextRule =
     TextRule { what: "a header value", example: "max-age=86400", read: header_value };
+pub(crate) static BACKEND_NAME: TextRule = TextRule {
+    what: "a name of letters, digits, `-`, `_` and `.`",
+    example: "app",
+    read: backend_name,
+};
+pub(crate) static ALPN: TextRule =
+    TextRule { what: "an application protocol", example: "http/1.1", read: alpn };
+pub(crate) static PIN: TextRule = TextRule {
+    what: "`sha256/` and a hash in Base64",
+    example: "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    read: pin,
+};
 pub(crate) static USER_NAME: TextRule =
     TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
 pub(crate) static PREFIX: TextRule =
@@ -125,13 +140,20 @@ fn site_name(text: &str) -> Result<String, Wrong> {
     {
         return Err(Wrong::meant("the port belongs to the listener, not to the name", host));
     }
-    if !name.is_ascii() {
-        return Err(Wrong::new("names outside ASCII are written in their xn-- form"));
-    }
     let host = name.strip_prefix("*.").unwrap_or(&name);
     if host.contains('*') {
         return Err(Wrong::meant("`*` may only stand for the whole first label", "*.example.org"));
     }
+    host_name(host)?;
+    Ok(name)
+}
+
+/// A name of DNS, in small letters.
+pub(super) fn host_name(text: &str) -> Result<String, Wrong> {
+    if !text.is_ascii() {
+        return Err(Wrong::new("names outside ASCII are written in their xn-- form"));
+    }
+    let host = text.to_ascii_lowercase();
     if host.is_empty() || host.len() > HOST_NAME_BYTES_MAX {
         return Err(Wrong::new("a host name has 1 to 253 characters"));
     }
@@ -142,7 +164,34 @@ fn site_name(text: &str) -> Result<String, Wrong> {
         };
         return Err(Wrong::new(&why));
     }
-    Ok(name)
+    Ok(host)
+}
+
+fn backend_name(text: &str) -> Result<String, Wrong> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    match (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err(Wrong::new("log, metrics and command line show it as it is")),
+    }
+}
+
+/// A protocol's name is 1 to 255 bytes (RFC 7301 section 3.1); all that are registered are visible ASCII.
+fn alpn(text: &str) -> Result<String, Wrong> {
+    match (1..=255).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(text.to_owned()),
+        false => Err(Wrong::new("its name has 1 to 255 visible characters of ASCII")),
+    }
+}
+
+fn pin(text: &str) -> Result<String, Wrong> {
+    let written = text.strip_prefix("sha256//").or_else(|| text.strip_prefix("sha256/"));
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    match written.and_then(|hash| hash.strip_suffix('=')) {
+        Some(hash) if hash.len() == 43 && hash.bytes().all(is_base64) => {
+            Ok(format!("sha256/{hash}="))
+        }
+        _ => Err(Wrong::new("the SHA-256 of a public key is 44 characters of Base64")),
+    }
 }
 
 fn is_label(label: &str) -> bool {

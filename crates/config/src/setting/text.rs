@@ -60,6 +60,36 @@ impl Kind for Text {
     }
 }
 
+/// One text that keeps its place.
+pub(crate) fn located_text(rule: &'static TextRule) -> LocatedText {
+    LocatedText { rule }
+}
+
+pub(crate) struct LocatedText {
+    rule: &'static TextRule,
+}
+
+impl Kind for LocatedText {
+    type Value = Located<String>;
+
+    fn fallback(&self) -> Located<String> {
+        Located::not_written(String::new())
+    }
+
+    fn form(&self) -> Form {
+        Form::Text(self.rule)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Required
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<String>> {
+        let text = read_text(self.rule, item, reader)?;
+        Some(Located::new(text, reader.source().position(item.span().start)))
+    }
+}
+
 /// A text, or `"off"` for none.
 pub(crate) fn text_or_off(rule: &'static TextRule, default: &'static str) -> TextOrOff {
     TextOrOff { text: Text { rule, default } }
@@ -126,11 +156,17 @@ impl Kind for Texts {
 
 /// A list of texts that keep their places; it must not be empty.
 pub(crate) fn located_texts(rule: &'static TextRule) -> LocatedTexts {
-    LocatedTexts { rule }
+    LocatedTexts { rule, absent: Fallback::Value("[]".to_owned()) }
+}
+
+/// A list of texts that keep their places; without it all are meant.
+pub(crate) fn located_texts_or_all(rule: &'static TextRule) -> LocatedTexts {
+    LocatedTexts { rule, absent: Fallback::Unset("all") }
 }
 
 pub(crate) struct LocatedTexts {
     rule: &'static TextRule,
+    absent: Fallback,
 }
 
 impl Kind for LocatedTexts {
@@ -145,7 +181,7 @@ impl Kind for LocatedTexts {
     }
 
     fn fallback_text(&self) -> Fallback {
-        Fallback::Value("[]".to_owned())
+        self.absent.clone()
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<Located<String>>> {

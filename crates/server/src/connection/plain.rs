@@ -100,6 +100,9 @@ impl Connection {
                     PlainHttp::Refuse => None,
                 },
             },
+            ListenerKind::Tls(_) | ListenerKind::Tcp(_) | ListenerKind::Passthrough(_) => {
+                return None;
+            }
         })
     }
 }

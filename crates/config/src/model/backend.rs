@@ -1,0 +1,165 @@
+//! `[[backend]]`: services that connections are carried to, and the servers that offer them.
+
+use std::time::Duration;
+
+use super::Certificate;
+use crate::located::Located;
+use crate::setting::{
+    Roots, ServerAddress, duration, flag, located_server_address, located_text, number, optional,
+    required, roots, rules, section, sections, settings, text, texts, word,
+};
+use crate::word::words;
+
+words! {
+    /// Which server gets the next connection, among those that can be reached and have room.
+    pub enum Balance {
+        /// The one with the fewest connections for its weight.
+        LeastConnections = "least-connections",
+        /// One after the other, as often as its weight says.
+        RoundRobin = "round-robin",
+        /// The less busy one of two drawn by lot.
+        RandomTwo = "random-two",
+        /// The same client address gets the same server, as long as it is there.
+        SourceHash = "source-hash",
+        /// The first in the order of the file; the next only when it is full or gone.
+        First = "first",
+    }
+}
+
+words! {
+    /// Whether a server is told by a PROXY header whom the connection is for.
+    pub enum SendProxy {
+        /// It is not.
+        Off = "off",
+        /// By a header of version 1: addresses alone, one line of text.
+        V1 = "v1",
+        /// By a header of version 2: addresses, and what TLS agreed on and proved.
+        V2 = "v2",
+    }
+}
+
+words! {
+    /// What a health check asks of a server.
+    pub enum CheckKind {
+        /// That it takes a connection.
+        Tcp = "tcp",
+        /// That it completes a TLS handshake, with the settings of `[backend.tls]`.
+        Tls = "tls",
+        /// That it answers `GET` with a status from 200 to 399.
+        Http = "http",
+    }
+}
+
+words! {
+    /// A dialogue in plain text that comes before TLS.
+    pub enum StartTls {
+        /// None: TLS begins at once.
+        Off = "off",
+        /// SMTP's STARTTLS (RFC 3207).
+        Smtp = "smtp",
+        /// PostgreSQL's SSLRequest; a client that begins with TLS at once is served as well.
+        Postgres = "postgres",
+    }
+}
+
+settings! {
+    /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to.
+    pub struct Backend {
+        /// The name that listeners and sites call it by.
+        pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
+        /// The servers that offer it.
+        pub servers: Vec<BackendServer> as "server" = sections(),
+        /// Which server gets the next connection, among those that can be reached and have room.
+        pub balance: Balance = word(Balance::LeastConnections),
+        /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that
+        /// expect one.
+        pub send_proxy: SendProxy = word(SendProxy::Off),
+        /// The time a server has to take a connection, its TLS handshake included. Then the next server is tried, each
+        /// at most once.
+        pub connect_timeout: Duration = duration(
+            Duration::from_secs(1), Duration::from_millis(10), Duration::from_mins(5)),
+        /// The time a connection may be idle, with no byte in either direction.
+        pub idle_timeout: Duration = duration(
+            Duration::from_mins(10), Duration::from_millis(100), Duration::from_hours(10 * 24)),
+        /// The time a connection may last in all.
+        pub total_timeout: Option<Duration> = optional(duration(
+            Duration::from_hours(24), Duration::from_secs(1), Duration::from_hours(365 * 24)),
+            "as long as it is used"),
+        /// Connections that may wait while every server is at its limit. 0: nobody waits.
+        pub queue: usize = number(1000, 0, 1_048_576, "connections"),
+        /// How long they wait before they are closed.
+        pub queue_timeout: Duration = duration(
+            Duration::from_secs(2), Duration::from_millis(1), Duration::from_mins(10)),
+        /// Failed connects within `fail_time` that take a server out until a check, or `fail_time`, brings it back.
+        /// 0 turns this off.
+        pub fails: u32 = number(3, 0, 1000, "connects"),
+        /// How long failed connects are remembered, and how long a server without checks is left alone after them.
+        pub fail_time: Duration = duration(
+            Duration::from_secs(10), Duration::from_millis(100), Duration::from_hours(1)),
+        /// How often the names of servers are looked up again.
+        pub resolve_interval: Duration = duration(
+            Duration::from_secs(30), Duration::from_secs(1), Duration::from_hours(24)),
+        /// Asks the servers from time to time whether they are well.
+        pub check: Option<Check> = optional(section(), "no server is asked"),
+        /// Speaks TLS to the servers.
+        pub tls: Option<BackendTls> = optional(section(), "the servers are spoken to in plain text"),
+    }
+}
+
+settings! {
+    /// A server of a backend.
+    pub struct BackendServer {
+        /// Where it is: an IP address and a port, a name and a port (`"db.example:5432"`), or a Unix socket
+        /// (`"unix:/run/varnish.sock"`). Of a name's addresses all are tried, in the order the resolver gives them.
+        pub address: Located<ServerAddress> = required(located_server_address()),
+        /// How it is called in log, metrics and `kettle ctl`.
+        pub name: Option<String> = optional(text(&rules::BACKEND_NAME, ""), "its address"),
+        /// Its share of connections beside the others'.
+        pub weight: u32 = number(1, 1, 1000, ""),
+        /// The most connections at once, of all workers together.
+        pub connections: Option<u32> = optional(number(1000, 1, 1_000_000, "connections"), "no limit"),
+        /// Gets connections only when no other server can be reached.
+        pub backup: bool = flag(false),
+    }
+}
+
+settings! {
+    /// Health checks. A server that fails gets no new connections; those it has go on.
+    pub struct Check {
+        /// What is asked.
+        pub kind: CheckKind = word(CheckKind::Tcp),
+        /// The time between two checks of a server.
+        pub interval: Duration = duration(
+            Duration::from_secs(2), Duration::from_millis(50), Duration::from_hours(1)),
+        /// The time a check has.
+        pub timeout: Duration = duration(
+            Duration::from_secs(1), Duration::from_millis(10), Duration::from_mins(1)),
+        /// Failed checks in a row that take a server out.
+        pub fall: u32 = number(3, 1, 1000, "checks"),
+        /// Good checks in a row that bring it back.
+        pub rise: u32 = number(2, 1, 1000, "checks"),
+        /// With `kind = "http"`: the path asked for.
+        pub path: String = text(&rules::PREFIX, "/"),
+        /// With `kind = "http"`: the `Host` sent.
+        pub host: Option<String> = optional(text(&rules::SITE_NAME, "localhost"), "the server's address"),
+    }
+}
+
+settings! {
+    /// TLS towards the servers. Their certificate is always verified, by roots and name or by its key.
+    pub struct BackendTls {
+        /// The name that the certificate must have, and that is asked for (SNI).
+        pub name: Option<String> = optional(text(&rules::SITE_NAME, ""), "the server's own, if its address is a name"),
+        /// The authorities that are trusted: a file in PEM, or `"system"`.
+        pub roots: Roots = roots(),
+        /// SHA-256 of the public keys (SPKI) that are trusted instead, whoever signed: `"sha256/…"` in Base64, as
+        /// curl's `--pinnedpubkey` takes them. The name and the dates of the certificate do not count then.
+        pub pins: Vec<String> = texts(&rules::PIN, &[]),
+        /// The certificate that kettle shows, where a server asks for one.
+        pub certificate: Option<Certificate> = optional(section(), "none is shown"),
+        /// The application protocols offered (ALPN).
+        pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
+        /// The dialogue that comes before TLS.
+        pub starttls: StartTls = word(StartTls::Off),
+    }
+}
