@@ -10,6 +10,8 @@ use std::time::Duration;
 pub(super) struct Crowd {
     most: u64,
     last: u64,
+    /// How many were still there when it was last said that a crowd has left.
+    stayed: u64,
 }
 
 impl Crowd {
@@ -19,9 +21,12 @@ impl Crowd {
         self.most = self.most.max(open).max(most);
         let is_settled = self.last.saturating_sub(open) <= self.most / 10;
         self.last = open;
-        let has_left = is_settled && self.most - open >= CROWD_MIN && open <= self.most / 2;
+        let is_crowd = self.most - open >= CROWD_MIN && open <= self.most / 2;
+        // On a busy machine a crowd stops and goes: what stayed is part of it when it leaves as well.
+        let is_rest = self.stayed >= REST_MIN && open <= self.stayed / 2;
+        let has_left = is_settled && (is_crowd || is_rest);
         if has_left {
-            self.most = open;
+            (self.most, self.stayed) = (open, open);
         }
         has_left
     }
@@ -29,6 +34,9 @@ impl Crowd {
 
 /// Fewer connections leave some 15 MB at most.
 const CROWD_MIN: u64 = 1_000;
+
+/// Of those that stayed when a crowd left, fewer are not worth the time.
+const REST_MIN: u64 = 100;
 
 /// How often the connections are counted.
 pub(super) const COUNT_PERIOD: Duration = Duration::from_secs(1);
@@ -57,6 +65,13 @@ mod tests {
         let seen = [5_000, 2_501, 2_501, 2_450, 2_450, 1_000, 1_000]
             .map(|open| crowd.has_left(open, open));
         assert_eq!(seen, [false, false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn rest_of_a_crowd_that_paused_on_its_way_out_counts_as_well() {
+        let mut crowd = Crowd::default();
+        let seen = [2_500, 700, 600, 550, 0, 0, 90, 0].map(|open| crowd.has_left(open, open));
+        assert_eq!(seen, [false, false, true, false, false, true, false, false]);
     }
 
     #[test]
