@@ -172,13 +172,14 @@ const fn limit(figure: &'static str, title: &'static str, relative: f64, absolut
 }
 
 /// Any change of the program moves the timer's ticks to other places. That alone moves instructions by up to 1.6 %, calls by a
-/// fifth of one, and how often the scheduler switches by a tenth, which is why switches are not among these.
+/// fifth of one, and how often the scheduler switches by a tenth, which is why switches are not among these. How often
+/// sendfile finds the socket full moves too: 1 MiB took 10.4 to 11.6 calls in builds that do the same.
 const LIMITS: &[Limit] = &[
     limit("aes_blocks_per_byte", "AES blocks per byte", 0.005, 0.0),
     limit("copied_bytes_per_byte", "bytes copied per byte", 0.02, 0.05),
     limit("zeroed_bytes_per_byte", "bytes filled per byte", 0.05, 0.05),
     limit("instructions_per_request", "instructions per request", 0.03, 0.0),
-    limit("calls_per_request", "system calls per request", 0.03, 0.4),
+    limit("calls_per_request", "system calls per request", 0.06, 0.4),
     limit("pages_allocated_per_request", "pages allocated per request", 0.02, 0.5),
 ];
 
