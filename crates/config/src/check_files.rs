@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
 use crate::located::Located;
-use crate::model::{Config, LogTarget};
+use crate::model::{Config, LogTarget, Roots};
 
 /// The largest file taken for a certificate chain, key or OCSP response.
 const IDENTITY_FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -20,14 +20,20 @@ const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// or of the wrong sort. Findings come in the order of the file.
 pub fn check_files(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for site in &config.sites {
-        for certificate in &site.certificates {
-            let files =
-                [Some(&certificate.chain), Some(&certificate.key), certificate.ocsp.as_ref()];
-            for file in files.into_iter().flatten() {
-                findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
-            }
+    let of_backends = config.backends.iter().filter_map(|backend| backend.tls.as_ref());
+    let own = of_backends.clone().filter_map(|tls| tls.certificate.as_ref());
+    for certificate in config.sites.iter().flat_map(|site| &site.certificates).chain(own) {
+        let files = [Some(&certificate.chain), Some(&certificate.key), certificate.ocsp.as_ref()];
+        for file in files.into_iter().flatten() {
+            findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
         }
+    }
+    for tls in of_backends {
+        if let Roots::File(roots) = &tls.roots {
+            findings.extend(check_readable(config, roots, IDENTITY_FILE_BYTES_MAX));
+        }
+    }
+    for site in &config.sites {
         if let Some(client_auth) = &site.client_auth {
             findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
             let crl = client_auth.crl.as_ref();

@@ -20,14 +20,23 @@ pub fn json_schema_text() -> String {
 }
 
 fn object(section: &Section) -> Map<String, Value> {
-    let required =
-        section.settings.iter().filter(|setting| matches!(setting.fallback, Fallback::Required));
-    let required: Vec<&str> = required.map(|setting| setting.name).collect();
-    let properties: Map<String, Value> = section
-        .settings
-        .iter()
-        .map(|setting| (setting.name.to_owned(), property(setting)))
-        .collect();
+    let is_required = |setting: &&Setting| {
+        matches!(setting.fallback, Fallback::Required) && setting.only_with.is_empty()
+    };
+    let required: Vec<&str> =
+        section.settings.iter().filter(is_required).map(|setting| setting.name).collect();
+    let mut properties: Map<String, Value> = Map::new();
+    for setting in &section.settings {
+        let own = property(setting);
+        // What it takes depends on another setting.
+        let either = properties.remove(setting.name).map(|other| match other.get("anyOf") {
+            Some(Value::Array(others)) if other.get("description").is_none() => {
+                json!({ "anyOf": others.iter().chain([&own]).collect::<Vec<_>>() })
+            }
+            _ => json!({ "anyOf": [other, own] }),
+        });
+        properties.insert(setting.name.to_owned(), either.unwrap_or(own));
+    }
     let mut object = Map::new();
     object.insert("type".to_owned(), json!("object"));
     object.insert("description".to_owned(), json!(one_line(section.about)));

@@ -3,6 +3,7 @@
 //! The checks run even if single settings were wrong. Those have their default then, and no
 //! place in the file, so they take part in no comparison.
 
+mod backends;
 mod listeners;
 mod sites;
 mod tls;
@@ -20,6 +21,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     check_limits(config, reader);
     listeners::check(config, reader);
     sites::check(config, reader);
+    backends::check(config, reader);
 }
 
 fn check_limits(config: &Config, reader: &mut Reader<'_>) {

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::backends::is_reached;
 use crate::finding::Instead;
 use crate::located::Position;
-use crate::model::{Config, Site};
+use crate::model::{Config, Listener, Site};
 use crate::read::Reader;
 
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
@@ -14,6 +15,16 @@ const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 /// Records every mistake between the settings of the sites.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let serves = config.listeners.iter().any(|listener| listener.https().is_some());
+    let ends_tls = |site: &Site| {
+        let is_reached =
+            |listener: &&Listener| listener.tls().is_some() && is_reached(site, listener);
+        let is_served = serves && (!site.routes.is_empty() || site.backend.is_none());
+        match config.listeners.iter().find(is_reached) {
+            _ if is_served => Some("an https listener"),
+            Some(_) => Some("a tls listener"),
+            None => None,
+        }
+    };
     if serves && config.sites.is_empty() && !reader.is_written("site") {
         let message = "no site is declared, so no request could be answered".to_owned();
         let instead = "[[site]] with names = [\"example.org\"]";
@@ -22,8 +33,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     find_repeated_names(&config.sites, reader);
     find_second_default(&config.sites, reader);
     for (index, site) in config.sites.iter().enumerate() {
-        check_certificates(index, site, serves, reader);
-        check_routes(index, site, serves, reader);
+        check_certificates(index, site, ends_tls(site), reader);
+        check_routes(index, site, serves && site.backend.is_none(), reader);
         check_hsts(index, site, reader);
     }
 }
@@ -65,7 +76,12 @@ fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
     }
 }
 
-fn check_certificates(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>) {
+fn check_certificates(
+    index: usize,
+    site: &Site,
+    who_shows_it: Option<&str>,
+    reader: &mut Reader<'_>,
+) {
     let has_certificates = reader.is_written(&format!("site.{index}.certificate"));
     if site.self_signed
         && has_certificates
@@ -74,8 +90,8 @@ fn check_certificates(index: usize, site: &Site, serves: bool, reader: &mut Read
         let message = "the site has a certificate, so none is generated".to_owned();
         reader.find_at(&place, message, Instead::write("false"));
     }
-    if serves && !site.self_signed && !has_certificates {
-        let message = "the site has no certificate and there is an https listener".to_owned();
+    if let Some(listener) = who_shows_it.filter(|_| !site.self_signed && !has_certificates) {
+        let message = format!("the site has no certificate and there is {listener}");
         let instead = "[[site.certificate]] with chain = \"…\" and key = \"…\", \
                        or self_signed = true for tests";
         find_in_site(index, site, reader, message, instead);

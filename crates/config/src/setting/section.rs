@@ -16,7 +16,12 @@ pub(crate) trait Settings: Default {
 
     /// Reads the table, or records that it is none.
     fn read(item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self> {
-        let names: Vec<_> = Self::describe().settings.iter().map(|setting| setting.name).collect();
+        let mut names: Vec<_> = Vec::new();
+        for setting in Self::describe().settings {
+            if !names.contains(&setting.name) {
+                names.push(setting.name);
+            }
+        }
         let table = Table::open(item, &names, reader)?;
         Some(Self::take(&table, reader))
     }
@@ -31,12 +36,15 @@ pub(crate) trait Variants: Default {
     fn take(table: &Table<'_>, reader: &mut Reader<'_>) -> Self;
 }
 
-/// The settings of all variants, each once, with the words under which it may be written.
+/// The settings of all variants, each once, with the words under which it may be written. One that means something else
+/// under another word is another setting.
 pub(crate) fn settings_by_word(variants: Vec<(&'static str, Section)>) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
     for (word, section) in variants {
         for mut setting in section.settings {
-            match settings.iter_mut().find(|other| other.name == setting.name) {
+            let is_same =
+                |other: &&mut Setting| (other.name, other.doc) == (setting.name, setting.doc);
+            match settings.iter_mut().find(is_same) {
                 Some(same) => same.only_with.push(word),
                 None => {
                     setting.only_with.push(word);

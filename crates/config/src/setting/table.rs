@@ -97,19 +97,19 @@ impl Table<'_> {
         // A word that could not be read may have been meant for any of them.
         let is_unread =
             self.entries.iter().any(|(name, item)| *name == key && reader.is_unread(item));
-        for setting in settings.iter().filter(|setting| !setting.only_with.is_empty()) {
-            if is_unread || setting.only_with.contains(&word) {
+        for (name, item) in &self.entries {
+            let same = settings.iter().filter(|setting| setting.name == *name);
+            let owners: Vec<&str> = same.flat_map(|setting| &setting.only_with).copied().collect();
+            if is_unread || owners.is_empty() || owners.contains(&word) {
                 continue;
             }
-            let owners: Vec<String> = setting.only_with.iter().map(|word| quoted(word)).collect();
-            for (name, item) in self.entries.iter().filter(|(name, _)| *name == setting.name) {
-                let message = format!(
-                    "only a {} with {key} = {} uses `{name}`",
-                    self.header,
-                    owners.join(" or ")
-                );
-                reader.find(item, message, Instead::act("remove it here"));
-            }
+            let owners: Vec<String> = owners.into_iter().map(quoted).collect();
+            let message = format!(
+                "only a {} with {key} = {} uses `{name}`",
+                self.header,
+                owners.join(" or ")
+            );
+            reader.find(item, message, Instead::act("remove it here"));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Bad snippets and exactly what the operator reads about each.
 
+mod backends;
 mod keys;
 mod order;
 mod routes;

@@ -270,7 +270,7 @@ help: write "kernel-sendfile""#,
         r#"[[listener]]
 address = "0.0.0.0:443"
 kind = "http""#,
-        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect"
+        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect", "tls", "tcp", "passthrough"
  3 | kind = "http"
    |        ^^^^^^
 help: write "redirect""#,

@@ -90,11 +90,11 @@ address = "0.0.0.0:80"
 kind = "redirect"
 path = "user"
 crossover = 0"#,
-        r#"kettle.toml:4:8: only a [[listener]] with kind = "https" uses `path`
+        r#"kettle.toml:4:8: only a [[listener]] with kind = "https" or "tls" or "tcp" uses `path`
  4 | path = "user"
    |        ^^^^^^
 help: remove it here
-kettle.toml:5:13: only a [[listener]] with kind = "https" uses `crossover`
+kettle.toml:5:13: only a [[listener]] with kind = "https" or "tls" or "tcp" uses `crossover`
  5 | crossover = 0
    |             ^
 help: remove it here"#,
@@ -104,7 +104,7 @@ help: remove it here"#,
 address = "0.0.0.0:80"
 kind = "redirct"
 redirect_port = 8443"#,
-        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect"
+        r#"kettle.toml:3:8: `kind` takes one of "https", "redirect", "tls", "tcp", "passthrough"
  3 | kind = "redirct"
    |        ^^^^^^^^^
 help: write "redirect""#,

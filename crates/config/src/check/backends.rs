@@ -1,0 +1,187 @@
+//! Backends that nobody names or has, and servers that could not be reached as written.
+
+use std::collections::HashMap;
+
+use crate::finding::Instead;
+use crate::located::Located;
+use crate::model::{Backend, BackendTls, Config, Listener, ListenerKind, ServerAddress, Site};
+use crate::nearest::meant;
+use crate::read::Reader;
+
+/// Records every mistake between backends and those that name them.
+pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    for named in named_backends(config) {
+        check_name(named, &config.backends, reader);
+    }
+    find_repeated(config.backends.iter().map(|backend| &backend.name), "backend", reader);
+    for (index, backend) in config.backends.iter().enumerate() {
+        check_servers(index, backend, reader);
+        check_tls(index, backend, reader);
+    }
+    for listener in &config.listeners {
+        check_listener(listener, config, reader);
+    }
+    for site in &config.sites {
+        check_site(site, config, reader);
+    }
+}
+
+/// Whether connections for a site's names are carried to a backend by a listener.
+pub(super) fn is_reached(site: &Site, listener: &Listener) -> bool {
+    let has_backend = site.backend.is_some() || listener.backend().is_some();
+    let is_taken = |tls: &crate::model::TlsListener| {
+        tls.sites.is_empty() || tls.sites.iter().any(|name| site.names.contains(name))
+    };
+    has_backend && listener.tls().is_none_or(is_taken) && listener.reaches_sites_backends()
+}
+
+fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
+    let of_listeners = config.listeners.iter().filter_map(Listener::backend);
+    of_listeners.chain(config.sites.iter().filter_map(|site| site.backend.as_ref()))
+}
+
+fn check_name(named: &Located<String>, backends: &[Backend], reader: &mut Reader<'_>) {
+    if backends.iter().any(|backend| backend.name == *named) || !named.at.is_written() {
+        return;
+    }
+    let known: Vec<&str> = backends.iter().map(|backend| backend.name.value.as_str()).collect();
+    let message = format!("no [[backend]] is named \"{named}\"");
+    let instead = match meant(named, &known) {
+        Some(meant) => Instead::write(format!("\"{meant}\"")),
+        None => Instead::act(format!("add [[backend]] with name = \"{named}\"")),
+    };
+    reader.find_located(named, message, instead);
+}
+
+fn find_repeated<'n>(
+    names: impl Iterator<Item = &'n Located<String>>,
+    what: &str,
+    reader: &mut Reader<'_>,
+) {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for name in names.filter(|name| name.at.is_written()) {
+        match first.get(name.value.as_str()) {
+            Some(line) => {
+                let message = format!("the {what} on line {line} is named \"{name}\" already");
+                reader.find_located(
+                    name,
+                    message,
+                    Instead::act("write another name for one of both"),
+                );
+            }
+            None => _ = first.insert(&name.value, name.at.line),
+        }
+    }
+}
+
+fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
+    if backend.servers.is_empty() && !reader.is_written(&format!("backend.{index}.server")) {
+        let message = "the backend has no server".to_owned();
+        let instead = "[[backend.server]] with address = \"127.0.0.1:8080\"";
+        reader.find_located(&backend.name, message, Instead::write(instead));
+    }
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (number, server) in backend.servers.iter().enumerate() {
+        let address = &server.address;
+        if !address.at.is_written() {
+            continue;
+        }
+        let called = server.name.clone().unwrap_or_else(|| address.to_string());
+        match first.get(&called) {
+            Some(line) => {
+                let message = format!("the server on line {line} is called {called} already");
+                let place = reader.place(&format!("backend.{index}.server.{number}.name"));
+                let instead = Instead::act("remove one of both, or give one another `name`");
+                match place {
+                    Some(place) => reader.find_at(&place, message, instead),
+                    None => reader.find_located(address, message, instead),
+                }
+            }
+            None => _ = first.insert(called, address.at.line),
+        }
+    }
+    let is_backup = backend.servers.iter().all(|server| server.backup);
+    if let Some(place) = reader.place(&format!("backend.{index}.server.0.backup"))
+        && is_backup
+    {
+        let message = "every server of the backend is a backup".to_owned();
+        reader.find_at(&place, message, Instead::write("false"));
+    }
+}
+
+fn check_tls(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
+    let Some(tls) = &backend.tls else { return };
+    for server in &backend.servers {
+        if matches!(server.address.value, ServerAddress::Unix(_)) {
+            let message = "TLS is not spoken over Unix sockets".to_owned();
+            let instead = Instead::act("remove [backend.tls], or write an address with a port");
+            reader.find_located(&server.address, message, instead);
+        }
+    }
+    check_trust(index, tls, reader);
+}
+
+fn check_trust(index: usize, tls: &BackendTls, reader: &mut Reader<'_>) {
+    let roots = reader.place(&format!("backend.{index}.tls.roots"));
+    if let Some(place) = roots.filter(|_| !tls.pins.is_empty()) {
+        let message = "with `pins` no authority is asked".to_owned();
+        reader.find_at(&place, message, Instead::act("remove `roots` or `pins`"));
+    }
+}
+
+/// A listener must be able to carry somebody somewhere, and to show somebody's certificate.
+fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+    if let Some(tls) = listener.tls() {
+        for name in &tls.sites {
+            check_taken(name, listener, config, reader);
+        }
+    }
+    let is_carried = config.sites.iter().any(|site| is_reached(site, listener));
+    let address = &listener.address;
+    let (message, instead) = match &listener.kind {
+        ListenerKind::Tls(_) if !is_carried && listener.backend().is_some() => (
+            "no site has a certificate for this listener",
+            "[[site]] with names = [\"_\"] and a [[site.certificate]]",
+        ),
+        ListenerKind::Tls(_) | ListenerKind::Passthrough(_)
+            if !is_carried && listener.backend().is_none() =>
+        {
+            ("nothing says where connections go", "backend = \"…\" here, or in a [[site]]")
+        }
+        _ => return,
+    };
+    reader.find_located(address, message.to_owned(), Instead::write(instead));
+}
+
+fn check_taken(
+    name: &Located<String>,
+    listener: &Listener,
+    config: &Config,
+    reader: &mut Reader<'_>,
+) {
+    let Some(site) = config.sites.iter().find(|site| site.names.contains(name)) else {
+        let message = format!("no site is named \"{name}\"");
+        let names = config.sites.iter().flat_map(|site| &site.names);
+        let names: Vec<&str> = names.map(|name| name.value.as_str()).collect();
+        let instead = match meant(name, &names) {
+            Some(meant) => Instead::write(format!("\"{meant}\"")),
+            None => Instead::act(format!("add [[site]] with names = [\"{name}\"]")),
+        };
+        return reader.find_located(name, message, instead);
+    };
+    if site.backend.is_none() && listener.backend().is_none() {
+        let message = format!("neither the site \"{name}\" nor this listener names a backend");
+        reader.find_located(name, message, Instead::act("write `backend` in one of both"));
+    }
+}
+
+fn check_site(site: &Site, config: &Config, reader: &mut Reader<'_>) {
+    let Some(backend) = &site.backend else { return };
+    if !config.listeners.is_empty()
+        && !config.listeners.iter().any(|listener| is_reached(site, listener))
+    {
+        let message = "no listener carries connections for this site to a backend".to_owned();
+        let instead = "[[listener]] with kind = \"tls\", or remove `backend`";
+        reader.find_located(backend, message, Instead::write(instead));
+    }
+}
