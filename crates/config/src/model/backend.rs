@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Certificate;
+use super::tls::{Certificate, StartTls};
 use crate::located::Located;
 use crate::setting::{
     Roots, ServerAddress, duration, flag, located_server_address, located_text, number, optional,
@@ -47,18 +47,6 @@ words! {
         Tls = "tls",
         /// That it answers `GET` with a status from 200 to 399.
         Http = "http",
-    }
-}
-
-words! {
-    /// A dialogue in plain text that comes before TLS.
-    pub enum StartTls {
-        /// None: TLS begins at once.
-        Off = "off",
-        /// SMTP's STARTTLS (RFC 3207).
-        Smtp = "smtp",
-        /// PostgreSQL's SSLRequest; a client that begins with TLS at once is served as well.
-        Postgres = "postgres",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::StartTls;
+use super::tls::StartTls;
 use crate::located::Located;
 use crate::setting::{
     KIB, MIB, Network, located_address, located_text, located_texts_or_all, networks, number,

@@ -9,16 +9,14 @@ mod process;
 mod site;
 mod tls;
 
-pub use backend::{
-    Backend, BackendServer, BackendTls, Balance, Check, CheckKind, SendProxy, StartTls,
-};
+pub use backend::{Backend, BackendServer, BackendTls, Balance, Check, CheckKind, SendProxy};
 pub use listener::{
     HttpsListener, Listener, ListenerKind, PassthroughListener, PathChoice, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
-pub use site::{Certificate, ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};
-pub use tls::{Group, Suite, Tls, TlsVersion};
+pub use site::{ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};
+pub use tls::{Certificate, Group, StartTls, Suite, Tls, TlsVersion};
 
 pub use crate::setting::{CacheRule, LogTarget, Network, Roots, ServerAddress};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::PathChoice;
+use super::tls::Certificate;
 use crate::located::Located;
 use crate::setting::{
     CacheRule, cache_rules, duration, error_pages, flag, headers, located_path, located_text,
@@ -44,18 +45,6 @@ settings! {
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted, if not where the listener says.
         pub path: Option<PathChoice> = optional(word(PathChoice::Auto), "as the listener says"),
-    }
-}
-
-settings! {
-    /// A certificate and its key.
-    pub struct Certificate {
-        /// The certificate and the intermediates above it, in PEM, the site's own first.
-        pub chain: Located<PathBuf> = required(located_path()),
-        /// The private key, in PEM. No other user should be able to read it.
-        pub key: Located<PathBuf> = required(located_path()),
-        /// An OCSP response to staple, in DER.
-        pub ocsp: Option<Located<PathBuf>> = optional(located_path(), "nothing is stapled"),
     }
 }
 

@@ -1,8 +1,10 @@
-//! `[tls]`: what kettle offers in the handshake, and how sessions are resumed.
+//! `[tls]`: what kettle offers in the handshake, and how sessions are resumed. Besides, what all ends of TLS have.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::setting::{duration, number, settings, word_list};
+use crate::located::Located;
+use crate::setting::{duration, located_path, number, optional, required, settings, word_list};
 use crate::word::words;
 
 words! {
@@ -67,5 +69,29 @@ settings! {
         /// The time a client has from connecting to the end of the handshake.
         pub handshake_timeout: Duration = duration(
             Duration::from_secs(10), Duration::from_millis(100), Duration::from_mins(5)),
+    }
+}
+
+settings! {
+    /// A certificate and its key.
+    pub struct Certificate {
+        /// The certificate and the intermediates above it, in PEM, the site's own first.
+        pub chain: Located<PathBuf> = required(located_path()),
+        /// The private key, in PEM. No other user should be able to read it.
+        pub key: Located<PathBuf> = required(located_path()),
+        /// An OCSP response to staple, in DER.
+        pub ocsp: Option<Located<PathBuf>> = optional(located_path(), "nothing is stapled"),
+    }
+}
+
+words! {
+    /// A dialogue in plain text that comes before TLS.
+    pub enum StartTls {
+        /// None: TLS begins at once.
+        Off = "off",
+        /// SMTP's STARTTLS (RFC 3207).
+        Smtp = "smtp",
+        /// PostgreSQL's SSLRequest; a client that begins with TLS at once is served as well.
+        Postgres = "postgres",
     }
 }
