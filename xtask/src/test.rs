@@ -47,14 +47,18 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         ] {
             if choice.includes(part) {
                 session.stage(name, || {
-                    let shown = &mut std::io::stdout();
-                    programs::run_here(list, &programs.kettle, &choice.filter, shown)
+                    look_twice(&choice.filter, |filter| {
+                        let shown = &mut std::io::stdout();
+                        programs::run_here(list, &programs.kettle, filter, shown)
+                    })
                 });
             }
         }
         for &kernel in choice.kernels.iter().filter(|_| choice.includes(Part::Guests)) {
             session.stage(&format!("end to end, Linux {} in QEMU", kernel.name()), || {
-                programs::run_in_guest(programs, kernel, &choice.filter)
+                look_twice(&choice.filter, |filter| {
+                    programs::run_in_guest(programs, kernel, filter)
+                })
             });
         }
         if choice.includes(Part::Guests) && choice.filter.is_empty() && choice.has_all_kernels() {
@@ -62,6 +66,22 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
         }
     }
     Ok(session.finish())
+}
+
+/// Runs tests, and a few that failed once more without the others: on a machine that is busy with something else they may
+/// miss their time. The summary names those that pass alone, because each of them wants to be mended.
+fn look_twice(
+    filter: &[String],
+    run: impl Fn(&[String]) -> Result<Tally, String>,
+) -> Result<Tally, String> {
+    let mut tally = run(filter)?;
+    if let Some(failed) = tally.few_failed_tests(LOOKED_AT_TWICE_MAX) {
+        println!("--- once more, alone: {}", failed.join(", "));
+        let words = ["--exact", "--test-threads=1"].map(str::to_owned);
+        let alone = run(&words.into_iter().chain(failed.iter().cloned()).collect::<Vec<_>>())?;
+        tally.look_again(&alone);
+    }
+    Ok(tally)
 }
 
 fn plain(command: &mut Command) -> Result<Tally, String> {
@@ -181,6 +201,9 @@ impl Session {
         for (reason, count) in &self.total.skip_reasons {
             println!("skipped {count}: {reason}");
         }
+        for test in &self.total.unsteady {
+            println!("unsteady: {test} failed among the others and passed alone");
+        }
         for failure in &self.total.failures {
             println!("failed: {failure}");
         }
@@ -188,6 +211,9 @@ impl Session {
         if self.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
+
+/// More failed tests than this have a reason.
+const LOOKED_AT_TWICE_MAX: usize = 3;
 
 const USAGE: &str = "\
 cargo xtask test [--only unit|e2e|vm] [--kernel 6.1|6.12|7]... [-- FILTER...]

@@ -17,6 +17,8 @@ pub struct Tally {
     pub skipped: u64,
     /// The names of failed tests.
     pub failures: Vec<String>,
+    /// The names of tests that failed among the others and passed alone.
+    pub unsteady: Vec<String>,
     /// How many tests were skipped for each reason.
     pub skip_reasons: BTreeMap<String, u64>,
     started_programs: u64,
@@ -69,6 +71,21 @@ impl Tally {
         self.failures.push(what);
     }
 
+    /// The tests that failed, if nothing else did and they are few.
+    pub fn few_failed_tests(&self, tests_max: usize) -> Option<&[String]> {
+        let are_tests = self.failures.iter().all(|failure| !failure.contains(' '));
+        let is_few = (1..=tests_max).contains(&self.failures.len());
+        (are_tests && is_few).then_some(&self.failures)
+    }
+
+    /// Takes the failed tests for passed ones if `alone` says that all of them did.
+    pub fn look_again(&mut self, alone: &Self) {
+        if alone.failed == 0 && alone.passed == self.failed {
+            self.passed += std::mem::take(&mut self.failed);
+            self.unsteady = std::mem::take(&mut self.failures);
+        }
+    }
+
     /// Whether nothing was counted at all.
     pub fn is_empty(&self) -> bool {
         self.passed + self.failed + self.skipped == 0
@@ -80,6 +97,7 @@ impl Tally {
         self.failed += stage.failed;
         self.skipped += stage.skipped;
         self.failures.extend(stage.failures.iter().map(|failure| format!("{name}: {failure}")));
+        self.unsteady.extend(stage.unsteady.iter().map(|test| format!("{name}: {test}")));
         for (reason, count) in stage.skip_reasons {
             *self.skip_reasons.entry(reason).or_default() += count;
         }

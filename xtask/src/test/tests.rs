@@ -39,3 +39,36 @@ fn a_failing_stage_does_not_stop_the_next_ones() {
     assert_eq!(session.total.to_string(), "0 passed, 1 failed, 0 skipped");
     assert_eq!(session.finish(), ExitCode::FAILURE);
 }
+
+#[test]
+fn a_few_failed_tests_get_a_second_look_alone() {
+    let tally = |lines: &[&str]| {
+        let mut tally = Tally::default();
+        lines.iter().for_each(|line| tally.read_line(line));
+        tally
+    };
+    let among_others =
+        ["test slow ... FAILED", "test result: FAILED. 2 passed; 1 failed; 0 ignored"];
+    let run = |alone: &'static str| {
+        let filter = ["all".to_owned()];
+        look_twice(&filter, |filter| match filter {
+            [word] if word == "all" => Ok(tally(&among_others)),
+            words => {
+                assert_eq!(words, ["--exact", "--test-threads=1", "slow"]);
+                Ok(tally(&[alone]))
+            }
+        })
+        .unwrap()
+    };
+    let passed = run("test result: ok. 1 passed; 0 failed; 0 ignored");
+    assert_eq!(
+        (passed.to_string().as_str(), passed.unsteady.as_slice()),
+        ("3 passed, 0 failed, 0 skipped", ["slow".to_owned()].as_slice())
+    );
+    for alone in [
+        "test result: FAILED. 0 passed; 1 failed; 0 ignored",
+        "test result: ok. 0 passed; 0 failed; 0 ignored",
+    ] {
+        assert_eq!(run(alone).to_string(), "2 passed, 1 failed, 0 skipped");
+    }
+}
