@@ -1,5 +1,7 @@
 //! The command line: what it accepts, and the help that teaches it.
 
+mod tunnel;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -7,6 +9,8 @@ use clap::{Args, Parser, Subcommand};
 use kettle_config::PathChoice;
 
 use crate::size::parse_size;
+
+pub(crate) use tunnel::{OriginateArguments, TerminateArguments, TunnelArguments};
 
 /// An HTTPS server whose TLS records are encrypted where it costs least: here or in the kernel.
 #[derive(Debug, Parser)]
@@ -20,6 +24,10 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve a folder over HTTPS, with no configuration
     Serve(ServeArguments),
+    /// End TLS in front of another server, with no configuration
+    Terminate(TerminateArguments),
+    /// Speak TLS to another server for clients that cannot
+    Originate(OriginateArguments),
     /// Run the server a configuration file describes
     Run(ConfigArgument),
     /// Find every mistake in a configuration and in the files it names
@@ -184,6 +192,7 @@ const EXAMPLES: &str = "\
 Examples:
   kettle serve                        this folder at https://localhost:8443
   kettle serve ~/site --listen :8443  for other machines too
+  kettle terminate --to 8080          https://localhost:8443 before port 8080 of this machine
   kettle doctor                       can this machine encrypt in the kernel?
   kettle check kettle.toml            every mistake, before a start or a reload
   kettle run kettle.toml              sites, certificates and routes from a file

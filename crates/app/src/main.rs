@@ -8,10 +8,12 @@ mod ctl;
 mod doctor;
 mod logging;
 mod manual;
+mod one_liner;
 mod output;
 mod run;
 mod serve;
 mod size;
+mod tunnel;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Terminate(arguments) => tunnel::terminate(&arguments),
+        Command::Originate(arguments) => tunnel::originate(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

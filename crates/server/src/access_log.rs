@@ -20,9 +20,11 @@ use crate::path::{Path, Reason};
 
 mod escape;
 mod format;
+mod tunnel;
 mod writer;
 
 use format::Clock;
+pub use tunnel::{Direction, TunnelEntry};
 use writer::{Command, Writer};
 
 /// What is known of one response when it is over.
@@ -206,8 +208,21 @@ impl WorkerLog {
         self.shared.format.load(Relaxed) != FORMAT_OFF
     }
 
-    /// Adds one line, or drops and counts it if the writer is too far behind.
+    /// Adds a response's line, or drops and counts it if the writer is too far behind.
     pub fn record(&self, entry: &Entry<'_>) {
+        self.add(|format, lines, clock| match format {
+            LogFormat::Json => format::write_json(lines, clock, entry),
+            LogFormat::Combined => format::write_combined(lines, clock, entry),
+            LogFormat::Short => format::write_short(lines, clock, entry),
+        });
+    }
+
+    /// As [`record`](Self::record), for a tunnel.
+    pub fn record_tunnel(&self, entry: &TunnelEntry<'_>) {
+        self.add(|format, lines, clock| entry.write(format, lines, clock));
+    }
+
+    fn add(&self, write: impl FnOnce(LogFormat, &mut Vec<u8>, &mut Clock)) {
         let format = match self.shared.format.load(Relaxed) {
             FORMAT_JSON => LogFormat::Json,
             FORMAT_COMBINED => LogFormat::Combined,
@@ -221,11 +236,7 @@ impl WorkerLog {
             return;
         }
         let Pending { lines, clock, .. } = &mut *pending;
-        match format {
-            LogFormat::Json => format::write_json(lines, clock, entry),
-            LogFormat::Combined => format::write_combined(lines, clock, entry),
-            LogFormat::Short => format::write_short(lines, clock, entry),
-        }
+        write(format, lines, clock);
         if pending.lines.len() >= buffer_bytes && !pending.writer_woken {
             pending.writer_woken = true;
             // A full queue means that the writer has been woken already.

@@ -1,3 +1,5 @@
+use std::net::SocketAddr;
+
 use clap::Parser;
 use kettle_config::PathChoice;
 
@@ -40,34 +42,4 @@ fn a_certificate_takes_the_place_of_the_generated_one() {
     assert!(!config.sites[0].self_signed);
     assert_eq!(config.sites[0].certificates[0].chain.value, Path::new("c.pem"));
     assert_eq!(config.sites[0].certificates[0].key.value, Path::new("k.pem"));
-}
-
-#[test]
-fn urls_can_be_typed_into_a_browser() {
-    for (address, expected) in [
-        ("127.0.0.1:8443", "https://localhost:8443/"),
-        ("0.0.0.0:443", "https://localhost/"),
-        ("192.0.2.1:8443", "https://192.0.2.1:8443/"),
-        ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/"),
-    ] {
-        assert_eq!(url(address.parse().unwrap()), expected);
-    }
-}
-
-#[test]
-fn a_made_certificate_comes_with_a_way_to_trust_it() {
-    let address = ([127, 0, 0, 1], 8443).into();
-    let kept = MadeCertificate::KeptIn("/s/kettle.pem".into());
-    assert!(
-        how_to_trust(&kept, address)
-            .ends_with("curl --cacert /s/kettle.pem https://localhost:8443/")
-    );
-    let made = MadeCertificate::InMemory { reason: "no home".to_owned() };
-    let advice = how_to_trust(&made, address);
-    assert!(
-        advice.contains("(no home)") && advice.contains("-connect localhost:8443 "),
-        "{advice}"
-    );
-    let advice = how_to_trust(&made, ([127, 0, 0, 1], 443).into());
-    assert!(advice.contains("-connect localhost:443 "), "{advice}");
 }

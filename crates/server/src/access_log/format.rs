@@ -1,7 +1,7 @@
 //! One entry as one line, in JSON, in the combined format, or for a person.
 
 use std::io::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use time::OffsetDateTime;
 
@@ -12,10 +12,8 @@ use crate::path::Path;
 /// Writes one JSON object and a line feed. Fields without a value are left out.
 pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
     out.extend_from_slice(b"{\"time\":\"");
-    let milliseconds = clock.turn_to(entry.time);
-    out.extend_from_slice(&clock.iso_second);
-    write_padded_milliseconds(out, milliseconds);
-    out.extend_from_slice(b"Z\",\"remote\":\"");
+    write_iso(out, clock, entry.time);
+    out.extend_from_slice(b"\",\"remote\":\"");
     write_display(out, entry.remote);
     out.push(b'"');
     text_member(out, "server_name", server_name(entry));
@@ -37,7 +35,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
     }
     text_member(out, "referer", entry.referer);
     text_member(out, "user_agent", entry.user_agent);
-    number_member(out, "duration_us", duration_microseconds(entry));
+    number_member(out, "duration_us", microseconds(entry.duration));
     number_member(out, "connection", entry.connection);
     number_member(out, "request", entry.request_number);
     out.extend_from_slice(b",\"completed\":");
@@ -49,8 +47,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
 pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
     write_display(out, entry.remote.ip());
     out.extend_from_slice(b" - - [");
-    clock.turn_to(entry.time);
-    out.extend_from_slice(&clock.common_second);
+    clock.write_common(out, entry.time);
     out.extend_from_slice(b"] \"");
     if entry.method.is_empty() {
         out.push(b'-');
@@ -79,7 +76,7 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     out.extend_from_slice(b" bytes_sent=");
     write_number(out, entry.bytes_sent);
     out.extend_from_slice(b" duration_us=");
-    write_number(out, duration_microseconds(entry));
+    write_number(out, microseconds(entry.duration));
     out.extend_from_slice(b" connection=");
     write_number(out, entry.connection);
     out.extend_from_slice(b" request=");
@@ -93,8 +90,7 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
 
 /// Writes what a person at a terminal wants to see, and a line feed.
 pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
-    clock.turn_to(entry.time);
-    out.extend_from_slice(clock.iso_second.get(ISO_DATE_BYTES..).unwrap_or_default());
+    write_time_of_day(out, clock, entry.time);
     out.push(b' ');
     write_number(out, entry.status.into());
     out.push(b' ');
@@ -121,6 +117,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
+    /// Writes a time as servers' logs have it.
+    pub(super) fn write_common(&mut self, out: &mut Vec<u8>, time: SystemTime) {
+        self.turn_to(time);
+        out.extend_from_slice(&self.common_second);
+    }
+
     /// Makes the two notations those of `time`, and returns the milliseconds beyond them.
     fn turn_to(&mut self, time: SystemTime) -> u32 {
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -153,6 +155,19 @@ impl Clock {
     }
 }
 
+/// Writes a time with its milliseconds (RFC 3339).
+pub(super) fn write_iso(out: &mut Vec<u8>, clock: &mut Clock, time: SystemTime) {
+    let milliseconds = clock.turn_to(time);
+    out.extend_from_slice(&clock.iso_second);
+    let _ = write!(out, ".{milliseconds:03}Z");
+}
+
+/// Writes hours, minutes and seconds.
+pub(super) fn write_time_of_day(out: &mut Vec<u8>, clock: &mut Clock, time: SystemTime) {
+    clock.turn_to(time);
+    out.extend_from_slice(clock.iso_second.get(ISO_DATE_BYTES..).unwrap_or_default());
+}
+
 fn server_name<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
     entry.session?.server_name.as_deref().map(str::as_bytes)
 }
@@ -162,14 +177,14 @@ fn client<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
     Some(entry.session?.peer.as_ref()?.subject.as_bytes())
 }
 
-fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
+pub(super) fn text_member(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     if let Some(value) = value {
         member_name(out, name);
         write_json_string(out, value);
     }
 }
 
-fn number_member(out: &mut Vec<u8>, name: &str, value: u64) {
+pub(super) fn number_member(out: &mut Vec<u8>, name: &str, value: u64) {
     member_name(out, name);
     write_number(out, value);
 }
@@ -180,7 +195,7 @@ fn member_name(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
-fn quoted_field(out: &mut Vec<u8>, opening: &str, value: Option<&[u8]>) {
+pub(super) fn quoted_field(out: &mut Vec<u8>, opening: &str, value: Option<&[u8]>) {
     out.extend_from_slice(opening.as_bytes());
     match value {
         Some(value) => write_combined_field(out, value),
@@ -189,25 +204,21 @@ fn quoted_field(out: &mut Vec<u8>, opening: &str, value: Option<&[u8]>) {
     out.push(b'"');
 }
 
-fn word_field(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
+pub(super) fn word_field(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(value.unwrap_or("-").as_bytes());
 }
 
-fn write_number(out: &mut Vec<u8>, number: u64) {
+pub(super) fn write_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-fn write_padded_milliseconds(out: &mut Vec<u8>, milliseconds: u32) {
-    let _ = write!(out, ".{milliseconds:03}");
-}
-
-fn write_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
+pub(super) fn write_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
     let _ = write!(out, "{value}");
 }
 
-fn duration_microseconds(entry: &Entry<'_>) -> u64 {
-    u64::try_from(entry.duration.as_micros()).unwrap_or(u64::MAX)
+pub(super) fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// `2026-11-21T`.

@@ -1,0 +1,116 @@
+//! What the commands have in common that are a configuration by themselves: `serve`, `terminate`, `originate`.
+
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use kettle_config::{Config, LogFormat, LogTarget};
+use kettle_supervisor::prepare::MadeCertificate;
+use kettle_supervisor::{StartError, Supervisor};
+
+use crate::output::{fail, fail_with, print_line};
+use crate::{doctor, logging};
+
+/// Runs a configuration until told to stop; `greet` says where it can be reached.
+pub(crate) fn run(config: Config, greet: impl FnOnce(&Supervisor)) -> ExitCode {
+    logging::start("warn");
+    let supervisor = match Supervisor::start(config, doctor::obstacle) {
+        Ok(supervisor) => supervisor,
+        Err(StartError::Findings(findings)) => return fail_with(&findings),
+        Err(error) => return fail(error),
+    };
+    let outcome = supervisor.run(greet);
+    outcome.unwrap_or_else(|error| fail(format_args!("the server cannot go on: {error}")))
+}
+
+/// Somebody who watches gets a short line for each response or tunnel, at once.
+pub(crate) fn log_to_terminal(config: &mut Config) {
+    if io::stdout().is_terminal() {
+        config.log.access = Some(LogTarget::Stdout);
+        config.log.format = LogFormat::Short;
+        config.log.buffer = 0;
+    }
+}
+
+/// Says which certificates are shown, and how to trust one that was made here.
+pub(crate) fn print_certificates(supervisor: &Supervisor) {
+    for fingerprint in supervisor.fingerprints() {
+        print_line(format_args!("Certificate: SHA-256 {fingerprint}"));
+    }
+    if let (Some(made), Some(address)) =
+        (supervisor.made_certificate(), supervisor.addresses().first())
+    {
+        print_line(how_to_trust(made, *address));
+    }
+}
+
+/// The certificate was made on this machine, so that clients warn until they are told to trust it.
+fn how_to_trust(made: &MadeCertificate, address: SocketAddr) -> String {
+    let url = url(address);
+    match made {
+        MadeCertificate::KeptIn(file) => {
+            format!("Made on this machine. Trust it: curl --cacert {} {url}", file.display())
+        }
+        MadeCertificate::InMemory { reason } => {
+            let host = url.trim_start_matches("https://").trim_end_matches('/');
+            let port = if address.port() == HTTPS_PORT { ":443" } else { "" };
+            format!(
+                "Made for this run only ({reason}). Trust it:\n  \
+                 openssl s_client -connect {host}{port} </dev/null 2>/dev/null | openssl x509 >kettle.pem\n  \
+                 curl --cacert kettle.pem {url}"
+            )
+        }
+    }
+}
+
+/// What to type into a browser on this machine.
+pub(crate) fn url(address: SocketAddr) -> String {
+    let port = address.port();
+    let host = match address.ip() {
+        ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
+        ip if ip.is_ipv6() => format!("[{ip}]"),
+        ip => ip.to_string(),
+    };
+    match port {
+        HTTPS_PORT => format!("https://{host}/"),
+        _ => format!("https://{host}:{port}/"),
+    }
+}
+
+/// The port a browser takes when none is written.
+const HTTPS_PORT: u16 = 443;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_can_be_typed_into_a_browser() {
+        for (address, expected) in [
+            ("127.0.0.1:8443", "https://localhost:8443/"),
+            ("0.0.0.0:443", "https://localhost/"),
+            ("192.0.2.1:8443", "https://192.0.2.1:8443/"),
+            ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/"),
+        ] {
+            assert_eq!(url(address.parse().unwrap()), expected);
+        }
+    }
+
+    #[test]
+    fn a_made_certificate_comes_with_a_way_to_trust_it() {
+        let address = ([127, 0, 0, 1], 8443).into();
+        let kept = MadeCertificate::KeptIn("/s/kettle.pem".into());
+        assert!(
+            how_to_trust(&kept, address)
+                .ends_with("curl --cacert /s/kettle.pem https://localhost:8443/")
+        );
+        let made = MadeCertificate::InMemory { reason: "no home".to_owned() };
+        let advice = how_to_trust(&made, address);
+        assert!(
+            advice.contains("(no home)") && advice.contains("-connect localhost:8443 "),
+            "{advice}"
+        );
+        let advice = how_to_trust(&made, ([127, 0, 0, 1], 443).into());
+        assert!(advice.contains("-connect localhost:443 "), "{advice}");
+    }
+}

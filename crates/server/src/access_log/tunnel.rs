@@ -1,0 +1,213 @@
+//! One tunnel as one line, in JSON, as fields behind a client's address, or for a person.
+
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
+use kettle_config::LogFormat;
+use kettle_tls::Session;
+
+use super::format::{
+    Clock, microseconds, number_member, quoted_field, text_member, word_field, write_display,
+    write_iso, write_number, write_time_of_day,
+};
+use crate::path::{Path, Reason};
+
+/// What is known of one tunnel when it is over.
+#[derive(Clone, Copy, Debug)]
+pub struct TunnelEntry<'a> {
+    /// When its connection was accepted.
+    pub time: SystemTime,
+    /// The client, by its PROXY header where it came with one.
+    pub remote: SocketAddr,
+    /// Who connected to us: the load balancer, where that is not the client.
+    pub peer: SocketAddr,
+    /// Where it listens.
+    pub listener: SocketAddr,
+    /// The backend's name; none where there was none for the client.
+    pub backend: Option<&'a str>,
+    /// The server's name; none if none could be had.
+    pub server: Option<&'a str>,
+    /// The time the server took to take the connection.
+    pub connect_time: Option<Duration>,
+    /// What went to the backend.
+    pub to_backend: Direction,
+    /// What went to the client.
+    pub to_client: Direction,
+    /// How it ended.
+    pub end: &'a str,
+    /// What the handshake with the client agreed on.
+    pub session: Option<&'a Session>,
+    /// The name the client asked for.
+    pub server_name: Option<&'a str>,
+    /// What the handshake with the server agreed on.
+    pub server_session: Option<&'a Session>,
+    /// From accept to the end.
+    pub duration: Duration,
+    /// The connection, unique while this process lives.
+    pub connection: u64,
+}
+
+/// What went one way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Direction {
+    /// Plaintext.
+    pub bytes: u64,
+    /// How the last of it went; none if nothing could.
+    pub path: Option<Path>,
+    /// Why that is not the preferred way.
+    pub reason: Option<Reason>,
+}
+
+impl TunnelEntry<'_> {
+    pub(super) fn write(&self, format: LogFormat, out: &mut Vec<u8>, clock: &mut Clock) {
+        match format {
+            LogFormat::Json => self.write_json(out, clock),
+            LogFormat::Combined => self.write_combined(out, clock),
+            LogFormat::Short => self.write_short(out, clock),
+        }
+    }
+
+    fn write_json(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+        out.extend_from_slice(b"{\"time\":\"");
+        write_iso(out, clock, self.time);
+        out.extend_from_slice(b"\",\"remote\":\"");
+        write_display(out, self.remote);
+        out.push(b'"');
+        if self.peer != self.remote {
+            text_member(out, "peer", Some(self.peer.to_string().as_bytes()));
+        }
+        text_member(out, "listener", Some(self.listener.to_string().as_bytes()));
+        text_member(out, "server_name", self.server_name.map(str::as_bytes));
+        text_member(out, "backend", self.backend.map(str::as_bytes));
+        text_member(out, "server", self.server.map(str::as_bytes));
+        if let Some(time) = self.connect_time {
+            number_member(out, "connect_us", microseconds(time));
+        }
+        let directions = [("sent", &self.to_client), ("received", &self.to_backend)];
+        for (word, direction) in directions {
+            number_member(out, &format!("bytes_{word}"), direction.bytes);
+            let path = direction.path.map(|path| path.as_str().as_bytes());
+            text_member(out, &format!("path_{word}"), path);
+            let reason = direction.reason.map(|reason| reason.as_str().as_bytes());
+            text_member(out, &format!("reason_{word}"), reason);
+        }
+        text_member(out, "end", Some(self.end.as_bytes()));
+        for (prefix, session) in [("", self.session), ("server_", self.server_session)] {
+            let Some(session) = session else { continue };
+            let member = |out: &mut Vec<u8>, name: &str, value: Option<&[u8]>| {
+                text_member(out, &format!("{prefix}{name}"), value);
+            };
+            member(out, "tls_version", Some(session.version_name().as_bytes()));
+            member(out, "suite", Some(session.suite.as_bytes()));
+            member(out, "group", Some(session.group.as_bytes()));
+            member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
+            member(out, "alpn", session.alpn.as_ref().map(|alpn| alpn.as_bytes()));
+        }
+        let client = self.session.and_then(|session| session.peer.as_ref());
+        text_member(out, "client", client.map(|peer| peer.subject.as_bytes()));
+        number_member(out, "duration_us", microseconds(self.duration));
+        number_member(out, "connection", self.connection);
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// No request stands in it: what readers of the combined format look for is not there.
+    fn write_combined(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+        write_display(out, self.remote.ip());
+        out.extend_from_slice(b" - - [");
+        clock.write_common(out, self.time);
+        out.extend_from_slice(b"] \"-\" - ");
+        write_number(out, self.to_client.bytes);
+        quoted_field(out, " backend=\"", self.backend.map(str::as_bytes));
+        quoted_field(out, " server=\"", self.server.map(str::as_bytes));
+        quoted_field(out, " server_name=\"", self.server_name.map(str::as_bytes));
+        let session = self.session;
+        word_field(out, " path=", self.to_client.path.map(Path::as_str));
+        word_field(out, " reason=", self.to_client.reason.map(Reason::as_str));
+        word_field(out, " tls=", session.map(|session| session.version_name()));
+        word_field(out, " suite=", session.map(|session| session.suite));
+        word_field(out, " resumed=", session.map(|session| session.resumed.as_str()));
+        out.extend_from_slice(b" bytes_received=");
+        write_number(out, self.to_backend.bytes);
+        out.extend_from_slice(b" duration_us=");
+        write_number(out, microseconds(self.duration));
+        out.extend_from_slice(b" connection=");
+        write_number(out, self.connection);
+        word_field(out, " end=", Some(self.end));
+        out.push(b'\n');
+    }
+
+    fn write_short(&self, out: &mut Vec<u8>, clock: &mut Clock) {
+        write_time_of_day(out, clock, self.time);
+        let place = self.server.or(self.backend).unwrap_or("-");
+        let (sent, received) = (self.to_client.bytes, self.to_backend.bytes);
+        let path = self.to_client.path.map_or("-", Path::as_str);
+        let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.ip(), self.end);
+        write_display(
+            out,
+            format_args!(
+                " {client} to {place} {received} B, back {sent} B {seconds:.3} s {path} {end}\n"
+            ),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    fn line(format: LogFormat) -> String {
+        let entry = TunnelEntry {
+            time: UNIX_EPOCH + Duration::from_millis(1_795_295_747_042),
+            remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
+            peer: SocketAddr::from(([10, 0, 0, 1], 5_000)),
+            listener: SocketAddr::from(([0, 0, 0, 0], 443)),
+            backend: Some("app"),
+            server: Some("127.0.0.1:80"),
+            connect_time: Some(Duration::from_micros(90)),
+            to_backend: Direction { bytes: 100, path: Some(Path::User), reason: None },
+            to_client: Direction {
+                bytes: 70_000,
+                path: Some(Path::User),
+                reason: Some(Reason::KernelLacksSuite),
+            },
+            end: "client_closed",
+            session: None,
+            server_name: Some("a\"b"),
+            server_session: None,
+            duration: Duration::from_micros(1_234),
+            connection: 9,
+        };
+        let (mut out, mut clock) = (Vec::new(), Clock::default());
+        entry.write(format, &mut out, &mut clock);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn json_has_both_directions() {
+        let line: serde_json::Value = serde_json::from_str(&line(LogFormat::Json)).unwrap();
+        let expected = serde_json::json!({
+            "time": "2026-11-21T21:15:47.042Z", "remote": "192.0.2.7:40000", "peer": "10.0.0.1:5000",
+            "listener": "0.0.0.0:443", "server_name": "a\"b", "backend": "app", "server": "127.0.0.1:80",
+            "connect_us": 90, "bytes_sent": 70_000, "path_sent": "user",
+            "reason_sent": "kernel_lacks_suite", "bytes_received": 100, "path_received": "user",
+            "end": "client_closed", "duration_us": 1_234, "connection": 9,
+        });
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn other_formats_are_one_line_each() {
+        assert_eq!(
+            line(LogFormat::Short),
+            "21:15:47 192.0.2.7 to 127.0.0.1:80 100 B, back 70000 B 0.001 s user client_closed\n"
+        );
+        assert_eq!(
+            line(LogFormat::Combined),
+            "192.0.2.7 - - [21/Nov/2026:21:15:47 +0000] \"-\" - 70000 backend=\"app\" \
+             server=\"127.0.0.1:80\" server_name=\"a\\x22b\" path=user reason=kernel_lacks_suite tls=- \
+             suite=- resumed=- bytes_received=100 duration_us=1234 connection=9 end=client_closed\n"
+        );
+    }
+}
