@@ -44,8 +44,8 @@ fn a_crate_that_is_gone_is_caught() {
 }
 
 #[test]
-fn a_map_of_more_than_250_lines_is_caught() {
-    let page = format!("{TRUE_MAP}{}", "\n".repeat(243));
+fn a_map_that_is_too_long_is_caught() {
+    let page = format!("{TRUE_MAP}{}", "\n".repeat(super::LINES_MAX));
     assert_eq!(messages(&page).len(), 1);
 }
 
