@@ -6,9 +6,10 @@ mod tests;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::net::{SocketFlags, acceptfrom_with, ipproto, sockopt};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::option;
 
@@ -109,6 +110,13 @@ pub fn written_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
 /// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(fd, is_corked)?)
+}
+
+/// Lets the kernel ask, after so long a silence, whether the peer is still there, and end the connection when six questions
+/// 10 seconds apart go without an answer.
+pub fn keep_alive(fd: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
+    let questions = TcpKeepalive::new().with_time(silence).with_interval(Duration::from_secs(10));
+    SockRef::from(&fd).set_tcp_keepalive(&questions.with_retries(6))
 }
 
 /// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access_log;
+pub mod backend;
 pub mod clock;
 mod connection;
 mod deliver;

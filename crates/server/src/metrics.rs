@@ -4,8 +4,8 @@
 //! line with another worker. `table` declares the counters, `counter` their shapes; `render` writes the text for
 //! Prometheus.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kettle_tls::stream::KeyChanges;
@@ -19,8 +19,10 @@ mod table;
 mod writer;
 
 pub use counter::{BUCKETS, DurationCounts, Label, LabelledCounts};
-pub use render::render;
+pub(crate) use counter::{By, Count, Durations, Shape};
+pub use render::{Source, render};
 pub use table::{Numbers, WorkerMetrics};
+pub(crate) use writer::{Metric, Writer};
 
 /// Which direction of a connection changed its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +179,7 @@ pub struct Metrics {
     pub reloads_refused: AtomicU64,
     /// Access log lines lost because the disk did not keep up.
     pub log_lines_dropped: Arc<AtomicU64>,
+    source: Mutex<Option<Arc<dyn Source>>>,
 }
 
 impl Metrics {
@@ -188,7 +191,17 @@ impl Metrics {
             reloads_done: AtomicU64::default(),
             reloads_refused: AtomicU64::default(),
             log_lines_dropped: Arc::default(),
+            source: Mutex::default(),
         }
+    }
+
+    /// What the configuration in force counts by itself, under names of the operator's, is written from here.
+    pub fn set_source(&self, source: Arc<dyn Source>) {
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+    }
+
+    fn source(&self) -> Option<Arc<dyn Source>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The counters of each worker, by its index.

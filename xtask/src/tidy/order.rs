@@ -57,6 +57,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["error_page"],
     &["http1", "request"],
     &["response"],
+    &["backend"],
     &["access_log", "kill_switch", "metrics"],
     &["clock", "limits", "open_file", "path"],
     &["disk"],

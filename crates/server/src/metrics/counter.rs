@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::writer::{Metric, Writer};
+use super::writer::{Buckets, Metric, Writer};
 use crate::path::Path;
 
 /// A way to count: how it is read, added up over workers and written.
@@ -368,6 +368,12 @@ pub struct DurationCounts {
 }
 
 impl DurationCounts {
+    /// Each bucket by its upper bound in seconds.
+    pub(crate) fn by_bound(&self) -> Buckets {
+        let bounds = BUCKETS.iter().map(Duration::as_secs_f64).chain([f64::INFINITY]);
+        bounds.zip(self.buckets).collect()
+    }
+
     /// How many durations were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -393,9 +399,7 @@ impl Shape for Durations {
     }
 
     fn write(reading: &DurationCounts, metric: &Metric, writer: &mut Writer<'_>) -> fmt::Result {
-        let bounds = BUCKETS.iter().map(Duration::as_secs_f64).chain([f64::INFINITY]);
-        let buckets: Vec<_> = bounds.zip(reading.buckets).collect();
-        writer.durations(metric, &buckets, reading.sum)
+        writer.durations(metric, &reading.by_bound(), reading.sum)
     }
 }
 

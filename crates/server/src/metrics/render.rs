@@ -1,6 +1,7 @@
 //! The counters as text for Prometheus (OpenMetrics 1.0; `text_format` makes the older one of it).
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -10,6 +11,15 @@ use prometheus_client::registry::Registry;
 
 use super::writer::{Metric, Writer};
 use super::{Metrics, Numbers};
+
+/// Counters beside those of the workers: of things that the operator names.
+pub trait Source: fmt::Debug + Send + Sync {
+    /// Writes them.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result;
+}
 
 /// Everything counted, as a scrape expects it.
 ///
@@ -25,6 +35,7 @@ pub fn render(metrics: &Metrics, uptime: Duration) -> Result<String, fmt::Error>
         reloads_done: metrics.reloads_done.load(Relaxed),
         reloads_refused: metrics.reloads_refused.load(Relaxed),
         log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
+        source: metrics.source(),
     }));
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
@@ -39,13 +50,15 @@ struct Scrape {
     reloads_done: u64,
     reloads_refused: u64,
     log_lines_dropped: u64,
+    source: Option<Arc<dyn Source>>,
 }
 
 impl Collector for Scrape {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut writer = Writer::new(encoder);
         self.write_process(&mut writer)?;
-        self.numbers.write(&mut writer)
+        self.numbers.write(&mut writer)?;
+        self.source.as_ref().map_or(Ok(()), |source| source.write(&mut writer))
     }
 }
 

@@ -17,6 +17,9 @@ pub struct Metric {
     pub labels: &'static [&'static str],
 }
 
+/// How many durations each bucket of a histogram holds, by its upper bound in seconds.
+pub type Buckets = Vec<(f64, u64)>;
+
 /// Writes one metric a call; counters get `_total` from the encoder.
 pub struct Writer<'e> {
     encoder: DescriptorEncoder<'e>,
@@ -48,7 +51,7 @@ impl<'e> Writer<'e> {
     }
 
     /// One counter for each combination of label values.
-    pub(super) fn counters<Value: AsRef<str>>(
+    pub(crate) fn counters<Value: AsRef<str>>(
         &mut self,
         metric: &Metric,
         counts: impl IntoIterator<Item = (Vec<Value>, u64)>,
@@ -56,11 +59,40 @@ impl<'e> Writer<'e> {
         let Metric { name, help, labels } = *metric;
         let mut family = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (values, count) in counts {
-            let pairs: Vec<(&str, &str)> =
-                labels.iter().copied().zip(values.iter().map(AsRef::as_ref)).collect();
             family
-                .encode_family(&pairs.as_slice())?
+                .encode_family(&pairs(labels, &values).as_slice())?
                 .encode_counter::<NoLabelSet, _, u64>(&count, None)?;
+        }
+        Ok(())
+    }
+
+    /// One gauge for each combination of label values.
+    pub(crate) fn gauges<Value: AsRef<str>>(
+        &mut self,
+        metric: &Metric,
+        values: impl IntoIterator<Item = (Vec<Value>, u64)>,
+    ) -> fmt::Result {
+        let Metric { name, help, labels } = *metric;
+        let mut family = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (words, value) in values {
+            family.encode_family(&pairs(labels, &words).as_slice())?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    /// One histogram for each combination of label values.
+    pub(crate) fn durations_by<Value: AsRef<str>>(
+        &mut self,
+        metric: &Metric,
+        readings: impl IntoIterator<Item = (Vec<Value>, Buckets, Duration)>,
+    ) -> fmt::Result {
+        let Metric { name, help, labels } = *metric;
+        let mut family = self.encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for (words, buckets, sum) in readings {
+            let count = buckets.iter().map(|(_, count)| count).sum();
+            family
+                .encode_family(&pairs(labels, &words).as_slice())?
+                .encode_histogram::<NoLabelSet>(sum.as_secs_f64(), count, &buckets, None)?;
         }
         Ok(())
     }
@@ -77,4 +109,12 @@ impl<'e> Writer<'e> {
             .encode_descriptor(metric.name, metric.help, None, MetricType::Histogram)?
             .encode_histogram::<NoLabelSet>(sum.as_secs_f64(), count, buckets, None)
     }
+}
+
+/// The names of labels with their values.
+fn pairs<'v, Value: AsRef<str>>(
+    labels: &[&'static str],
+    values: &'v [Value],
+) -> Vec<(&'static str, &'v str)> {
+    labels.iter().copied().zip(values.iter().map(AsRef::as_ref)).collect()
 }

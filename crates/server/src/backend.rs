@@ -1,0 +1,210 @@
+//! Backends: services that connections are carried to, and the servers that offer them.
+//!
+//! They are made from the configuration, at the start and at each reload. What is known of a server is kept over a reload
+//! for as long as its backend's name and its address stay ([`ServerState`]); connections keep what they need of it alive.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use kettle_config::ServerAddress;
+use tokio::task::JoinSet;
+
+use crate::metrics::{Count, Durations};
+
+mod attempts;
+pub mod balance;
+mod check;
+mod failure;
+mod names;
+mod place;
+mod queue;
+mod render;
+mod socket;
+mod state;
+mod status;
+
+pub use attempts::{Attempt, Attempts, Connected};
+pub use check::{Handshake, Stream};
+pub use failure::{ConnectError, Failure, Outcome};
+pub use place::Place;
+pub use socket::BackendSocket;
+pub use state::ServerState;
+pub use status::{Health, ServerStatus, UnknownServer};
+
+use queue::Queue;
+use state::Tolerance;
+
+/// The backends of a configuration.
+#[derive(Debug, Default)]
+pub struct Backends {
+    backends: Vec<Arc<Backend>>,
+}
+
+/// A service, and the servers that offer it.
+#[derive(Debug)]
+pub struct Backend {
+    /// The name that listeners and sites call it by.
+    pub name: Arc<str>,
+    /// Its settings, as they stand in the configuration.
+    pub settings: kettle_config::Backend,
+    /// Its servers, in the order of the configuration.
+    pub servers: Vec<Arc<Server>>,
+    /// Whose turn it is, for [`balance::round_robin`].
+    credits: Mutex<Vec<i64>>,
+    generation: u64,
+    shared: Arc<Shared>,
+}
+
+/// What backends of the same name share over reloads.
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Queue,
+    turns: AtomicUsize,
+    /// Which [`Backend`] is in force.
+    generation: AtomicU64,
+    connect_times: Durations,
+    /// Places taken on servers that are out, because all are.
+    forced: Count,
+}
+
+/// A server as the configuration has it.
+#[derive(Debug)]
+pub struct Server {
+    /// How it is called in log, metrics and commands.
+    pub name: Arc<str>,
+    /// Where it is.
+    pub address: ServerAddress,
+    /// What is known of it.
+    pub state: Arc<ServerState>,
+    weight: u32,
+    connections_max: Option<u32>,
+    is_backup: bool,
+    key: u64,
+}
+
+impl Backends {
+    /// The backends of a configuration. What was known of their servers `before` is kept.
+    #[must_use]
+    pub fn new(config: &[kettle_config::Backend], before: Option<&Self>) -> Self {
+        let backend = |settings: &kettle_config::Backend| {
+            let before = before.and_then(|before| before.find(&settings.name));
+            Arc::new(Backend::new(settings, before.map(Arc::as_ref)))
+        };
+        Self { backends: config.iter().map(backend).collect() }
+    }
+
+    /// The backend of this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Arc<Backend>> {
+        self.iter().find(|backend| *backend.name == *name)
+    }
+
+    /// Checks the servers and looks up their names, until it is dropped. It runs once in a process, inside a `LocalSet`, and
+    /// names are looked up by the blocking threads of its runtime.
+    pub async fn keep_watch(&self, handshake: impl Handshake + 'static) {
+        let handshake = Rc::new(handshake);
+        let mut tasks = JoinSet::new();
+        for (backend, server) in self.iter().flat_map(|it| it.servers.iter().map(move |s| (it, s)))
+        {
+            let both = || (Arc::clone(backend), Arc::clone(server));
+            if let ServerAddress::Name(name, port) = &server.address {
+                let (backend, server) = both();
+                let look_up = names::look_up;
+                tasks.spawn_local(names::keep_looking_up(
+                    backend,
+                    server,
+                    name.clone(),
+                    *port,
+                    look_up,
+                ));
+            }
+            if let Some(check) = &backend.settings.check {
+                let ((backend, server), handshake) = (both(), Rc::clone(&handshake));
+                tasks.spawn_local(check::keep_checking(backend, server, check.clone(), handshake));
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    /// All of them, in the order of the configuration.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Backend>> {
+        self.backends.iter()
+    }
+}
+
+impl Backend {
+    fn new(settings: &kettle_config::Backend, before: Option<&Self>) -> Self {
+        let shared = before.map_or_else(Arc::default, |before| Arc::clone(&before.shared));
+        let mut known: Vec<_> = before.map_or_else(Vec::new, |before| before.servers.clone());
+        let server = |it: &kettle_config::BackendServer| {
+            let same = known.iter().position(|known| known.address == it.address.value);
+            let same = same.map(|index| known.swap_remove(index));
+            Arc::new(Server::new(it, same.as_deref()))
+        };
+        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        if settings.check.is_none() {
+            servers.iter().for_each(|server| server.state.forget_checks());
+        }
+        let backend = Self {
+            name: settings.name.value.as_str().into(),
+            settings: settings.clone(),
+            credits: Mutex::new(vec![0; servers.len()]),
+            servers,
+            generation: shared.generation.fetch_add(1, Relaxed) + 1,
+            shared,
+        };
+        // Those that wait may find that there is more room now.
+        backend.shared.queue.call_front();
+        backend
+    }
+
+    /// How many connections wait for a place.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.shared.queue.waiting()
+    }
+
+    /// Whether a reload made another backend of this name.
+    fn is_replaced(&self) -> bool {
+        self.shared.generation.load(Relaxed) != self.generation
+    }
+
+    fn tolerance(&self) -> Tolerance {
+        Tolerance {
+            fails: self.settings.fails,
+            fail_time: self.settings.fail_time,
+            is_checked: self.settings.check.is_some(),
+        }
+    }
+}
+
+impl Server {
+    fn new(settings: &kettle_config::BackendServer, known: Option<&Self>) -> Self {
+        let address = settings.address.value.clone();
+        let text = address.to_string();
+        let state = known
+            .map_or_else(|| Arc::new(ServerState::new(&address)), |known| Arc::clone(&known.state));
+        Self {
+            name: settings.name.as_deref().unwrap_or(&text).into(),
+            key: balance::key_of(&text),
+            address,
+            state,
+            weight: settings.weight,
+            connections_max: settings.connections,
+            is_backup: settings.backup,
+        }
+    }
+
+    /// Whether it can be tried at all.
+    fn has_address(&self) -> bool {
+        matches!(self.address, ServerAddress::Unix(_)) || !self.state.addresses().is_empty()
+    }
+
+    fn has_room(&self) -> bool {
+        self.connections_max.is_none_or(|most| self.state.connections() < most)
+    }
+}
+
+#[cfg(test)]
+mod tests;

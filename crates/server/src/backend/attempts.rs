@@ -1,0 +1,221 @@
+//! Getting a connection: a place on a server, waited for where all are full; the connection; the next server where that
+//! fails, each at most once.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::failure::{ConnectError, Failure, Outcome};
+use super::place::{Choice, Place};
+use super::socket::{self, BackendSocket};
+use super::{Backend, Server};
+
+/// A connection to a server of a backend.
+#[derive(Debug)]
+pub struct Connected<S = BackendSocket> {
+    /// The connection, or what was made of it.
+    pub socket: S,
+    /// Whose it is.
+    pub server: Arc<Server>,
+    /// Counts it for as long as it is kept.
+    pub place: Place,
+    /// The time the server took.
+    pub connect_time: Duration,
+}
+
+/// The tries of one client.
+#[derive(Debug)]
+pub struct Attempts {
+    backend: Arc<Backend>,
+    client: IpAddr,
+    /// Servers that failed this client, by index.
+    tried: Vec<usize>,
+    last_failure: Option<Failure>,
+    /// The end of all waiting in the queue together.
+    queue_deadline: Option<Instant>,
+}
+
+/// A try of one server, with a place on it. Dropped without an outcome, it counts as abandoned.
+#[derive(Debug)]
+pub struct Attempt {
+    place: Place,
+    started: Instant,
+    deadline: Instant,
+    record: Record,
+}
+
+/// Counts what came of a try, whatever becomes of it.
+#[derive(Debug)]
+struct Record {
+    server: Arc<Server>,
+    outcome: Outcome,
+}
+
+impl Backend {
+    /// The servers to try for a client, one after the other.
+    #[must_use]
+    pub fn attempts(self: &Arc<Self>, client: IpAddr) -> Attempts {
+        Attempts {
+            backend: Arc::clone(self),
+            client,
+            tried: Vec::new(),
+            last_failure: None,
+            queue_deadline: None,
+        }
+    }
+
+    /// Connects a client to one of the servers.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub async fn connect(self: &Arc<Self>, client: IpAddr) -> Result<Connected, ConnectError> {
+        self.connect_with(client, async |socket, _: &Server| Ok(socket)).await
+    }
+
+    /// Connects a client to one of the servers and makes of the connection what is wanted, a TLS stream for example, all
+    /// within `connect_timeout`. If `make` fails, the next server is tried.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub async fn connect_with<S>(
+        self: &Arc<Self>,
+        client: IpAddr,
+        make: impl AsyncFn(BackendSocket, &Server) -> Result<S, Failure>,
+    ) -> Result<Connected<S>, ConnectError> {
+        let mut attempts = self.attempts(client);
+        loop {
+            let attempt = attempts.next().await?;
+            match attempt.connect_with(&make).await {
+                Ok(socket) => return Ok(attempts.succeeded(attempt, socket)),
+                Err(failure) => attempts.failed(attempt, failure),
+            }
+        }
+    }
+}
+
+impl Attempts {
+    /// A place on the next server, waited for where all are full.
+    ///
+    /// # Errors
+    /// [`ConnectError`]: nothing is left to try.
+    pub async fn next(&mut self) -> Result<Attempt, ConnectError> {
+        // Whoever waits was here first.
+        let choice = match self.backend.shared.queue.waiting() {
+            0 => self.backend.take(self.client, &self.tried),
+            _ => Choice::Full,
+        };
+        let place = match choice {
+            Choice::Taken(place) => place,
+            Choice::Full => self.wait().await?,
+            Choice::Nobody => return Err(self.exhausted()),
+        };
+        let (server, started) = (Arc::clone(place.server()), Instant::now());
+        let deadline = started + self.backend.settings.connect_timeout;
+        Ok(Attempt {
+            place,
+            started,
+            deadline,
+            record: Record { server, outcome: Outcome::Abandoned },
+        })
+    }
+
+    /// The try led to a connection.
+    #[must_use]
+    pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {
+        let Attempt { place, started, mut record, .. } = attempt;
+        record.outcome = Outcome::Connected;
+        let (server, connect_time) = (Arc::clone(&record.server), started.elapsed());
+        self.backend.shared.connect_times.observe(connect_time);
+        if server.state.connect_succeeded() {
+            tracing::info!(backend = %self.backend.name, server = %server.name, "a server takes connections again");
+            self.backend.shared.queue.call_front();
+        }
+        Connected { socket, server, place, connect_time }
+    }
+
+    /// The try led to nothing.
+    pub fn failed(&mut self, mut attempt: Attempt, failure: Failure) {
+        attempt.record.outcome = failure.outcome;
+        self.tried.push(attempt.place.index());
+        let (backend, server) = (&self.backend, &attempt.record.server);
+        tracing::debug!(backend = %backend.name, server = %server.name, %failure, "a server took no connection");
+        if failure.outcome.is_against_server()
+            && server.state.connect_failed(&failure, backend.tolerance(), Instant::now())
+        {
+            tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server is out: it takes no connections");
+        }
+        self.last_failure = Some(failure);
+    }
+
+    async fn wait(&mut self) -> Result<Place, ConnectError> {
+        let settings = &self.backend.settings;
+        let deadline =
+            *self.queue_deadline.get_or_insert_with(|| Instant::now() + settings.queue_timeout);
+        let queue = &self.backend.shared.queue;
+        let Some(waiter) = queue.join(settings.queue) else {
+            return Err(ConnectError::QueueFull);
+        };
+        loop {
+            if timeout_at(deadline, waiter.called()).await.is_err() {
+                return Err(ConnectError::QueueTimeout);
+            }
+            match self.backend.take(self.client, &self.tried) {
+                Choice::Taken(place) => return Ok(place),
+                Choice::Nobody => return Err(self.exhausted()),
+                // Others may use what those cannot who have tried it, or whose configuration does not have it.
+                Choice::Full if !self.tried.is_empty() || self.backend.is_replaced() => {
+                    waiter.pass_on();
+                }
+                Choice::Full => {}
+            }
+        }
+    }
+
+    fn exhausted(&self) -> ConnectError {
+        self.last_failure.clone().map_or(ConnectError::NoServer, ConnectError::AllFailed)
+    }
+}
+
+impl Attempt {
+    /// The server tried.
+    #[must_use]
+    pub fn server(&self) -> &Arc<Server> {
+        &self.record.server
+    }
+
+    /// When `connect_timeout` ends, for all that belongs to connecting.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// [`Failure`], to be reported by [`Attempts::failed`].
+    pub async fn connect(&self) -> Result<BackendSocket, Failure> {
+        let addresses = self.server().state.addresses();
+        Ok(socket::connect(&self.server().address, &addresses, self.deadline).await?)
+    }
+
+    /// Connects and makes of the connection what is wanted, all before the deadline.
+    ///
+    /// # Errors
+    /// [`Failure`], to be reported by [`Attempts::failed`].
+    pub async fn connect_with<S>(
+        &self,
+        make: impl AsyncFn(BackendSocket, &Server) -> Result<S, Failure>,
+    ) -> Result<S, Failure> {
+        let socket = self.connect().await?;
+        let made = timeout_at(self.deadline, make(socket, self.server())).await;
+        made.unwrap_or_else(|_| Err(Failure::timed_out()))
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.server.state.connects.add_many(self.outcome, 1);
+    }
+}

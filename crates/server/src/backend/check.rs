@@ -1,0 +1,186 @@
+//! Health checks: asking servers from time to time whether they are well.
+//!
+//! They run in one place of the process, whatever the number of workers, and take no place of a client's.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
+use kettle_preamble::proxy;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::failure::{Failure, Outcome};
+use super::socket::{self, BackendSocket};
+use super::{Backend, Server, balance};
+
+/// What speaks the protocol of a server: its connection, or TLS over it.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// Speaks TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
+pub trait Handshake:
+    AsyncFn(&Backend, &Server, BackendSocket) -> Result<Box<dyn Stream>, Failure>
+{
+}
+
+impl<H: AsyncFn(&Backend, &Server, BackendSocket) -> Result<Box<dyn Stream>, Failure>> Handshake
+    for H
+{
+}
+
+/// Asks one server for ever. A reload that begins it anew does not change when the next check is due.
+pub(super) async fn keep_checking(
+    backend: Arc<Backend>,
+    server: Arc<Server>,
+    check: Check,
+    handshake: Rc<impl Handshake>,
+) {
+    let begun = Instant::now();
+    for round in 0_u64.. {
+        let due = match server.state.last_check() {
+            Some(last) => last + spread(check.interval, server.key ^ round),
+            None => begun + check.interval.min(FIRST_WITHIN).mul_f64(fraction(server.key)),
+        };
+        sleep_until(due).await;
+        let now = Instant::now();
+        server.state.check_begins(now);
+        if server.has_address() {
+            let asked = ask(&backend, &server, &check, &*handshake, now + check.timeout);
+            let outcome = timeout_at(now + check.timeout, asked).await;
+            let outcome = outcome.unwrap_or_else(|_| Err(Failure::timed_out()));
+            take_note(&backend, &server, &check, outcome);
+        }
+    }
+}
+
+fn take_note(backend: &Backend, server: &Server, check: &Check, outcome: Result<(), Failure>) {
+    match outcome {
+        Ok(()) if server.state.check_passed(check.rise) => {
+            tracing::info!(backend = %backend.name, server = %server.name, "a server is back: checks pass");
+            backend.shared.queue.call_front();
+        }
+        Ok(()) => {}
+        // Our own want says nothing of the server.
+        Err(failure) if !failure.outcome.is_against_server() => {
+            tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server cannot be checked");
+        }
+        Err(failure) => {
+            if server.state.check_failed(&failure, check.fall) {
+                tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server is out: checks fail");
+            }
+        }
+    }
+}
+
+async fn ask(
+    backend: &Backend,
+    server: &Server,
+    check: &Check,
+    handshake: &impl Handshake,
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let addresses = server.state.addresses();
+    let mut socket = socket::connect(&server.address, &addresses, deadline).await?;
+    // Its own words for a check: nobody is spoken for.
+    match backend.settings.send_proxy {
+        SendProxy::Off => {}
+        SendProxy::V1 => socket.write_all(b"PROXY UNKNOWN\r\n").await?,
+        SendProxy::V2 => {
+            let mut header = Vec::new();
+            proxy::write_v2(None, &[], &mut header);
+            socket.write_all(&header).await?;
+        }
+    }
+    let over_tls = match check.kind {
+        CheckKind::Tcp => return Ok(()),
+        CheckKind::Tls => true,
+        CheckKind::Http => backend.settings.tls.is_some(),
+    };
+    let mut stream: Box<dyn Stream> = match over_tls {
+        true => handshake(backend, server, socket).await?,
+        false => Box::new(socket),
+    };
+    match check.kind {
+        CheckKind::Http => get(&mut *stream, &check.path, &host(check, server)).await,
+        CheckKind::Tcp | CheckKind::Tls => Ok(()),
+    }
+}
+
+/// Asks for a path, and is content with a status from 200 to 399. Nothing behind the status is read.
+async fn get(stream: &mut dyn Stream, path: &str, host: &str) -> Result<(), Failure> {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: kettle\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    stream.flush().await?;
+    let mut start = [0; STATUS_LINE_BYTES_MIN];
+    if let Err(error) = stream.read_exact(&mut start).await {
+        return Err(match error.kind() {
+            io::ErrorKind::UnexpectedEof => bad_answer("it closed without a status"),
+            _ => error.into(),
+        });
+    }
+    match status(&start) {
+        Some(200..=399) => Ok(()),
+        Some(status) => Err(bad_answer(format!("it answered with status {status}"))),
+        None => Err(bad_answer("what it answered is no HTTP/1 status line")),
+    }
+}
+
+fn status(start: &[u8; STATUS_LINE_BYTES_MIN]) -> Option<u16> {
+    match start {
+        [
+            b'H',
+            b'T',
+            b'T',
+            b'P',
+            b'/',
+            b'1',
+            b'.',
+            b'0' | b'1',
+            b' ',
+            digits @ ..,
+            b' ' | b'\r',
+        ] => {
+            let is_number = digits.iter().all(u8::is_ascii_digit);
+            let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+            text.parse().ok()
+        }
+        _ => None,
+    }
+}
+
+fn bad_answer(detail: impl Into<String>) -> Failure {
+    Failure::new(Outcome::BadAnswer, detail)
+}
+
+fn host(check: &Check, server: &Server) -> String {
+    match (&check.host, &server.address) {
+        (Some(host), _) => host.clone(),
+        (None, ServerAddress::Unix(_)) => "localhost".to_owned(),
+        (None, address) => address.to_string(),
+    }
+}
+
+/// A tenth more or less, so that checks of many servers, and of many front ends, do not fall into step.
+fn spread(interval: Duration, seed: u64) -> Duration {
+    interval.mul_f64(0.9 + 0.2 * fraction(seed))
+}
+
+/// A number from 0 to 1 that has no pattern.
+fn fraction(seed: u64) -> f64 {
+    balance::mix(seed) as f64 / u64::MAX as f64
+}
+
+/// The first checks of all servers are spread over this time.
+const FIRST_WITHIN: Duration = Duration::from_secs(1);
+
+/// `HTTP/1.1 200` and what must follow it.
+const STATUS_LINE_BYTES_MIN: usize = 13;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+use std::net::{Ipv4Addr, SocketAddr};
+
+use kettle_config::{BackendServer, BackendTls, Located};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+use super::*;
+use crate::backend::{Backends, Health};
+
+async fn listener() -> TcpListener {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
+}
+
+fn settings(address: SocketAddr, check: Check) -> kettle_config::Backend {
+    let address = Located::not_written(ServerAddress::Socket(address));
+    kettle_config::Backend {
+        name: Located::not_written("app".to_owned()),
+        servers: vec![BackendServer { address, ..BackendServer::default() }],
+        check: Some(check),
+        ..kettle_config::Backend::default()
+    }
+}
+
+fn backend(settings: kettle_config::Backend) -> Arc<Backend> {
+    Arc::clone(Backends::new(&[settings], None).find("app").unwrap())
+}
+
+/// The handshake of a backend without TLS.
+async fn no_tls(_: &Backend, _: &Server, _: BackendSocket) -> Result<Box<dyn Stream>, Failure> {
+    Err(Failure::new(Outcome::Tls, "there is no TLS here"))
+}
+
+async fn asked(backend: &Backend, handshake: &impl Handshake) -> Result<(), Failure> {
+    let check = backend.settings.check.as_ref().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let asked = ask(backend, &backend.servers[0], check, handshake, deadline);
+    timeout_at(deadline, asked).await.unwrap()
+}
+
+/// Asks a server that answers so and then closes; returns what it was sent.
+async fn answered(kind: CheckKind, answer: &[u8]) -> (Result<(), Failure>, String) {
+    let listener = listener().await;
+    let check = Check { kind, path: "/health".to_owned(), ..Check::default() };
+    let backend = backend(settings(listener.local_addr().unwrap(), check));
+    let serve = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") && socket.read_buf(&mut request).await.unwrap() > 0 {}
+        socket.write_all(answer).await.unwrap();
+        String::from_utf8(request).unwrap()
+    };
+    tokio::join!(asked(&backend, &no_tls), serve)
+}
+
+#[tokio::test]
+async fn a_request_says_what_is_wanted() {
+    let (outcome, request) = answered(CheckKind::Http, b"HTTP/1.1 200 OK\r\n\r\n").await;
+    outcome.unwrap();
+    let mut lines = request.lines();
+    assert_eq!(lines.next(), Some("GET /health HTTP/1.1"));
+    assert!(lines.next().unwrap().starts_with("Host: 127.0.0.1:"));
+    assert!(lines.any(|line| line == "Connection: close"));
+}
+
+#[tokio::test]
+async fn statuses_from_200_to_399_are_healthy() {
+    for (answer, is_healthy) in [
+        (&b"HTTP/1.1 200 OK\r\n"[..], true),
+        (b"HTTP/1.0 399 \r\n", true),
+        (b"HTTP/1.1 204\r\n", true),
+        (b"HTTP/1.1 199 x\r\n", false),
+        (b"HTTP/1.1 404 Not Found\r\n", false),
+        (b"HTTP/1.1 503 Service Unavailable\r\n", false),
+        (b"HTTP/1.1 2000 x\r\n", false),
+        (b"HTTP/1.1 +20 x\r\n", false),
+        (b"HTTP/2.0 200 OK\r\n", false),
+        (b"SSH-2.0-OpenSSH_9\r\n", false),
+        (b"HTTP/1.1 200", false),
+        (b"", false),
+    ] {
+        let (outcome, _) = answered(CheckKind::Http, answer).await;
+        assert_eq!(outcome.is_ok(), is_healthy, "{}: {outcome:?}", answer.escape_ascii());
+        if let Err(failure) = outcome {
+            assert_eq!(failure.outcome, Outcome::BadAnswer);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_all_that_tcp_asks_for() {
+    let listener = listener().await;
+    let backend = backend(settings(listener.local_addr().unwrap(), Check::default()));
+    asked(&backend, &no_tls).await.unwrap();
+    drop(listener);
+    assert_eq!(asked(&backend, &no_tls).await.unwrap_err().outcome, Outcome::Refused);
+}
+
+#[tokio::test]
+async fn a_header_comes_first_and_tls_before_the_request() {
+    let listener = listener().await;
+    let check = Check { kind: CheckKind::Http, ..Check::default() };
+    let mut settings = settings(listener.local_addr().unwrap(), check);
+    settings.send_proxy = SendProxy::V2;
+    settings.tls = Some(BackendTls::default());
+    let backend = backend(settings);
+    let handshake = async |_: &Backend, _: &Server, mut socket: BackendSocket| {
+        socket.write_all(b"hello").await?;
+        Ok(Box::new(socket) as Box<dyn Stream>)
+    };
+    let serve = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"\r\n\r\n") {
+            assert!(socket.read_buf(&mut received).await.unwrap() > 0);
+        }
+        socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        received
+    };
+    let (outcome, received) = tokio::join!(asked(&backend, &handshake), serve);
+    outcome.unwrap();
+    let Ok(proxy::Parse::Complete { header, bytes }) = proxy::parse(&received) else {
+        panic!("no header in {}", received.escape_ascii());
+    };
+    assert_eq!(header.endpoints, proxy::Endpoints::Socket);
+    assert!(received[bytes..].starts_with(b"helloGET / HTTP/1.1\r\n"));
+}
+
+#[tokio::test]
+async fn tls_that_fails_is_a_failed_check() {
+    let listener = listener().await;
+    let check = Check { kind: CheckKind::Tls, ..Check::default() };
+    let backend = backend(settings(listener.local_addr().unwrap(), check));
+    assert_eq!(asked(&backend, &no_tls).await.unwrap_err().outcome, Outcome::Tls);
+}
+
+/// Lets the (paused) time pass until a server's health is such, and says how long that took.
+async fn until(backend: &Backend, health: Health) -> Duration {
+    let begun = Instant::now();
+    while backend.status()[0].health != health {
+        assert!(begun.elapsed() < Duration::from_hours(1), "it never is {health:?}");
+        sleep(Duration::from_millis(10)).await;
+    }
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_goes_and_comes_back() {
+    let first = listener().await;
+    let address = first.local_addr().unwrap();
+    let check = Check { interval: Duration::from_secs(10), fall: 3, rise: 2, ..Check::default() };
+    let backends = Arc::new(Backends::new(&[settings(address, check)], None));
+    let backend = Arc::clone(backends.find("app").unwrap());
+    let local = LocalSet::new();
+    local.spawn_local(async move { backends.keep_watch(no_tls).await });
+    let story = async {
+        sleep(Duration::from_mins(1)).await;
+        assert_eq!(backend.status()[0].health, Health::Up);
+        drop(first);
+        let fallen = until(&backend, Health::Down).await;
+        assert!((18..=33).contains(&fallen.as_secs()), "three checks: {fallen:?}");
+        let again = TcpSocket::new_v4().unwrap();
+        again.set_reuseaddr(true).unwrap();
+        again.bind(address).unwrap();
+        let _again = again.listen(16).unwrap();
+        let risen = until(&backend, Health::Up).await;
+        assert!((9..=22).contains(&risen.as_secs()), "two checks: {risen:?}");
+    };
+    local.run_until(story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reloads_do_not_put_checks_off() {
+    let listener = listener().await;
+    let settings = settings(listener.local_addr().unwrap(), Check::default());
+    drop(listener);
+    let mut backends = Arc::new(Backends::new(std::slice::from_ref(&settings), None));
+    let local = LocalSet::new();
+    let story = async {
+        // One reload a second, where a check comes every two.
+        for _ in 0..12 {
+            let watched = Arc::clone(&backends);
+            let watching =
+                tokio::task::spawn_local(async move { watched.keep_watch(no_tls).await });
+            sleep(Duration::from_secs(1)).await;
+            watching.abort();
+            backends = Arc::new(Backends::new(std::slice::from_ref(&settings), Some(&backends)));
+        }
+        assert_eq!(backends.find("app").unwrap().status()[0].health, Health::Down);
+    };
+    local.run_until(story).await;
+}

@@ -1,0 +1,85 @@
+//! Looking up the names of servers, again and again, on threads that may wait for it.
+//!
+//! A lookup cannot be ended (getaddrinfo(3)). One that takes too long counts as failed, and no other begins for the same name
+//! until it is over.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use super::failure::{Failure, Outcome};
+use super::{Backend, Server};
+
+/// How names are looked up.
+pub(super) type LookUp = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+
+/// As the system does.
+pub(super) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok((name, port).to_socket_addrs()?.take(ADDRESSES_MAX).collect())
+}
+
+/// Looks a server's name up for ever.
+pub(super) async fn keep_looking_up(
+    backend: Arc<Backend>,
+    server: Arc<Server>,
+    name: String,
+    port: u16,
+    look_up: LookUp,
+) {
+    loop {
+        // Whoever gives up the wait leaves the permit with the thread: that is what is scarce.
+        let Ok(permit) = LOOKUPS.acquire().await else { return };
+        let asked = name.clone();
+        let mut lookup = spawn_blocking(move || {
+            let _permit = permit;
+            look_up(&asked, port)
+        });
+        let found = match timeout(LOOKUP_TIME_MAX, &mut lookup).await {
+            Ok(found) => found,
+            Err(_) => {
+                let late =
+                    Failure::new(Outcome::TimedOut, format!("nobody answers what {name} is"));
+                take_note(&backend, &server, Err(late));
+                lookup.await
+            }
+        };
+        let Ok(found) = found else { return };
+        take_note(&backend, &server, found.map_err(Failure::from));
+        sleep(backend.settings.resolve_interval).await;
+    }
+}
+
+fn take_note(backend: &Backend, server: &Server, found: Result<Vec<SocketAddr>, Failure>) {
+    let found = found.and_then(|addresses| match addresses.is_empty() {
+        true => Err(Failure::new(Outcome::Other, "the name has no address")),
+        false => Ok(addresses),
+    });
+    match found {
+        Ok(addresses) => {
+            if server.state.found_at(&addresses) {
+                backend.shared.queue.call_front();
+            }
+        }
+        Err(failure) => {
+            let is_nowhere = server.state.not_found(&failure);
+            tracing::warn!(backend = %backend.name, server = %server.name, %failure, is_nowhere, "a server's name is not found");
+        }
+    }
+}
+
+/// Lookups under way at once, in the whole process.
+static LOOKUPS: Semaphore = Semaphore::const_new(4);
+
+/// Of a name's addresses so many are tried.
+const ADDRESSES_MAX: usize = 16;
+
+/// The resolver's own patience with one server (resolv.conf(5)).
+const LOOKUP_TIME_MAX: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use kettle_config::{BackendServer, Located, ServerAddress};
+use tokio::task::LocalSet;
+use tokio::time::advance;
+
+use super::*;
+use crate::backend::{Backends, Health};
+
+fn backend() -> Arc<Backend> {
+    let address = Located::not_written(ServerAddress::parse("db.example:5432").unwrap());
+    let settings = kettle_config::Backend {
+        name: Located::not_written("app".to_owned()),
+        servers: vec![BackendServer { address, ..BackendServer::default() }],
+        ..kettle_config::Backend::default()
+    };
+    Arc::clone(Backends::new(&[settings], None).find("app").unwrap())
+}
+
+fn begin(local: &LocalSet, backend: &Arc<Backend>, look_up: LookUp) {
+    let (backend, server) = (Arc::clone(backend), Arc::clone(&backend.servers[0]));
+    local.spawn_local(keep_looking_up(backend, server, "db.example".to_owned(), 5432, look_up));
+}
+
+/// Waits until a server's state is such: lookups end on other threads, at no fixed moment.
+async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn found(backend: &Backend) -> Vec<SocketAddr> {
+    backend.servers[0].state.addresses().to_vec()
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_looked_up_again_and_stay_known_when_that_fails() {
+    static ANSWERS: Mutex<Vec<&[&str]>> = Mutex::new(Vec::new());
+    // The last one first.
+    *ANSWERS.lock().unwrap() = vec![&["192.0.2.9:1"], &[], &["192.0.2.1:1", "192.0.2.2:1"]];
+    fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        assert_eq!((name, port), ("db.example", 5432));
+        let answer = ANSWERS.lock().unwrap().pop().unwrap_or(&["192.0.2.9:1"]);
+        Ok(answer.iter().map(|address| address.parse().unwrap()).collect())
+    }
+    let (backend, local) = (backend(), LocalSet::new());
+    assert_eq!(backend.status()[0].health, Health::Resolving);
+    begin(&local, &backend, look_up);
+    let story = async {
+        until(|| found(&backend).len() == 2).await;
+        assert_eq!(backend.status()[0].health, Health::Up);
+        sleep(backend.settings.resolve_interval * 2).await;
+        until(|| found(&backend).len() == 1).await;
+        assert!(backend.status()[0].last_failure.is_some(), "once it was not found");
+        assert_eq!(backend.status()[0].health, Health::Up);
+    };
+    local.run_until(story).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lookup_that_hangs_is_given_up_and_its_answer_taken_all_the_same() {
+    type Gate = (SyncSender<()>, Mutex<Receiver<()>>);
+    static GATE: std::sync::LazyLock<Gate> = std::sync::LazyLock::new(|| {
+        let (open, opened) = sync_channel(1);
+        (open, Mutex::new(opened))
+    });
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    fn look_up(_: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+        BEGUN.store(true, Relaxed);
+        GATE.1.lock().unwrap().recv().unwrap();
+        Ok(vec!["192.0.2.1:1".parse().unwrap()])
+    }
+    let (backend, local) = (backend(), LocalSet::new());
+    begin(&local, &backend, look_up);
+    let story = async {
+        let health = || backend.status()[0].health;
+        until(|| BEGUN.load(Relaxed)).await;
+        assert_eq!(health(), Health::Resolving);
+        advance(LOOKUP_TIME_MAX + Duration::from_millis(1)).await;
+        until(|| health() == Health::NoAddress).await;
+        assert_eq!(backend.servers[0].state.last_failure().unwrap().outcome, Outcome::TimedOut);
+        GATE.0.send(()).unwrap();
+        until(|| health() == Health::Up).await;
+        // The next lookup of the watch that is dropped now must not wait for ever.
+        GATE.0.send(()).unwrap();
+    };
+    local.run_until(story).await;
+}
+
+#[test]
+fn the_system_knows_its_own_name() {
+    let found = look_up("localhost", 80).unwrap();
+    assert!(found.iter().all(|address| address.ip().is_loopback() && address.port() == 80));
+    assert!(!found.is_empty());
+}

@@ -1,0 +1,142 @@
+//! A place on a server, counted for as long as it is held, and who gets the next one.
+
+use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+
+use kettle_config::Balance;
+use tokio::time::Instant;
+
+use super::balance::{self, Candidate};
+use super::state::Standing;
+use super::{Backend, Server, Shared};
+
+/// A place on a server. Dropped, it goes to whoever waits.
+#[derive(Debug)]
+pub struct Place {
+    server: Arc<Server>,
+    shared: Arc<Shared>,
+    index: usize,
+}
+
+/// What came of asking for a place.
+#[derive(Debug)]
+pub(super) enum Choice {
+    /// Here it is.
+    Taken(Place),
+    /// There will be one: whoever has it gives it back, or a name is being looked up.
+    Full,
+    /// No server is left that may be tried.
+    Nobody,
+}
+
+impl Place {
+    /// Whose it is.
+    #[must_use]
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Its server's index in the backend.
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.server.state.release();
+        self.shared.queue.call_front();
+    }
+}
+
+impl Backend {
+    /// Takes a place on one of the servers that were not tried yet.
+    pub(super) fn take(&self, client: IpAddr, tried: &[usize]) -> Choice {
+        let now = Instant::now();
+        // Round again only if another worker took the last place in between: somebody gets on.
+        loop {
+            let group = self.group(tried, now);
+            if matches!(group, Group::Nobody) {
+                return Choice::Nobody;
+            }
+            let candidates = self.candidates(&group, tried, now);
+            let Some((index, server)) = self
+                .choose(&candidates, client)
+                .and_then(|index| Some((index, self.servers.get(index)?)))
+            else {
+                return Choice::Full;
+            };
+            if server.state.reserve(server.connections_max) {
+                if matches!(group, Group::Out { .. }) {
+                    self.shared.forced.add_many(1);
+                }
+                let (server, shared) = (Arc::clone(server), Arc::clone(&self.shared));
+                return Choice::Taken(Place { server, shared, index });
+            }
+        }
+    }
+
+    /// Which servers are considered: the best there are, full or not.
+    fn group(&self, tried: &[usize], now: Instant) -> Group {
+        let untried = self.servers.iter().enumerate().filter(|(at, _)| !tried.contains(at));
+        untried.fold(Group::Nobody, |best, (_, server)| {
+            let group = match server.state.standing(now) {
+                Standing::In => Group::In { is_backup: server.is_backup },
+                // The least bad, but of those that are full others are the least.
+                Standing::Out { bad_in_a_row } if server.has_room() => {
+                    Group::Out { bad_in_a_row, is_backup: server.is_backup }
+                }
+                Standing::Out { .. } | Standing::Pending => Group::Later,
+                Standing::Unusable => Group::Nobody,
+            };
+            best.min(group)
+        })
+    }
+
+    fn candidates(&self, group: &Group, tried: &[usize], now: Instant) -> Vec<Candidate> {
+        let candidate = |(index, server): (usize, &Arc<Server>)| {
+            let is_of_group = match (group, server.state.standing(now)) {
+                (Group::In { is_backup }, Standing::In) => *is_backup == server.is_backup,
+                (Group::Out { bad_in_a_row, is_backup }, Standing::Out { bad_in_a_row: bad }) => {
+                    bad <= *bad_in_a_row && *is_backup == server.is_backup
+                }
+                _ => false,
+            };
+            Candidate {
+                weight: server.weight,
+                connections: server.state.connections(),
+                is_eligible: is_of_group && server.has_room() && !tried.contains(&index),
+                key: server.key,
+            }
+        };
+        self.servers.iter().enumerate().map(candidate).collect()
+    }
+
+    fn choose(&self, candidates: &[Candidate], client: IpAddr) -> Option<usize> {
+        let turn = || self.shared.turns.fetch_add(1, Relaxed);
+        match self.settings.balance {
+            Balance::LeastConnections => balance::least_connections(candidates, turn()),
+            Balance::RoundRobin => {
+                let mut credits = self.credits.lock().unwrap_or_else(PoisonError::into_inner);
+                balance::round_robin(candidates, &mut credits)
+            }
+            Balance::RandomTwo => balance::random_two(candidates, balance::mix(turn() as u64)),
+            Balance::SourceHash => balance::source_hash(candidates, client),
+            Balance::First => balance::first(candidates),
+        }
+    }
+}
+
+/// Servers that are as good as each other; the lesser the better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// They are well.
+    In { is_backup: bool },
+    /// They are not, but nobody else is better.
+    Out { bad_in_a_row: u32, is_backup: bool },
+    /// There will be one.
+    Later,
+    /// There is none.
+    Nobody,
+}

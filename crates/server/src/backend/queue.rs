@@ -1,0 +1,101 @@
+//! The queue before a backend whose servers are all at their limit: first come, first served, whatever their worker.
+//!
+//! A place that becomes free is not handed over but left free, and whoever is in front is called to take it. So a waiter
+//! that leaves, at whatever moment, can take no place with it: it only has to call the next. Newcomers queue up as long
+//! as somebody waits. The lock is taken by those who wait, and by those who leave while somebody does.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Who waits, in the order they came.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: whoever gives a place
+    /// back and sees nobody here came before the waiter, who will then see the place.
+    waiting: AtomicUsize,
+    line: Mutex<Line>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    next_ticket: u64,
+    waiters: BTreeMap<u64, Arc<Notify>>,
+}
+
+impl Queue {
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(SeqCst)
+    }
+
+    /// Waits behind all others, if fewer than `waiters_max` do. The front is called: there may be room by now.
+    pub(super) fn join(&self, waiters_max: usize) -> Option<Waiter<'_>> {
+        let mut line = self.line();
+        if line.waiters.len() >= waiters_max {
+            return None;
+        }
+        let (ticket, called) = (line.next_ticket, Arc::new(Notify::new()));
+        line.next_ticket += 1;
+        line.waiters.insert(ticket, Arc::clone(&called));
+        self.waiting.store(line.waiters.len(), SeqCst);
+        line.call_after(None);
+        drop(line);
+        Some(Waiter { queue: self, ticket, called })
+    }
+
+    /// Calls whoever is in front: a place may be free.
+    pub(super) fn call_front(&self) {
+        if self.waiting() > 0 {
+            self.line().call_after(None);
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        // What it guards is whole between any two statements.
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn call_after(&self, ticket: Option<u64>) {
+        let start = ticket.map_or(Bound::Unbounded, Bound::Excluded);
+        if let Some((_, called)) = self.waiters.range((start, Bound::Unbounded)).next() {
+            called.notify_one();
+        }
+    }
+}
+
+/// One that waits. Dropped, it leaves the queue and calls whoever is in front then.
+pub(super) struct Waiter<'q> {
+    queue: &'q Queue,
+    ticket: u64,
+    called: Arc<Notify>,
+}
+
+impl Waiter<'_> {
+    /// Waits to be called. A call that came before is not lost.
+    pub(super) async fn called(&self) {
+        self.called.notified().await;
+    }
+
+    /// Calls the one behind: the place that is free is none for this one.
+    pub(super) fn pass_on(&self) {
+        self.queue.line().call_after(Some(self.ticket));
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let mut line = self.queue.line();
+        line.waiters.remove(&self.ticket);
+        self.queue.waiting.store(line.waiters.len(), SeqCst);
+        line.call_after(None);
+    }
+}
+
+#[cfg(test)]
+mod tests;

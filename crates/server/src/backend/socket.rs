@@ -1,0 +1,132 @@
+//! A connection to a server, and making one without blocking.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use kettle_config::ServerAddress;
+use kettle_kernel::socket;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// A connection to a server.
+#[derive(Debug)]
+pub enum BackendSocket {
+    /// Over TCP.
+    Tcp(TcpStream),
+    /// Over a Unix socket.
+    Unix(UnixStream),
+}
+
+/// Connects to a server: to the first of its addresses that takes the connection. Each has an equal share of the time
+/// that is left, so that one that does not answer leaves some to the others.
+///
+/// # Errors
+/// What the last address said; [`io::ErrorKind::TimedOut`] at the deadline.
+pub(super) async fn connect(
+    server: &ServerAddress,
+    addresses: &[SocketAddr],
+    deadline: Instant,
+) -> io::Result<BackendSocket> {
+    if let ServerAddress::Unix(path) = server {
+        let connected = timeout_at(deadline, connect_unix(path)).await;
+        return connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    }
+    let mut outcome = Err(io::ErrorKind::TimedOut.into());
+    for (index, address) in addresses.iter().enumerate() {
+        let now = Instant::now();
+        let left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+        let share = now + deadline.saturating_duration_since(now) / left;
+        outcome = match timeout_at(share, TcpStream::connect(*address)).await {
+            Ok(connected) => connected.and_then(prepared),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+pub(super) fn prepared(stream: TcpStream) -> io::Result<BackendSocket> {
+    // A port of our own machine that nobody listens on may be the very port the kernel chose for us: TCP then opens a
+    // connection with itself (RFC 9293 §3.5, simultaneous open).
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    stream.set_nodelay(true)?;
+    // `TCP_USER_TIMEOUT` stays as it is: it would cut connections whose peer only takes its time to read.
+    socket::keep_alive(stream.as_fd(), KEEP_ALIVE)?;
+    Ok(BackendSocket::Tcp(stream))
+}
+
+/// A Unix socket with a full backlog says so at once (`EAGAIN`, connect(2)) where TCP would wait.
+async fn connect_unix(path: &Path) -> io::Result<BackendSocket> {
+    loop {
+        match UnixStream::connect(path).await {
+            Ok(stream) => return Ok(BackendSocket::Unix(stream)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL_PAUSE).await,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl AsFd for BackendSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl AsyncRead for BackendSocket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for BackendSocket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
+
+/// How long a connection is silent before the kernel asks whether its peer is still there.
+const KEEP_ALIVE: Duration = Duration::from_mins(1);
+
+/// Between two tries at a Unix socket with a full backlog.
+const FULL_PAUSE: Duration = Duration::from_millis(5);

@@ -1,0 +1,306 @@
+//! What is known of one server, by all workers and over reloads: its connections, its health, where it is.
+//!
+//! Reading it takes no lock but for the addresses of a name, and that one only to connect. What failures and checks
+//! change is behind locks, for they are rare.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use kettle_config::ServerAddress;
+use tokio::time::Instant;
+
+use super::failure::{Failure, Outcome};
+use crate::metrics::{By, Label};
+
+/// What is known of one server.
+#[derive(Debug)]
+pub struct ServerState {
+    /// The moment that `out_until` counts from.
+    made: Instant,
+    connections: AtomicU32,
+    is_draining: AtomicBool,
+    /// Whether checks say that it is down.
+    is_down: AtomicBool,
+    /// Until when failed connects keep it out, in milliseconds since `made`; 0: they do not; the largest: until a check is
+    /// passed.
+    out_until: AtomicU64,
+    /// What spoke against it since anything last spoke for it.
+    bad_in_a_row: AtomicU32,
+    located: AtomicU8,
+    addresses: RwLock<Arc<[SocketAddr]>>,
+    /// Bounded by `fails` of the configuration.
+    failed_connects: Mutex<VecDeque<Instant>>,
+    checked: Mutex<Checked>,
+    last_failure: Mutex<Option<Failure>>,
+    pub(super) connects: By<Outcome, { Outcome::WORDS.len() }>,
+    pub(super) checks: By<CheckOutcome, { CheckOutcome::WORDS.len() }>,
+}
+
+#[derive(Debug, Default)]
+struct Checked {
+    last: Option<Instant>,
+    /// How many checks had the same outcome as the last, and which.
+    streak: u32,
+    is_passing: bool,
+}
+
+/// Whether a server gets connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It does.
+    In,
+    /// Only if every other is out too, and has as much against it.
+    Out { bad_in_a_row: u32 },
+    /// Its name is being looked up for the first time.
+    Pending,
+    /// Not at all: it is drained, or its name has no address.
+    Unusable,
+}
+
+/// When failed connects take a server out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tolerance {
+    /// So many within `fail_time`; 0: never.
+    pub(super) fails: u32,
+    pub(super) fail_time: Duration,
+    /// Whether checks bring it back, or else `fail_time`.
+    pub(super) is_checked: bool,
+}
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CheckOutcome {
+    Passed,
+    Failed,
+}
+
+impl Label for CheckOutcome {
+    const WORDS: &'static [&'static str] = &["passed", "failed"];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl ServerState {
+    pub(super) fn new(address: &ServerAddress) -> Self {
+        let (located, addresses): (u8, Arc<[SocketAddr]>) = match address {
+            ServerAddress::Socket(address) => (KNOWN, Arc::new([*address])),
+            ServerAddress::Unix(_) => (KNOWN, Arc::new([])),
+            ServerAddress::Name(..) => (PENDING, Arc::new([])),
+        };
+        Self {
+            made: Instant::now(),
+            connections: AtomicU32::new(0),
+            is_draining: AtomicBool::new(false),
+            is_down: AtomicBool::new(false),
+            out_until: AtomicU64::new(0),
+            bad_in_a_row: AtomicU32::new(0),
+            located: AtomicU8::new(located),
+            addresses: RwLock::new(addresses),
+            failed_connects: Mutex::default(),
+            checked: Mutex::default(),
+            last_failure: Mutex::default(),
+            connects: By::default(),
+            checks: By::default(),
+        }
+    }
+
+    /// Its connections now, of all workers together, those being made included.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        self.connections.load(SeqCst)
+    }
+
+    /// Counts one connection more, unless that were more than the limit. Exact, whoever does the same elsewhere.
+    pub(super) fn reserve(&self, limit: Option<u32>) -> bool {
+        let limit = limit.unwrap_or(u32::MAX);
+        let one_more = |now| (now < limit).then_some(now + 1);
+        self.connections.fetch_update(SeqCst, SeqCst, one_more).is_ok()
+    }
+
+    /// Gives back what [`reserve`](Self::reserve) took.
+    pub(super) fn release(&self) {
+        self.connections.fetch_sub(1, SeqCst);
+    }
+
+    /// Whether the operator wants no new connections there.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Relaxed)
+    }
+
+    pub(super) fn set_draining(&self, is_draining: bool) {
+        self.is_draining.store(is_draining, Relaxed);
+    }
+
+    pub(super) fn standing(&self, now: Instant) -> Standing {
+        match self.located.load(Relaxed) {
+            _ if self.is_draining() => Standing::Unusable,
+            NOWHERE => Standing::Unusable,
+            PENDING => Standing::Pending,
+            _ if self.is_out(now) => {
+                Standing::Out { bad_in_a_row: self.bad_in_a_row.load(Relaxed) }
+            }
+            _ => Standing::In,
+        }
+    }
+
+    /// Whether checks or failed connects keep it out.
+    pub(super) fn is_out(&self, now: Instant) -> bool {
+        self.is_down.load(Relaxed)
+            || match self.out_until.load(Relaxed) {
+                0 => false,
+                u64::MAX => true,
+                until => milliseconds(now.duration_since(self.made)) < until,
+            }
+    }
+
+    /// Whether checks keep it out.
+    pub(super) fn is_down(&self) -> bool {
+        self.is_down.load(Relaxed)
+    }
+
+    /// It took a connection. Whether that brought it back.
+    pub(super) fn connect_succeeded(&self) -> bool {
+        if self.bad_in_a_row.load(Relaxed) > 0 {
+            self.bad_in_a_row.store(0, Relaxed);
+        }
+        self.out_until.load(Relaxed) != 0 && self.take_back()
+    }
+
+    /// It took no connection. Whether that was one too many.
+    pub(super) fn connect_failed(
+        &self,
+        failure: &Failure,
+        tolerance: Tolerance,
+        now: Instant,
+    ) -> bool {
+        self.remember(failure);
+        let Tolerance { fails, fail_time, is_checked } = tolerance;
+        if fails == 0 {
+            return false;
+        }
+        let mut failed = locked(&self.failed_connects);
+        failed.push_back(now);
+        let excess = failed.len().saturating_sub(fails as usize);
+        failed.drain(..excess);
+        let is_recent = |first: &Instant| now.duration_since(*first) <= fail_time;
+        if failed.len() < fails as usize || !failed.front().is_some_and(is_recent) {
+            return false;
+        }
+        let until = match is_checked {
+            true => u64::MAX,
+            false => milliseconds(now.duration_since(self.made) + fail_time).max(1),
+        };
+        let was_out = self.is_out(now);
+        self.out_until.store(until, Relaxed);
+        !was_out
+    }
+
+    /// A check was passed. Whether that brought it back.
+    pub(super) fn check_passed(&self, rise: u32) -> bool {
+        self.checks.add_many(CheckOutcome::Passed, 1);
+        let streak = self.check_counted(true);
+        self.bad_in_a_row.store(0, Relaxed);
+        let is_up = self.is_down() && streak >= rise;
+        if is_up {
+            self.is_down.store(false, Relaxed);
+        }
+        let is_taken_back = self.out_until.load(Relaxed) != 0 && self.take_back();
+        (is_up || is_taken_back) && !self.is_down()
+    }
+
+    /// A check failed. Whether that took it out.
+    pub(super) fn check_failed(&self, failure: &Failure, fall: u32) -> bool {
+        self.checks.add_many(CheckOutcome::Failed, 1);
+        self.remember(failure);
+        let is_too_many = self.check_counted(false) >= fall;
+        is_too_many && !self.is_down.swap(true, Relaxed)
+    }
+
+    /// Nobody checks it any more: what checks said, and what only they would end, holds no longer.
+    pub(super) fn forget_checks(&self) {
+        *locked(&self.checked) = Checked::default();
+        self.is_down.store(false, Relaxed);
+        if self.out_until.load(Relaxed) == u64::MAX {
+            self.take_back();
+        }
+    }
+
+    /// When it was last checked.
+    pub(super) fn last_check(&self) -> Option<Instant> {
+        locked(&self.checked).last
+    }
+
+    pub(super) fn check_begins(&self, now: Instant) {
+        locked(&self.checked).last = Some(now);
+    }
+
+    /// Its addresses, in the order to try them; none of a Unix socket.
+    pub(super) fn addresses(&self) -> Arc<[SocketAddr]> {
+        Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Its name was looked up. Whether it was known by no address before.
+    pub(super) fn found_at(&self, addresses: &[SocketAddr]) -> bool {
+        *self.addresses.write().unwrap_or_else(PoisonError::into_inner) = addresses.into();
+        self.located.swap(KNOWN, Relaxed) != KNOWN
+    }
+
+    /// Its name could not be looked up: addresses known before stay. Whether there are none.
+    pub(super) fn not_found(&self, failure: &Failure) -> bool {
+        self.remember(failure);
+        let is_news = |located| (located == PENDING).then_some(NOWHERE);
+        let _ = self.located.fetch_update(Relaxed, Relaxed, is_news);
+        self.located.load(Relaxed) == NOWHERE
+    }
+
+    /// What was last wrong with it.
+    pub(super) fn last_failure(&self) -> Option<Failure> {
+        locked(&self.last_failure).clone()
+    }
+
+    fn remember(&self, failure: &Failure) {
+        let more = |bad: u32| Some(bad.saturating_add(1));
+        let _ = self.bad_in_a_row.fetch_update(Relaxed, Relaxed, more);
+        *locked(&self.last_failure) = Some(failure.clone());
+    }
+
+    /// Forgets failed connects.
+    fn take_back(&self) -> bool {
+        locked(&self.failed_connects).clear();
+        self.out_until.swap(0, Relaxed) != 0
+    }
+
+    fn check_counted(&self, is_passing: bool) -> u32 {
+        let mut checked = locked(&self.checked);
+        checked.streak =
+            if checked.is_passing == is_passing { checked.streak.saturating_add(1) } else { 1 };
+        checked.is_passing = is_passing;
+        checked.streak
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX - 1)
+}
+
+/// What these locks guard is whole between any two statements.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is known of where it is: not asked yet, one address or more, nothing.
+const PENDING: u8 = 0;
+const KNOWN: u8 = 1;
+const NOWHERE: u8 = 2;
+
+#[cfg(test)]
+mod tests;

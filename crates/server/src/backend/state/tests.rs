@@ -1,0 +1,113 @@
+use super::*;
+
+fn state() -> ServerState {
+    ServerState::new(&ServerAddress::parse("127.0.0.1:9").unwrap())
+}
+
+fn tolerance(fails: u32, is_checked: bool) -> Tolerance {
+    Tolerance { fails, fail_time: Duration::from_secs(10), is_checked }
+}
+
+fn refused() -> Failure {
+    Failure::new(Outcome::Refused, "no")
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_failures_close_together_take_a_server_out() {
+    let (state, start) = (state(), Instant::now());
+    let fail_at = |second| {
+        let now = start + Duration::from_secs(second);
+        state.connect_failed(&refused(), tolerance(3, false), now)
+    };
+    assert!(![0, 8, 16, 24].into_iter().any(fail_at));
+    assert!(fail_at(25), "24, 25 and 16 lie within ten seconds");
+    let now = |second| start + Duration::from_secs(second);
+    assert!(state.is_out(now(25)) && state.is_out(now(34)));
+    assert!(!state.is_out(now(35)));
+    assert!(!fail_at(36), "three are needed again")
+}
+
+#[test]
+fn fails_of_zero_take_nobody_out() {
+    let state = state();
+    for _ in 0..100 {
+        assert!(!state.connect_failed(&refused(), tolerance(0, true), Instant::now()));
+    }
+    assert_eq!(state.standing(Instant::now()), Standing::In);
+}
+
+#[test]
+fn with_checks_a_failing_server_stays_out_until_one_is_passed() {
+    let (state, now) = (state(), Instant::now());
+    assert!(state.connect_failed(&refused(), tolerance(1, true), now));
+    assert!(!state.connect_failed(&refused(), tolerance(1, true), now), "no news");
+    let much_later = now + Duration::from_hours(1);
+    assert_eq!(state.standing(much_later), Standing::Out { bad_in_a_row: 2 });
+    assert!(state.check_passed(5));
+    assert_eq!(state.standing(now), Standing::In);
+}
+
+#[test]
+fn a_connection_is_proof_enough() {
+    let (state, now) = (state(), Instant::now());
+    assert!(!state.connect_succeeded());
+    assert!(state.connect_failed(&refused(), tolerance(1, true), now));
+    assert!(state.connect_succeeded());
+    assert_eq!(state.standing(now), Standing::In);
+}
+
+#[test]
+fn checks_count_in_a_row() {
+    let (state, now) = (state(), Instant::now());
+    let (fall, rise) = (3, 2);
+    let is_in = || state.standing(now) == Standing::In;
+    for _ in 0..2 {
+        assert!(!state.check_failed(&refused(), fall));
+        assert!(!state.check_failed(&refused(), fall));
+        assert!(!state.check_passed(rise) && is_in());
+    }
+    assert!(!state.check_failed(&refused(), fall));
+    assert!(!state.check_failed(&refused(), fall));
+    assert!(state.check_failed(&refused(), fall) && !is_in());
+    assert!(!state.check_failed(&refused(), fall), "no news");
+    assert!(!state.check_passed(rise) && !is_in());
+    assert!(!state.check_failed(&refused(), fall) && !is_in());
+    assert!(!state.check_passed(rise) && !is_in());
+    assert!(state.check_passed(rise) && is_in());
+}
+
+#[test]
+fn a_connection_does_not_overrule_checks() {
+    let state = state();
+    assert!(state.check_failed(&refused(), 1));
+    assert!(!state.connect_succeeded());
+    assert_eq!(state.standing(Instant::now()), Standing::Out { bad_in_a_row: 0 });
+}
+
+#[test]
+fn a_limit_is_exact_for_many_threads() {
+    let state = state();
+    let taken: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| (0..1_000).filter(|_| state.reserve(Some(777))).count()))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!((taken, state.connections()), (777, 777));
+    state.release();
+    assert!(state.reserve(Some(777)) && !state.reserve(Some(777)) && state.reserve(None));
+}
+
+#[test]
+fn addresses_stay_when_a_lookup_fails() {
+    let state = ServerState::new(&ServerAddress::parse("db.example:1").unwrap());
+    let now = Instant::now();
+    assert_eq!(state.standing(now), Standing::Pending);
+    assert!(state.not_found(&refused()));
+    assert_eq!(state.standing(now), Standing::Unusable);
+    let found = ["192.0.2.1:1".parse().unwrap(), "192.0.2.2:1".parse().unwrap()];
+    assert!(state.found_at(&found) && !state.found_at(&found));
+    assert!(!state.not_found(&refused()));
+    assert_eq!(*state.addresses(), found);
+    assert_eq!(state.standing(now), Standing::In);
+}

@@ -1,0 +1,68 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use kettle_config::{BackendServer, Located};
+use kettle_kernel::socket;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+
+use super::*;
+use crate::metrics::{Metrics, render};
+
+mod connecting;
+mod reloads;
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+
+/// Servers of a backend called `app`, as settings.
+fn settings(servers: Vec<BackendServer>) -> kettle_config::Backend {
+    kettle_config::Backend {
+        name: Located::not_written("app".to_owned()),
+        servers,
+        ..kettle_config::Backend::default()
+    }
+}
+
+fn at(address: impl ToString) -> BackendServer {
+    let address = ServerAddress::parse(&address.to_string()).unwrap();
+    BackendServer { address: Located::not_written(address), ..BackendServer::default() }
+}
+
+fn app(settings: &kettle_config::Backend) -> Arc<Backend> {
+    Arc::clone(Backends::new(std::slice::from_ref(settings), None).find("app").unwrap())
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
+}
+
+async fn some_listeners(count: usize) -> Vec<TcpListener> {
+    let mut listeners = Vec::new();
+    for _ in 0..count {
+        listeners.push(listener().await);
+    }
+    listeners
+}
+
+fn servers_of(listeners: &[TcpListener]) -> Vec<BackendServer> {
+    listeners.iter().map(|it| at(it.local_addr().unwrap())).collect()
+}
+
+/// An address that nobody listens on.
+async fn refusing() -> BackendServer {
+    at(listener().await.local_addr().unwrap())
+}
+
+/// An address that answers no connect: its backlog is full. It stays so for as long as what is returned is kept.
+fn hanging() -> (BackendServer, Vec<OwnedFd>) {
+    let listener = socket::listen((Ipv4Addr::LOCALHOST, 0).into(), 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let filling = std::net::TcpStream::connect(address).unwrap();
+    (at(address), vec![listener.into(), filling.into()])
+}
+
+fn count(backend: &Backend, server: usize, outcome: Outcome) -> u64 {
+    use crate::metrics::{Label, Shape};
+    backend.servers[server].state.connects.read()[outcome.index()]
+}
