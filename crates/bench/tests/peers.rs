@@ -13,7 +13,7 @@ use kettle_bench::peers::site::Site;
 use kettle_bench::peers::subject::{Key, Path, Program, Role, Setup, Subject};
 use kettle_bench::peers::{self, Found, PeerError, Running};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
-use kettle_tls::client::{Offer, ResumeBy};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 use sha2::{Digest, Sha256};

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kettle_tls::client::Offer;
+use crate::offer::Offer;
 
 /// One load on one server.
 #[derive(Clone, Debug)]

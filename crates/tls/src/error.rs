@@ -137,6 +137,11 @@ pub enum IdentityError {
         /// The file.
         path: PathBuf,
     },
+    /// The system has no certificate authorities that can be used.
+    NoSystemRoots {
+        /// What its certificates could not be read for, if that is known.
+        detail: String,
+    },
     /// A revocation list cannot be decoded.
     BadRevocationList {
         /// The file.
@@ -167,6 +172,7 @@ impl IdentityError {
             | Self::NoRevocationList { path }
             | Self::BadRevocationList { path, .. } => path,
             Self::KeyMismatch { key, .. } => key,
+            Self::NoSystemRoots { .. } => Path::new(SYSTEM_ROOTS),
         }
     }
 }
@@ -220,6 +226,12 @@ impl IdentityError {
             Self::BadStaple { detail, .. } => {
                 format!("the OCSP response {path} cannot be used: {detail}")
             }
+            Self::NoSystemRoots { detail } if detail.is_empty() => {
+                "the system has no certificate authorities".to_owned()
+            }
+            Self::NoSystemRoots { detail } => {
+                format!("the system's certificate authorities cannot be read ({detail})")
+            }
             Self::NoRevocationList { .. } => format!("{path} has no revocation list in it"),
             Self::BadRevocationList { position, detail, .. } => {
                 format!("revocation list {position} in {path} cannot be used ({detail})")
@@ -269,7 +281,10 @@ impl IdentityError {
                 "copy the file again from its source"
             }
             Self::NotAuthority { .. } => {
-                "name the authority that signs clients, not a client's own certificate"
+                "name the authority that signs, not a certificate it signed; a server's own key is trusted by a pin"
+            }
+            Self::NoSystemRoots { .. } => {
+                "install them (Debian's package is ca-certificates), or name a file of authorities"
             }
             Self::NoRevocationList { .. } => {
                 "it must be one list in DER, or PEM with a section that starts with \
@@ -307,6 +322,9 @@ impl std::error::Error for IdentityError {
         }
     }
 }
+
+/// Where most systems keep them.
+const SYSTEM_ROOTS: &str = "/etc/ssl/certs";
 
 /// Why the configured versions, suites and groups cannot make a TLS server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -387,32 +405,47 @@ impl std::error::Error for SelfSignedError {
     }
 }
 
-/// Why a client cannot offer what it was asked to.
+/// Why settings make no TLS client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OfferError {
-    /// The host is neither a DNS name nor an IP address.
-    NoHost(String),
-    /// The group exists in TLS 1.3 only.
-    NoGroupInTls12,
-    /// TLS 1.3 resumes by tickets only, TLS 1.2 has no early data.
-    NoSuchResumption,
+pub enum ConnectorError {
+    /// The versions, suites and groups do not fit together.
+    Policy(PolicyError),
+    /// Roots are trusted, and nothing says for which name.
+    NoName,
+    /// It is neither a DNS name nor an IP address.
+    BadName(String),
+    /// The list of pins is empty.
+    NoPin,
+    /// It is too short or too long for a protocol's name.
+    BadProtocol(String),
     /// rustls refused the combination.
     Refused(String),
 }
 
-impl fmt::Display for OfferError {
+impl fmt::Display for ConnectorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoHost(host) => write!(f, "{host:?} is neither a host name nor an IP address"),
-            Self::NoGroupInTls12 => {
-                f.write_str("x25519mlkem768 exists in TLS 1.3 only; choose x25519, p-256 or p-384")
-            }
-            Self::NoSuchResumption => f.write_str(
-                "TLS 1.3 has no session IDs and TLS 1.2 no early data; resume by ticket instead",
+            Self::Policy(error) => write!(f, "{error}"),
+            Self::NoName => f.write_str(
+                "nothing says which name the server's certificate must have; set `name`, or trust its key by `pins`",
             ),
-            Self::Refused(detail) => write!(f, "the offer does not fit together: {detail}"),
+            Self::BadName(name) => write!(
+                f,
+                "{name:?} is neither a host name nor an IP address; name the one that stands in the certificate"
+            ),
+            Self::NoPin => f.write_str("there is no pin; name one, or trust authorities by `roots`"),
+            Self::BadProtocol(name) => {
+                write!(f, "\"{name}\" is no application protocol: names have 1 to 255 bytes")
+            }
+            Self::Refused(detail) => write!(f, "the TLS settings do not fit together: {detail}"),
         }
     }
 }
 
-impl std::error::Error for OfferError {}
+impl std::error::Error for ConnectorError {}
+
+impl From<PolicyError> for ConnectorError {
+    fn from(error: PolicyError) -> Self {
+        Self::Policy(error)
+    }
+}

@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 pub use inspect::KeyKind;
 pub use select::Identities;
 pub use warning::IdentityWarning;
+pub(crate) use warning::Utc;
 
 pub use crate::error::{FileRole, IdentityError};
 use inspect::Facts;
@@ -152,6 +153,11 @@ impl Identity {
     /// The kind of key.
     pub fn key_kind(&self) -> KeyKind {
         self.key_kind
+    }
+
+    /// The chain and its key, as a client shows them.
+    pub(crate) fn certified(&self) -> &Arc<CertifiedKey> {
+        &self.certified
     }
 
     /// What rustls signs with at this moment: a staple that ran out is left off, because

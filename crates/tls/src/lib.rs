@@ -4,8 +4,8 @@
 
 mod acceptors;
 pub mod buffers;
-pub mod client;
 mod client_auth;
+pub mod connector;
 pub mod control;
 pub mod error;
 mod handshake;
@@ -14,8 +14,10 @@ pub mod identity;
 mod names;
 mod observed;
 mod peer_identity;
+mod pin;
 pub mod policy;
 pub mod records;
+mod refusal;
 pub mod sample_keys;
 mod secrets;
 pub mod self_signed;

@@ -13,6 +13,7 @@ use rustls::server::{ClientHello, ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{KeyLog, ServerConfig};
 
+use crate::refusal::CertificateRefusal;
 use crate::secrets::{MasterSecret, Secret};
 
 /// Tells in nanoseconds which key a session was sealed under; random and not secret.
@@ -44,6 +45,10 @@ pub(crate) struct Observed {
     pub(crate) client_secret: Option<Secret>,
     /// Of what the server sends after its Finished (TLS 1.3).
     pub(crate) server_secret: Option<Secret>,
+    /// Why the server's certificate was not taken.
+    pub(crate) refusal: Option<Box<CertificateRefusal>>,
+    /// The server wants a certificate.
+    pub(crate) is_certificate_requested: bool,
 }
 
 impl Observed {
@@ -90,6 +95,16 @@ pub(crate) fn note_session(session: SessionOrigin) {
 /// Notes until when a client's certificate may be relied on, in seconds since 1970.
 pub(crate) fn note_certificate_until(until: u64) {
     note(|observed| observed.certificate_until = Some(until));
+}
+
+/// Notes why a server's certificate is not taken.
+pub(crate) fn note_refusal(refusal: CertificateRefusal) {
+    note(|observed| observed.refusal = Some(Box::new(refusal)));
+}
+
+/// Notes that a server wants a certificate.
+pub(crate) fn note_certificate_request() {
+    note(|observed| observed.is_certificate_requested = true);
 }
 
 fn note(write: impl FnOnce(&mut Observed)) {

@@ -87,7 +87,7 @@ impl fmt::Display for AlternativeName {
 }
 
 /// The last part first (RFC 4514 §2.1).
-fn line(name: &X509Name<'_>) -> String {
+pub(crate) fn line(name: &X509Name<'_>) -> String {
     let mut line = String::new();
     let parts: Vec<_> = name.iter_rdn().collect();
     for part in parts.into_iter().rev() {

@@ -135,7 +135,7 @@ pub(crate) fn server_config(
 }
 
 /// Refuses what rustls would accept at start and then fail every handshake with.
-fn check(policy: &Policy) -> Result<(), PolicyError> {
+pub(crate) fn check(policy: &Policy) -> Result<(), PolicyError> {
     if policy.versions.is_empty() {
         return Err(PolicyError::NoVersion);
     }
@@ -152,9 +152,15 @@ fn check(policy: &Policy) -> Result<(), PolicyError> {
     Ok(())
 }
 
-fn provider(policy: &Policy) -> CryptoProvider {
+pub(crate) fn provider(policy: &Policy) -> CryptoProvider {
+    // A client would offer those of other versions too.
+    let is_enabled = |suite: &SupportedCipherSuite| {
+        let version = if suite.tls13().is_some() { Version::Tls13 } else { Version::Tls12 };
+        policy.versions.contains(&version)
+    };
+    let suites = policy.suites.iter().copied().flat_map(suites_with);
     CryptoProvider {
-        cipher_suites: policy.suites.iter().copied().flat_map(suites_with).collect(),
+        cipher_suites: suites.filter(is_enabled).collect(),
         kx_groups: policy.groups.iter().map(|group| group.supported()).collect(),
         ..aws_lc_rs::default_provider()
     }
@@ -162,7 +168,7 @@ fn provider(policy: &Policy) -> CryptoProvider {
 
 /// The suites of TLS 1.3 and of TLS 1.2 for ECDSA and RSA certificates. TLS 1.2 without forward
 /// secrecy or with CBC is not offered at all.
-pub(crate) fn suites_with(cipher: Cipher) -> [SupportedCipherSuite; 3] {
+fn suites_with(cipher: Cipher) -> [SupportedCipherSuite; 3] {
     match cipher {
         Cipher::Aes128Gcm => [
             cipher_suite::TLS13_AES_128_GCM_SHA256,

@@ -27,6 +27,7 @@ use kettle_kernel::ktls::Refusal;
 use tokio::net::TcpStream;
 
 pub use accept::{Accepting, Farewell, Handshaking};
+pub use connect::{ConnectStep, Connecting};
 pub use offload::OffloadError;
 pub use reader::Received;
 pub use receive::Fill;
@@ -104,10 +105,13 @@ impl StreamError {
     #[must_use]
     pub fn is_about_certificate(&self) -> bool {
         use rustls::Error;
-        let StreamError::Handshake(HandshakeError::Rustls(error)) = self else {
-            return false;
-        };
-        matches!(error, Error::NoCertificatesPresented | Error::InvalidCertificate(_))
+        match self {
+            StreamError::Handshake(HandshakeError::Rustls(error)) => {
+                matches!(error, Error::NoCertificatesPresented | Error::InvalidCertificate(_))
+            }
+            StreamError::Handshake(HandshakeError::Certificate(_)) => true,
+            _ => false,
+        }
     }
 }
 
@@ -117,7 +121,10 @@ impl fmt::Display for StreamError {
             StreamError::Io(error) => write!(formatter, "{error}"),
             StreamError::Handshake(error) => write!(formatter, "{error}"),
             StreamError::Violation(violation) => write!(formatter, "the peer: {violation}"),
-            StreamError::AlertReceived(alert) => write!(formatter, "the peer sent alert {alert}"),
+            StreamError::AlertReceived(alert) => {
+                let name = rustls::AlertDescription::from(*alert);
+                write!(formatter, "the peer sent alert {alert} ({name:?})")
+            }
             StreamError::Kernel(refusal) => write!(formatter, "kernel TLS: {}", refusal.reason()),
             StreamError::KeyExhausted => formatter.write_str("a key reached its limit"),
             StreamError::Bug(what) => write!(formatter, "bug: {what}"),

@@ -63,6 +63,27 @@ impl Roots {
         Ok((roots, warnings))
     }
 
+    /// Takes the authorities of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`, as far as they can be read.
+    ///
+    /// # Errors
+    /// [`IdentityError::NoSystemRoots`] if there is not one.
+    pub fn system() -> Result<Self, IdentityError> {
+        let rustls_native_certs::CertificateResult { certs, errors, .. } =
+            rustls_native_certs::load_native_certs();
+        let mut roots = Self { store: Arc::new(RootCertStore::empty()), digests: Vec::new() };
+        for certificate in certs {
+            // There is always one that is too old for anything.
+            let _ = roots.add(certificate);
+        }
+        match roots.digests.is_empty() {
+            true => {
+                let detail = errors.first().map(ToString::to_string).unwrap_or_default();
+                Err(IdentityError::NoSystemRoots { detail })
+            }
+            false => Ok(roots),
+        }
+    }
+
     fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), rustls::Error> {
         let digest = sha256(&certificate);
         Arc::make_mut(&mut self.store).add(certificate)?;

@@ -19,7 +19,7 @@ use kettle_bench::stats::Estimate;
 use kettle_loadgen::measure::cores::{Cores, choose};
 use kettle_loadgen::measure::machine::Machine;
 use kettle_loadgen::measure::server::SystemUnderTest;
-use kettle_tls::client::{Offer, ResumeBy};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use kettle_kernel::probe::Capabilities;
+use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::Version;
-use kettle_tls::client::ResumeBy;
 use kettle_tls::policy::Group;
 use serde_json::Value;
 

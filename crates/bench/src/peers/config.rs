@@ -9,7 +9,7 @@ mod stunnel;
 
 use std::net::SocketAddr;
 
-use kettle_tls::client::ResumeBy;
+use kettle_loadgen::offer::ResumeBy;
 
 use super::identity::Identity;
 use super::openssl;

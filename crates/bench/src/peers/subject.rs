@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use kettle_tls::client::Offer;
+use kettle_loadgen::offer::Offer;
 
 /// A server in one of its ways of working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

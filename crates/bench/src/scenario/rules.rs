@@ -1,6 +1,6 @@
 //! The rules of fairness that all scenarios share, as sentences with this run's values in them.
 
-use kettle_tls::client::{Offer, ResumeBy};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 
 use super::options::Options;
 use super::word::{Cipher, Group, Key, Version, Word};

@@ -1,6 +1,6 @@
 //! The words for choices, the same on the command line, on the axes of samples and in rules.
 
-pub use kettle_tls::client::{Offer, ResumeBy};
+pub use kettle_loadgen::offer::{Offer, ResumeBy};
 pub use kettle_tls::policy::Group;
 pub use kettle_tls::{Cipher, Version};
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::net::IpAddr;
 
 use kettle_kernel::process;
-use kettle_tls::client::ResumeBy;
 
 use super::error::LoadError;
 use crate::load::{End, Load, LoadModel};
+use crate::offer::ResumeBy;
 
 /// Refuses what cannot be carried out, and raises the limit on open files to what is allowed.
 pub(super) fn check(load: &Load) -> Result<(), LoadError> {

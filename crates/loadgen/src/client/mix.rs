@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::outcome::Outcome;
 use crate::load::{Load, LoadModel};
-use kettle_tls::client::ResumeBy;
+use crate::offer::ResumeBy;
 
 /// Why the mix of handshakes is not the one asked for.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use kettle_tls::client::{Connector, ResumeBy};
+use kettle_tls::connector::Connector;
 use tokio::sync::{Notify, Semaphore};
 
 use super::capacity;
@@ -16,6 +16,7 @@ use super::pacer::Pacer;
 use super::recorder::Recorder;
 use super::response::Expected;
 use crate::load::{BodyUse, End, Load, LoadModel};
+use crate::offer::{Offer, ResumeBy};
 
 /// What all threads of a load share.
 pub(super) struct Plan {
@@ -117,7 +118,7 @@ impl Place {
     /// Must be called within the thread's runtime.
     pub(super) fn new(plan: Arc<Plan>, index: usize) -> Result<Self, LoadError> {
         let load = &plan.load;
-        let connect = |offer| Connector::dangerous_trust_anyone(offer, &load.host);
+        let connect = |offer: &Offer| offer.dangerous_connector(&load.host);
         let connector = load.tls.as_ref().map(connect).transpose();
         let text = |last: &str| {
             let (path, host) = (&load.path, &load.host);

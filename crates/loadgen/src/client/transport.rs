@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::socket;
 use kettle_tls::Resumption;
-use kettle_tls::client::Connector;
+use kettle_tls::connector::Connector;
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -47,9 +47,9 @@ impl Transport {
         connector: &Connector,
         early_data: Option<&[u8]>,
     ) -> Result<(Self, bool), Failure> {
-        let connected = TlsStream::connect(socket, connector, early_data).await;
+        let connected = TlsStream::connect_early(socket, connector, early_data).await;
         let (stream, is_accepted) = connected.map_err(|error| in_handshake(&error))?;
-        Ok((Self::Tls(Box::new(stream)), is_accepted))
+        Ok((Self::Tls(stream), is_accepted))
     }
 
     /// Whether, and by what, an earlier session was resumed.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use kettle_tls::client::{Connector, ResumeBy};
+use kettle_tls::connector::Connector;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
@@ -11,6 +11,7 @@ use super::place::{Counted, Place};
 use super::recorder::{Handshaken, Success};
 use super::response::Response;
 use super::transport::{self, Transport};
+use crate::offer::ResumeBy;
 
 /// A virtual client.
 pub(super) struct VirtualUser {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kettle_loadgen::client::Outcome;
 use kettle_loadgen::load::{Load, Reuse};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::Version;
-use kettle_tls::client::{Offer, ResumeBy};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::ServerSessionMemoryCache;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kettle_loadgen::client::{self, Outcome};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
-use kettle_tls::client::{Offer, ResumeBy};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 use rustls::ServerConfig;

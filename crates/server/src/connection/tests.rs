@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use kettle_config::{Config, Log};
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::client::{Connector, Offer, ResumeBy};
+use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::tickets::SharedResumption;
@@ -97,13 +97,18 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
 impl Stage {
     /// A client that has made its handshake.
     async fn connect(self: &Rc<Self>) -> Client {
-        let offer = Offer {
-            version: Version::Tls13,
-            cipher: Cipher::Aes128Gcm,
-            group: Group::X25519,
-            resume_by: ResumeBy::Nothing,
+        #[expect(clippy::disallowed_methods, reason = "it is the server beside it")]
+        let trust = Trust::dangerous_anyone();
+        let resume_by = ResumeBy::Nothing;
+        let (name, alpn): (_, &[&[u8]]) = (Some("localhost"), &[b"http/1.1"]);
+        let settings = ConnectorSettings { trust, name, identity: None, alpn, resume_by };
+        let policy = Policy {
+            versions: vec![Version::Tls13],
+            suites: vec![Cipher::Aes128Gcm],
+            groups: vec![Group::X25519],
+            ..Policy::default()
         };
-        let connector = Connector::dangerous_trust_anyone(&offer, "localhost").unwrap();
+        let connector = Connector::new(&policy, settings).unwrap();
         let address = self.listener.local_addr().unwrap();
         let (socket, accepted) = tokio::join!(TcpStream::connect(address), self.listener.accept());
         let (accepted, remote) = accepted.unwrap();
@@ -113,8 +118,7 @@ impl Stage {
         spawn_local(connection.serve(accepted));
         let socket = socket.unwrap();
         socket.set_nodelay(true).unwrap();
-        let (stream, _) = TlsStream::connect(socket, &connector, None).await.unwrap();
-        Client { stream: Box::new(stream) }
+        Client { stream: TlsStream::connect(socket, &connector).await.unwrap() }
     }
 }
 

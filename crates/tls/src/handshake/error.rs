@@ -5,6 +5,7 @@ use std::fmt;
 use rustls::AlertDescription;
 
 use crate::control::{Alert, Violation};
+use crate::refusal::CertificateRefusal;
 
 /// Why a handshake failed.
 #[derive(Debug)]
@@ -13,6 +14,12 @@ pub enum HandshakeError {
     Rustls(rustls::Error),
     /// The peer broke the protocol where rustls would have let it pass.
     Violation(Violation),
+    /// What the server says first is no TLS record.
+    NotTls,
+    /// The server's certificate was not taken.
+    Certificate(Box<CertificateRefusal>),
+    /// The server asked for a certificate, got none, and ended the handshake with this alert.
+    CertificateWanted(AlertDescription),
     /// A bug of ours: rustls negotiated what we cannot carry on.
     Unsupported(&'static str),
 }
@@ -24,6 +31,9 @@ impl HandshakeError {
         match self {
             HandshakeError::Unsupported(_) => "internal",
             HandshakeError::Rustls(error) => reason(error),
+            HandshakeError::NotTls => "not_tls",
+            HandshakeError::Certificate(refusal) => refusal.reason(),
+            HandshakeError::CertificateWanted(_) => "certificate_required",
             HandshakeError::Violation(violation) => match violation.alert {
                 Alert::UNRECOGNIZED_NAME => "unrecognized_name",
                 Alert::NO_APPLICATION_PROTOCOL => "no_application_protocol",
@@ -38,6 +48,14 @@ impl fmt::Display for HandshakeError {
         match self {
             HandshakeError::Rustls(error) => write!(formatter, "{error}"),
             HandshakeError::Violation(violation) => write!(formatter, "the peer: {violation}"),
+            HandshakeError::NotTls => formatter.write_str(
+                "the server does not answer in TLS; is it one for plain text, or for STARTTLS first?",
+            ),
+            HandshakeError::Certificate(refusal) => write!(formatter, "{refusal}"),
+            HandshakeError::CertificateWanted(alert) => write!(
+                formatter,
+                "the server asked for a certificate, got none and sent alert {alert:?}; name one by `certificate`"
+            ),
             HandshakeError::Unsupported(what) => write!(formatter, "cannot carry on: {what}"),
         }
     }
@@ -55,7 +73,8 @@ impl HandshakeError {
     /// The alert with which the peer ended the handshake itself: it waits for no answer (RFC 8446 §6.2).
     pub(crate) fn alert_received(&self) -> Option<AlertDescription> {
         match self {
-            HandshakeError::Rustls(rustls::Error::AlertReceived(alert)) => Some(*alert),
+            HandshakeError::Rustls(rustls::Error::AlertReceived(alert))
+            | HandshakeError::CertificateWanted(alert) => Some(*alert),
             _ => None,
         }
     }
@@ -69,7 +88,11 @@ impl HandshakeError {
         use rustls::{Error, PeerMisbehaved};
         match self {
             HandshakeError::Violation(violation) => violation.alert,
-            HandshakeError::Unsupported(_) => Alert::INTERNAL_ERROR,
+            // A client's: there rustls says something, or nobody would understand.
+            HandshakeError::NotTls
+            | HandshakeError::Certificate(_)
+            | HandshakeError::CertificateWanted(_)
+            | HandshakeError::Unsupported(_) => Alert::INTERNAL_ERROR,
             HandshakeError::Rustls(error) => match error {
                 Error::InvalidMessage(_) => Alert::DECODE_ERROR,
                 Error::PeerSentOversizedRecord => Alert::RECORD_OVERFLOW,
@@ -96,7 +119,9 @@ fn reason(error: &rustls::Error) -> &'static str {
     use rustls::Error;
     match error {
         Error::PeerIncompatible(_) => "no_common_parameters",
-        Error::PeerMisbehaved(_) => "peer_misbehaved",
+        Error::PeerMisbehaved(_)
+        | Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. } => "peer_misbehaved",
         Error::AlertReceived(_) => "alert_received",
         Error::InvalidMessage(_) => "not_tls",
         Error::NoApplicationProtocol => "no_application_protocol",

@@ -13,7 +13,7 @@ use super::{StreamError, TlsStream};
 use crate::acceptors::Acceptors;
 use crate::buffers::Queue;
 use crate::control::{Alert, Peer, Violation};
-use crate::handshake::{Handshake, Step};
+use crate::handshake::{Handshake, HandshakeError, Step};
 
 /// A TLS connection whose handshake is under way.
 pub struct Accepting {
@@ -99,8 +99,7 @@ impl Accepting {
             }
             Step::PlainHttp(received) => Handshaking::PlainHttp(socket, received.into()),
             Step::Failed(error, outgoing) => {
-                let is_from_peer = error.alert_received().is_some();
-                let farewell = Farewell { socket, outgoing, is_said: false, is_from_peer };
+                let farewell = Farewell::new(socket, outgoing, &error);
                 Handshaking::Failed(StreamError::Handshake(error), farewell)
             }
         }
@@ -108,6 +107,11 @@ impl Accepting {
 }
 
 impl Farewell {
+    pub(super) fn new(socket: TcpStream, outgoing: Queue, error: &HandshakeError) -> Self {
+        let is_from_peer = error.alert_received().is_some();
+        Self { socket, outgoing, is_said: false, is_from_peer }
+    }
+
     /// Sends the alert if there is one, ends our side, and takes in what the peer still sends until it closes too:
     /// closing with unread bytes would reset the connection under the alert. Who said the last word itself is not
     /// waited for.
@@ -133,5 +137,5 @@ pub(super) const RECEIVE_BYTES: usize = 4_096;
 /// No honest client sends more before its Finished; rustls itself bounds single messages.
 pub(super) const HANDSHAKE_BYTES_MAX: usize = 128 * 1_024;
 
-const TOO_MUCH: Violation =
+pub(super) const TOO_MUCH: Violation =
     Violation { alert: Alert::UNEXPECTED_MESSAGE, what: "more than any handshake needs" };

@@ -2,66 +2,143 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 
-use super::accept::{HANDSHAKE_BYTES_MAX, RECEIVE_BYTES};
+use super::accept::{Farewell, HANDSHAKE_BYTES_MAX, RECEIVE_BYTES, TOO_MUCH};
 use super::receive::poll_read;
 use super::writer::poll_send;
 use super::{StreamError, TlsStream};
-use crate::buffers::Queue;
-use crate::client::{ClientHandshake, ClientStep, Connector};
+use crate::connector::{ClientHandshake, ClientStep, Connector};
 use crate::control::Peer;
-use crate::handshake::HandshakeError;
 
-impl TlsStream {
-    /// Makes a connected socket a TLS connection; our last flight has been sent when it is done. `early_data` goes with
-    /// the first flight if a ticket allows it; the second value says whether the server took it. If not, it has to be
-    /// sent again. The caller watches a deadline.
+/// A TLS connection to a server whose handshake is under way.
+pub struct Connecting<'a> {
+    socket: TcpStream,
+    handshake: Box<ClientHandshake<'a>>,
+    received_bytes: usize,
+}
+
+/// What a step of the handshake led to.
+pub enum ConnectStep<'a> {
+    /// It needs more from the server, after what is due has been sent.
+    Continues(Connecting<'a>),
+    /// It is complete but for our last flight, which `poll_flush` sends.
+    Complete {
+        /// The connection.
+        stream: Box<TlsStream>,
+        /// The server took the early data. What it did not take has to be sent again.
+        took_early_data: bool,
+    },
+    /// It failed, and the server may be told.
+    Failed(StreamError, Farewell),
+}
+
+impl<'a> Connecting<'a> {
+    /// Starts a handshake on a connected socket from which everything has been read that comes before TLS.
+    /// `early_data` goes with the first flight if a ticket allows it.
     ///
     /// # Errors
-    /// [`StreamError::Handshake`] if nothing can be agreed on, [`StreamError::Io`] if the socket fails.
-    pub async fn connect(
+    /// [`StreamError::Handshake`] if rustls cannot start one, which is a fault of the configuration.
+    pub fn begin(
         socket: TcpStream,
         connector: &Connector,
-        early_data: Option<&[u8]>,
-    ) -> Result<(Self, bool), StreamError> {
-        let handshake =
-            ClientHandshake::new(connector, early_data).map_err(StreamError::Handshake)?;
-        let mut handshake = Box::new(handshake);
-        let mut received_bytes = 0;
-        loop {
-            handshake = match handshake.advance() {
-                ClientStep::Blocked(handshake) => handshake,
-                ClientStep::Complete(established, is_accepted) => {
-                    let mut stream = Self::new(socket, *established, Peer::Server);
-                    poll_fn(|context| stream.poll_flush(context)).await?;
-                    return Ok((stream, is_accepted));
-                }
-                ClientStep::Failed(error, outgoing) => {
-                    send_alert(&socket, outgoing).await;
-                    return Err(StreamError::Handshake(error));
-                }
-            };
-            let outgoing = &mut handshake.outgoing;
-            poll_fn(|context| poll_send(&socket, outgoing, false, context)).await?;
-            let room = handshake.feed.room(RECEIVE_BYTES);
-            let bytes = poll_fn(|context| poll_read(&socket, context, room)).await?;
-            if bytes == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        early_data: Option<&'a [u8]>,
+    ) -> Result<Self, StreamError> {
+        let handshake = ClientHandshake::new(connector, early_data);
+        let handshake = Box::new(handshake.map_err(StreamError::Handshake)?);
+        // The ClientHello.
+        match handshake.advance() {
+            ClientStep::Blocked(handshake) => Ok(Self { socket, handshake, received_bytes: 0 }),
+            ClientStep::Failed(error, _) => Err(StreamError::Handshake(error)),
+            ClientStep::Complete(..) => Err(StreamError::Bug("a handshake with nobody")),
+        }
+    }
+
+    /// Sends what is due, then receives some of the server's messages.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails or the server closes it.
+    pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        ready!(poll_send(&self.socket, &mut self.handshake.outgoing, false, context))?;
+        let room = self.handshake.feed.room(RECEIVE_BYTES);
+        let bytes = ready!(poll_read(&self.socket, context, room))?;
+        self.handshake.feed.commit(bytes);
+        self.received_bytes += bytes;
+        if bytes == 0 {
+            return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Processes what has been received. This is where the cryptographic work is done.
+    #[must_use]
+    pub fn advance(self) -> ConnectStep<'a> {
+        let Self { socket, handshake, received_bytes } = self;
+        let step = match received_bytes > HANDSHAKE_BYTES_MAX {
+            true => handshake.fail(TOO_MUCH.into()),
+            false => handshake.advance(),
+        };
+        match step {
+            ClientStep::Blocked(handshake) => {
+                ConnectStep::Continues(Self { socket, handshake, received_bytes })
             }
-            handshake.feed.commit(bytes);
-            received_bytes += bytes;
-            if received_bytes > HANDSHAKE_BYTES_MAX {
-                let error = HandshakeError::Rustls(rustls::Error::PeerSentOversizedRecord);
-                return Err(StreamError::Handshake(error));
+            ClientStep::Complete(established, took_early_data) => {
+                let stream = Box::new(TlsStream::new(socket, *established, Peer::Server));
+                ConnectStep::Complete { stream, took_early_data }
+            }
+            ClientStep::Failed(error, outgoing) => {
+                let farewell = Farewell::new(socket, outgoing, &error);
+                ConnectStep::Failed(StreamError::Handshake(error), farewell)
             }
         }
     }
 }
 
-/// An alert fits into any socket that is still good; it is not waited for.
-async fn send_alert(socket: &TcpStream, mut outgoing: Queue) {
-    let _ = poll_fn(|context| Poll::Ready(poll_send(socket, &mut outgoing, false, context))).await;
+impl TlsStream {
+    /// Makes a connected socket a TLS connection; our last flight has been sent when it is done. The caller watches a
+    /// deadline.
+    ///
+    /// # Errors
+    /// [`StreamError::Handshake`] if nothing can be agreed on or the server is not trusted, [`StreamError::Io`] if the
+    /// socket fails.
+    pub async fn connect(
+        socket: TcpStream,
+        connector: &Connector,
+    ) -> Result<Box<Self>, StreamError> {
+        Ok(Self::connect_early(socket, connector, None).await?.0)
+    }
+
+    /// [`connect`](Self::connect) with data that goes with the first flight if a ticket allows it; the second value says
+    /// whether the server took it. If not, it has to be sent again.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_early(
+        socket: TcpStream,
+        connector: &Connector,
+        early_data: Option<&[u8]>,
+    ) -> Result<(Box<Self>, bool), StreamError> {
+        let mut connecting = Connecting::begin(socket, connector, early_data)?;
+        loop {
+            poll_fn(|context| connecting.poll_exchange(context)).await?;
+            match connecting.advance() {
+                ConnectStep::Continues(next) => connecting = next,
+                ConnectStep::Complete { mut stream, took_early_data } => {
+                    poll_fn(|context| stream.poll_flush(context)).await?;
+                    return Ok((stream, took_early_data));
+                }
+                ConnectStep::Failed(error, mut farewell) => {
+                    // An alert fits into any socket that is still good; what the server makes of it is not waited for.
+                    poll_fn(|context| {
+                        let _ = farewell.poll_close(context);
+                        Poll::Ready(())
+                    })
+                    .await;
+                    return Err(error);
+                }
+            }
+        }
+    }
 }

@@ -54,7 +54,7 @@ fn certificate_of_no_authority_is_no_root() {
             assert_eq!(
                 error,
                 "certificate 2 in roots.pem is no certificate authority's; name the authority that \
-                 signs clients, not a client's own certificate"
+                 signs, not a certificate it signed; a server's own key is trusted by a pin"
             );
         }
     }
@@ -75,4 +75,12 @@ fn expired_root_is_warned_of_and_taken() {
     assert!(!warning.is_serious());
     let words = warning.to_string();
     assert!(words.contains("expired at 2027-01-01 00:00:00 UTC"), "{words}");
+}
+
+#[test]
+fn system_has_authorities_or_says_how_to_get_them() {
+    match Roots::system() {
+        Ok(roots) => assert!(!roots.digests.is_empty()),
+        Err(error) => assert!(error.to_string().contains("ca-certificates"), "{error}"),
+    }
 }

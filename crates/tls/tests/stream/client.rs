@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use kettle_tls::client::{Connector, Offer, ResumeBy};
-use kettle_tls::policy::Group;
+use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
+use kettle_tls::policy::{Group, Policy};
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 use kettle_tls::{Cipher, Resumption, Version};
 use rustls::server::ServerSessionMemoryCache;
@@ -53,11 +53,27 @@ pub fn offer(version: Version, cipher: Cipher, resume_by: ResumeBy) -> Offer {
     Offer { version, cipher, group: Group::X25519, resume_by }
 }
 
-pub fn connector(offer: &Offer) -> Connector {
-    Connector::dangerous_trust_anyone(offer, "localhost").unwrap()
+/// What a client offers: one choice of each.
+#[derive(Clone, Copy)]
+pub struct Offer {
+    version: Version,
+    cipher: Cipher,
+    group: Group,
+    resume_by: ResumeBy,
 }
 
-pub async fn connect(address: SocketAddr, connector: &Connector) -> TlsStream {
+pub fn connector(offer: &Offer) -> Connector {
+    let &Offer { version, cipher, group, resume_by } = offer;
+    let (versions, suites, groups) = (vec![version], vec![cipher], vec![group]);
+    let policy = Policy { versions, suites, groups, ..Policy::default() };
+    #[expect(clippy::disallowed_methods, reason = "trust has tests of its own")]
+    let trust = Trust::dangerous_anyone();
+    let (name, alpn): (_, &[&[u8]]) = (Some("localhost"), &[b"http/1.1"]);
+    let settings = ConnectorSettings { trust, name, identity: None, alpn, resume_by };
+    Connector::new(&policy, settings).unwrap()
+}
+
+pub async fn connect(address: SocketAddr, connector: &Connector) -> Box<TlsStream> {
     connect_early(address, connector, None).await.0
 }
 
@@ -65,9 +81,9 @@ async fn connect_early(
     address: SocketAddr,
     connector: &Connector,
     early_data: Option<&[u8]>,
-) -> (TlsStream, bool) {
+) -> (Box<TlsStream>, bool) {
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();
-    TlsStream::connect(socket, connector, early_data).await.unwrap()
+    TlsStream::connect_early(socket, connector, early_data).await.unwrap()
 }
 
 async fn say(stream: &mut TlsStream, word: &[u8]) {
@@ -77,7 +93,7 @@ async fn say(stream: &mut TlsStream, word: &[u8]) {
 
 /// One exchange on a connection of its own; how its session began.
 async fn exchange(address: SocketAddr, connector: &Connector) -> Resumption {
-    let mut stream = Box::new(connect(address, connector).await);
+    let mut stream = connect(address, connector).await;
     say(&mut stream, b"ping").await;
     assert_eq!(receive(&mut stream, 4).await, b"ping");
     let resumed = stream.session().resumed;
@@ -101,7 +117,7 @@ async fn every_suite_and_group_is_agreed_on_alone() {
             assert_eq!(session.server_name.as_deref(), Some("localhost"));
             say(&mut stream, b"ping").await;
             assert_eq!(receive(&mut stream, 4).await, b"ping");
-            close(Box::new(stream)).await;
+            close(stream).await;
             server.thread.join().unwrap();
         }
     }
@@ -170,7 +186,7 @@ async fn a_tls13_ticket_is_used_once() {
     let first = connect(server.address, &connector).await;
     assert_eq!(first.session().resumed, Resumption::Ticket);
     // Nothing of the second connection has been read, so its ticket is not known yet.
-    close(Box::new(first)).await;
+    close(first).await;
     assert_eq!(exchange(server.address, &connector).await, Resumption::Full);
     server.thread.join().unwrap();
 }
@@ -190,7 +206,7 @@ async fn early_data_is_sent_with_a_ticket_and_known_to_be_accepted_or_not() {
         assert!(!accepted, "a first handshake has no early data");
         say(&mut stream, b"ping").await;
         assert_eq!(receive(&mut stream, 4).await, b"ping");
-        close(Box::new(stream)).await;
+        close(stream).await;
         first.thread.join().unwrap();
 
         let mut config = server_config();
@@ -215,7 +231,7 @@ async fn early_data_is_sent_with_a_ticket_and_known_to_be_accepted_or_not() {
         }
         say(&mut stream, b"later").await;
         assert_eq!(receive(&mut stream, 5).await, b"later");
-        close(Box::new(stream)).await;
+        close(stream).await;
         second.thread.join().unwrap();
     }
 }
@@ -231,7 +247,7 @@ async fn early_data_beyond_the_servers_limit_is_refused_and_not_cut_short() {
     let connector = connector(&Offer { resume_by: ResumeBy::EarlyData, ..tls13() });
     exchange(server.address, &connector).await;
     let socket = tokio::net::TcpStream::connect(server.address).await.unwrap();
-    let refused = TlsStream::connect(socket, &connector, Some(&[0; 11])).await;
+    let refused = TlsStream::connect_early(socket, &connector, Some(&[0; 11])).await;
     assert!(matches!(refused, Err(StreamError::Handshake(_))));
     server.thread.join().unwrap();
 }
@@ -253,7 +269,7 @@ async fn the_servers_key_update_is_followed() {
         assert_eq!(stream.key_changes().received, 2);
         say(&mut stream, b"fine").await;
         assert_eq!(receive(&mut stream, 4).await, b"fine");
-        close(Box::new(stream)).await;
+        close(stream).await;
         server.thread.join().unwrap();
     }
 }
@@ -296,7 +312,7 @@ async fn a_server_that_shares_nothing_with_the_offer_fails_the_handshake() {
         let _ = server.conn.complete_io(&mut server.sock);
     });
     let socket = tokio::net::TcpStream::connect(server.address).await.unwrap();
-    let failed = TlsStream::connect(socket, &connector(&tls13()), None).await;
+    let failed = TlsStream::connect(socket, &connector(&tls13())).await;
     let Err(StreamError::Handshake(error)) = failed else { panic!("a group out of nowhere") };
     assert_eq!(error.reason(), "alert_received");
     server.thread.join().unwrap();
@@ -311,7 +327,7 @@ async fn a_server_that_hangs_up_in_the_handshake_is_an_unexpected_end() {
         let _ = socket.read(&mut [0; 4_096]).unwrap();
     });
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();
-    let failed = TlsStream::connect(socket, &connector(&tls13()), None).await;
+    let failed = TlsStream::connect(socket, &connector(&tls13())).await;
     let Err(error) = failed else { panic!("nobody answered") };
     assert!(matches!(error.reason(), "unexpected_eof" | "reset"), "{error}");
     thread.join().unwrap();

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io::Write;
 
-use kettle_tls::client::ResumeBy;
+use kettle_tls::connector::ResumeBy;
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 
 use crate::client::{Server, connect, connector, offer, serve, tls12};

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use bytes::Bytes;
-use kettle_tls::client::ResumeBy;
+use kettle_tls::connector::ResumeBy;
 use kettle_tls::stream::TlsStream;
 use kettle_tls::transport::Transport;
 use kettle_tls::{Cipher, Version};
@@ -26,10 +26,9 @@ async fn pair(is_tls: bool) -> (Transport, Transport) {
     if is_tls {
         let offer = offer(Version::Tls13, Cipher::Aes128Gcm, ResumeBy::Nothing);
         let connector = connector(&offer);
-        let connect = TlsStream::connect(socket, &connector, None);
+        let connect = TlsStream::connect(socket, &connector);
         let (accepted, connected) = tokio::join!(accept(&listener), connect);
-        let (stream, _) = connected.unwrap();
-        (Transport::Tls(Box::new(stream)), Transport::Tls(accepted))
+        (Transport::Tls(connected.unwrap()), Transport::Tls(accepted))
     } else {
         let (accepted, _) = listener.accept().unwrap();
         accepted.set_nonblocking(true).unwrap();

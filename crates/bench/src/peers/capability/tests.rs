@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use kettle_loadgen::offer::Offer;
 use kettle_tls::Cipher;
-use kettle_tls::client::Offer;
 
 use super::*;
 use crate::peers::release::Release;

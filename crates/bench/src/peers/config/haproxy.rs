@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kettle_tls::client::ResumeBy;
+use kettle_loadgen::offer::ResumeBy;
 
 use super::{Place, SESSIONS_MAX, Words, resume_by};
 use crate::peers::subject::{Path, Role};

@@ -1,6 +1,6 @@
 //! The words of kettle.toml.
 
-use kettle_tls::client::ResumeBy;
+use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::{Cipher, Version};
 
 use super::{Place, SESSIONS_MAX, TICKETS, Words, resume_by};

@@ -1,6 +1,6 @@
 //! The words of nginx.conf.
 
-use kettle_tls::client::ResumeBy;
+use kettle_loadgen::offer::ResumeBy;
 
 use super::{Place, Words, resume_by};
 use crate::peers::openssl;

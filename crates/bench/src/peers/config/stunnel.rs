@@ -1,6 +1,6 @@
 //! The words of stunnel.conf.
 
-use kettle_tls::client::ResumeBy;
+use kettle_loadgen::offer::ResumeBy;
 
 use super::{Place, SESSIONS_MAX, Words, resume_by};
 

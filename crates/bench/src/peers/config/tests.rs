@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kettle_tls::client::Offer;
+use kettle_loadgen::offer::Offer;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use kettle_tls::client::{Offer, ResumeBy};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use kettle_tls::client::Offer;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
@@ -8,6 +7,7 @@ use super::*;
 use crate::client::outcome::Handshakes;
 use crate::client::recorder;
 use crate::load::{Arrivals, BodyUse, End, Expect, LoadModel, Reuse};
+use crate::offer::Offer;
 
 fn load(resume_by: ResumeBy, connections_per_session: u32) -> Load {
     let offer = Offer {

@@ -11,7 +11,7 @@ use crate::buffers::Queue;
 use crate::control::Violation;
 use crate::handshake::{
     Agreed, BEHIND_FINISHED, ENCODED_BYTES_USUAL, Established, Feed, HandshakeError, Progress,
-    encode, traffic_secrets,
+    encode, peer_identity, traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
 use crate::observed::Observed;
@@ -23,8 +23,13 @@ use crate::ticket_reader::TicketReader;
 pub(crate) struct ClientHandshake<'a> {
     connection: UnbufferedClientConnection,
     observed: Observed,
-    host: &'a str,
+    sent_name: Option<Arc<str>>,
+    shows_certificate: bool,
+    /// The server's certificate is looked at.
+    proves_peer: bool,
     early_data: EarlyData<'a>,
+    /// A record has been received.
+    has_answer: bool,
     /// Whether the ClientHello resumes a TLS 1.2 session by ticket.
     offers_ticket: bool,
     /// Received and not yet processed.
@@ -54,7 +59,7 @@ pub(crate) enum ClientStep<'a> {
 
 impl<'a> ClientHandshake<'a> {
     pub(crate) fn new(
-        connector: &'a Connector,
+        connector: &Connector,
         early_data: Option<&'a [u8]>,
     ) -> Result<Self, HandshakeError> {
         let config = Arc::clone(&connector.config);
@@ -63,8 +68,11 @@ impl<'a> ClientHandshake<'a> {
         Ok(Self {
             connection,
             observed: Observed::default(),
-            host: &connector.host,
+            proves_peer: connector.proves_peer,
+            sent_name: connector.sent_name.clone(),
+            shows_certificate: connector.config.client_auth_cert_resolver.has_certs(),
             early_data: early_data.map_or(EarlyData::NotSent, EarlyData::Due),
+            has_answer: false,
             offers_ticket: false,
             feed: Feed::default(),
             outgoing: Queue::default(),
@@ -92,8 +100,12 @@ impl<'a> ClientHandshake<'a> {
                 continue;
             }
             match whole_record_bytes(self.feed.waiting()) {
-                Ok(Some(bytes)) => self.feed.show(bytes),
+                Ok(Some(bytes)) => {
+                    self.has_answer = true;
+                    self.feed.show(bytes);
+                }
                 Ok(None) => return ClientStep::Blocked(self),
+                Err(_) if !self.has_answer => return self.fail(HandshakeError::NotTls),
                 Err(error) => return self.fail(Violation::from(error).into()),
             }
         }
@@ -143,8 +155,9 @@ impl<'a> ClientHandshake<'a> {
         progress
     }
 
-    /// After an error rustls has an alert ready for the peer.
-    fn fail(mut self: Box<Self>, error: HandshakeError) -> ClientStep<'a> {
+    /// Ends a handshake that cannot go on. After an error rustls has an alert ready for the peer.
+    pub(crate) fn fail(mut self: Box<Self>, error: HandshakeError) -> ClientStep<'a> {
+        let error = self.explained(error);
         self.feed = Feed::default();
         // Only as long as something is to be encoded: after that rustls would go on with messages
         // it has located in the input, and panic since they are gone.
@@ -161,12 +174,37 @@ impl<'a> ClientHandshake<'a> {
         ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
     }
 
+    /// What is behind an error of rustls, as far as it was noted.
+    fn explained(&mut self, error: HandshakeError) -> HandshakeError {
+        let misses_certificate = self.observed.is_certificate_requested && !self.shows_certificate;
+        match (self.observed.refusal.take(), error) {
+            (Some(refusal), HandshakeError::Rustls(rustls::Error::InvalidCertificate(_))) => {
+                HandshakeError::Certificate(refusal)
+            }
+            (_, HandshakeError::Rustls(rustls::Error::AlertReceived(alert)))
+                if misses_certificate =>
+            {
+                HandshakeError::CertificateWanted(alert)
+            }
+            (_, error) => error,
+        }
+    }
+
     fn establish(self: Box<Self>) -> Result<Established, HandshakeError> {
-        let ClientHandshake { connection, observed, host, offers_ticket, feed, outgoing, .. } =
-            *self;
+        let ClientHandshake {
+            connection,
+            observed,
+            sent_name,
+            proves_peer,
+            offers_ticket,
+            feed,
+            outgoing,
+            ..
+        } = *self;
         let agreed = Agreed::of(&connection)?;
         let Observed { client_secret, server_secret, .. } = observed;
         let secrets = traffic_secrets(&connection, client_secret, server_secret)?;
+        let peer = if proves_peer { peer_identity(&connection)? } else { None };
         let (keys, connection) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
         let is_tls13 = agreed.version == Version::Tls13;
@@ -176,8 +214,9 @@ impl<'a> ClientHandshake<'a> {
             false => Resumption::Full,
         };
         let tickets = is_tls13.then(|| Box::new(TicketReader::new(connection)));
-        let (sealer, opener, session) =
-            agreed.into_session(&keys, resumed, Some(Box::from(host)))?;
+        let sent_name = sent_name.as_deref().map(Box::from);
+        let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, sent_name)?;
+        session.peer = peer;
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
         Ok(Established { sealer, opener, secrets, tickets, session, incoming, outgoing })
     }

@@ -1,0 +1,148 @@
+//! Clients and servers of ours over loopback.
+
+mod agreement;
+mod openssl;
+mod trust;
+mod wire;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_kernel::ktls::Version;
+use rcgen::{CertificateParams, KeyPair};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::acceptors::{Acceptor, Acceptors};
+use crate::identity::Identities;
+use crate::policy::SiteGroup;
+use crate::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
+use crate::test_identity::{Authority, Files, parameters};
+use crate::tickets::SharedResumption;
+use crate::trust::Roots;
+
+const VERSIONS: [Version; 2] = [Version::Tls12, Version::Tls13];
+
+type Outcome = Result<Box<TlsStream>, StreamError>;
+
+fn only(version: Version) -> Policy {
+    Policy { versions: vec![version], ..Policy::default() }
+}
+
+/// A certificate that is good for a hundred years.
+fn lasting(names: &[&str]) -> CertificateParams {
+    let mut parameters = parameters(names);
+    parameters.not_after = rcgen::date_time_ymd(2126, 1, 1);
+    parameters
+}
+
+fn signed(authority: &Authority, parameters: &CertificateParams) -> Arc<Identity> {
+    let key = KeyPair::generate().expect("a key");
+    let chain = authority.sign(parameters, &key);
+    Identity::from_pem(&chain, &key.serialize_pem()).expect("an identity").into()
+}
+
+fn self_signed(parameters: &CertificateParams) -> Arc<Identity> {
+    let key = KeyPair::generate().expect("a key");
+    let chain = parameters.self_signed(&key).expect("a certificate").pem();
+    Identity::from_pem(&chain, &key.serialize_pem()).expect("an identity").into()
+}
+
+fn pin_of(identity: &Identity) -> Pin {
+    let peer = crate::PeerIdentity::of(&identity.certified().cert).expect("a certificate");
+    Pin(peer.spki_sha256)
+}
+
+fn roots(authority: &Authority) -> Roots {
+    Roots::load(&Files::new().write("roots.pem", authority.own_pem())).expect("roots").0
+}
+
+/// What most clients here want: `a.example`, vouched for by this authority.
+fn trusting(authority: &Authority) -> ConnectorSettings<'static> {
+    with_trust(Trust::roots(roots(authority)), Some("a.example"))
+}
+
+fn with_trust(trust: Trust, name: Option<&'static str>) -> ConnectorSettings<'static> {
+    ConnectorSettings { trust, name, identity: None, alpn: &[], resume_by: ResumeBy::Ticket }
+}
+
+fn connector(policy: &Policy, settings: ConnectorSettings<'_>) -> Connector {
+    Connector::new(policy, settings).expect("a connector")
+}
+
+fn acceptors(policy: &Policy, identity: &Arc<Identity>, group: &SiteGroup<'_>) -> Acceptors {
+    let mut identities = Identities::new();
+    identities.add_site(&["a.example".to_owned()], true, vec![Arc::clone(identity)]);
+    let resumption = SharedResumption::new(Duration::from_secs(3600), 64).expect("a key");
+    Acceptor::for_group(policy, identities.into(), &resumption, group).expect("valid").into()
+}
+
+/// A server that asks for nothing in particular.
+fn serving(identity: &Arc<Identity>) -> Acceptors {
+    acceptors(&Policy::default(), identity, &SiteGroup::default())
+}
+
+/// Both ends of a connection over loopback.
+async fn sockets() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (client, server) = tokio::join!(TcpStream::connect(address), listener.accept());
+    (client.expect("a connection"), server.expect("a connection").0)
+}
+
+async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Outcome {
+    let mut accepting = Accepting::begin(socket, &[], acceptors)?;
+    loop {
+        poll_fn(|context| accepting.poll_exchange(context)).await?;
+        match accepting.advance() {
+            Handshaking::Continues(next) => accepting = next,
+            Handshaking::Complete(mut stream) => {
+                poll_fn(|context| stream.poll_flush(context)).await?;
+                return Ok(stream);
+            }
+            Handshaking::PlainHttp(..) => panic!("no plain HTTP"),
+            Handshaking::Failed(error, mut farewell) => {
+                poll_fn(|context| farewell.poll_close(context)).await?;
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// What each side has: the client, then the server.
+async fn meet(connector: &Connector, acceptors: &Acceptors) -> (Outcome, Outcome) {
+    let (client, server) = sockets().await;
+    tokio::join!(TlsStream::connect(client, connector), accept(server, acceptors))
+}
+
+async fn connect(connector: &Connector, acceptors: &Acceptors) -> (Box<TlsStream>, Box<TlsStream>) {
+    let (client, server) = meet(connector, acceptors).await;
+    (client.expect("a client"), server.expect("a server"))
+}
+
+/// Why the client failed.
+async fn refusal(connector: &Connector, acceptors: &Acceptors) -> StreamError {
+    meet(connector, acceptors).await.0.err().expect("a failure")
+}
+
+/// What one side says, the other hears.
+async fn say(from: &mut TlsStream, to: &mut TlsStream, word: &[u8]) {
+    from.seal(&[word]).expect("a record");
+    poll_fn(|context| from.poll_flush(context)).await.expect("room");
+    while to.received().bytes().len() < word.len() {
+        assert_eq!(fill(to).await.expect("a record"), Fill::Data);
+    }
+    assert_eq!(to.received().bytes(), word);
+    to.consume(word.len());
+}
+
+async fn fill(stream: &mut TlsStream) -> Result<Fill, StreamError> {
+    poll_fn(|context| stream.poll_fill(context)).await
+}
+
+/// Words both ways; the client takes its tickets with the server's.
+async fn talk(client: &mut TlsStream, server: &mut TlsStream) {
+    say(client, server, b"ping").await;
+    say(server, client, b"pong").await;
+}
