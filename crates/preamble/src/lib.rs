@@ -3,3 +3,4 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod proxy;
+pub mod starttls;

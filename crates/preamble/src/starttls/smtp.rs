@@ -1,0 +1,282 @@
+//! STARTTLS in SMTP (RFC 3207), as the server and as the client.
+//!
+//! After TLS has begun the client speaks first (RFC 3207 §4.2): the server's greeting is in the dialogue and not behind it. So
+//! where we are the server, whoever is behind us must have its own [`Greeting`] taken; and where we are the client of a
+//! server whose greeting nobody has seen yet, [`Client::greeting`] has it.
+
+use super::{Dialogue, Next, StartTlsError};
+
+/// We are the server, until the client says STARTTLS.
+#[derive(Clone, Debug)]
+pub struct Server {
+    host: String,
+    line: Line,
+    commands: usize,
+}
+
+/// We are the client, until the server agrees to begin TLS.
+#[derive(Clone, Debug)]
+pub struct Client {
+    host: String,
+    line: Line,
+    reply: Reply,
+    stage: Stage,
+    greeting: Vec<u8>,
+}
+
+/// The greeting of a server, which is all that is wanted of it.
+#[derive(Clone, Debug, Default)]
+pub struct Greeting {
+    line: Line,
+    reply: Reply,
+}
+
+/// What a reply is expected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Greeting,
+    Hello,
+    StartTls,
+}
+
+impl Server {
+    /// A server that calls itself so.
+    #[must_use]
+    pub fn new(host: &str) -> Self {
+        Self { host: host.to_owned(), line: Line::default(), commands: 0 }
+    }
+
+    fn command(&mut self, line: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError> {
+        self.commands += 1;
+        if self.commands > COMMANDS_MAX {
+            answer.extend_from_slice(b"421 4.7.0 Too many commands\r\n");
+            return Err(StartTlsError::TooMany);
+        }
+        let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+        let (verb, argument) = line.split_at_checked(end).unwrap_or((line, b""));
+        let has_argument = !argument.trim_ascii().is_empty();
+        match (verb.to_ascii_uppercase().as_slice(), has_argument) {
+            (b"STARTTLS", false) => {
+                answer.extend_from_slice(b"220 2.0.0 Ready to start TLS\r\n");
+                return Ok(Next::Tls);
+            }
+            (b"QUIT", false) => {
+                answer.extend_from_slice(b"221 2.0.0 Goodbye\r\n");
+                return Ok(Next::End);
+            }
+            (b"EHLO", true) => {
+                let host = &self.host;
+                answer.extend_from_slice(format!("250-{host}\r\n250 STARTTLS\r\n").as_bytes());
+            }
+            (b"HELO", true) => {
+                answer.extend_from_slice(format!("250 {}\r\n", self.host).as_bytes());
+            }
+            (b"EHLO" | b"HELO", false) | (b"STARTTLS" | b"QUIT", true) => {
+                answer.extend_from_slice(b"501 5.5.4 Syntax error in parameters\r\n");
+            }
+            (b"NOOP", _) | (b"RSET", false) => answer.extend_from_slice(b"250 2.0.0 OK\r\n"),
+            _ => answer.extend_from_slice(b"530 5.7.0 Must issue a STARTTLS command first\r\n"),
+        }
+        Ok(Next::Receive)
+    }
+}
+
+impl Dialogue for Server {
+    fn begin(&mut self, answer: &mut Vec<u8>) {
+        answer.extend_from_slice(format!("220 {} ESMTP\r\n", self.host).as_bytes());
+    }
+
+    fn receive(&mut self, received: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError> {
+        let mut rest = received;
+        loop {
+            let line = match self.line.take(&mut rest) {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(Next::Receive),
+                Err(error) => {
+                    answer.extend_from_slice(b"500 5.5.2 Syntax error\r\n");
+                    return Err(error);
+                }
+            };
+            let already = answer.len();
+            match self.command(&line, answer)? {
+                Next::Receive => {}
+                Next::Tls if !rest.is_empty() => {
+                    answer.truncate(already);
+                    answer.extend_from_slice(b"554 5.5.0 Data behind STARTTLS\r\n");
+                    return Err(StartTlsError::SaidTooMuch);
+                }
+                next => return Ok(next),
+            }
+        }
+    }
+}
+
+impl Client {
+    /// A client that calls itself so.
+    #[must_use]
+    pub fn new(host: &str) -> Self {
+        Self {
+            host: host.to_owned(),
+            line: Line::default(),
+            reply: Reply::default(),
+            stage: Stage::Greeting,
+            greeting: Vec::new(),
+        }
+    }
+
+    /// What the server greeted with, line ends included.
+    #[must_use]
+    pub fn greeting(&self) -> &[u8] {
+        &self.greeting
+    }
+
+    fn replied(
+        &mut self,
+        code: Code,
+        last: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Result<Next, StartTlsError> {
+        match (self.stage, &code) {
+            (Stage::Greeting, b"220") => {
+                answer.extend_from_slice(format!("EHLO {}\r\n", self.host).as_bytes());
+                self.stage = Stage::Hello;
+            }
+            (Stage::Hello, b"250") if self.reply.offers_tls => {
+                answer.extend_from_slice(b"STARTTLS\r\n");
+                self.stage = Stage::StartTls;
+            }
+            (Stage::Hello, b"250") => {
+                answer.extend_from_slice(b"QUIT\r\n");
+                return Err(StartTlsError::Refused("it does not offer STARTTLS".to_owned()));
+            }
+            (Stage::StartTls, b"220") => return Ok(Next::Tls),
+            _ => {
+                answer.extend_from_slice(b"QUIT\r\n");
+                return Err(StartTlsError::refused(last));
+            }
+        }
+        self.reply = Reply::default();
+        Ok(Next::Receive)
+    }
+}
+
+impl Dialogue for Client {
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn receive(&mut self, received: &[u8], answer: &mut Vec<u8>) -> Result<Next, StartTlsError> {
+        let mut rest = received;
+        while let Some(line) = self.line.take(&mut rest)? {
+            let ended = self.reply.read(&line)?;
+            if self.stage == Stage::Greeting {
+                self.greeting.extend_from_slice(&line);
+                self.greeting.extend_from_slice(b"\r\n");
+            }
+            if let Some(code) = ended {
+                // It is our turn, whatever it was said.
+                if !rest.is_empty() {
+                    return Err(StartTlsError::SaidTooMuch);
+                }
+                return self.replied(code, &line, answer);
+            }
+        }
+        Ok(Next::Receive)
+    }
+}
+
+impl Greeting {
+    /// Takes what the server said. Whether that was all of its greeting: it waits for a command now.
+    ///
+    /// # Errors
+    /// [`StartTlsError::Refused`] if it greets with something else than 220, and what else its lines may be.
+    pub fn receive(&mut self, received: &[u8]) -> Result<bool, StartTlsError> {
+        let mut rest = received;
+        while let Some(line) = self.line.take(&mut rest)? {
+            match self.reply.read(&line)? {
+                None => {}
+                Some(_) if !rest.is_empty() => return Err(StartTlsError::SaidTooMuch),
+                Some(code) if code == *b"220" => return Ok(true),
+                Some(_) => return Err(StartTlsError::refused(&line)),
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// A line that has not ended yet.
+#[derive(Clone, Debug, Default)]
+struct Line(Vec<u8>);
+
+impl Line {
+    /// Takes a line off the front, without its CR LF; or all there is, if no line ends in it.
+    fn take(&mut self, rest: &mut &[u8]) -> Result<Option<Vec<u8>>, StartTlsError> {
+        let end = rest.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+        let (now, later) = rest.split_at_checked(end.unwrap_or(rest.len())).unwrap_or_default();
+        if self.0.len() + now.len() > LINE_BYTES_MAX {
+            return Err(StartTlsError::TooLong);
+        }
+        self.0.extend_from_slice(now);
+        *rest = later;
+        if end.is_none() {
+            return Ok(None);
+        }
+        let mut line = std::mem::take(&mut self.0);
+        // A line feed alone ends no line (RFC 5321 §2.3.8): two readers of it would see different commands.
+        if !line.ends_with(b"\r\n") {
+            return Err(StartTlsError::Malformed);
+        }
+        line.truncate(line.len() - 2);
+        match line.contains(&b'\r') {
+            true => Err(StartTlsError::Malformed),
+            false => Ok(Some(line)),
+        }
+    }
+}
+
+/// A reply of one line or more (RFC 5321 §4.2).
+#[derive(Clone, Debug, Default)]
+struct Reply {
+    code: Option<Code>,
+    lines: usize,
+    offers_tls: bool,
+}
+
+type Code = [u8; 3];
+
+impl Reply {
+    /// Reads one line. The code, if it is the last one.
+    fn read(&mut self, line: &[u8]) -> Result<Option<Code>, StartTlsError> {
+        let (code, text) = line.split_first_chunk::<3>().ok_or(StartTlsError::Malformed)?;
+        let is_number = code.iter().all(u8::is_ascii_digit);
+        if !is_number || self.code.is_some_and(|first| first != *code) {
+            return Err(StartTlsError::Malformed);
+        }
+        self.code = Some(*code);
+        self.lines += 1;
+        if self.lines > REPLY_LINES_MAX {
+            return Err(StartTlsError::TooMany);
+        }
+        let (is_last, text) = match text {
+            [] => (true, text),
+            [b' ', text @ ..] => (true, text),
+            [b'-', text @ ..] => (false, text),
+            _ => return Err(StartTlsError::Malformed),
+        };
+        // The first line of an answer to EHLO has the server's name.
+        if self.lines > 1 && text.trim_ascii().eq_ignore_ascii_case(b"STARTTLS") {
+            self.offers_tls = true;
+        }
+        Ok(is_last.then_some(*code))
+    }
+}
+
+/// The longest command and the longest line of a reply, with their ends (RFC 5321 §4.5.3.1.4 and .5).
+const LINE_BYTES_MAX: usize = 512;
+
+/// Commands before TLS. A client needs two.
+const COMMANDS_MAX: usize = 20;
+
+/// Lines of one reply. Servers have a dozen extensions.
+const REPLY_LINES_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests;
