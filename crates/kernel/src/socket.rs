@@ -131,6 +131,12 @@ pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Write)
 }
 
+/// Makes closing the socket a reset: what it still has to send is dropped, and its peer cannot take what it got for the
+/// whole (socket(7), `SO_LINGER` of zero). Unix sockets take the option and just close.
+pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&fd).set_linger(Some(Duration::ZERO))
+}
+
 /// `tcpi_state`, the first byte of `struct tcp_info`, once a connection was reset (include/net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
 

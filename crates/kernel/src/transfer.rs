@@ -10,7 +10,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
-use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, sendmsg,
+};
 use rustix::pipe::SpliceFlags;
 
 /// Sends the buffers one after the other. On a kernel TLS socket they share records; `more` leaves the last record open
@@ -29,6 +31,13 @@ pub fn send_one(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usiz
 pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let (bytes, _) = retry_on_intr(|| recv(fd, &mut *buffer, RecvFlags::DONTWAIT))?;
     Ok(bytes)
+}
+
+/// Receives what the socket has, into one buffer after the other. Zero is the end of the stream (or no room).
+pub fn receive_vectored(fd: BorrowedFd<'_>, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    let mut control = RecvAncillaryBuffer::default();
+    let received = retry_on_intr(|| recvmsg(fd, &mut *buffers, &mut control, RecvFlags::DONTWAIT))?;
+    Ok(received.bytes)
 }
 
 /// Drops up to `bytes` of what a TCP socket has received, without copying them (tcp(7), `MSG_TRUNC`). Zero is the end of

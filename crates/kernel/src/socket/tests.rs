@@ -96,6 +96,16 @@ fn a_socket_stops_listening_though_another_descriptor_of_it_is_open() {
 }
 
 #[test]
+fn a_socket_that_resets_on_close_does() {
+    let (socket, mut peer) = loopback::pair().unwrap();
+    peer.set_nonblocking(false).unwrap();
+    reset_on_close(socket.as_fd()).unwrap();
+    drop(socket);
+    let ended = peer.read(&mut [0]).unwrap_err();
+    assert_eq!(ended.kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
 fn what_tcp_was_given_is_counted_whoever_has_it_by_now() {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut receiver = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

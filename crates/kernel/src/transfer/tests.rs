@@ -37,6 +37,22 @@ fn buffers_arrive_in_their_order() {
 }
 
 #[test]
+fn one_buffer_is_filled_after_the_other() {
+    let (mut sender, receiver) = loopback::pair().unwrap();
+    let (mut first, mut second) = ([0; 4], [0; 4]);
+    let mut buffers = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+    let nothing = receive_vectored(receiver.as_fd(), &mut buffers).unwrap_err();
+    assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    sender.write_all(b"abcdef").unwrap();
+    loopback::wait_readable(receiver.as_fd()).unwrap();
+    assert_eq!(receive_vectored(receiver.as_fd(), &mut buffers).unwrap(), 6);
+    drop(sender);
+    loopback::wait_readable(receiver.as_fd()).unwrap();
+    assert_eq!(receive_vectored(receiver.as_fd(), &mut [IoSliceMut::new(&mut [0; 9])]).unwrap(), 0);
+    assert_eq!((&first, &second), (b"abcd", b"ef\0\0"));
+}
+
+#[test]
 fn receive_does_not_wait_and_reports_the_end() {
     let (sender, receiver) = loopback::pair().unwrap();
     let error = receive(receiver.as_fd(), &mut [0; 8]).unwrap_err();
