@@ -52,8 +52,9 @@ pub fn give(buffer: Vec<u8>) {
 }
 
 /// Bytes in order: appended at the end, taken from the front.
+/// An empty one holds no memory.
 #[derive(Default)]
-pub(crate) struct Queue {
+pub struct Queue {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -61,12 +62,16 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
+    /// What is in it.
+    #[must_use]
     #[inline]
-    pub(crate) fn filled(&self) -> &[u8] {
+    pub fn filled(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
@@ -98,7 +103,8 @@ impl Queue {
         self.end = (self.end + bytes).min(self.buffer.len());
     }
 
-    pub(crate) fn append(&mut self, bytes: &[u8]) {
+    /// Puts a copy of `bytes` at its end.
+    pub fn append(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.commit(bytes.len());
     }
@@ -122,7 +128,7 @@ impl Queue {
     }
 
     /// Takes `bytes` bytes from the front; an emptied queue gives its buffer back.
-    pub(crate) fn consume(&mut self, bytes: usize) {
+    pub fn consume(&mut self, bytes: usize) {
         let start = (self.start + bytes).min(self.end);
         self.taken_bytes += (start - self.start) as u64;
         self.start = start;
@@ -136,8 +142,14 @@ impl Queue {
         self.taken_bytes
     }
 
+    /// How much memory it holds.
+    #[cfg(test)]
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Forgets everything and gives the buffer back.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.start = 0;
         self.end = 0;
         if !self.buffer.is_empty() {

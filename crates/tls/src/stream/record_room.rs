@@ -6,7 +6,8 @@ use super::StreamError;
 use crate::buffers::{Queue, RECORDS_PER_READ};
 use crate::records::{ContentType, PLAINTEXT_BYTES_MAX, RecordSealer};
 
-/// The insides of records that are not sealed yet. Dropped without [`commit`](Self::commit), it leaves nothing behind.
+/// The insides of records that are not sealed yet. Dropped without [`commit`](Self::commit), it leaves nothing
+/// behind but a buffer.
 pub struct RecordRoom<'w> {
     sealer: &'w mut RecordSealer,
     outgoing: &'w mut Queue,
@@ -62,7 +63,7 @@ impl<'w> RecordRoom<'w> {
     }
 
     /// Seals the head and the first `bytes` bytes of the room in as few records as possible, and queues them. As many
-    /// must have been put there: what lies behind them is none of this connection's.
+    /// must have been put there: what lies behind them is none of this connection's. Zero gives unused room back.
     ///
     /// # Errors
     /// [`StreamError::KeyExhausted`] at the key's limit; then nothing was queued.
@@ -80,6 +81,10 @@ impl<'w> RecordRoom<'w> {
             left_bytes -= plaintext_bytes;
         }
         self.outgoing.commit(sealed_bytes);
+        if self.outgoing.is_empty() {
+            // Connections that wait hold no buffer.
+            self.outgoing.clear();
+        }
         Ok(())
     }
 

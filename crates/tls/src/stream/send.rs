@@ -27,6 +27,13 @@ impl TlsStream {
         self.writer.key != SendingKey::Good
     }
 
+    /// Whether the peer asked for a key that the kernel cannot change to, so that nothing more may be sent but the
+    /// close_notify that is queued; [`cut`](Self::cut) takes that back.
+    #[must_use]
+    pub fn is_key_refused(&self) -> bool {
+        self.writer.refuses_data()
+    }
+
     /// How many sealed bytes still have to be sent.
     #[must_use]
     pub fn queued_bytes(&self) -> usize {

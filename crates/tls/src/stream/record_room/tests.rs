@@ -109,6 +109,13 @@ fn room_that_is_not_committed_leaves_nothing_behind() {
 }
 
 #[test]
+fn room_that_is_not_used_keeps_no_buffer() {
+    let (mut sealer, mut queue) = (sealer(SUITES[0]), Queue::default());
+    RecordRoom::new(&mut sealer, &mut queue, b"", 16_384).commit(0).expect("nothing");
+    assert_eq!(queue.held_bytes(), 0);
+}
+
+#[test]
 fn a_key_that_ends_between_two_records_seals_neither() {
     let (mut sealer, mut queue) = (sealer(SUITES[1]), Queue::default());
     sealer.skip_to(AES_GCM_RECORDS_MAX - 1);
