@@ -157,7 +157,7 @@ impl<'d> Delivery<'d> {
             (Piece::File(file, span), Path::KernelSendfile) => {
                 self.kernel_sendfile(head, file, span).await
             }
-            (Piece::File(file, span), Path::KernelWrite) => {
+            (Piece::File(file, span), Path::KernelWrite | Path::KernelSplice) => {
                 self.kernel_file(head, file, span).await
             }
         }

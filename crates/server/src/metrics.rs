@@ -59,8 +59,12 @@ impl Label for Lookup {
 }
 
 impl Label for Path {
-    const WORDS: &'static [&'static str] =
-        &[Path::User.as_str(), Path::KernelWrite.as_str(), Path::KernelSendfile.as_str()];
+    const WORDS: &'static [&'static str] = &[
+        Path::User.as_str(),
+        Path::KernelWrite.as_str(),
+        Path::KernelSendfile.as_str(),
+        Path::KernelSplice.as_str(),
+    ];
 
     fn index(self) -> usize {
         self as usize

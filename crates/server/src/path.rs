@@ -1,8 +1,8 @@
-//! The words for where a response was encrypted, and for why it was not the preferred place.
+//! The words for where a response, or a direction of a tunnel, was encrypted, and for why it was not the preferred place.
 //!
 //! The same words stand in the configuration, the access log, the metrics and the documentation.
 
-/// Where the records of one response were encrypted, and how their bytes got there.
+/// Where the records of one response, or of one direction of a tunnel, were encrypted, and how their bytes got there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
     /// Encrypted in this process and written to the socket.
@@ -11,11 +11,14 @@ pub enum Path {
     KernelWrite,
     /// Sent from the page cache, encrypted by the kernel.
     KernelSendfile,
+    /// Moved from another socket through a pipe, encrypted by the kernel where this end has TLS.
+    KernelSplice,
 }
 
 impl Path {
     /// Every path, in the order the metrics list them.
-    pub const ALL: [Path; 3] = [Path::User, Path::KernelWrite, Path::KernelSendfile];
+    pub const ALL: [Path; 4] =
+        [Path::User, Path::KernelWrite, Path::KernelSendfile, Path::KernelSplice];
 
     /// The word used in configuration, logs and metrics.
     #[must_use]
@@ -24,6 +27,7 @@ impl Path {
             Path::User => "user",
             Path::KernelWrite => "kernel-write",
             Path::KernelSendfile => "kernel-sendfile",
+            Path::KernelSplice => "kernel-splice",
         }
     }
 }
@@ -45,6 +49,14 @@ pub enum Reason {
     NotAFile,
     /// The file's disk may keep its reader waiting, so threads read from it what is sent.
     SlowDisk,
+    /// The probe at start-up found that this kernel does not splice into kernel TLS.
+    KernelLacksSplice,
+    /// What a tunnel receives in TLS is opened in this process.
+    ReceivedHere,
+    /// Less has gone through this direction of a tunnel than pays for the kernel's help.
+    SmallTunnel,
+    /// Opened on one side, sealed on the other: only this process has the bytes.
+    TlsToTls,
 }
 
 impl Reason {
@@ -58,6 +70,10 @@ impl Reason {
             Reason::KillSwitch => "kill_switch",
             Reason::NotAFile => "not_a_file",
             Reason::SlowDisk => "slow_disk",
+            Reason::KernelLacksSplice => "kernel_lacks_splice",
+            Reason::ReceivedHere => "received_here",
+            Reason::SmallTunnel => "small_tunnel",
+            Reason::TlsToTls => "tls_to_tls",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What all connections of a worker share.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -16,17 +17,20 @@ use crate::files::handler::Files;
 use crate::kill_switch::KillSwitch;
 use crate::limits::{HandshakeTurns, SendTurns, Watches};
 use crate::metrics::WorkerMetrics;
+use crate::offload::Offloads;
+use crate::pipes::Pipes;
 use crate::setup::Snapshot;
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {
-    pub(crate) capabilities: Arc<Capabilities>,
     pub(crate) clock: CoarseClock,
     pub(crate) files: Files,
     pub(crate) handshake_turns: HandshakeTurns,
-    pub(crate) kill_switch: Arc<KillSwitch>,
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
+    pub(crate) offloads: Rc<Offloads>,
+    #[allow(dead_code, reason = "nothing opens tunnels yet")]
+    pub(crate) pipes: Rc<Pipes>,
     pub(crate) send_turns: SendTurns,
     pub(crate) watches: Watches,
     date_line: DateLine,
@@ -49,14 +53,14 @@ impl WorkerState {
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
         Self {
-            capabilities,
             clock: CoarseClock,
             date_line: DateLine::new(),
             files: Files::new(limits, Arc::clone(&metrics)),
             handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
-            kill_switch,
             log,
+            offloads: Rc::new(Offloads::new(capabilities, kill_switch, Arc::clone(&metrics))),
             metrics,
+            pipes: Rc::default(),
             send_turns: SendTurns::default(),
             watches: Watches::default(),
             snapshot: RefCell::new(snapshot),

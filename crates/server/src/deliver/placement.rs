@@ -1,10 +1,6 @@
 //! Where records are encrypted: what is wanted, what is possible, and why not.
 
 use kettle_config::PathChoice;
-use kettle_kernel::ktls::Step;
-use kettle_tls::stream::{OffloadError, StreamError};
-use kettle_tls::{Cipher, Session, Version};
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{Delivery, DeliveryError};
 use crate::path::{Path, Reason};
@@ -83,68 +79,15 @@ impl Delivery<'_> {
 
     /// Moves the connection into the kernel, or says why it stays.
     async fn offload(&mut self) -> Result<Option<Reason>, DeliveryError> {
-        let worker = self.worker;
-        let session = self.stream.session();
-        let suite = suite_bit(session);
-        if worker.kill_switch.is_user_only() {
-            return Ok(Some(Reason::KillSwitch));
+        let offloads = &self.worker.offloads;
+        if let Some(obstacle) = offloads.obstacle(self.stream.session()) {
+            return Ok(Some(obstacle));
         }
-        if !worker.capabilities.carries_tx(session.version, session.cipher) {
-            return Ok(Some(Reason::KernelLacksSuite));
-        }
-        if OPEN_CIRCUITS.load(Ordering::Relaxed) & suite != 0 {
-            return Ok(Some(Reason::CircuitOpen));
-        }
-        let can_rekey = worker.capabilities.carries_rekey();
+        let can_rekey = offloads.can_rekey();
         let offloaded = self
             .deadline
             .within(self.write_timeout, |context| self.stream.poll_offload(context, can_rekey))
             .await?;
-        match offloaded {
-            Ok(()) => {
-                worker.metrics.switched();
-                Ok(None)
-            }
-            Err(OffloadError::Refused(refusal)) => {
-                worker.metrics.refused(refusal.reason());
-                Ok(Some(Reason::Refused(refusal.reason())))
-            }
-            Err(OffloadError::Ended(error)) => {
-                if let StreamError::Kernel(refusal) = &error {
-                    worker.metrics.refused(refusal.reason());
-                    if refusal.step == Step::InstallTx {
-                        open_circuit(suite, refusal.reason());
-                    }
-                }
-                Err(error.into())
-            }
-        }
+        Ok(offloads.conclude(self.stream.session(), offloaded)?)
     }
-}
-
-/// One failed key installation ends one connection; trying again would end every one.
-fn open_circuit(suite: u8, reason: &'static str) {
-    let before = OPEN_CIRCUITS.fetch_or(suite, Ordering::Relaxed);
-    if before & suite == 0 {
-        tracing::warn!(
-            reason,
-            "the kernel accepted kTLS but not the key: this suite stays in user space until restart"
-        );
-    }
-}
-
-/// Suites whose offload failed half-way in this process, one bit each.
-static OPEN_CIRCUITS: AtomicU8 = AtomicU8::new(0);
-
-fn suite_bit(session: &Session) -> u8 {
-    let version = match session.version {
-        Version::Tls12 => 0,
-        Version::Tls13 => 3,
-    };
-    let cipher = match session.cipher {
-        Cipher::Aes128Gcm => 0,
-        Cipher::Aes256Gcm => 1,
-        Cipher::Chacha20Poly1305 => 2,
-    };
-    1 << (version + cipher)
 }

@@ -1,0 +1,117 @@
+//! Whether a connection may move what it sends into the kernel, and what is learned when one tries.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use kettle_kernel::ktls::Step;
+use kettle_kernel::probe::Capabilities;
+use kettle_tls::stream::{OffloadError, StreamError};
+use kettle_tls::{Cipher, Session, Version};
+
+use crate::kill_switch::KillSwitch;
+use crate::metrics::WorkerMetrics;
+use crate::path::Reason;
+
+/// What is known of moving into the kernel: from the probe, from the operator, from those that tried.
+pub(crate) struct Offloads {
+    capabilities: Arc<Capabilities>,
+    kill_switch: Arc<KillSwitch>,
+    metrics: Arc<WorkerMetrics>,
+}
+
+impl Offloads {
+    pub(crate) fn new(
+        capabilities: Arc<Capabilities>,
+        kill_switch: Arc<KillSwitch>,
+        metrics: Arc<WorkerMetrics>,
+    ) -> Self {
+        Self { capabilities, kill_switch, metrics }
+    }
+
+    /// Why a connection had better not try.
+    pub(crate) fn obstacle(&self, session: &Session) -> Option<Reason> {
+        if self.kill_switch.is_user_only() {
+            return Some(Reason::KillSwitch);
+        }
+        if !self.capabilities.carries_tx(session.version, session.cipher) {
+            return Some(Reason::KernelLacksSuite);
+        }
+        if OPEN_CIRCUITS.load(Ordering::Relaxed) & suite_bit(session) != 0 {
+            return Some(Reason::CircuitOpen);
+        }
+        None
+    }
+
+    /// As [`obstacle`](Self::obstacle), for what comes through a pipe.
+    pub(crate) fn splice_obstacle(&self, session: &Session) -> Option<Reason> {
+        self.obstacle(session)
+            .or_else(|| self.capabilities.splice.is_err().then_some(Reason::KernelLacksSplice))
+    }
+
+    /// Whether this kernel changes keys (Linux 6.14).
+    pub(crate) fn can_rekey(&self) -> bool {
+        self.capabilities.carries_rekey()
+    }
+
+    /// Counts what came of an attempt; returns why the connection stays in user space, if it does.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub(crate) fn conclude(
+        &self,
+        session: &Session,
+        outcome: Result<(), OffloadError>,
+    ) -> Result<Option<Reason>, StreamError> {
+        match outcome {
+            Ok(()) => {
+                self.metrics.switched();
+                Ok(None)
+            }
+            Err(OffloadError::Refused(refusal)) => {
+                self.metrics.refused(refusal.reason());
+                Ok(Some(Reason::Refused(refusal.reason())))
+            }
+            Err(OffloadError::Ended(error)) => {
+                if let StreamError::Kernel(refusal) = &error {
+                    self.metrics.refused(refusal.reason());
+                    if refusal.step == Step::InstallTx {
+                        open_circuit(suite_bit(session), refusal.reason());
+                    }
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Counts a response or a direction of a tunnel that did not take the preferred path.
+    pub(crate) fn not_preferred(&self, reason: Reason) {
+        self.metrics.not_preferred(reason);
+    }
+}
+
+/// One failed key installation ends one connection; trying again would end every one.
+fn open_circuit(suite: u8, reason: &'static str) {
+    let before = OPEN_CIRCUITS.fetch_or(suite, Ordering::Relaxed);
+    if before & suite == 0 {
+        tracing::warn!(
+            reason,
+            "the kernel accepted kTLS but not the key: this suite stays in user space until restart"
+        );
+    }
+}
+
+/// Suites whose offload failed half-way in this process, one bit each.
+static OPEN_CIRCUITS: AtomicU8 = AtomicU8::new(0);
+
+fn suite_bit(session: &Session) -> u8 {
+    let version = match session.version {
+        Version::Tls12 => 0,
+        Version::Tls13 => 3,
+    };
+    let cipher = match session.cipher {
+        Cipher::Aes128Gcm => 0,
+        Cipher::Aes256Gcm => 1,
+        Cipher::Chacha20Poly1305 => 2,
+    };
+    1 << (version + cipher)
+}
