@@ -14,9 +14,13 @@ pub mod http1;
 pub mod kill_switch;
 pub mod limits;
 pub mod metrics;
+mod offload;
 pub mod open_file;
 pub mod path;
+mod pipes;
 pub mod redirect;
+#[allow(dead_code, reason = "nothing opens tunnels yet")]
+mod relay;
 pub mod request;
 pub mod respond;
 pub mod response;

@@ -49,6 +49,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["worker"],
     &["connection"],
     &["deliver"],
+    &["relay"],
     &["worker_state"],
     &["respond", "setup"],
     &["route"],
@@ -58,8 +59,9 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["http1", "request"],
     &["response"],
     &["backend"],
+    &["offload"],
     &["access_log", "kill_switch", "metrics"],
-    &["clock", "limits", "open_file", "path"],
+    &["clock", "limits", "open_file", "path", "pipes"],
     &["disk"],
 ];
 

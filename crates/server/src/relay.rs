@@ -1,0 +1,262 @@
+//! A tunnel's bytes, both ways, from its beginning to the truthful end of each direction.
+//!
+//! `direction` is one way, `user` and `kernel` are how bytes go there; this is what the end of one means for the other.
+//! Nothing here has a deadline: the caller watches one, and looks at [`Relay::progress`].
+//!
+//! | what comes from one side | what the other side gets |
+//! |---|---|
+//! | close_notify, or FIN without TLS | the same, behind all that came before; the other direction goes on |
+//! | the client's FIN without close_notify | as `truncation` says: the same as above, or a reset |
+//! | anything else: a reset, a server's FIN without close_notify, an alert, what breaks TLS | what came before, and no close_notify; without TLS a reset |
+
+mod direction;
+mod end;
+mod kernel;
+mod side;
+mod user;
+
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use kettle_config::{Truncation, TunnelPathChoice};
+use kettle_tls::buffers::Queue;
+
+use crate::offload::Offloads;
+use crate::path::{Path, Reason};
+use crate::pipes::Pipes;
+use direction::{Direction, Farewell, Fault, Shared, Stage};
+
+pub(crate) use end::{Party, TunnelEnd};
+pub(crate) use side::Side;
+
+/// What the configuration says about a tunnel's bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelaySettings {
+    /// Where what is sent in TLS is encrypted.
+    pub(crate) path: TunnelPathChoice,
+    /// With `auto`: after how many bytes the kernel takes over.
+    pub(crate) crossover: u64,
+    /// What a backend gets when a client ends without a close_notify.
+    pub(crate) truncation: Truncation,
+}
+
+/// What went one way, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// Plaintext that the other side's connection took.
+    pub(crate) bytes: u64,
+    /// How its last bytes went.
+    pub(crate) path: Path,
+    /// Why that is not the preferred way.
+    pub(crate) reason: Option<Reason>,
+}
+
+/// Two connections, each of which gets what the other one says.
+pub(crate) struct Relay {
+    client: Side,
+    backend: Side,
+    to_backend: Direction,
+    to_client: Direction,
+    truncation: Truncation,
+    end: Option<TunnelEnd>,
+    pipes: Rc<Pipes>,
+    offloads: Rc<Offloads>,
+}
+
+impl Relay {
+    /// Between two established connections. `received` came from the client before, and goes to the backend first; what
+    /// a TLS connection has received and kept follows it.
+    pub(crate) fn new(
+        client: Side,
+        backend: Side,
+        received: Vec<u8>,
+        settings: &RelaySettings,
+        pipes: &Rc<Pipes>,
+        offloads: &Rc<Offloads>,
+    ) -> Self {
+        let (mut client, mut backend) = (client, backend);
+        let (mut from_client, mut from_backend) = (Queue::default(), Queue::default());
+        from_client.append(&received);
+        client.take_received(&mut from_client);
+        backend.take_received(&mut from_backend);
+        Self {
+            to_backend: Direction::new(&client, &backend, from_client, settings),
+            to_client: Direction::new(&backend, &client, from_backend, settings),
+            client,
+            backend,
+            truncation: settings.truncation,
+            end: None,
+            pipes: Rc::clone(pipes),
+            offloads: Rc::clone(offloads),
+        }
+    }
+
+    /// Moves what can be moved, one turn's worth each way. Ready when both directions have ended; then
+    /// [`poll_linger`](Self::poll_linger) takes leave.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<TunnelEnd> {
+        loop {
+            let polled =
+                [Party::Client, Party::Backend].map(|source| self.poll_direction(source, context));
+            match polled {
+                [Poll::Ready(Outcome::Ended), Poll::Ready(Outcome::Ended)] => {
+                    return Poll::Ready(self.end.unwrap_or(TunnelEnd::ClientReset));
+                }
+                // Each fault ends a direction, and may end the other one too.
+                [Poll::Ready(Outcome::Failed), _] | [_, Poll::Ready(Outcome::Failed)] => {}
+                _ => return Poll::Pending,
+            }
+        }
+    }
+
+    fn poll_direction(&mut self, source: Party, context: &mut Context<'_>) -> Poll<Outcome> {
+        let shared = Shared { pipes: &self.pipes, offloads: &self.offloads };
+        let (direction, from, to) = match source {
+            Party::Client => (&mut self.to_backend, &mut self.client, &mut self.backend),
+            Party::Backend => (&mut self.to_client, &mut self.backend, &mut self.client),
+        };
+        let polled = direction.poll(from, to, &shared, context);
+        if direction.is_source_closed && self.end.is_none() {
+            self.end = Some(TunnelEnd::closed_by(source));
+        }
+        Poll::Ready(match ready!(polled) {
+            Ok(()) => Outcome::Ended,
+            Err(fault) => {
+                self.take_fault(source, fault);
+                Outcome::Failed
+            }
+        })
+    }
+
+    /// Does what a fault of the direction from `source` means for both.
+    fn take_fault(&mut self, source: Party, fault: Fault) {
+        match (fault, source) {
+            (Fault::Truncated, Party::Client) => {
+                self.note(TunnelEnd::ClientCut);
+                self.end_truncated();
+            }
+            (Fault::Truncated, Party::Backend) => self.lose(source, TunnelEnd::BackendCut),
+            // All was said under the old key: the close_notify is true. But the client can say no more.
+            (Fault::KeyRefused, Party::Client) if self.to_client.has_only_its_end_left() => {
+                self.note(TunnelEnd::KeyRefused(source));
+                self.end_truncated();
+            }
+            (Fault::KeyRefused, _) => self.lose(source, TunnelEnd::KeyRefused(source)),
+            (Fault::Source(error), _) => self.lose(source, TunnelEnd::failed(source, &error)),
+            (Fault::Refused, _) => self.finish(source),
+            (Fault::Sink(error), _) => {
+                let sink = source.other();
+                self.lose(sink, TunnelEnd::failed(sink, &error));
+            }
+        }
+    }
+
+    /// Nothing comes from there any more, and nothing goes there, but what a broken protocol is answered by.
+    fn lose(&mut self, party: Party, end: TunnelEnd) {
+        self.note(end);
+        self.finish(party.other());
+        let is_violation = matches!(end, TunnelEnd::Violation(..));
+        match party {
+            Party::Backend => {
+                self.to_client.end(Farewell::Cut);
+                if !is_violation {
+                    self.backend.cut();
+                }
+            }
+            // What was forged is not passed off as whole.
+            Party::Client if is_violation => {
+                self.finish(party);
+                self.backend.reset();
+            }
+            Party::Client => {
+                self.client.cut();
+                self.end_truncated();
+            }
+        }
+    }
+
+    /// The client has said less than all it wanted, or nobody can tell.
+    fn end_truncated(&mut self) {
+        if self.to_backend.stage != Stage::Flowing {
+            return;
+        }
+        if self.truncation == Truncation::Fin && matches!(self.client, Side::Tls(_)) {
+            self.to_backend.end(Farewell::Close);
+        } else {
+            self.finish(Party::Client);
+            self.finish(Party::Backend);
+            self.backend.reset();
+            self.client.cut();
+        }
+    }
+
+    fn note(&mut self, end: TunnelEnd) {
+        // Many clients just go when they have all.
+        let had_all = self.to_client.stage == Stage::Finished && end.is_departure();
+        if self.end.is_none_or(|before| before.is_orderly() && !had_all) {
+            self.end = Some(end);
+        }
+    }
+
+    /// Ends what comes from there at once.
+    fn finish(&mut self, source: Party) {
+        let direction = match source {
+            Party::Client => &mut self.to_backend,
+            Party::Backend => &mut self.to_client,
+        };
+        direction.finish(&self.pipes);
+    }
+
+    /// Ends both directions before their time. Nobody is told that this was all, except by what `truncation` allows.
+    pub(crate) fn cut(&mut self, end: TunnelEnd) {
+        self.note(end);
+        if self.to_client.stage != Stage::Finished {
+            self.client.cut();
+        }
+        let may_be_short = self.truncation == Truncation::Fin
+            && matches!((&self.client, &self.backend), (Side::Tls(_), Side::Plain(_)));
+        if self.to_backend.stage != Stage::Finished && !may_be_short {
+            self.backend.cut();
+        }
+        self.finish(Party::Client);
+        self.finish(Party::Backend);
+    }
+
+    /// Sends the last words that are due, then takes in what TLS peers still send until they close too: to close with
+    /// bytes unread would reset the connection under what was sent last. The caller does not wait long.
+    pub(crate) fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let client = self.client.poll_leave(context);
+        let backend = self.backend.poll_leave(context);
+        ready!(client);
+        backend
+    }
+
+    /// Grows whenever something went either way.
+    pub(crate) fn progress(&self) -> u64 {
+        let of = |direction: &Direction| {
+            direction.flow.bytes + u64::from(direction.stage == Stage::Finished)
+        };
+        of(&self.to_backend) + of(&self.to_client)
+    }
+
+    /// What went to the backend, and what to the client.
+    pub(crate) fn flows(&self) -> [Flow; 2] {
+        [self.to_backend.flow, self.to_client.flow]
+    }
+}
+
+/// What became of a direction.
+enum Outcome {
+    Ended,
+    Failed,
+}
+
+/// Pipes are the worker's.
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.finish(Party::Client);
+        self.finish(Party::Backend);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! One direction of a tunnel: what is received from one side goes to the other, then its end does.
+//!
+//! A direction never waits for the other one. It receives nothing while the other side has not taken what it received
+//! before: one queue or one pipe is all that a slow peer can make it hold, and at rest it holds neither.
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::task::{Context, Poll, ready};
+
+use kettle_config::TunnelPathChoice;
+use kettle_kernel::pipe::Pipe;
+use kettle_kernel::socket;
+use kettle_tls::buffers::Queue;
+use kettle_tls::stream::{StreamError, TlsStream};
+
+use super::side::{Side, Socket};
+use super::{Flow, RelaySettings};
+use crate::offload::Offloads;
+use crate::path::{Path, Reason};
+use crate::pipes::Pipes;
+
+/// One direction of a tunnel.
+pub(super) struct Direction {
+    pub(super) stage: Stage,
+    /// The source said that this was all.
+    pub(super) is_source_closed: bool,
+    pub(super) flow: Flow,
+    pub(super) placement: Placement,
+    /// Received, not yet taken by the other side, and not sealed.
+    pub(super) queue: Queue,
+    /// As `queue`, in the kernel.
+    pub(super) pipe: Option<Pipe>,
+    /// How many reads in a row got all they had room for.
+    pub(super) full_reads: u8,
+}
+
+/// How far a direction has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// More may come.
+    Flowing,
+    /// Nothing more comes: what is held goes out, then the end.
+    Ending(Farewell),
+    /// The other side has been told, or cannot be told any more.
+    Finished,
+}
+
+/// How a direction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Farewell {
+    /// As its source did: it has said all it wanted.
+    Close,
+    /// So that nobody takes what came for the whole.
+    Cut,
+}
+
+/// How bytes that are not opened here get to the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// Through this process's memory, for good.
+    User,
+    /// Likewise, until so many bytes have gone.
+    UserUntil(u64),
+    /// Through a pipe.
+    Kernel,
+}
+
+/// What ended a direction before its time.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The source ended without a close_notify.
+    Truncated,
+    /// The source wants a key that the kernel cannot change to: nothing can be received or sent on that side.
+    KeyRefused,
+    /// The source failed.
+    Source(StreamError),
+    /// The other side takes nothing more. Whether it ended well before, what comes from there tells.
+    Refused,
+    /// The other side failed.
+    Sink(StreamError),
+}
+
+/// What directions share.
+pub(super) struct Shared<'s> {
+    pub(super) pipes: &'s Pipes,
+    pub(super) offloads: &'s Offloads,
+}
+
+impl Direction {
+    /// From one side to the other; `received` is what came from there already.
+    pub(super) fn new(from: &Side, to: &Side, received: Queue, settings: &RelaySettings) -> Self {
+        let is_offloaded = matches!(to, Side::Tls(stream) if stream.is_offloaded());
+        let (placement, reason) = match (from, to, settings.path) {
+            (Side::Tls(_), Side::Tls(_), _) => (Placement::User, Some(Reason::TlsToTls)),
+            (Side::Tls(_), _, _) => (Placement::User, Some(Reason::ReceivedHere)),
+            _ if is_offloaded => (Placement::Kernel, None),
+            (_, _, TunnelPathChoice::User) => (Placement::User, None),
+            (_, _, TunnelPathChoice::KernelSplice) => (Placement::UserUntil(0), None),
+            (_, _, TunnelPathChoice::Auto) => {
+                (Placement::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
+            }
+        };
+        let flow = Flow { bytes: 0, path: Path::User, reason };
+        Self {
+            stage: Stage::Flowing,
+            is_source_closed: false,
+            flow,
+            placement,
+            queue: received,
+            pipe: None,
+            full_reads: 0,
+        }
+    }
+
+    /// Moves what can be moved without waiting, but not more than a turn's worth. Ready when the other side was told
+    /// the end.
+    pub(super) fn poll(
+        &mut self,
+        from: &mut Side,
+        to: &mut Side,
+        shared: &Shared<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        let turn_end = self.flow.bytes.saturating_add(TURN_BYTES);
+        for _ in 0..TURN_STEPS {
+            match self.stage {
+                Stage::Flowing => {
+                    ready!(self.poll_pass_on(to, shared, context))?;
+                    if self.flow.bytes >= turn_end {
+                        break;
+                    }
+                    ready!(self.poll_receive(from, to, shared, context))?;
+                }
+                Stage::Ending(farewell) => {
+                    ready!(self.poll_pass_on(to, shared, context))?;
+                    ready!(poll_end(to, farewell, context))?;
+                    self.stage = Stage::Finished;
+                }
+                Stage::Finished => return Poll::Ready(Ok(())),
+            }
+        }
+        // The other tunnels of the worker have their turn first.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Receives something, where its way leads.
+    fn poll_receive(
+        &mut self,
+        from: &mut Side,
+        to: &mut Side,
+        shared: &Shared<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        match (from, to, self.placement) {
+            (Side::Closed, _, _) | (_, Side::Closed, _) => {
+                self.stage = Stage::Finished;
+                Poll::Ready(Ok(()))
+            }
+            (Side::Tls(from), to, _) => self.poll_open(from, to, context),
+            (Side::Plain(from), to, Placement::UserUntil(bytes)) if self.flow.bytes >= bytes => {
+                self.poll_move(from, to, shared.offloads, context)
+            }
+            (Side::Plain(from), to, Placement::Kernel) => {
+                self.poll_splice(from, to, shared.pipes, context)
+            }
+            (Side::Plain(from), Side::Tls(to), _) => self.poll_seal(from, to, context),
+            (Side::Plain(from), Side::Plain(to), _) => self.poll_copy(from, to, context),
+        }
+    }
+
+    /// Gives the other side what is held for it.
+    fn poll_pass_on(
+        &mut self,
+        to: &mut Side,
+        shared: &Shared<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        match to {
+            Side::Plain(to) => ready!(self.poll_send(to, context)).map_err(Fault::refused_by)?,
+            Side::Tls(to) => ready!(self.poll_send_tls(to, context)).map_err(Fault::sink)?,
+            Side::Closed => {}
+        }
+        if let Some(pipe) = self.pipe.take() {
+            shared.pipes.give(pipe);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_send(&mut self, to: &Socket, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.queue.is_empty() {
+            let sent_bytes = ready!(to.poll_send(context, self.queue.filled()))?;
+            self.queue.consume(sent_bytes);
+            self.flow.bytes += sent_bytes as u64;
+        }
+        while let Some(pipe) = self.pipe.as_mut().filter(|pipe| !pipe.is_empty()) {
+            let sent = to.poll_send_by(context, |fd| pipe.drain(fd, usize::MAX, false));
+            self.flow.bytes += some(ready!(sent)?)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_send_tls(
+        &mut self,
+        to: &mut TlsStream,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), StreamError>> {
+        // What the connection has to say for itself, too: tickets, a KeyUpdate.
+        ready!(to.poll_flush(context))?;
+        while !self.queue.is_empty() {
+            if to.is_offloaded() {
+                let pieces = [IoSlice::new(self.queue.filled())];
+                let sent_bytes = ready!(to.poll_kernel_write(context, &pieces, false))?;
+                self.queue.consume(sent_bytes);
+                self.flow.bytes += some(sent_bytes)?;
+            } else {
+                to.seal(&[self.queue.filled()])?;
+                self.flow.bytes += self.queue.filled().len() as u64;
+                self.queue.clear();
+                ready!(to.poll_flush(context))?;
+            }
+        }
+        while let Some(pipe) = self.pipe.as_mut().filter(|pipe| !pipe.is_empty()) {
+            let held_bytes = pipe.held_bytes();
+            self.flow.bytes += some(ready!(to.poll_kernel_splice(context, pipe, held_bytes))?)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whether the other side has everything that ever came, and only has to be told so.
+    pub(super) fn has_only_its_end_left(&self) -> bool {
+        let holds_nothing = self.queue.is_empty() && self.pipe.as_ref().is_none_or(Pipe::is_empty);
+        self.stage == Stage::Ending(Farewell::Close) && holds_nothing
+    }
+
+    /// The source has said all it wanted.
+    pub(super) fn close(&mut self) {
+        self.is_source_closed = true;
+        self.end(Farewell::Close);
+    }
+
+    /// Ends it after what is held, unless its end has come already.
+    pub(super) fn end(&mut self, farewell: Farewell) {
+        if self.stage == Stage::Flowing {
+            self.stage = Stage::Ending(farewell);
+        }
+    }
+
+    /// Ends it at once. What is held goes nowhere.
+    pub(super) fn finish(&mut self, pipes: &Pipes) {
+        self.stage = Stage::Finished;
+        self.queue.clear();
+        if let Some(pipe) = self.pipe.take() {
+            pipes.give(pipe);
+        }
+    }
+}
+
+impl Fault {
+    /// What a failed call of the other side's socket means. A broken pipe tells only that nobody reads there; the
+    /// kernel says so, and not "reset", where the peer had ended its side before (`tcp_reset`).
+    pub(super) fn sink(error: StreamError) -> Self {
+        match error {
+            StreamError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => Self::Refused,
+            error => Self::Sink(error),
+        }
+    }
+
+    /// As [`sink`](Self::sink), for a socket without TLS.
+    pub(super) fn refused_by(error: io::Error) -> Self {
+        Self::sink(error.into())
+    }
+
+    pub(super) fn source(error: io::Error) -> Self {
+        Self::Source(error.into())
+    }
+}
+
+/// Tells a side that nothing more comes from the other one.
+fn poll_end(
+    to: &mut Side,
+    farewell: Farewell,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), Fault>> {
+    match (to, farewell) {
+        (Side::Plain(to), Farewell::Close) => {
+            Poll::Ready(unless_gone(socket::shutdown_write(to.as_fd())).map_err(Fault::refused_by))
+        }
+        (Side::Tls(to), farewell) => {
+            match farewell {
+                Farewell::Close => to.queue_close_notify(),
+                Farewell::Cut => to.cut(),
+            }
+            match ready!(to.poll_close(context)) {
+                Err(StreamError::Io(error)) => {
+                    Poll::Ready(unless_gone(Err(error)).map_err(Fault::refused_by))
+                }
+                closed => Poll::Ready(closed.map_err(Fault::Sink)),
+            }
+        }
+        (to, _) => {
+            to.reset();
+            Poll::Ready(Ok(()))
+        }
+    }
+}
+
+/// A peer that has gone has ended both sides.
+fn unless_gone(ended: io::Result<()>) -> io::Result<()> {
+    match ended {
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        ended => ended,
+    }
+}
+
+/// What a call took, which cannot have been nothing.
+fn some(bytes: usize) -> io::Result<u64> {
+    if bytes == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(bytes as u64) }
+}
+
+/// What a direction moves before other tunnels get their turn.
+const TURN_BYTES: u64 = 256 * 1_024;
+
+/// How often it receives before that; a read may bring a single byte.
+const TURN_STEPS: usize = 16;

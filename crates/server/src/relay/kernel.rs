@@ -1,0 +1,83 @@
+//! Bytes that stay in the kernel: from the socket into a pipe, and out of it into the other socket, which encrypts them
+//! if it has TLS.
+
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::socket;
+
+use super::direction::{Direction, Fault, Placement};
+use super::side::{Side, Socket};
+use crate::offload::Offloads;
+use crate::path::{Path, Reason};
+use crate::pipes::Pipes;
+
+impl Direction {
+    /// Moves what goes to the other side into the kernel, or stays where it is for a reason. Not before there is
+    /// something to send: a tunnel that only waits costs the kernel nothing.
+    pub(super) fn poll_move(
+        &mut self,
+        from: &Socket,
+        to: &mut Side,
+        offloads: &Offloads,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        if let Side::Tls(to) = to
+            && !to.is_offloaded()
+        {
+            if let Some(obstacle) = offloads.splice_obstacle(to.session()) {
+                self.stay(obstacle, offloads);
+                return Poll::Ready(Ok(()));
+            }
+            let offloaded = ready!(to.poll_offload(context, offloads.can_rekey()));
+            let refusal = offloads.conclude(to.session(), offloaded).map_err(Fault::sink)?;
+            if let Some(refusal) = refusal {
+                self.stay(refusal, offloads);
+                return Poll::Ready(Ok(()));
+            }
+            // Accepted sockets have it from their listener. One that refuses is slower.
+            let _ = socket::raise_not_sent_low_water(to.socket());
+        }
+        (self.placement, self.flow.reason) = (Placement::Kernel, None);
+        Poll::Ready(Ok(()))
+    }
+
+    fn stay(&mut self, reason: Reason, offloads: &Offloads) {
+        offloads.not_preferred(reason);
+        (self.placement, self.flow.reason) = (Placement::User, Some(reason));
+    }
+
+    /// Receives into a pipe. Without one, into memory: then the kernel encrypts what is written from there.
+    pub(super) fn poll_splice(
+        &mut self,
+        from: &Socket,
+        to: &Side,
+        pipes: &Pipes,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        let Some(mut pipe) = pipes.take() else {
+            if self.flow.path == Path::User && matches!(to, Side::Tls(_)) {
+                self.flow.path = Path::KernelWrite;
+            }
+            return Poll::Ready(self.receive_into_queue(from));
+        };
+        let capacity_bytes = pipe.capacity_bytes();
+        // Small segments fill a pipe before the socket is empty.
+        match from.try_receive_part(|fd| pipe.fill(fd, capacity_bytes)) {
+            Ok(Some(1..)) => {
+                self.pipe = Some(pipe);
+                self.flow.path = Path::KernelSplice;
+                return Poll::Ready(Ok(()));
+            }
+            Ok(Some(0)) => self.close(),
+            Ok(None) => {}
+            Err(error) => {
+                pipes.give(pipe);
+                return Poll::Ready(Err(Fault::source(error)));
+            }
+        }
+        pipes.give(pipe);
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,197 @@
+//! The two ends of a tunnel: TLS or not, TCP or a Unix socket.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::{socket, transfer};
+use kettle_tls::buffers::Queue;
+use kettle_tls::stream::TlsStream;
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UnixStream};
+
+/// One end of a tunnel.
+pub(crate) enum Side {
+    /// In records.
+    Tls(Box<TlsStream>),
+    /// As the bytes are.
+    Plain(Socket),
+    /// It was reset, or cannot be reached any more. Nothing goes to it or comes from it.
+    Closed,
+}
+
+/// A socket without TLS.
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Side {
+    /// Takes out what was received and kept.
+    pub(super) fn take_received(&mut self, queue: &mut Queue) {
+        if let Self::Tls(stream) = self {
+            let received = stream.take_front(usize::MAX);
+            queue.append(received.bytes());
+        }
+    }
+
+    /// Ends what goes there so that nobody takes it for the whole: TLS is told nothing, what has no TLS is reset.
+    pub(super) fn cut(&mut self) {
+        match self {
+            Self::Tls(stream) => stream.cut(),
+            Self::Plain(_) | Self::Closed => self.reset(),
+        }
+    }
+
+    /// Sends what TLS still has to say, waits for the peer to close too, and closes.
+    pub(super) fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Self::Tls(stream) = self
+            && ready!(stream.poll_close(context)).is_ok()
+        {
+            // However it ends, it has ended.
+            let _ = ready!(stream.poll_drain(context));
+        }
+        *self = Self::Closed;
+        Poll::Ready(())
+    }
+
+    /// Drops the connection so that its peer cannot take what it got for the whole.
+    pub(super) fn reset(&mut self) {
+        let fd = match &*self {
+            Self::Tls(stream) => stream.socket(),
+            Self::Plain(socket) => socket.as_fd(),
+            Self::Closed => return,
+        };
+        // A socket that refuses is as good as gone.
+        let _ = socket::reset_on_close(fd);
+        *self = Self::Closed;
+    }
+}
+
+impl From<Box<TlsStream>> for Side {
+    fn from(stream: Box<TlsStream>) -> Self {
+        Self::Tls(stream)
+    }
+}
+
+impl From<TcpStream> for Side {
+    fn from(socket: TcpStream) -> Self {
+        Self::Plain(Socket::Tcp(socket))
+    }
+}
+
+impl From<UnixStream> for Side {
+    fn from(socket: UnixStream) -> Self {
+        Self::Plain(Socket::Unix(socket))
+    }
+}
+
+impl Socket {
+    pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(socket) => socket.poll_read_ready(context),
+            Self::Unix(socket) => socket.poll_read_ready(context),
+        }
+    }
+
+    fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(socket) => socket.poll_write_ready(context),
+            Self::Unix(socket) => socket.poll_write_ready(context),
+        }
+    }
+
+    fn try_io<T>(&self, of: Interest, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self {
+            Self::Tcp(socket) => socket.try_io(of, call),
+            Self::Unix(socket) => socket.try_io(of, call),
+        }
+    }
+
+    /// Receives by one call that does not wait; `None` if there is nothing. After a call that got less than it wanted
+    /// the socket is known to be empty: tokio need not be told by one that fails.
+    pub(super) fn try_receive(
+        &self,
+        wanted_bytes: usize,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> io::Result<Option<usize>> {
+        let mut received = None;
+        let outcome = self.try_io(Interest::READABLE, || {
+            let bytes = call(self.as_fd())?;
+            received = Some(bytes);
+            if bytes == 0 || bytes == wanted_bytes { Ok(()) } else { Err(would_block()) }
+        });
+        match (received, outcome) {
+            (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            (received, _) => Ok(received),
+        }
+    }
+
+    /// As [`try_receive`](Self::try_receive), for a call that may get less than the socket has.
+    pub(super) fn try_receive_part(
+        &self,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> io::Result<Option<usize>> {
+        match self.try_io(Interest::READABLE, || call(self.as_fd())) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            received => received.map(Some),
+        }
+    }
+
+    /// Sends what the socket takes at once.
+    pub(super) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut sent_bytes = 0;
+        let sent = self.try_io(Interest::WRITABLE, || {
+            sent_bytes = transfer::send_one(self.as_fd(), bytes, false)?;
+            // What was not taken filled the socket.
+            if sent_bytes == bytes.len() { Ok(()) } else { Err(would_block()) }
+        });
+        match sent {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(sent_bytes),
+        }
+    }
+
+    /// Sends some of `bytes`, when the socket takes any.
+    pub(super) fn poll_send(
+        &self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.poll_write_ready(context))?;
+            match self.try_send(bytes)? {
+                0 => {}
+                sent_bytes => return Poll::Ready(Ok(sent_bytes)),
+            }
+        }
+    }
+
+    /// Runs a call that sends without waiting, when the socket takes bytes.
+    pub(super) fn poll_send_by(
+        &self,
+        context: &mut Context<'_>,
+        mut call: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.poll_write_ready(context))?;
+            match self.try_io(Interest::WRITABLE, || call(self.as_fd())) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+fn would_block() -> io::Error {
+    io::ErrorKind::WouldBlock.into()
+}

@@ -1,0 +1,244 @@
+//! What each side is told about the end of the other one.
+
+use std::future::poll_fn;
+
+use kettle_config::Truncation;
+use kettle_kernel::transfer;
+
+use super::stage::{Kind, Peer, Seen, Setup, Tcp, Tls12, Tls13, Unix, locally, pattern};
+use tokio::task::yield_now;
+
+use crate::relay::{Relay, TunnelEnd};
+use Event::{Closes, Cuts, Resets, Violates};
+use Seen::{Alerted, Closed, Cut, Reset};
+use Truncation::{Fin, Reset as ByReset};
+
+/// What one of the peers does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// As it should.
+    Closes,
+    /// It ends its side without a close_notify.
+    Cuts,
+    Resets,
+    /// It sends what is no record.
+    Violates,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Client,
+    Backend,
+}
+
+use Who::{Backend, Client};
+
+/// Who does what; what the other one sees, what itself sees if it still looks, and the word for the tunnel's end.
+type Case = (Kind, Kind, Truncation, Who, Event, Seen, Option<Seen>, &'static str);
+
+const CASES: &[Case] = &[
+    (Tls13, Tcp, Fin, Client, Closes, Closed, Some(Closed), "client_closed"),
+    (Tls12, Tcp, Fin, Client, Closes, Closed, Some(Closed), "client_closed"),
+    (Tls13, Unix, ByReset, Client, Closes, Closed, Some(Closed), "client_closed"),
+    (Tls13, Tls12, ByReset, Client, Closes, Closed, Some(Closed), "client_closed"),
+    (Tcp, Tls13, Fin, Client, Closes, Closed, Some(Closed), "client_closed"),
+    (Tcp, Tcp, ByReset, Client, Closes, Closed, Some(Closed), "client_closed"),
+    (Tls13, Tcp, Fin, Backend, Closes, Closed, Some(Closed), "backend_closed"),
+    (Tls12, Tcp, Fin, Backend, Closes, Closed, Some(Closed), "backend_closed"),
+    (Tls13, Unix, Fin, Backend, Closes, Closed, Some(Closed), "backend_closed"),
+    (Tls12, Tls13, Fin, Backend, Closes, Closed, Some(Closed), "backend_closed"),
+    (Tcp, Tls12, Fin, Backend, Closes, Closed, Some(Closed), "backend_closed"),
+    (Tcp, Tcp, Fin, Backend, Closes, Closed, Some(Closed), "backend_closed"),
+    // Not even the reset that the client gets is a close_notify.
+    (Tls13, Tcp, Fin, Client, Cuts, Closed, Some(Closed), "client_cut"),
+    (Tls12, Unix, Fin, Client, Cuts, Closed, Some(Closed), "client_cut"),
+    (Tls13, Tls13, Fin, Client, Cuts, Closed, Some(Closed), "client_cut"),
+    (Tls13, Tcp, ByReset, Client, Cuts, Reset, Some(Cut), "client_cut"),
+    (Tls12, Tls13, ByReset, Client, Cuts, Reset, Some(Cut), "client_cut"),
+    // A Unix socket knows no reset.
+    (Tls13, Unix, ByReset, Client, Cuts, Closed, Some(Cut), "client_cut"),
+    (Tls13, Tcp, Fin, Client, Resets, Closed, None, "client_reset"),
+    (Tls12, Tcp, ByReset, Client, Resets, Reset, None, "client_reset"),
+    (Tls13, Tls12, ByReset, Client, Resets, Reset, None, "client_reset"),
+    (Tcp, Tcp, Fin, Client, Resets, Reset, None, "client_reset"),
+    (Tcp, Tls13, Fin, Client, Resets, Reset, None, "client_reset"),
+    (Tls13, Tcp, Fin, Backend, Resets, Cut, None, "backend_reset"),
+    (Tls12, Tcp, Fin, Backend, Resets, Cut, None, "backend_reset"),
+    (Tls13, Tls12, Fin, Backend, Resets, Cut, None, "backend_reset"),
+    (Tcp, Tcp, Fin, Backend, Resets, Reset, None, "backend_reset"),
+    (Tcp, Tls12, Fin, Backend, Resets, Reset, None, "backend_reset"),
+    (Tls13, Tls13, Fin, Backend, Cuts, Cut, Some(Cut), "backend_cut"),
+    (Tcp, Tls12, Fin, Backend, Cuts, Reset, Some(Cut), "backend_cut"),
+    (Tls13, Tcp, Fin, Client, Violates, Reset, Some(Alerted), "client_violation"),
+    (Tls12, Tls13, ByReset, Client, Violates, Reset, Some(Alerted), "client_violation"),
+    (Tls13, Tls12, Fin, Backend, Violates, Cut, Some(Alerted), "backend_violation"),
+    (Tcp, Tls13, Fin, Backend, Violates, Reset, Some(Alerted), "backend_violation"),
+];
+
+#[tokio::test]
+async fn each_end_is_told_as_it_was() {
+    for case in CASES {
+        locally(check(case)).await;
+    }
+}
+
+async fn check(case: &Case) {
+    let &(client, backend, truncation, who, event, other_sees, itself_sees, word) = case;
+    let mut setup = Setup::new(client, backend);
+    setup.settings.truncation = truncation;
+    let (mut client, mut backend, tunnel) = setup.open().await;
+    client.send(b"up").await;
+    assert_eq!(backend.receive(2).await, b"up", "{case:?}");
+    backend.send(b"down").await;
+    assert_eq!(client.receive(4).await, b"down", "{case:?}");
+    let (mut actor, mut other) = match who {
+        Client => (client, backend),
+        Backend => (backend, client),
+    };
+    match event {
+        Closes => {
+            actor.send(b"last").await;
+            actor.close().await;
+        }
+        Cuts => actor.cut(),
+        Violates => violate(&actor),
+        Resets => {
+            actor.reset();
+            assert_eq!(other.rest().await, (vec![], other_sees), "{case:?}");
+            drop(other);
+            assert_eq!(tunnel.await.expect("ended").end.as_str(), word, "{case:?}");
+            return;
+        }
+    }
+    let last = if event == Closes { b"last".to_vec() } else { vec![] };
+    assert_eq!(other.rest().await, (last, other_sees), "{case:?}");
+    let mut late = vec![];
+    // Its own side is still open.
+    if other_sees == Closed && itself_sees == Some(Closed) {
+        late = b"late".to_vec();
+        other.send(&late).await;
+        other.close().await;
+    }
+    let itself_sees = itself_sees.expect("it looks");
+    assert_eq!(actor.rest().await, (late, itself_sees), "{case:?}");
+    drop((actor, other));
+    assert_eq!(tunnel.await.expect("ended").end.as_str(), word, "{case:?}");
+}
+
+fn violate(peer: &Peer) {
+    transfer::send_one(peer.fd(), b"GET / HTTP/1.1\r\n\r\n", false).expect("sent");
+}
+
+#[tokio::test]
+async fn all_that_came_before_a_reset_is_given_on() {
+    for (client, seen) in [(Tls13, Cut), (Tls12, Cut)] {
+        locally(async {
+            let (mut client, mut backend, tunnel) = Setup::new(client, Tcp).open().await;
+            let sent = pattern(300_000);
+            tokio::join!(backend.send(&sent), client.receive(299_999));
+            backend.reset();
+            assert_eq!(client.rest().await, (vec![sent[299_999]], seen));
+            drop(client);
+            assert_eq!(tunnel.await.expect("ended").end, TunnelEnd::BackendReset);
+        })
+        .await;
+    }
+}
+
+/// A backend that has said all and closes; what the client still says is nobody's.
+#[tokio::test]
+async fn a_backend_that_left_after_its_end_has_not_reset_anything() {
+    for client in [Tls13, Tls12] {
+        locally(async {
+            let (mut relay, _, mut client, mut backend) = Setup::new(client, Tcp).build().await;
+            backend.send(b"all").await;
+            backend.close().await;
+            drop(backend);
+            let talk = async {
+                assert_eq!(client.rest().await, (b"all".to_vec(), Closed));
+                loop {
+                    client.send(b"more").await;
+                    yield_now().await;
+                }
+            };
+            let end = tokio::select! { end = poll_fn(|context| relay.poll(context)) => end, () = talk => unreachable!() };
+            assert_eq!(end, TunnelEnd::BackendClosed);
+        })
+        .await;
+    }
+}
+
+/// A client that has all and leaves, without a word or with a bang.
+#[tokio::test]
+async fn how_a_client_leaves_that_had_all_is_no_matter() {
+    for resets in [false, true] {
+        locally(async {
+            let (mut client, mut backend, tunnel) = Setup::new(Tls13, Tcp).open().await;
+            backend.send(b"all").await;
+            backend.close().await;
+            assert_eq!(client.rest().await, (b"all".to_vec(), Closed));
+            if resets {
+                client.reset();
+            } else {
+                drop(client);
+            }
+            assert_eq!(backend.rest().await, (vec![], Closed));
+            assert_eq!(tunnel.await.expect("ended").end, TunnelEnd::BackendClosed);
+        })
+        .await;
+    }
+}
+
+/// Whose deadline passes, and what it sees then.
+#[tokio::test]
+async fn a_deadline_tells_nobody_that_this_was_all() {
+    let cases = [
+        (Tls13, Tcp, Fin, Cut, Closed),
+        (Tls12, Tcp, ByReset, Cut, Reset),
+        (Tls13, Tls13, Fin, Cut, Reset),
+        (Tcp, Tcp, Fin, Reset, Reset),
+        (Tcp, Tls12, Fin, Reset, Reset),
+    ];
+    for (client, backend, truncation, client_sees, backend_sees) in cases {
+        locally(async {
+            let mut setup = Setup::new(client, backend);
+            setup.settings.truncation = truncation;
+            let (mut relay, _, mut client, mut backend) = setup.build().await;
+            poll_once(&mut relay).await;
+            relay.cut(TunnelEnd::Idle);
+            let ended = poll_fn(|context| relay.poll(context)).await;
+            assert_eq!(ended, TunnelEnd::Idle);
+            drop(relay);
+            let backend_saw = backend.rest().await.1;
+            assert_eq!(client.rest().await.1, client_sees);
+            assert!(backend_saw == backend_sees || (backend_saw, backend_sees) == (Cut, Reset));
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_takes_back_no_end_that_was_told() {
+    locally(async {
+        let (mut relay, _, mut client, mut backend) = Setup::new(Tls13, Tcp).build().await;
+        backend.send(b"all").await;
+        backend.close().await;
+        tokio::select! {
+            seen = client.rest() => assert_eq!(seen, (b"all".to_vec(), Closed)),
+            _ = poll_fn(|context| relay.poll(context)) => panic!("the client is still there"),
+        }
+        relay.cut(TunnelEnd::TooLong);
+        assert_eq!(poll_fn(|context| relay.poll(context)).await, TunnelEnd::TooLong);
+        drop(relay);
+        assert_eq!(backend.rest().await, (vec![], Closed));
+    })
+    .await;
+}
+
+async fn poll_once(relay: &mut Relay) {
+    poll_fn(|context| {
+        assert!(relay.poll(context).is_pending());
+        std::task::Poll::Ready(())
+    })
+    .await;
+}

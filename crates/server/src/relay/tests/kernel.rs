@@ -1,0 +1,109 @@
+//! What stays in the kernel, and what the kernel encrypts. Without kernel TLS: skipped.
+
+use kettle_config::TunnelPathChoice;
+
+use super::stage::{Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, locally, pattern};
+use crate::path::{Path, Reason};
+
+#[tokio::test]
+async fn a_kernel_that_does_not_carry_the_suite_leaves_the_tunnel_in_user_space() {
+    if has_kernel_tls() {
+        return;
+    }
+    locally(async {
+        let mut setup = Setup::new(Tls13, Tcp);
+        setup.settings.path = TunnelPathChoice::KernelSplice;
+        let (mut client, mut backend, tunnel) = setup.open().await;
+        backend.send(b"all").await;
+        backend.close().await;
+        assert_eq!(client.rest().await, (b"all".to_vec(), Seen::Closed));
+        client.close().await;
+        drop(client);
+        let flow = tunnel.await.expect("ended").flows[1];
+        assert_eq!((flow.path, flow.reason), (Path::User, Some(Reason::KernelLacksSuite)));
+    })
+    .await;
+}
+
+/// Many sizes, as segments fall; the change to the kernel is in the middle, at the beginning, or at the end.
+#[tokio::test]
+async fn the_kernel_encrypts_what_comes_through_a_pipe() {
+    if !has_kernel_tls() {
+        eprintln!("skipped: no kTLS in this kernel");
+        return;
+    }
+    for (client, backend) in [(Tls13, Tcp), (Tls12, Tcp), (Tls13, Unix), (Tcp, Tls13)] {
+        for crossover in [0, 1, 100_000, 3_000_000] {
+            let before = moved_into_kernel();
+            locally(async {
+                let mut setup = Setup::new(client, backend);
+                setup.settings.path = TunnelPathChoice::Auto;
+                setup.settings.crossover = crossover;
+                let (client, backend, tunnel) = setup.open().await;
+                let is_originated = matches!(client, super::stage::Peer::Tcp(_));
+                let (mut from, mut to) =
+                    if is_originated { (client, backend) } else { (backend, client) };
+                let sent = pattern(3_000_000);
+                let send = async {
+                    from.send(&sent).await;
+                    from.close().await;
+                };
+                let (seen, ()) = tokio::join!(to.rest(), send);
+                assert!(seen == (sent, Seen::Closed), "{:?}", seen.1);
+                to.send(b"back").await;
+                to.close().await;
+                assert_eq!(from.rest().await, (b"back".to_vec(), Seen::Closed));
+                drop((from, to));
+                let ended = tunnel.await.expect("ended");
+                let flow = ended.flows[usize::from(!is_originated)];
+                let is_moved = crossover < 3_000_000;
+                let path = if is_moved { Path::KernelSplice } else { Path::User };
+                assert_eq!((flow.path, flow.bytes), (path, 3_000_000));
+                assert_eq!(ended.pipes_in_use, 0);
+                // Other tests run beside this one and may move connections too.
+                assert!(!is_moved || moved_into_kernel() > before);
+            })
+            .await;
+        }
+    }
+}
+
+/// A client that reads nothing keeps its pipe, and the backend waits.
+#[tokio::test]
+async fn a_slow_reader_keeps_one_pipe_and_gives_it_back() {
+    let client_kind = if has_kernel_tls() { Tls13 } else { Tcp };
+    locally(async {
+        let mut setup = Setup::new(client_kind, Tcp);
+        setup.settings.path = TunnelPathChoice::KernelSplice;
+        let (mut client, mut backend, tunnel) = setup.open().await;
+        let sent = pattern(16 << 20);
+        let send = async {
+            backend.send(&sent).await;
+            backend.close().await;
+        };
+        let read = async {
+            let mut received = client.receive(1).await;
+            // The sockets on the way are full before the second byte is read.
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+            received.extend(client.rest().await.0);
+            received
+        };
+        let (received, ()) = tokio::join!(read, send);
+        assert!(received == sent);
+        client.close().await;
+        drop((client, backend));
+        assert_eq!(tunnel.await.expect("ended").pipes_in_use, 0);
+    })
+    .await;
+}
+
+fn has_kernel_tls() -> bool {
+    capabilities().tx_reason().is_none()
+}
+
+/// Connections whose sending side the kernel took, in software.
+fn moved_into_kernel() -> u64 {
+    kettle_kernel::tls_stat::read().map_or(0, |counters| counters.count("TlsTxSw"))
+}

@@ -1,0 +1,150 @@
+//! Bytes that go through this process: opened, sealed where they were received, or copied as they are.
+
+use std::cell::RefCell;
+use std::task::{Context, Poll, ready};
+
+use kettle_kernel::transfer;
+use kettle_tls::buffers::RECORDS_PER_READ;
+use kettle_tls::records::PLAINTEXT_BYTES_MAX;
+use kettle_tls::stream::{Fill, TlsStream};
+
+use super::direction::{Direction, Fault};
+use super::side::{Side, Socket};
+
+impl Direction {
+    /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.
+    pub(super) fn poll_open(
+        &mut self,
+        from: &mut TlsStream,
+        to: &mut Side,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        let Self { queue, flow, .. } = self;
+        let mut refused = None;
+        let filled = from.poll_visit(context, |plaintext| {
+            if refused.is_some() || plaintext.is_empty() {
+                return;
+            }
+            let taken_bytes = match to {
+                _ if !queue.is_empty() => Ok(0),
+                Side::Plain(to) => to.try_send(plaintext).map_err(Fault::refused_by),
+                Side::Tls(to) if !to.is_offloaded() => {
+                    to.seal(&[plaintext]).map(|()| plaintext.len()).map_err(Fault::sink)
+                }
+                Side::Tls(_) | Side::Closed => Ok(0),
+            };
+            match taken_bytes {
+                Ok(bytes) => {
+                    flow.bytes += bytes as u64;
+                    let left = plaintext.get(bytes..).unwrap_or_default();
+                    if !left.is_empty() {
+                        queue.append(left);
+                    }
+                }
+                Err(fault) => refused = Some(fault),
+            }
+        });
+        if let Some(fault) = refused {
+            return Poll::Ready(Err(fault));
+        }
+        match ready!(filled) {
+            Ok(Fill::Data) => {}
+            Ok(Fill::Closed) if from.is_key_refused() => {
+                return Poll::Ready(Err(Fault::KeyRefused));
+            }
+            Ok(Fill::Closed) => self.close(),
+            Ok(Fill::Truncated) => return Poll::Ready(Err(Fault::Truncated)),
+            Err(error) => return Poll::Ready(Err(Fault::Source(error))),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Receives where records keep their plaintext, and seals it there.
+    pub(super) fn poll_seal(
+        &mut self,
+        from: &Socket,
+        to: &mut TlsStream,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        // Room is taken for what is there, not for what may come.
+        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        let is_fast = self.full_reads >= FULL_READS;
+        let records = if is_fast { RECORDS_PER_READ } else { 1 };
+        let mut room = to.record_room(&[], records * PLAINTEXT_BYTES_MAX).map_err(Fault::sink)?;
+        let wanted_bytes = room.bytes();
+        let received = room.lend(|slices| {
+            from.try_receive(wanted_bytes, |fd| transfer::receive_vectored(fd, slices))
+        });
+        match received.map_err(Fault::source)? {
+            None => room.commit(0).map_err(Fault::sink)?,
+            Some(0) => {
+                room.commit(0).map_err(Fault::sink)?;
+                self.close();
+            }
+            Some(bytes) => {
+                room.commit(bytes).map_err(Fault::sink)?;
+                self.flow.bytes += bytes as u64;
+                let is_full = bytes == wanted_bytes;
+                self.full_reads = if is_full { self.full_reads.saturating_add(1) } else { 0 };
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// From socket to socket as the bytes are; what is not taken at once is kept.
+    pub(super) fn poll_copy(
+        &mut self,
+        from: &Socket,
+        to: &Socket,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        SCRATCH.with_borrow_mut(|scratch| {
+            let Some(received) = self.receive(from, scratch)? else { return Poll::Ready(Ok(())) };
+            let sent_bytes = to.try_send(received).map_err(Fault::refused_by)?;
+            self.flow.bytes += sent_bytes as u64;
+            let left = received.get(sent_bytes..).unwrap_or_default();
+            if !left.is_empty() {
+                self.queue.append(left);
+            }
+            Poll::Ready(Ok(()))
+        })
+    }
+
+    /// From a socket into the queue.
+    pub(super) fn receive_into_queue(&mut self, from: &Socket) -> Result<(), Fault> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            if let Some(received) = self.receive(from, scratch)? {
+                self.queue.append(received);
+            }
+            Ok(())
+        })
+    }
+
+    fn receive<'b>(
+        &mut self,
+        from: &Socket,
+        scratch: &'b mut [u8],
+    ) -> Result<Option<&'b [u8]>, Fault> {
+        let received = from.try_receive(scratch.len(), |fd| transfer::receive(fd, &mut *scratch));
+        match received.map_err(Fault::source)? {
+            None => Ok(None),
+            Some(0) => {
+                self.close();
+                Ok(None)
+            }
+            Some(bytes) => Ok(scratch.get(..bytes)),
+        }
+    }
+}
+
+thread_local! {
+    /// What all tunnels of a worker receive into. Nothing stays here from one call to the next.
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
+}
+
+/// Two full records, as the queue holds them at most.
+const SCRATCH_BYTES: usize = 36 * 1_024;
+
+/// After so many full reads in a row each has room for two records: as with files, more at once is no faster.
+const FULL_READS: u8 = 4;
