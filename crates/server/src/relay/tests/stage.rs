@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kettle_config::{Truncation, TunnelPathChoice};
 use kettle_kernel::probe::Capabilities;
-use kettle_tls::client::{Connector, Offer, ResumeBy};
+use kettle_tls::connector::{Connector, ConnectorSettings, ResumeBy, Trust};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::stream::{Accepting, Handshaking, TlsStream};
@@ -148,15 +148,19 @@ pub(super) async fn connection(kind: Kind, is_accepted: bool) -> (Side, Peer) {
 }
 
 async fn connect(socket: TcpStream, version: Version) -> Box<TlsStream> {
-    let offer = Offer {
-        version,
-        cipher: Cipher::Aes128Gcm,
-        group: Group::X25519,
-        resume_by: ResumeBy::Nothing,
+    #[expect(clippy::disallowed_methods, reason = "it is the server beside it")]
+    let trust = Trust::dangerous_anyone();
+    let resume_by = ResumeBy::Nothing;
+    let name = Some("localhost");
+    let settings = ConnectorSettings { trust, name, identity: None, alpn: &[], resume_by };
+    let policy = Policy {
+        versions: vec![version],
+        suites: vec![Cipher::Aes128Gcm],
+        groups: vec![Group::X25519],
+        ..Policy::default()
     };
-    let connector = Connector::dangerous_trust_anyone(&offer, "localhost").expect("an offer");
-    let (stream, _) = TlsStream::connect(socket, &connector, None).await.expect("a handshake");
-    Box::new(stream)
+    let connector = Connector::new(&policy, settings).expect("an offer");
+    TlsStream::connect(socket, &connector).await.expect("a handshake")
 }
 
 async fn accept(socket: TcpStream) -> Box<TlsStream> {
