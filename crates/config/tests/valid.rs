@@ -251,3 +251,24 @@ fn networks_contain_the_addresses_that_begin_alike() {
         }
     }
 }
+
+#[test]
+fn pins_are_taken_as_curl_writes_them_and_with_one_slash() {
+    let hash = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+    // A hash that begins with a slash itself.
+    let slashed = format!("/{}", &hash[1..]);
+    for (written, read) in [
+        (format!("sha256/{hash}"), hash),
+        (format!("sha256//{hash}"), hash),
+        (format!("sha256/{slashed}"), slashed.as_str()),
+        (format!("sha256//{slashed}"), slashed.as_str()),
+    ] {
+        let backend = format!(
+            "\n[[backend]]\nname = \"db\"\nserver = [{{ address = \"127.0.0.1:1\" }}]\n\
+             tls = {{ pins = [\"{written}\"] }}\n"
+        );
+        let config = parsed(&(SMALLEST.to_owned() + &backend));
+        let tls = config.backends.first().and_then(|backend| backend.tls.as_ref()).unwrap();
+        assert_eq!(tls.pins, [format!("sha256/{read}")]);
+    }
+}

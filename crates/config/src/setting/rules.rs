@@ -64,6 +64,12 @@ const HOST_NAME_BYTES_MAX: usize = 253;
 /// Longest label of a host name.
 const LABEL_BYTES_MAX: usize = 63;
 
+/// 32 bytes in Base64, with padding.
+const PIN_BYTES: usize = 44;
+/// The characters that their last may be: its low bits are behind the 32 bytes (RFC 4648 section 3.5).
+const PIN_LAST: [char; 16] =
+    ['A', 'E', 'I', 'M', 'Q', 'U', 'Y', 'c', 'g', 'k', 'o', 's', 'w', '0', '4', '8'];
+
 /// Longest name of a backend or a server.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -184,10 +190,18 @@ fn alpn(text: &str) -> Result<String, Wrong> {
 }
 
 fn pin(text: &str) -> Result<String, Wrong> {
-    let written = text.strip_prefix("sha256//").or_else(|| text.strip_prefix("sha256/"));
+    // curl writes two slashes, and the hash may begin with one.
+    let written = text.strip_prefix("sha256/").map(|hash| match hash.len() {
+        0..=PIN_BYTES => hash,
+        _ => hash.strip_prefix('/').unwrap_or(hash),
+    });
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
     match written.and_then(|hash| hash.strip_suffix('=')) {
-        Some(hash) if hash.len() == 43 && hash.bytes().all(is_base64) => {
+        Some(hash)
+            if hash.len() + 1 == PIN_BYTES
+                && hash.bytes().all(is_base64)
+                && hash.ends_with(PIN_LAST) =>
+        {
             Ok(format!("sha256/{hash}="))
         }
         _ => Err(Wrong::new("the SHA-256 of a public key is 44 characters of Base64")),
