@@ -110,14 +110,15 @@ impl CertificateRefusal {
     }
 }
 
-/// In one line. What the certificate says is quoted or escaped.
+/// In one line, whatever the certificate says.
 impl fmt::Display for CertificateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownIssuer { issuer } => write!(
                 f,
-                "the server's certificate is signed by an authority that is not trusted ({issuer:.TEXT_CHARACTERS_MAX$}); \
-                 name that authority's certificate by `roots`, or trust the server's key by `pins`"
+                "the server's certificate is signed by an authority that is not trusted ({}); \
+                 name that authority's certificate by `roots`, or trust the server's key by `pins`",
+                shown(issuer)
             ),
             Self::WrongName { expected, names } => {
                 write!(f, "the server's certificate is not for {expected} but for ")?;
@@ -150,8 +151,7 @@ impl fmt::Display for CertificateRefusal {
                 "the server did not prove to have its certificate's key; look at what answers there",
             ),
             Self::Unusable(what) => {
-                let what = what.escape_debug().to_string();
-                write!(f, "the server's certificate cannot be used: {what:.TEXT_CHARACTERS_MAX$}")
+                write!(f, "the server's certificate cannot be used: {}", shown(what))
             }
         }
     }
@@ -164,13 +164,25 @@ fn write_names(names: &[Box<str>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     for (index, name) in names.iter().take(NAMES_MAX).enumerate() {
         let comma = if index > 0 { ", " } else { "" };
-        let shown: String = name.chars().take(TEXT_CHARACTERS_MAX).collect();
-        write!(f, "{comma}{}", shown.escape_debug())?;
+        write!(f, "{comma}{}", shown(name))?;
     }
     match names.len().saturating_sub(NAMES_MAX) {
         0 => Ok(()),
         more => write!(f, " and {more} more"),
     }
+}
+
+/// As much of a text as a line bears. What would not be seen, or would turn the line around, is escaped.
+fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for character in text.chars().take(TEXT_CHARACTERS_MAX) {
+        let escaped = character.escape_debug();
+        match character.is_control() || escaped.len() > ESCAPED_QUOTE_CHARACTERS {
+            true => shown.extend(escaped),
+            false => shown.push(character),
+        }
+    }
+    shown
 }
 
 fn moment(time: UnixTime) -> SystemTime {
@@ -182,3 +194,5 @@ fn moment(time: UnixTime) -> SystemTime {
 const NAMES_MAX: usize = 8;
 /// As long as a DNS name may be.
 const TEXT_CHARACTERS_MAX: usize = 255;
+/// Quotes and backslashes are escaped by one more character, and may stay.
+const ESCAPED_QUOTE_CHARACTERS: usize = 2;

@@ -94,6 +94,7 @@ impl StreamError {
             },
             StreamError::Handshake(error) => error.reason(),
             StreamError::Violation(violation) => violation.what,
+            StreamError::AlertReceived(CERTIFICATE_REQUIRED) => "certificate_required",
             StreamError::AlertReceived(_) => "alert_received",
             StreamError::Kernel(refusal) => refusal.reason(),
             StreamError::KeyExhausted => "key_exhausted",
@@ -115,12 +116,18 @@ impl StreamError {
     }
 }
 
+/// A server of TLS 1.3 says it when the client's handshake is over already (RFC 8446 §4.4.2.4).
+const CERTIFICATE_REQUIRED: u8 = 116;
+
 impl fmt::Display for StreamError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StreamError::Io(error) => write!(formatter, "{error}"),
             StreamError::Handshake(error) => write!(formatter, "{error}"),
             StreamError::Violation(violation) => write!(formatter, "the peer: {violation}"),
+            StreamError::AlertReceived(alert @ CERTIFICATE_REQUIRED) => {
+                write!(formatter, "{}", HandshakeError::CertificateWanted((*alert).into()))
+            }
             StreamError::AlertReceived(alert) => {
                 let name = rustls::AlertDescription::from(*alert);
                 write!(formatter, "the peer sent alert {alert} ({name:?})")

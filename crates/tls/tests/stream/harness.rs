@@ -48,10 +48,14 @@ pub async fn connect<T: Send + 'static>(
 
 /// The next connection, after its handshake.
 pub async fn accept(listener: &TcpListener) -> Box<TlsStream> {
+    accept_with(listener, &acceptor()).await
+}
+
+pub async fn accept_with(listener: &TcpListener, acceptor: &Acceptor) -> Box<TlsStream> {
     let (socket, _) = listener.accept().unwrap();
     socket.set_nonblocking(true).unwrap();
     let socket = tokio::net::TcpStream::from_std(socket).unwrap();
-    handshake(Accepting::begin(socket, &[], &acceptor().into()).unwrap()).await.unwrap()
+    handshake(Accepting::begin(socket, &[], &acceptor.clone().into()).unwrap()).await.unwrap()
 }
 
 pub async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamError> {

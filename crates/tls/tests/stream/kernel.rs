@@ -9,13 +9,17 @@ use std::thread::JoinHandle;
 
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::tls_stat;
+use kettle_tls::connector::ResumeBy;
 use kettle_tls::stream::{StreamError, TlsStream};
-use kettle_tls::{Cipher, Version};
+use kettle_tls::{Acceptor, Cipher, Resumption, Version};
+use rustls::crypto::aws_lc_rs::Ticketer;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use crate::client::{connector, offer};
 use crate::harness::{
-    SUITES, close, connect, flush, has_ktls, pattern, read_to_close_notify, receive,
+    SUITES, accept_with, close, connect, flush, has_ktls, pattern, read_to_close_notify, receive,
+    server_config,
 };
 
 async fn kernel_write(stream: &mut TlsStream, mut bytes: &[u8], more: bool) {
@@ -78,6 +82,46 @@ async fn the_switch_loses_nothing_at_any_moment_of_a_connections_life() {
             if version == Version::Tls12 && cipher != Cipher::Chacha20Poly1305 {
                 assert_no_nonce_twice(&records);
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_moves_into_the_kernel_as_a_server_does() {
+    let Some(capabilities) = has_ktls("a_client_moves_into_the_kernel") else { return };
+    let content = pattern(100_003);
+    for (version, cipher, suite) in SUITES {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connector = connector(&offer(version, cipher, ResumeBy::Ticket));
+        let mut config = server_config();
+        config.ticketer = Ticketer::new().unwrap();
+        let acceptor = Acceptor::new(&config, &[version]);
+        // In the second session the Finished come in another order.
+        for resumed in [Resumption::Full, Resumption::Ticket] {
+            let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let connect = TlsStream::connect(socket, &connector);
+            let accept = async {
+                let mut server = accept_with(&listener, &acceptor).await;
+                flush(&mut server).await;
+                server
+            };
+            let (client, server) = tokio::join!(connect, accept);
+            let (mut client, mut server) = (client.unwrap(), server);
+            assert_eq!(client.session().resumed, resumed, "{suite:?}");
+            server.seal(&[b"hello"]).unwrap();
+            flush(&mut server).await;
+            receive(&mut client, 5).await;
+            client.seal(&[b"user "]).unwrap();
+            let can_rekey = capabilities.carries_rekey();
+            poll_fn(|context| client.poll_offload(context, can_rekey)).await.unwrap();
+            assert!(client.is_offloaded());
+            let send = async {
+                kernel_write(&mut client, &content, false).await;
+                close(client).await;
+            };
+            let hear = async { receive(&mut server, content.len() + 5).await };
+            let ((), heard) = tokio::join!(send, hear);
+            assert!(heard == [b"user ", &content[..]].concat(), "{suite:?} {resumed:?}");
         }
     }
 }

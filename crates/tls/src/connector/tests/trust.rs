@@ -198,9 +198,17 @@ fn settings_that_make_no_client_are_refused() {
 }
 
 #[test]
-fn names_from_a_certificate_cannot_break_or_flood_a_line() {
-    let names = (0..1_000).map(|_| "a\n\u{202e}".repeat(1_000).into()).collect();
-    let line = CertificateRefusal::WrongName { expected: "a.example".into(), names }.to_string();
-    assert!(line.len() < 20_000 && !line.contains(['\n', '\u{202e}']), "{line}");
-    assert!(line.contains("and 992 more"));
+fn what_a_certificate_says_cannot_break_or_flood_a_line() {
+    let hostile = || "a\n\u{202e}".repeat(1_000).into();
+    let names = (0..1_000).map(|_| hostile()).collect();
+    let wrong_name = CertificateRefusal::WrongName { expected: "a.example".into(), names };
+    let unknown_issuer = CertificateRefusal::UnknownIssuer { issuer: hostile() };
+    let unusable = CertificateRefusal::Unusable(hostile());
+    assert!(wrong_name.to_string().contains("and 992 more"));
+    for refusal in [wrong_name, unknown_issuer, unusable] {
+        let line = refusal.to_string();
+        assert!(line.len() < 20_000 && !line.contains(['\n', '\u{202e}']), "{line}");
+    }
+    let odd = CertificateRefusal::UnknownIssuer { issuer: "O=\"Müller \\, Söhne\"".into() };
+    assert!(odd.to_string().contains("(O=\"Müller \\, Söhne\")"), "{odd}");
 }

@@ -1,7 +1,9 @@
 //! What can happen to the bytes of a handshake on their way.
 
-use std::io;
+use std::io::{self, Write};
 
+use rustls::sign::SingleCertAndKey;
+use rustls::{ServerConfig, ServerConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -129,37 +131,92 @@ async fn a_handshake_without_end_is_cut() {
     }
 }
 
+/// The handshake of a server that holds back its last flight, to send it with what follows.
+async fn accept_silently(socket: TcpStream, acceptors: &Acceptors) -> Box<TlsStream> {
+    let mut accepting = Accepting::begin(socket, &[], acceptors).expect("a start");
+    loop {
+        poll_fn(|context| accepting.poll_exchange(context)).await.expect("bytes");
+        match accepting.advance() {
+            Handshaking::Continues(next) => accepting = next,
+            Handshaking::Complete(stream) => return stream,
+            _ => panic!("no handshake"),
+        }
+    }
+}
+
 #[tokio::test]
-async fn what_follows_the_servers_finished_at_once_is_not_lost() {
+async fn what_comes_in_one_read_with_the_last_flight_is_not_lost() {
     let (authority, acceptors) = pair();
     for version in VERSIONS {
         let connector = connector(&only(version), trusting(&authority));
-        let (client, front) = sockets().await;
-        let (back, server) = sockets().await;
-        // Nothing of the server's last words is passed on until all of them are there.
+        let (client, server) = sockets().await;
         let talking = async {
-            let mut server = accept(server, &acceptors).await.expect("a server");
-            server.seal(&[b"behind the Finished"]).expect("a record");
+            let mut server = accept_silently(server, &acceptors).await;
+            server.seal(&[b"behind"]).expect("a record");
             server.queue_close_notify();
             poll_fn(|context| server.poll_close(context)).await.expect("room");
             server
         };
         let hearing = async {
             let mut client = TlsStream::connect(client, &connector).await.expect("a client");
-            while client.received().bytes().len() < 19 {
-                assert_eq!(fill(&mut client).await.expect("data"), Fill::Data);
-            }
-            assert_eq!(client.received().bytes(), b"behind the Finished");
-            client.consume(19);
+            hear(&mut client, b"behind").await;
             assert_eq!(fill(&mut client).await.expect("an end"), Fill::Closed);
         };
-        let relaying = relay(front, back, 65_536, usize::MAX);
-        let done = async { tokio::join!(talking, hearing) };
-        tokio::select! {
-            _ = done => {}
-            () = async { relaying.await; std::future::pending::<()>().await } => {}
-        }
+        tokio::join!(talking, hearing);
     }
+}
+
+async fn hear(client: &mut TlsStream, word: &[u8]) {
+    while client.received().bytes().len() < word.len() {
+        assert_eq!(fill(client).await.expect("data"), Fill::Data);
+    }
+    assert_eq!(client.received().bytes(), word);
+    client.consume(word.len());
+}
+
+/// Sends what a server of rustls has to say.
+async fn flush_rustls(server: &mut ServerConnection, socket: &mut TcpStream) {
+    let mut wire = Vec::new();
+    while server.wants_write() {
+        server.write_tls(&mut wire).expect("memory");
+    }
+    socket.write_all(&wire).await.expect("room");
+}
+
+#[tokio::test]
+async fn a_server_may_speak_before_the_clients_finished() {
+    let authority = Authority::new("ca.example");
+    let identity = signed(&authority, &lasting(&["a.example"]));
+    let mut config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(identity.certified()))));
+    config.send_half_rtt_data = true;
+    let mut server = ServerConnection::new(config.into()).expect("a server");
+    let connector = connector(&only(Version::Tls13), trusting(&authority));
+    let (client, mut socket) = sockets().await;
+    let talking = async {
+        let mut room = [0; 16_384];
+        let mut is_greeted = false;
+        loop {
+            let bytes = socket.read(&mut room).await.expect("bytes");
+            server.read_tls(&mut &room[..bytes]).expect("memory");
+            server.process_new_packets().expect("a good client");
+            if !is_greeted {
+                // In the flight of the ServerHello.
+                server.writer().write_all(b"220 ready").expect("memory");
+                is_greeted = true;
+            }
+            flush_rustls(&mut server, &mut socket).await;
+            if !server.is_handshaking() {
+                return;
+            }
+        }
+    };
+    let hearing = async {
+        let mut client = TlsStream::connect(client, &connector).await.expect("a client");
+        hear(&mut client, b"220 ready").await;
+    };
+    tokio::join!(talking, hearing);
 }
 
 #[tokio::test]
