@@ -139,6 +139,18 @@ impl Kettle {
         status.pointer(pointer).unwrap_or(&Value::Null).clone()
     }
 
+    /// Waits until a live number or word is this.
+    pub fn wait_for_status(&self, pointer: &str, expected: impl Into<Value>) {
+        let (expected, deadline) = (expected.into(), Instant::now() + patience());
+        loop {
+            let found = self.status(pointer);
+            if found == expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{pointer} is {found}, not {expected}");
+        }
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         let process = Pid::from_raw(i32::try_from(self.server_process).unwrap()).unwrap();
@@ -178,14 +190,24 @@ impl Kettle {
     /// Waits for the next line of the access log for `target` that was not asked for yet.
     #[must_use]
     pub fn entry(&self, target: &str) -> Entry {
+        self.entry_of(target, |entry| entry.text("target") == target)
+    }
+
+    /// Waits for the line of the next tunnel that has ended and was not asked for yet.
+    #[must_use]
+    pub fn tunnel(&self) -> Entry {
+        self.entry_of("a tunnel", |entry| !entry.text("end").is_empty())
+    }
+
+    fn entry_of(&self, what: &str, is_meant: impl Fn(&Entry) -> bool) -> Entry {
         let mut taken = self.entries_taken.borrow_mut();
-        let (index, entry) = self.process.stdout.wait_until(target, |bytes| {
+        let (index, entry) = self.process.stdout.wait_until(what, |bytes| {
             let text = String::from_utf8_lossy(bytes);
             let complete = text.rfind('\n').map_or("", |end| &text[..end]);
             complete.lines().enumerate().filter(|(index, _)| !taken.contains(index)).find_map(
                 |(index, line)| {
                     let entry = Entry(serde_json::from_str(line).unwrap());
-                    (entry.text("target") == target).then_some((index, entry))
+                    is_meant(&entry).then_some((index, entry))
                 },
             )
         });

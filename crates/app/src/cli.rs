@@ -135,7 +135,24 @@ pub(crate) struct CtlArguments {
     pub(crate) command: CtlCommand,
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+/// A server of a backend.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServerArgument {
+    /// The server, as `kettle ctl backends` calls it
+    #[arg(value_name = "BACKEND/SERVER", value_parser = parse_server_name)]
+    pub(crate) name: (String, String),
+}
+
+fn parse_server_name(text: &str) -> Result<(String, String), String> {
+    match text.split_once('/') {
+        Some((backend, server)) if !backend.is_empty() && !server.is_empty() => {
+            Ok((backend.to_owned(), server.to_owned()))
+        }
+        _ => Err("write BACKEND/SERVER, as `kettle ctl backends` shows them".to_owned()),
+    }
+}
+
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum CtlCommand {
     /// Show the live numbers
     Status,
@@ -149,6 +166,18 @@ pub(crate) enum CtlCommand {
     },
     /// Open the access log again, after a rotation
     Reopen,
+    /// Show backends and how their servers are
+    Backends,
+    /// Let a server have no new connections; those it has go on
+    Drain {
+        #[command(flatten)]
+        server: ServerArgument,
+    },
+    /// Let a drained server have connections again
+    Ready {
+        #[command(flatten)]
+        server: ServerArgument,
+    },
     /// Finish the requests in flight, then end
     Stop,
 }
@@ -215,6 +244,7 @@ const CTL_EXAMPLES: &str = "\
 Examples:
   kettle ctl status
   kettle ctl reload --config kettle.toml
+  kettle ctl drain app/10.0.0.5:80    no new connections for this server of a backend
   kettle ctl path user                no further connection moves into the kernel
   kettle ctl status --json | jq .total.responses";
 

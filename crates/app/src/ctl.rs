@@ -7,7 +7,7 @@ use kettle_supervisor::admin::client::ask;
 use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
-use crate::cli::{CtlArguments, CtlCommand};
+use crate::cli::{CtlArguments, CtlCommand, ServerArgument};
 use crate::output::{fail, fail_with, print, print_line};
 
 /// Sends the request and prints the answer. Exits with 0 if it was done.
@@ -16,7 +16,7 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
         Ok(socket) => socket,
         Err(code) => return code,
     };
-    let reply = match ask(&socket, request(arguments.command)) {
+    let reply = match ask(&socket, request(&arguments.command)) {
         Ok(reply) => reply,
         Err(error) => return fail(error),
     };
@@ -25,6 +25,7 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
     }
     match reply {
         Reply::Status(status) => print(status),
+        Reply::Backends { backends } => print(backends),
         Reply::Done { message } => print_line(message),
         Reply::Refused { message, findings } => {
             for finding in findings {
@@ -36,11 +37,17 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn request(command: CtlCommand) -> Request {
+fn request(command: &CtlCommand) -> Request {
+    let drain = |ServerArgument { name: (backend, server) }: &ServerArgument, is_draining| {
+        Request::Drain { backend: backend.clone(), server: server.clone(), is_draining }
+    };
     match command {
         CtlCommand::Status => Request::Status,
         CtlCommand::Reload => Request::Reload,
-        CtlCommand::Path { placement } => Request::Path { placement },
+        CtlCommand::Path { placement } => Request::Path { placement: *placement },
+        CtlCommand::Backends => Request::Backends,
+        CtlCommand::Drain { server } => drain(server, true),
+        CtlCommand::Ready { server } => drain(server, false),
         CtlCommand::Reopen => Request::Reopen,
         CtlCommand::Stop => Request::Stop,
     }
@@ -50,6 +57,7 @@ fn request(command: CtlCommand) -> Request {
 fn print_json(reply: &Reply) -> ExitCode {
     let text = match reply {
         Reply::Status(status) => serde_json::to_string_pretty(status),
+        Reply::Backends { backends } => serde_json::to_string_pretty(backends),
         other => serde_json::to_string_pretty(other),
     };
     match text {
@@ -58,7 +66,7 @@ fn print_json(reply: &Reply) -> ExitCode {
     }
     match reply {
         Reply::Refused { .. } => ExitCode::FAILURE,
-        Reply::Done { .. } | Reply::Status(_) => ExitCode::SUCCESS,
+        Reply::Done { .. } | Reply::Status(_) | Reply::Backends { .. } => ExitCode::SUCCESS,
     }
 }
 

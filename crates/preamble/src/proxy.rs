@@ -146,6 +146,15 @@ impl Endpoints<'_> {
             Endpoints::Socket | Endpoints::Unix { .. } => None,
         }
     }
+
+    /// The address that the client connected to, if it has one.
+    #[must_use]
+    pub fn destination(&self) -> Option<SocketAddr> {
+        match self {
+            Endpoints::Inet { destination, .. } => Some(*destination),
+            Endpoints::Socket | Endpoints::Unix { .. } => None,
+        }
+    }
 }
 
 /// Writes a header of version 1 for a client at `source` that connected to `destination`. Addresses of two families are

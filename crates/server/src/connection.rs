@@ -18,6 +18,8 @@ mod cycle;
 mod farewell;
 mod plain;
 mod proxy_header;
+mod starttls;
+mod tunnel;
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -27,22 +29,27 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use kettle_config::{Listener, ListenerKind};
+use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
 use crate::limits::{Interrupt, Stage, Watch};
 use crate::setup::Snapshot;
-use crate::worker_state::WorkerState;
+use crate::worker_state::{OpenConnection, WorkerState};
 use cycle::Turn;
 
 /// One accepted connection.
 pub(crate) struct Connection {
-    worker: Rc<WorkerState>,
+    worker: OpenConnection,
     watch: Rc<Watch>,
     snapshot: Arc<Snapshot>,
     /// Index into the snapshot's listeners.
     listener: usize,
+    /// The client, by its PROXY header where it came with one.
     remote: SocketAddr,
+    /// What the client connected to, where that header says so.
+    destination: Option<SocketAddr>,
+    accepted: Instant,
     /// Unique while this process lives.
     number: u64,
 }
@@ -70,13 +77,15 @@ impl Connection {
         remote: SocketAddr,
     ) -> Self {
         let (watch, number) = (worker.watches.register(), worker.next_connection_number());
-        worker.metrics.connection_opened();
-        Self { worker, watch, snapshot, listener, remote, number }
+        let (worker, accepted) = (OpenConnection::new(worker), Instant::now());
+        let destination = None;
+        Self { worker, watch, snapshot, listener, remote, destination, accepted, number }
     }
 
     /// Serves the connection to its end.
     pub(crate) async fn serve(mut self, mut socket: TcpStream) {
         let mut received = Vec::new();
+        let peer = self.remote;
         if self.listener().is_some_and(|listener| !listener.accept_proxy.is_empty()) {
             match Box::pin(self.read_proxy_header(&mut socket)).await {
                 Some(behind) => received = behind,
@@ -86,14 +95,17 @@ impl Connection {
         match self.listener().map(|listener| &listener.kind) {
             Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
-                if let Some(mut stream) = Box::pin(self.handshake(socket, received)).await {
+                let handshake = self.handshake(socket, received, &self.snapshot.tls);
+                if let Some(mut stream) = Box::pin(handshake).await {
                     let end = self.requests(&mut stream).await;
                     Box::pin(self.finish(stream, end)).await;
                 }
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
-            Some(ListenerKind::Tls(_) | ListenerKind::Tcp(_) | ListenerKind::Passthrough(_))
-            | None => {}
+            Some(ListenerKind::Tls(_) | ListenerKind::Tcp(_) | ListenerKind::Passthrough(_)) => {
+                self.tunnel(socket, received, peer).await;
+            }
+            None => {}
         }
     }
 
@@ -102,8 +114,12 @@ impl Connection {
     }
 
     /// The handshake. `received` is what came before it and is read first.
-    async fn handshake(&self, socket: TcpStream, received: Vec<u8>) -> Option<Box<TlsStream>> {
-        let started = Instant::now();
+    async fn handshake(
+        &self,
+        socket: TcpStream,
+        received: Vec<u8>,
+        acceptors: &Acceptors,
+    ) -> Option<Box<TlsStream>> {
         self.watch.extend(self.snapshot.config.tls.handshake_timeout);
         // A client that only connects costs a socket, and no handshake's memory.
         if received.is_empty() {
@@ -113,7 +129,7 @@ impl Connection {
                 Err(interrupt) => return self.handshake_interrupted(interrupt),
             }
         }
-        let mut accepting = match Accepting::begin(socket, &received, &self.snapshot.tls) {
+        let mut accepting = match Accepting::begin(socket, &received, acceptors) {
             Ok(accepting) => accepting,
             Err(error) => return self.handshake_failed(&error),
         };
@@ -133,7 +149,7 @@ impl Connection {
                 Handshaking::Continues(next) => accepting = next,
                 Handshaking::Complete(stream) => {
                     let session = stream.session();
-                    self.worker.metrics.handshake_finished(session, started.elapsed());
+                    self.worker.metrics.handshake_finished(session, self.accepted.elapsed());
                     if session.peer.is_none()
                         && self
                             .snapshot
@@ -217,12 +233,6 @@ impl Connection {
             StreamError::Violation(_) => End::Violation,
             _ => End::Broken,
         }
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.worker.connection_closed();
     }
 }
 

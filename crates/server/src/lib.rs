@@ -26,5 +26,7 @@ pub mod respond;
 pub mod response;
 pub mod route;
 pub mod setup;
+mod tunnel;
+pub mod tunnel_routes;
 pub mod worker;
 mod worker_state;

@@ -121,6 +121,29 @@ impl WorkerMetrics {
         self.request_durations.observe(duration);
     }
 
+    /// A connection is to be carried to a backend.
+    pub fn tunnel_opened(&self) {
+        self.tunnels.begin();
+    }
+
+    /// It is no more: what it carried to the backend and to the client, and how.
+    pub fn tunnel_ended(
+        &self,
+        end: &'static str,
+        carried: [Option<(Path, u64)>; 2],
+        duration: Duration,
+    ) {
+        self.tunnels.end();
+        self.tunnels_ended.add_one([end]);
+        let counters = [&self.tunnel_bytes_to_backend, &self.tunnel_bytes_to_client];
+        for (counter, carried) in counters.into_iter().zip(carried) {
+            if let Some((path, bytes)) = carried {
+                counter.add_many(path, bytes);
+            }
+        }
+        self.tunnel_durations.observe(duration);
+    }
+
     /// A response ended before its announced length (file cut short, peer gone, write deadline).
     pub fn response_truncated(&self) {
         self.responses_truncated.add_many(1);

@@ -64,19 +64,21 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Between two established connections. `received` came from the client before, and goes to the backend first; what
-    /// a TLS connection has received and kept follows it.
+    /// Between two established connections. What came before from the client and from the backend is `received`, and goes
+    /// to the other first; what a TLS connection has received and kept follows it.
     pub(crate) fn new(
         client: Side,
         backend: Side,
-        received: Vec<u8>,
+        received: [Vec<u8>; 2],
         settings: &RelaySettings,
         pipes: &Rc<Pipes>,
         offloads: &Rc<Offloads>,
     ) -> Self {
         let (mut client, mut backend) = (client, backend);
         let (mut from_client, mut from_backend) = (Queue::default(), Queue::default());
-        from_client.append(&received);
+        let [of_client, of_backend] = received;
+        from_client.append(&of_client);
+        from_backend.append(&of_backend);
         client.take_received(&mut from_client);
         backend.take_received(&mut from_backend);
         Self {
@@ -236,6 +238,11 @@ impl Relay {
             direction.flow.bytes + u64::from(direction.stage == Stage::Finished)
         };
         of(&self.to_backend) + of(&self.to_client)
+    }
+
+    /// The client's and the backend's connection, for what is to be told of them.
+    pub(crate) fn sides(&self) -> [&Side; 2] {
+        [&self.client, &self.backend]
     }
 
     /// What went to the backend, and what to the client.

@@ -12,9 +12,11 @@ use kettle_tls::Acceptors;
 use tokio::sync::watch;
 
 use crate::access_log::WorkerLog;
+use crate::backend::Backends;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
 use crate::route::Router;
+use crate::tunnel_routes::TunnelRoutes;
 
 /// Everything a worker needs, handed over once when its thread starts.
 #[derive(Debug)]
@@ -47,6 +49,10 @@ pub struct Snapshot {
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
     pub tls: Acceptors,
+    /// For each listener that carries connections on: where they go.
+    pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
+    /// The services that connections are carried to.
+    pub backends: Arc<Backends>,
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,

@@ -1,6 +1,7 @@
 //! What all connections of a worker share.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +42,30 @@ pub(crate) struct WorkerState {
     /// Told when the last connection ends.
     emptied: Notify,
     heads: RefCell<Vec<Vec<u8>>>,
+}
+
+/// The worker of a connection, which counts it for as long as this is kept.
+pub(crate) struct OpenConnection(Rc<WorkerState>);
+
+impl OpenConnection {
+    pub(crate) fn new(worker: Rc<WorkerState>) -> Self {
+        worker.metrics.connection_opened();
+        Self(worker)
+    }
+}
+
+impl Deref for OpenConnection {
+    type Target = WorkerState;
+
+    fn deref(&self) -> &WorkerState {
+        &self.0
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connection_closed();
+    }
 }
 
 impl WorkerState {
@@ -86,7 +111,7 @@ impl WorkerState {
         NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn connection_closed(&self) {
+    fn connection_closed(&self) {
         self.metrics.connection_closed();
         self.connections.set(self.connections.get().saturating_sub(1));
         self.room.notify_one();

@@ -6,18 +6,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding, Located, Position, check_files};
+use kettle_config::{Config, Finding, Listener, Located, Position, check_files};
 use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::policy::{self, Policy};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptors, Cipher, Version, self_signed};
 
 use crate::admin;
+use acceptors::AcceptorSource;
+use kettle_server::backend::Backends;
 use kettle_server::route::Router;
+use kettle_server::tunnel_routes::TunnelRoutes;
 
+mod acceptors;
 mod access;
 mod client_auth;
 mod identities;
+mod tunnels;
 
 pub use access::account;
 pub use identities::MadeCertificate;
@@ -31,6 +36,10 @@ pub struct Prepared {
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
     pub tls: Acceptors,
+    /// Where each listener carries its connections, if it does.
+    pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
+    /// The services that connections are carried to.
+    pub backends: Arc<Backends>,
     /// Every certificate in use, in the order of the sites.
     pub identities: Vec<Arc<Identity>>,
     generated: Option<Generated>,
@@ -77,22 +86,28 @@ pub fn prepare(
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(&config, &mut findings);
     let policy = tls_policy(&config);
-    let acceptors = client_auth::acceptors(&config, &policy, &identities, &client_auth, resumption);
-    let acceptors = match acceptors {
-        Ok(acceptors) => Some(acceptors),
-        Err(error) => {
-            findings.mistake(&config, config.position_of("tls"), "", error.to_string());
-            None
-        }
+    let source = AcceptorSource {
+        config: &config,
+        policy: &policy,
+        identities: &identities,
+        client_auth: &client_auth,
+        resumption,
     };
+    let acceptors = findings.of_acceptors(&source);
+    let connectors = tunnels::load(&config, &policy, &mut findings);
     match (router, acceptors) {
-        (Some(router), Some(tls)) if findings.mistakes.is_empty() => {
+        (Some(router), Some((tls, of_tunnels))) if findings.mistakes.is_empty() => {
             let mut warnings = findings.serious;
             warnings.append(&mut findings.warnings);
+            let before = in_force.map(|prepared| &*prepared.backends);
+            let backends = Backends::new(&config.backends, before);
+            let tunnels = tunnels::routes(&config, of_tunnels, &backends, &connectors);
             Ok(Prepared {
                 config: Arc::new(config),
                 router: Arc::new(router),
                 tls,
+                tunnels,
+                backends: Arc::new(backends),
                 identities: loaded.all,
                 generated,
                 warnings,
@@ -115,15 +130,21 @@ pub fn check(config: &Config) -> Report {
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(config, &mut findings);
     let policy = tls_policy(config);
-    let settings = SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
-        .map_err(|error| error.to_string())
-        .and_then(|resumption| {
-            client_auth::acceptors(config, &policy, &identities, &client_auth, &resumption)
-                .map_err(|error| error.to_string())
-        });
-    if let Err(message) = settings {
-        findings.mistake(config, config.position_of("tls"), "", message);
+    match SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache) {
+        Err(error) => findings.of_tls(config, &error),
+        Ok(resumption) => {
+            let (identities, client_auth) = (&identities, &client_auth);
+            let (policy, resumption) = (&policy, &resumption);
+            findings.of_acceptors(&AcceptorSource {
+                config,
+                policy,
+                identities,
+                client_auth,
+                resumption,
+            });
+        }
     }
+    tunnels::load(config, &policy, &mut findings);
     let mut serious = std::mem::take(&mut findings.serious);
     findings.mistakes.append(&mut serious);
     let mut warnings = std::mem::take(&mut findings.warnings);
@@ -158,6 +179,22 @@ impl Findings {
             findings.mistake(config, at, &path.display().to_string(), error.to_string());
         }
         findings
+    }
+
+    /// The acceptors of the https listeners, and those of each listener that carries connections on.
+    fn of_acceptors(
+        &mut self,
+        source: &AcceptorSource<'_>,
+    ) -> Option<(Acceptors, Vec<Option<Acceptors>>)> {
+        let of_listener =
+            |listener: &Listener| listener.tls().map(|tls| source.tls(listener, tls)).transpose();
+        let of_tunnels: Result<_, _> = source.config.listeners.iter().map(of_listener).collect();
+        let made = source.https().and_then(|https| Ok((https, of_tunnels?)));
+        made.map_err(|error| self.of_tls(source.config, &error)).ok()
+    }
+
+    fn of_tls(&mut self, config: &Config, error: &dyn std::fmt::Display) {
+        self.mistake(config, config.position_of("tls"), "", error.to_string());
     }
 
     /// Adds what the user that serves may not do. Once a server serves, it sees that for itself.

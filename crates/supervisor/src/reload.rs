@@ -50,6 +50,7 @@ impl Live {
         log: AccessLog,
         metrics: Arc<Metrics>,
     ) -> Self {
+        metrics.set_source(Arc::clone(&prepared.backends) as _);
         let snapshots = (0..metrics.workers().len())
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
@@ -174,6 +175,7 @@ impl Live {
         for (worker, sender) in self.snapshots.iter().enumerate() {
             sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
         }
+        self.metrics.set_source(Arc::clone(&prepared.backends) as _);
         self.prepared = Arc::new(prepared);
         self.bound = bound;
         Ok(())
@@ -239,6 +241,8 @@ fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snaps
         config: Arc::clone(&prepared.config),
         router: Arc::clone(&prepared.router),
         tls: prepared.tls.clone(),
+        tunnels: prepared.tunnels.clone(),
+        backends: Arc::clone(&prepared.backends),
         listeners: listeners.collect(),
     }
 }

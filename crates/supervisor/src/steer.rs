@@ -20,6 +20,7 @@ use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
 use crate::memory::{COUNT_PERIOD, Crowd};
 use crate::notify::{State, notify};
+use kettle_server::backend::Backends;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Numbers;
 use kettle_server::setup::Shutdown;
@@ -145,6 +146,10 @@ impl Steering {
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
             Request::Path { placement } => self.set_placement(placement),
+            Request::Backends => Reply::Backends { backends: self.backends().into() },
+            Request::Drain { backend, server, is_draining } => {
+                self.drain_server(&backend, &server, is_draining)
+            }
             Request::Stop => {
                 self.stop_replies.push(reply);
                 self.drain();
@@ -153,6 +158,22 @@ impl Steering {
         };
         // Whoever asked may be gone.
         let _ = reply.send(answer);
+    }
+
+    fn backends(&self) -> &Backends {
+        &self.supervisor.live.prepared().backends
+    }
+
+    fn drain_server(&self, backend: &str, server: &str, is_draining: bool) -> Reply {
+        match self.backends().set_draining(backend, server, is_draining) {
+            Ok(()) => {
+                let what = if is_draining { "gets no new connections" } else { "gets connections" };
+                let message = format!("{backend}/{server} {what}");
+                tracing::info!("{message}");
+                Reply::Done { message }
+            }
+            Err(error) => Reply::refused(error),
+        }
     }
 
     /// Returns how to exit, once the server has ended.
@@ -287,7 +308,7 @@ impl Steering {
                 .map(|(bound, listener)| ListenerStatus {
                     address: bound.actual.to_string(),
                     kind: listener.kind.as_str().to_owned(),
-                    path: listener.https().map(|https| https.path.as_str().to_owned()),
+                    path: listener.path().map(str::to_owned),
                 })
                 .collect(),
             placement: kill_switch.placement(),
@@ -295,6 +316,7 @@ impl Steering {
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),
+            backends: self.backends().into(),
             total: Counts::from(&metrics.total()),
             workers: metrics
                 .workers()

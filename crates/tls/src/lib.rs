@@ -11,7 +11,7 @@ pub mod error;
 mod handshake;
 pub mod hello;
 pub mod identity;
-mod names;
+pub mod names;
 mod observed;
 mod peer_identity;
 mod pin;

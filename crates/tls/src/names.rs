@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// What belongs to each name. A name that was there first stays with what it had.
 #[derive(Clone, Debug)]
-pub(crate) struct Names<T> {
+pub struct Names<T> {
     exact: HashMap<Box<str>, T>,
     /// Keyed by what follows `*.`.
     wildcard: HashMap<Box<str>, T>,
@@ -18,7 +18,7 @@ impl<T> Default for Names<T> {
 
 impl<T> Names<T> {
     /// Adds a name: exact, or `*.` and a parent domain. The name of the default belongs to nobody here.
-    pub(crate) fn add(&mut self, name: &str, value: T) {
+    pub fn add(&mut self, name: &str, value: T) {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         match name.strip_prefix("*.") {
             _ if name == DEFAULT_NAME => {}
@@ -27,8 +27,13 @@ impl<T> Names<T> {
         }
     }
 
+    /// All that belongs to any name, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.exact.values().chain(self.wildcard.values())
+    }
+
     /// What belongs to a name that a client asks for: exact first, then by one label of a wildcard.
-    pub(crate) fn find(&self, name: &str) -> Option<&T> {
+    pub fn find(&self, name: &str) -> Option<&T> {
         let name = name.strip_suffix('.').unwrap_or(name);
         // Lower case on the stack: a DNS name has at most 253 characters (RFC 1035 §2.3.4).
         let mut buffer = [0; NAME_BYTES_MAX];

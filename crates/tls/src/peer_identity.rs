@@ -19,6 +19,8 @@ pub struct PeerIdentity {
     /// The subject in one line (RFC 4514): `CN=alice,O=Example`. Whatever the certificate has in it, no two subjects
     /// that differ in their parts are written alike, and there is no control character in it.
     pub subject: Box<str>,
+    /// The subject's first common name, as it is.
+    pub common_name: Option<Box<str>>,
     /// The subject alternative names of the kinds that [`AlternativeName`] has, in the certificate's order.
     pub names: Box<[AlternativeName]>,
     /// The SHA-256 of the SubjectPublicKeyInfo, which a pin names.
@@ -44,6 +46,11 @@ pub enum AlternativeName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
+/// What is no text is nobody's name.
+fn common_name(subject: &X509Name<'_>) -> Option<Box<str>> {
+    subject.iter_common_name().next()?.as_str().ok().map(Box::from)
+}
+
 impl PeerIdentity {
     /// Reads what the first certificate of a chain says.
     pub(crate) fn of(chain: &[CertificateDer<'_>]) -> Result<Self, Malformed> {
@@ -55,6 +62,7 @@ impl PeerIdentity {
         let names = names.map_or(&[][..], |extension| &extension.value.general_names);
         Ok(Self {
             subject: line(certificate.subject()).into(),
+            common_name: common_name(certificate.subject()),
             names: names.iter().filter_map(AlternativeName::of).collect(),
             spki_sha256: sha256(certificate.public_key().raw),
             chain: chain.iter().map(|one| Box::from(one.as_ref())).collect(),

@@ -9,4 +9,5 @@ mod bench;
 mod kernel;
 mod reload;
 mod serve;
+mod tunnel;
 mod wire;

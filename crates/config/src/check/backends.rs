@@ -26,15 +26,6 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     }
 }
 
-/// Whether connections for a site's names are carried to a backend by a listener.
-pub(super) fn is_reached(site: &Site, listener: &Listener) -> bool {
-    let has_backend = site.backend.is_some() || listener.backend().is_some();
-    let is_taken = |tls: &crate::model::TlsListener| {
-        tls.sites.is_empty() || tls.sites.iter().any(|name| site.names.contains(name))
-    };
-    has_backend && listener.tls().is_none_or(is_taken) && listener.reaches_sites_backends()
-}
-
 fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
     let of_listeners = config.listeners.iter().filter_map(Listener::backend);
     of_listeners.chain(config.sites.iter().filter_map(|site| site.backend.as_ref()))
@@ -136,7 +127,7 @@ fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
             check_taken(name, listener, config, reader);
         }
     }
-    let is_carried = config.sites.iter().any(|site| is_reached(site, listener));
+    let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
     let address = &listener.address;
     let (message, instead) = match &listener.kind {
         ListenerKind::Tls(_) if !is_carried && listener.backend().is_some() => (
@@ -178,7 +169,7 @@ fn check_taken(
 fn check_site(site: &Site, config: &Config, reader: &mut Reader<'_>) {
     let Some(backend) = &site.backend else { return };
     if !config.listeners.is_empty()
-        && !config.listeners.iter().any(|listener| is_reached(site, listener))
+        && !config.listeners.iter().any(|listener| site.is_reached(listener))
     {
         let message = "no listener carries connections for this site to a backend".to_owned();
         let instead = "[[listener]] with kind = \"tls\", or remove `backend`";

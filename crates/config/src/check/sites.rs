@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::backends::is_reached;
 use crate::finding::Instead;
 use crate::located::Position;
 use crate::model::{Config, Listener, Site};
@@ -17,7 +16,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let serves = config.listeners.iter().any(|listener| listener.https().is_some());
     let ends_tls = |site: &Site| {
         let is_reached =
-            |listener: &&Listener| listener.tls().is_some() && is_reached(site, listener);
+            |listener: &&Listener| listener.tls().is_some() && site.is_reached(listener);
         let is_served = serves && (!site.routes.is_empty() || site.backend.is_none());
         match config.listeners.iter().find(is_reached) {
             _ if is_served => Some("an https listener"),

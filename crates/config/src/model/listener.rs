@@ -181,6 +181,16 @@ impl Listener {
         }
     }
 
+    /// The word for where it encrypts records, if it does.
+    pub fn path(&self) -> Option<&'static str> {
+        match &self.kind {
+            ListenerKind::Https(https) => Some(https.path.as_str()),
+            ListenerKind::Tls(tls) => Some(tls.path.as_str()),
+            ListenerKind::Tcp(tcp) => Some(tcp.path.as_str()),
+            ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => None,
+        }
+    }
+
     /// The backend it names itself.
     pub fn backend(&self) -> Option<&Located<String>> {
         match &self.kind {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::PathChoice;
+use super::listener::{Listener, PathChoice, TlsListener};
 use super::tls::Certificate;
 use crate::located::Located;
 use crate::setting::{
@@ -69,6 +69,17 @@ settings! {
         /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
         /// or the client is refused.
         pub crl: Option<Located<PathBuf>> = optional(located_path(), "revocation is not checked"),
+    }
+}
+
+impl Site {
+    /// Whether a listener carries connections for its names to a backend.
+    pub fn is_reached(&self, listener: &Listener) -> bool {
+        let has_backend = self.backend.is_some() || listener.backend().is_some();
+        let is_taken = |tls: &TlsListener| {
+            tls.sites.is_empty() || tls.sites.iter().any(|name| self.names.contains(name))
+        };
+        has_backend && listener.tls().is_none_or(is_taken) && listener.reaches_sites_backends()
     }
 }
 

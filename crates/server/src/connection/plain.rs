@@ -120,7 +120,7 @@ pub(super) fn poll_read(
     Poll::Ready(Ok(buffer.filled().len()))
 }
 
-fn poll_write_all(
+pub(super) fn poll_write_all(
     socket: &mut TcpStream,
     left: &mut &[u8],
     context: &mut Context<'_>,
@@ -135,7 +135,10 @@ fn poll_write_all(
     Poll::Ready(Ok(()))
 }
 
-fn poll_drain(socket: &mut TcpStream, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+pub(super) fn poll_drain(
+    socket: &mut TcpStream,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
     let mut thrown_away = Vec::new();
     for _ in 0..DRAIN_READS_MAX {
         thrown_away.clear();

@@ -50,6 +50,7 @@ impl Connection {
 
     fn take_client(&mut self, header: &Header<'_>) {
         let client = header.endpoints.client();
+        self.destination = header.endpoints.destination();
         let outcome = if client.is_some() { "client" } else { "own" };
         self.worker.metrics.proxy_header(header.version.as_str(), outcome);
         self.remote = client.unwrap_or(self.remote);

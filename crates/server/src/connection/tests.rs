@@ -90,6 +90,8 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         config: Arc::new(config.clone()),
         router: Arc::new(change(Router::build(config).unwrap())),
         tls: acceptor.into(),
+        tunnels: Vec::new(),
+        backends: Arc::default(),
         listeners: Vec::new(),
     })
 }

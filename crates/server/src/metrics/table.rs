@@ -73,6 +73,14 @@ counters! {
         "response_bytes", "Bytes of heads and bodies before encryption by path" by "path";
     responses_truncated: Count =
         "responses_truncated", "Responses that ended before their announced length";
+    tunnels: Lifetimes = "tunnels", "Connections carried to a backend";
+    tunnels_ended: Labelled<1, REASONS> =
+        "tunnels_ended", "Tunnels that ended by what ended them" by "end";
+    tunnel_bytes_to_client: By<Path, { Path::WORDS.len() }> =
+        "tunnel_sent_bytes", "Bytes that tunnels carried to clients by the last path they took" by "path";
+    tunnel_bytes_to_backend: By<Path, { Path::WORDS.len() }> =
+        "tunnel_received_bytes", "Bytes that tunnels carried to backends by the last path they took" by "path";
+    tunnel_durations: Durations = "tunnel_duration_seconds", "Time from accept to the end of a tunnel";
     not_preferred: Labelled<1, REASONS> =
         "responses_not_preferred", "Responses that did not take their preferred path by reason" by "reason";
     request_durations: Durations =

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{socket, transfer};
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::{KeyChanges, TlsStream};
+use kettle_tls::{Session, Version};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -27,6 +28,33 @@ pub(crate) enum Socket {
 }
 
 impl Side {
+    /// What its handshake agreed on; nothing without TLS.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        match self {
+            Self::Tls(stream) => Some(stream.session()),
+            Self::Plain(_) | Self::Closed => None,
+        }
+    }
+
+    /// Sends what a TLS 1.2 handshake ends with. What TLS 1.3 has left, tickets, goes with the first data.
+    pub(crate) fn poll_flush_handshake(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            // A socket that fails is found out by who uses it.
+            Self::Tls(stream) if stream.session().version == Version::Tls12 => {
+                stream.poll_flush(context).map(drop)
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// How often its keys changed.
+    pub(crate) fn key_changes(&self) -> KeyChanges {
+        match self {
+            Self::Tls(stream) => stream.key_changes(),
+            Self::Plain(_) | Self::Closed => KeyChanges::default(),
+        }
+    }
+
     /// Takes out what was received and kept.
     pub(super) fn take_received(&mut self, queue: &mut Queue) {
         if let Self::Tls(stream) = self {

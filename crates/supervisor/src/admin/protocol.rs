@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::backends::BackendsStatus;
 use super::status::Status;
 use kettle_server::kill_switch::Placement;
 
 /// What `kettle ctl` can ask of a running server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Request {
     /// The live numbers.
@@ -21,6 +22,17 @@ pub enum Request {
     Path {
         /// Where their records may be encrypted.
         placement: Placement,
+    },
+    /// The backends and their servers.
+    Backends,
+    /// Let a server of a backend have no new connections, or have them again.
+    Drain {
+        /// The backend.
+        backend: String,
+        /// The server's name.
+        server: String,
+        /// Whether it is to have none.
+        is_draining: bool,
     },
     /// Finish the requests in flight and end.
     Stop,
@@ -45,6 +57,11 @@ pub enum Reply {
     },
     /// The live numbers.
     Status(Box<Status>),
+    /// The backends and their servers.
+    Backends {
+        /// In the order of the configuration.
+        backends: BackendsStatus,
+    },
 }
 
 impl Reply {

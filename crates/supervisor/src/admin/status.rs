@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::backends::BackendsStatus;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
 use kettle_server::path::Path;
@@ -32,6 +33,9 @@ pub struct Status {
     pub reloads_refused: u64,
     /// Access log lines lost.
     pub log_lines_dropped: u64,
+    /// The services that connections are carried to.
+    #[serde(default)]
+    pub backends: BackendsStatus,
     /// All workers together.
     pub total: Counts,
     /// Each worker.
@@ -84,6 +88,15 @@ pub struct Counts {
     pub statuses: BTreeMap<String, u64>,
     /// Bytes before encryption by path.
     pub response_bytes: BTreeMap<String, u64>,
+    /// Connections carried to a backend that are open now.
+    #[serde(default)]
+    pub tunnels_open: u64,
+    /// Connections carried to a backend.
+    #[serde(default)]
+    pub tunnels: u64,
+    /// Those that ended, by what ended them.
+    #[serde(default)]
+    pub tunnels_ended: BTreeMap<String, u64>,
     /// Responses that ended early.
     pub responses_truncated: u64,
     /// Responses that did not take the preferred path by reason.
@@ -127,6 +140,9 @@ impl From<&Numbers> for Counts {
             responses: by_word::<Path>(&responses),
             statuses,
             response_bytes: by_word::<Path>(&numbers.response_bytes),
+            tunnels_open: numbers.tunnels.now(),
+            tunnels: numbers.tunnels.begun,
+            tunnels_ended: in_words(&numbers.tunnels_ended),
             responses_truncated: numbers.responses_truncated,
             not_preferred: in_words(&numbers.not_preferred),
             switches: numbers.switched,
@@ -229,6 +245,11 @@ impl Counts {
         write!(out, "{}", Listed("not as preferred", &self.not_preferred))?;
         if self.responses_truncated > 0 {
             writeln!(out, "  ended early       {:>12}", self.responses_truncated)?;
+        }
+        if self.tunnels > 0 {
+            let (open, all) = (self.tunnels_open, self.tunnels);
+            writeln!(out, "tunnels      {open} open, {all} in all")?;
+            write!(out, "{}", Listed("ended", &self.tunnels_ended))?;
         }
         writeln!(
             out,

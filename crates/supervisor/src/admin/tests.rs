@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
+use super::backends::BackendsStatus;
 use super::protocol::{Reply, Request, parse_request, to_line};
 use super::status::{Counts, ListenerStatus, Status};
 use super::{AdminSocket, Asked, client};
@@ -37,6 +38,7 @@ fn status() -> Status {
         reloads_done: 1,
         reloads_refused: 2,
         log_lines_dropped: 3,
+        backends: BackendsStatus::default(),
         total: total.clone(),
         workers: vec![total],
     }
@@ -50,6 +52,8 @@ fn requests_survive_the_way_there() {
         Request::Reopen,
         Request::Path { placement: Placement::User },
         Request::Path { placement: Placement::Auto },
+        Request::Backends,
+        Request::Drain { backend: "a".to_owned(), server: "b".to_owned(), is_draining: true },
         Request::Stop,
     ] {
         assert_eq!(parse_request(&to_line(&request).unwrap()), Ok(request));

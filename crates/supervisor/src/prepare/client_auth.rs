@@ -1,17 +1,14 @@
-//! Sites that ask clients for certificates, and the acceptors that do so for them.
+//! Sites that ask clients for certificates.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use kettle_config::{ClientAuthMode as ConfigMode, Config, Located};
-use kettle_tls::identity::{Identities, IdentityError, IdentityWarning};
-use kettle_tls::policy::{Policy, PolicyError};
-use kettle_tls::tickets::SharedResumption;
+use kettle_tls::identity::{IdentityError, IdentityWarning};
 use kettle_tls::trust::{RevocationLists, Roots};
-use kettle_tls::{Acceptor, Acceptors, ClientAuth, ClientAuthMode, SiteGroup};
+use kettle_tls::{ClientAuth, ClientAuthMode};
 
 use super::Findings;
-use kettle_server::route::{client_auth_groups, default_site};
+use kettle_server::route::client_auth_groups;
 
 /// What each group of sites asks for, by the number of its first site.
 pub(super) type LoadedClientAuth = Vec<(usize, ClientAuth)>;
@@ -43,7 +40,8 @@ pub(super) fn load(config: &Config, findings: &mut Findings) -> LoadedClientAuth
     loaded
 }
 
-fn load_file<T>(
+/// Reads a file of certificates or lists; what is wrong with it becomes a finding at its place.
+pub(super) fn load_file<T>(
     config: &Config,
     file: &Located<std::path::PathBuf>,
     findings: &mut Findings,
@@ -66,36 +64,4 @@ fn load_file<T>(
             None
         }
     }
-}
-
-/// The acceptors of all https listeners: one for the sites that ask for nothing, and one for each group that does.
-pub(super) fn acceptors(
-    config: &Config,
-    policy: &Policy,
-    identities: &Arc<Identities>,
-    client_auth: &LoadedClientAuth,
-    resumption: &SharedResumption,
-) -> Result<Acceptors, PolicyError> {
-    let acceptor = |client_auth| {
-        let group = SiteGroup { client_auth, ..SiteGroup::default() };
-        Acceptor::for_group(policy, Arc::clone(identities), resumption, &group)
-    };
-    let plain = acceptor(None)?;
-    let mut groups = Vec::new();
-    for (number, client_auth) in client_auth {
-        groups.push((Some(*number), acceptor(Some(client_auth))?));
-    }
-    let of_site = client_auth_groups(config);
-    let of = |site: Option<usize>| {
-        let group = site.and_then(|site| of_site.get(site).copied().flatten());
-        let known = group.and_then(|_| groups.iter().find(|(known, _)| *known == group));
-        known.map_or(&plain, |(_, acceptor)| acceptor)
-    };
-    let mut acceptors = Acceptors::new(of(default_site(config)).clone());
-    if !groups.is_empty() {
-        for (number, site) in config.sites.iter().enumerate() {
-            acceptors.add(site.names.iter().map(|name| name.value.as_str()), of(Some(number)));
-        }
-    }
-    Ok(acceptors)
 }

@@ -63,7 +63,7 @@ pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> Loade
     loaded
 }
 
-fn load_identity(
+pub(super) fn load_identity(
     config: &Config,
     certificate: &Certificate,
     findings: &mut Findings,

@@ -153,7 +153,7 @@ async fn what_a_connection_kept_is_not_forgotten() {
         let settings = Setup::new(Tls13, Tcp).settings;
         let received = b"first ".to_vec();
         let mut relay =
-            Relay::new(stream.into(), near_backend, received, &settings, &pipes, &offloads);
+            Relay::new(stream.into(), near_backend, [received, Vec::new()], &settings, &pipes, &offloads);
         let drive = poll_fn(|context| relay.poll(context));
         let read = backend.receive(10);
         tokio::select! { read = read => assert_eq!(read, b"first kept"), _ = drive => panic!("ended") };

@@ -87,7 +87,14 @@ impl Setup {
         let (client, client_peer) = connection(self.client, true).await;
         let (backend, backend_peer) = connection(self.backend, false).await;
         let (pipes, offloads) = (Rc::new(Pipes::default()), Rc::new(offloads()));
-        let relay = Relay::new(client, backend, self.received, &self.settings, &pipes, &offloads);
+        let relay = Relay::new(
+            client,
+            backend,
+            [self.received, Vec::new()],
+            &self.settings,
+            &pipes,
+            &offloads,
+        );
         (relay, pipes, client_peer, backend_peer)
     }
 

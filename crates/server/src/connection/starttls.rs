@@ -1,0 +1,92 @@
+//! The dialogue before TLS, as the server: until a client asks for TLS, or breaks the protocol.
+
+use std::os::fd::AsFd;
+use std::task::Context;
+
+use kettle_config::StartTls;
+use kettle_kernel::process::hostname;
+use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
+use tokio::net::TcpStream;
+
+use super::plain::{poll_drain, poll_read, poll_write_all};
+use super::{Connection, LINGER};
+use crate::limits::{Interrupt, Stage};
+
+impl Connection {
+    /// Answers until TLS begins. Returns what was received of it already, or `None` if it does not come to that.
+    pub(super) async fn answer_starttls(
+        &self,
+        socket: &mut TcpStream,
+        received: Vec<u8>,
+        protocol: StartTls,
+    ) -> Option<Vec<u8>> {
+        let mut dialogue: Box<dyn Dialogue> = match protocol {
+            StartTls::Off => return Some(received),
+            StartTls::Smtp => Box::new(smtp::Server::new(&hostname())),
+            StartTls::Postgres => Box::new(postgres::Server::default()),
+        };
+        self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        let reason = match self.converse(socket, received, &mut *dialogue).await {
+            Ok(begun) => return Some(begun),
+            Err(reason) => reason,
+        };
+        tracing::debug!(remote = %self.remote, reason, "no TLS behind the dialogue before it");
+        self.worker.metrics.handshake_failed(reason);
+        None
+    }
+
+    async fn converse(
+        &self,
+        socket: &mut TcpStream,
+        mut received: Vec<u8>,
+        dialogue: &mut dyn Dialogue,
+    ) -> Result<Vec<u8>, &'static str> {
+        let mut answer = Vec::new();
+        dialogue.begin(&mut answer);
+        loop {
+            let next = match received.is_empty() {
+                true => Ok(Next::Receive),
+                false => dialogue.receive(&received, &mut answer),
+            };
+            let mut left = answer.as_slice();
+            let said = self
+                .watch
+                .wait(Stage::Begun, |context| poll_write_all(socket, &mut left, context))
+                .await;
+            match (next, said) {
+                (Err(error), _) => return Err(self.take_leave(socket, &error).await),
+                (Ok(Next::Receive), Ok(Ok(()))) => {}
+                (Ok(Next::Tls), Ok(Ok(()))) => return Ok(Vec::new()),
+                (Ok(Next::TlsBegun), Ok(Ok(()))) => return Ok(received),
+                (Ok(Next::End), _) => return Err("starttls_quit"),
+                (_, Err(interrupt)) => return Err(word(interrupt)),
+                (_, Ok(Err(_))) => return Err("io"),
+            }
+            answer.clear();
+            received.clear();
+            let read =
+                self.watch.wait(Stage::Begun, |context| poll_read(socket, &mut received, context));
+            match read.await {
+                Ok(Ok(1..)) => {}
+                Ok(_) => return Err("closed"),
+                Err(interrupt) => return Err(word(interrupt)),
+            }
+        }
+    }
+
+    /// Lets the client read why, before the connection ends under it.
+    async fn take_leave(&self, socket: &mut TcpStream, error: &StartTlsError) -> &'static str {
+        if kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok() {
+            let drain = |context: &mut Context<'_>| poll_drain(socket, context);
+            let _ = self.watch.idle_within(LINGER, drain).await;
+        }
+        error.reason()
+    }
+}
+
+fn word(interrupt: Interrupt) -> &'static str {
+    match interrupt {
+        Interrupt::Expired => "timed_out",
+        Interrupt::Draining => "server_stopping",
+    }
+}

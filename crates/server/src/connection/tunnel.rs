@@ -1,0 +1,111 @@
+//! A connection that is carried on: from accept to the client's side of a tunnel.
+//!
+//! | listener | what comes first | who says where it goes |
+//! |---|---|---|
+//! | `tls` | the dialogue before TLS, the handshake | the name the client asks for |
+//! | `tcp` | nothing | the listener |
+//! | `passthrough` | a look at the ClientHello | the name in it |
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Context;
+
+use kettle_tls::hello::{ClientHello, Peeked, peek};
+use tokio::net::TcpStream;
+
+use super::plain::{poll_read, poll_write_all};
+use super::{Connection, LINGER};
+use crate::limits::Stage;
+use crate::relay::Side;
+use crate::tunnel::{Client, Peers, Tunnel};
+use crate::tunnel_routes::{Start, TunnelRoutes};
+
+impl Connection {
+    /// Carries the connection to a backend and back, to its end. `received` is what it said already, `peer` who
+    /// connected to us.
+    pub(super) async fn tunnel(self, socket: TcpStream, received: Vec<u8>, peer: SocketAddr) {
+        let Some(routes) = self.snapshot.tunnels.get(self.listener).cloned().flatten() else {
+            return;
+        };
+        let local = if routes.names_local_address() { socket.local_addr().ok() } else { None };
+        let peers = Peers {
+            client: self.remote,
+            socket: peer,
+            listener: routes.address,
+            destination: self.destination.or(local).unwrap_or(routes.address),
+        };
+        let Some(client) = Box::pin(self.client_side(socket, received, &routes)).await else {
+            return;
+        };
+        let settings = routes.find(client.server_name()).map(Arc::clone);
+        let Self { worker, watch, number, accepted, .. } = self;
+        // The snapshot is let go: a tunnel may outlive many.
+        drop(routes);
+        if let Some(settings) = settings {
+            Tunnel::new(worker, watch, settings, peers, number, accepted).carry(client).await;
+        }
+    }
+
+    async fn client_side(
+        &self,
+        mut socket: TcpStream,
+        received: Vec<u8>,
+        routes: &TunnelRoutes,
+    ) -> Option<Client> {
+        match &routes.start {
+            Start::Tls { acceptors, starttls } => {
+                let received = self.answer_starttls(&mut socket, received, *starttls).await?;
+                let stream = self.handshake(socket, received, acceptors).await?;
+                Some(Client { side: Side::from(stream), received: Vec::new(), server_name: None })
+            }
+            Start::Tcp => Some(Client { side: Side::from(socket), received, server_name: None }),
+            Start::Passthrough => self.read_hello(socket, received, routes).await,
+        }
+    }
+
+    /// Reads the name that a client asks for, and keeps all it said.
+    async fn read_hello(
+        &self,
+        mut socket: TcpStream,
+        mut received: Vec<u8>,
+        routes: &TunnelRoutes,
+    ) -> Option<Client> {
+        self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        let outcome = loop {
+            match peek(&received) {
+                Peeked::More(_) => {}
+                Peeked::Hello(message) => match ClientHello::parse(&message) {
+                    Some(hello) => break Ok(hello.server_name().map(Box::from)),
+                    None => break Err(("malformed", DECODE_ERROR)),
+                },
+                Peeked::NotTls => break Err(("not_tls", UNEXPECTED_MESSAGE)),
+                Peeked::NoHello => break Err(("no_hello", UNEXPECTED_MESSAGE)),
+            }
+            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let read =
+                self.watch.wait(stage, |context| poll_read(&mut socket, &mut received, context));
+            if !matches!(read.await, Ok(Ok(1..))) {
+                self.worker.metrics.handshake_failed("hello_incomplete");
+                return None;
+            }
+        };
+        let (reason, alert) = match outcome {
+            Ok(name) if routes.find(Option::as_deref(&name)).is_some() => {
+                return Some(Client { side: Side::from(socket), received, server_name: name });
+            }
+            Ok(_) => ("unrecognized_name", UNRECOGNIZED_NAME),
+            Err(refused) => refused,
+        };
+        self.worker.metrics.handshake_failed(reason);
+        let mut left = alert.as_slice();
+        let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut left, context);
+        // Whether it is heard changes nothing.
+        let _ = self.watch.idle_within(LINGER, say).await;
+        None
+    }
+}
+
+/// Fatal alerts in records of their own (RFC 8446 §6), for clients with whom nothing is agreed on.
+const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
+const DECODE_ERROR: [u8; 7] = [21, 3, 1, 0, 2, 2, 50];
+const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 1, 0, 2, 2, 112];

@@ -1,0 +1,252 @@
+//! The life of a tunnel: a server for a client, the bytes both ways, and what is told of it at its end.
+
+mod introduction;
+mod open;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Context;
+use std::time::{Duration, Instant};
+
+use crate::access_log::{Direction, TunnelEntry};
+use crate::backend::{ConnectError, Connected, Place, Server};
+use crate::clock::Clock;
+use crate::limits::{Stage, Watch};
+use crate::relay::{Flow, Relay, Side, TunnelEnd};
+use crate::tunnel_routes::TunnelSettings;
+use crate::worker_state::OpenConnection;
+use introduction::introduction;
+use open::Opened;
+pub(crate) use open::handshake_of_check;
+
+/// Between whom a tunnel is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peers {
+    /// The client, by its PROXY header where it came with one.
+    pub(crate) client: SocketAddr,
+    /// Who connected to us.
+    pub(crate) socket: SocketAddr,
+    /// Where it listens.
+    pub(crate) listener: SocketAddr,
+    /// What the client connected to.
+    pub(crate) destination: SocketAddr,
+}
+
+/// The client's side of a tunnel.
+pub(crate) struct Client {
+    pub(crate) side: Side,
+    /// What it said already and the server is to have.
+    pub(crate) received: Vec<u8>,
+    /// The name it asked for, in TLS that goes on.
+    pub(crate) server_name: Option<Box<str>>,
+}
+
+/// A tunnel, from the moment that the client's side stands. What is known of it at its end is logged, whatever ends it.
+pub(crate) struct Tunnel {
+    worker: OpenConnection,
+    watch: Rc<Watch>,
+    settings: Arc<TunnelSettings>,
+    peers: Peers,
+    number: u64,
+    accepted: Instant,
+    server_name: Option<Box<str>>,
+    /// Until there is a server.
+    client: Side,
+    carried: Option<Carried>,
+    end: &'static str,
+    is_recorded: bool,
+}
+
+/// The bytes both ways, and the server that was found.
+struct Carried {
+    relay: Relay,
+    server: Arc<Server>,
+    connect_time: Duration,
+    /// Counts the connection on its server.
+    _place: Place,
+}
+
+impl Client {
+    /// The name it asked for.
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        self.side.session().map_or(self.server_name.as_deref(), |it| it.server_name.as_deref())
+    }
+}
+
+impl Tunnel {
+    pub(crate) fn new(
+        worker: OpenConnection,
+        watch: Rc<Watch>,
+        settings: Arc<TunnelSettings>,
+        peers: Peers,
+        number: u64,
+        accepted: Instant,
+    ) -> Self {
+        worker.metrics.tunnel_opened();
+        Self {
+            worker,
+            watch,
+            settings,
+            peers,
+            number,
+            accepted,
+            server_name: None,
+            client: Side::Closed,
+            carried: None,
+            end: TunnelEnd::Draining.as_str(),
+            is_recorded: false,
+        }
+    }
+
+    /// Finds a server and carries the bytes until both sides have ended.
+    pub(crate) async fn carry(mut self, client: Client) {
+        self.server_name = client.server_name().map(Box::from);
+        self.client = client.side;
+        // A TLS 1.2 client waits for our Finished before it says a word.
+        let flush = |context: &mut Context<'_>| self.client.poll_flush_handshake(context);
+        if self.watch.within(LINGER, flush).await.is_err() {
+            self.end = TunnelEnd::ClientReset.as_str();
+            return;
+        }
+        // Boxed: connecting is over soon, and idle tunnels are many.
+        let connected = match Box::pin(self.connect()).await {
+            Ok(connected) => connected,
+            Err(error) => {
+                let backend = &self.settings.backend.name;
+                tracing::debug!(%backend, %error, "no server for a client");
+                self.end = error.reason();
+                // Without a close_notify: the client has not had what it came for.
+                return;
+            }
+        };
+        let Connected { socket, server, place, connect_time } = connected;
+        let client_side = std::mem::replace(&mut self.client, Side::Closed);
+        let relay = Relay::new(
+            client_side,
+            socket.side,
+            [client.received, socket.greeting],
+            self.settings.relay(),
+            &self.worker.pipes,
+            &self.worker.offloads,
+        );
+        let carried = self.carried.insert(Carried { relay, server, connect_time, _place: place });
+        let backend = &self.settings.backend.settings;
+        let time = Time {
+            idle: backend.idle_timeout,
+            end: backend.total_timeout.map(|total| self.accepted + total),
+        };
+        self.end = run(&mut carried.relay, &self.watch, &time).await.as_str();
+        self.record();
+        if let Some(carried) = &mut self.carried {
+            let leave = |context: &mut Context<'_>| carried.relay.poll_linger(context);
+            let _ = self.watch.idle_within(LINGER, leave).await;
+        }
+    }
+
+    async fn connect(&self) -> Result<Connected<Opened>, ConnectError> {
+        let backend = &self.settings.backend;
+        let introduction = introduction(
+            backend.settings.send_proxy,
+            &self.peers,
+            self.client.session(),
+            self.server_name.as_deref(),
+            self.number,
+        );
+        let open = async |socket, server: &Server| {
+            open::open(socket, server, &self.settings, &introduction).await
+        };
+        backend.connect_with(self.peers.client.ip(), open).await
+    }
+
+    /// Counts the tunnel and writes its line.
+    fn record(&mut self) {
+        if std::mem::replace(&mut self.is_recorded, true) {
+            return;
+        }
+        let duration = self.accepted.elapsed();
+        let (flows, [client, server]) = match &self.carried {
+            Some(carried) => (carried.relay.flows().map(Some), carried.relay.sides()),
+            None => ([None; 2], [&self.client, &Side::Closed]),
+        };
+        let [to_backend, to_client] =
+            flows.map(|flow| flow.map_or_else(Direction::default, direction));
+        let metrics = &self.worker.metrics;
+        let carried = [to_backend, to_client].map(|it| Some((it.path?, it.bytes)));
+        metrics.tunnel_ended(self.end, carried, duration);
+        for side in [client, server] {
+            metrics.keys_changed(side.key_changes());
+        }
+        if !self.worker.log.is_on() {
+            return;
+        }
+        let now = self.worker.clock.wall();
+        self.worker.log.record_tunnel(&TunnelEntry {
+            time: now.checked_sub(duration).unwrap_or(now),
+            remote: self.peers.client,
+            peer: self.peers.socket,
+            listener: self.peers.listener,
+            backend: Some(&self.settings.backend.name),
+            server: self.carried.as_ref().map(|carried| &*carried.server.name),
+            connect_time: self.carried.as_ref().map(|carried| carried.connect_time),
+            to_backend,
+            to_client,
+            end: self.end,
+            session: client.session(),
+            server_name: self.server_name.as_deref(),
+            server_session: server.session(),
+            duration,
+            connection: self.number,
+        });
+    }
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        self.record();
+    }
+}
+
+fn direction(flow: Flow) -> Direction {
+    Direction { bytes: flow.bytes, path: Some(flow.path), reason: flow.reason }
+}
+
+/// How long a tunnel may last.
+struct Time {
+    /// Without a byte in either direction.
+    idle: Duration,
+    /// In all.
+    end: Option<Instant>,
+}
+
+impl Time {
+    /// How long it may last if nothing happens from now on.
+    fn left(&self) -> Duration {
+        self.end
+            .map_or(self.idle, |end| self.idle.min(end.saturating_duration_since(Instant::now())))
+    }
+}
+
+/// Carries bytes until both directions have ended or the time is over.
+async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
+    let mut progress = relay.progress();
+    watch.extend(time.left());
+    let carry = |context: &mut Context<'_>| {
+        let polled = relay.poll(context);
+        if relay.progress() != progress {
+            progress = relay.progress();
+            watch.extend(time.left());
+        }
+        polled
+    };
+    if let Ok(end) = watch.wait(Stage::UnderWay, carry).await {
+        return end;
+    }
+    let is_over = time.end.is_some_and(|end| end <= Instant::now());
+    let end = if is_over { TunnelEnd::TooLong } else { TunnelEnd::Idle };
+    relay.cut(end);
+    end
+}
+
+/// How long peers may take to receive our last words and to close their sides.
+const LINGER: Duration = Duration::from_secs(5);

@@ -1,0 +1,128 @@
+//! Where a listener's connections go, and how.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kettle_config::{SendProxy, StartTls, Truncation, TunnelPathChoice};
+use kettle_tls::Acceptors;
+use kettle_tls::connector::Connector;
+use kettle_tls::names::Names;
+
+use crate::backend::{Backend, Server};
+use crate::relay::RelaySettings;
+
+/// Where the connections of one listener go.
+pub struct TunnelRoutes {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What comes before anybody knows where a connection goes.
+    pub start: Start,
+    by_name: Names<Arc<TunnelSettings>>,
+    others: Option<Arc<TunnelSettings>>,
+}
+
+/// What comes before anybody knows where a connection goes.
+pub enum Start {
+    /// A handshake, and perhaps a dialogue before it.
+    Tls {
+        /// Who makes it.
+        acceptors: Acceptors,
+        /// The dialogue.
+        starttls: StartTls,
+    },
+    /// Nothing.
+    Tcp,
+    /// A look at the ClientHello.
+    Passthrough,
+}
+
+/// How connections are carried to one backend. All that a tunnel keeps of a configuration.
+pub struct TunnelSettings {
+    /// Who gets them.
+    pub backend: Arc<Backend>,
+    connectors: Option<Arc<[Connector]>>,
+    client_starttls: StartTls,
+    relay: RelaySettings,
+}
+
+impl TunnelRoutes {
+    /// Routes of a listener that lead nowhere yet, but for connections that `others` takes: those without a name, or with
+    /// one that nobody has.
+    #[must_use]
+    pub fn new(address: SocketAddr, start: Start, others: Option<Arc<TunnelSettings>>) -> Self {
+        Self { address, start, by_name: Names::default(), others }
+    }
+
+    /// Says where connections for these names go. A name that has its way keeps it.
+    pub fn add<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n str>,
+        settings: &Arc<TunnelSettings>,
+    ) {
+        names.into_iter().for_each(|name| self.by_name.add(name, Arc::clone(settings)));
+    }
+
+    /// Where a connection goes whose client asks for this name.
+    #[must_use]
+    pub fn find(&self, server_name: Option<&str>) -> Option<&Arc<TunnelSettings>> {
+        server_name.and_then(|name| self.by_name.find(name)).or(self.others.as_ref())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<TunnelSettings>> {
+        self.by_name.values().chain(&self.others)
+    }
+
+    /// How TLS is spoken to a server that connections may go to from here.
+    pub(crate) fn connector(&self, backend: &Backend, server: &Server) -> Option<&Connector> {
+        let mut ways = self.all().filter(|settings| std::ptr::eq(&*settings.backend, backend));
+        ways.next()?.connector(server)
+    }
+
+    /// Whether a server is told which of our addresses a client connected to.
+    pub(crate) fn names_local_address(&self) -> bool {
+        self.all().any(|settings| settings.backend.settings.send_proxy != SendProxy::Off)
+    }
+}
+
+impl TunnelSettings {
+    /// Carries connections to a backend, in TLS where there are connectors, one for each server in their order.
+    #[must_use]
+    pub fn new(
+        backend: Arc<Backend>,
+        connectors: Option<Arc<[Connector]>>,
+        path: TunnelPathChoice,
+        crossover: u64,
+        truncation: Truncation,
+    ) -> Self {
+        let relay = RelaySettings { path, crossover, truncation };
+        Self { backend, connectors, client_starttls: StartTls::Off, relay }
+    }
+
+    /// The same for clients that have had this dialogue before TLS.
+    #[must_use]
+    pub fn behind_starttls(self, client_starttls: StartTls) -> Self {
+        Self { client_starttls, ..self }
+    }
+
+    /// What the relay has to know.
+    pub(crate) fn relay(&self) -> &RelaySettings {
+        &self.relay
+    }
+
+    /// How TLS is spoken to one of the servers, if it is.
+    pub(crate) fn connector(&self, server: &Server) -> Option<&Connector> {
+        let servers = &self.backend.servers;
+        let index = servers.iter().position(|known| std::ptr::eq(known.as_ref(), server))?;
+        self.connectors.as_ref()?.get(index)
+    }
+
+    /// Whether the client has had a server's greeting already.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.client_starttls == StartTls::Smtp
+    }
+
+    /// The dialogue before TLS to the servers.
+    pub(crate) fn starttls(&self) -> StartTls {
+        self.backend.settings.tls.as_ref().map_or(StartTls::Off, |tls| tls.starttls)
+    }
+}

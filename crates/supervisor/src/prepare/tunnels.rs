@@ -1,0 +1,177 @@
+//! Where listeners carry their connections, and whom kettle trusts as a client of its backends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kettle_config::{
+    Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, Roots as ConfigRoots,
+    ServerAddress, StartTls, Truncation, TunnelPathChoice,
+};
+use kettle_server::backend::Backends;
+use kettle_server::route::default_site;
+use kettle_server::tunnel_routes::{Start, TunnelRoutes, TunnelSettings};
+use kettle_tls::Acceptors;
+use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
+use kettle_tls::policy::Policy;
+use kettle_tls::trust::Roots;
+
+use super::Findings;
+use super::client_auth::load_file;
+use super::identities::load_identity;
+
+/// How TLS is spoken to the servers of each backend that speaks it, by its name.
+pub(super) type LoadedConnectors = HashMap<String, Arc<[Connector]>>;
+
+/// Reads what TLS to backends needs.
+pub(super) fn load(config: &Config, policy: &Policy, findings: &mut Findings) -> LoadedConnectors {
+    let mut loaded = HashMap::new();
+    for (index, backend) in config.backends.iter().enumerate() {
+        let Some(tls) = &backend.tls else { continue };
+        let connectors = load_backend(config, index, backend, tls, policy, findings);
+        if let Some(connectors) = connectors {
+            loaded.insert(backend.name.value.clone(), connectors);
+        }
+    }
+    loaded
+}
+
+fn load_backend(
+    config: &Config,
+    index: usize,
+    backend: &Backend,
+    tls: &BackendTls,
+    policy: &Policy,
+    findings: &mut Findings,
+) -> Option<Arc<[Connector]>> {
+    let trust = load_trust(config, index, tls, findings)?;
+    let identity = match &tls.certificate {
+        Some(certificate) => Some(load_identity(config, certificate, findings)?),
+        None => None,
+    };
+    let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
+    let mut connectors = Vec::with_capacity(backend.servers.len());
+    for server in &backend.servers {
+        let name = tls.name.clone().or_else(|| own_name(server));
+        let settings = ConnectorSettings {
+            trust: trust.clone(),
+            name: name.as_deref(),
+            identity: identity.as_ref(),
+            alpn: &alpn,
+            resume_by: ResumeBy::Ticket,
+        };
+        match Connector::new(policy, settings) {
+            Ok(connector) => connectors.push(connector),
+            Err(error) => {
+                let offending = name.unwrap_or_else(|| server.address.to_string());
+                findings.mistake(config, server.address.at, &offending, error.to_string());
+                return None;
+            }
+        }
+    }
+    Some(connectors.into())
+}
+
+fn load_trust(
+    config: &Config,
+    index: usize,
+    tls: &BackendTls,
+    findings: &mut Findings,
+) -> Option<Trust> {
+    let at = |setting: &str| config.position_of(&format!("backend.{index}.tls.{setting}"));
+    if !tls.pins.is_empty() {
+        let mut pins = Vec::with_capacity(tls.pins.len());
+        for pin in &tls.pins {
+            match pin.parse::<Pin>() {
+                Ok(pin) => pins.push(pin),
+                Err(error) => findings.mistake(config, at("pins"), pin, error.to_string()),
+            }
+        }
+        return (pins.len() == tls.pins.len()).then(|| Trust::pins(&pins));
+    }
+    let roots = match &tls.roots {
+        ConfigRoots::File(file) => load_file(config, file, findings, Roots::load)?,
+        ConfigRoots::System => match Roots::system() {
+            Ok(roots) => roots,
+            Err(error) => {
+                findings.mistake(config, at("roots"), "system", error.to_string());
+                return None;
+            }
+        },
+    };
+    Some(Trust::roots(roots))
+}
+
+/// The name or the IP address that a server is reached by.
+fn own_name(server: &BackendServer) -> Option<String> {
+    match &server.address.value {
+        ServerAddress::Name(name, _) => Some(name.clone()),
+        ServerAddress::Socket(address) => Some(address.ip().to_string()),
+        ServerAddress::Unix(_) => None,
+    }
+}
+
+/// Where the connections of each listener go; nothing for those that serve.
+pub(super) fn routes(
+    config: &Config,
+    acceptors: Vec<Option<Acceptors>>,
+    backends: &Backends,
+    connectors: &LoadedConnectors,
+) -> Vec<Option<Arc<TunnelRoutes>>> {
+    let each = config.listeners.iter().zip(acceptors);
+    each.map(|(listener, acceptors)| {
+        let routes = routes_of(config, listener, acceptors, backends, connectors)?;
+        Some(Arc::new(routes))
+    })
+    .collect()
+}
+
+fn routes_of(
+    config: &Config,
+    listener: &Listener,
+    acceptors: Option<Acceptors>,
+    backends: &Backends,
+    connectors: &LoadedConnectors,
+) -> Option<TunnelRoutes> {
+    let mut client_starttls = StartTls::Off;
+    let (start, path, crossover, truncation) = match &listener.kind {
+        ListenerKind::Https(_) | ListenerKind::Redirect(_) => return None,
+        ListenerKind::Tls(tls) => {
+            client_starttls = tls.starttls;
+            let start = Start::Tls { acceptors: acceptors?, starttls: tls.starttls };
+            (start, tls.path, tls.crossover, tls.truncation)
+        }
+        ListenerKind::Tcp(tcp) => (Start::Tcp, tcp.path, tcp.crossover, Truncation::Fin),
+        ListenerKind::Passthrough(_) => {
+            (Start::Passthrough, TunnelPathChoice::Auto, PASSTHROUGH_CROSSOVER, Truncation::Fin)
+        }
+    };
+    let mut known: HashMap<&str, Arc<TunnelSettings>> = HashMap::new();
+    let mut settings = |name: &'_ str| {
+        let backend = backends.find(name)?;
+        let own = backends.iter().find(|it| Arc::ptr_eq(it, backend)).map(|it| &*it.name)?;
+        let made = || {
+            let connectors = connectors.get(name).cloned();
+            let backend = Arc::clone(backend);
+            let settings = TunnelSettings::new(backend, connectors, path, crossover, truncation);
+            Arc::new(settings.behind_starttls(client_starttls))
+        };
+        Some(Arc::clone(known.entry(own).or_insert_with(made)))
+    };
+    let fallback = listener.backend().and_then(|name| settings(name));
+    let default = default_site(config).and_then(|site| config.sites.get(site));
+    let by_default = default
+        .filter(|site| site.is_reached(listener))
+        .and_then(|site| settings(site.backend.as_ref()?));
+    let others = by_default.or_else(|| fallback.clone());
+    let mut routes = TunnelRoutes::new(listener.address.value, start, others);
+    for site in config.sites.iter().filter(|site| site.is_reached(listener)) {
+        let own = site.backend.as_ref().and_then(|name| settings(name));
+        if let Some(settings) = own.as_ref().or(fallback.as_ref()) {
+            routes.add(site.names.iter().map(|name| name.value.as_str()), settings);
+        }
+    }
+    Some(routes)
+}
+
+/// From here on the kernel moves bytes that nobody encrypts here: pipes cost more than copies before.
+const PASSTHROUGH_CROSSOVER: u64 = 64 * 1_024;

@@ -1,0 +1,88 @@
+//! A plain server behind kettle, whose connections a test answers by hand or has echoed.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use socket2::SockRef;
+
+use crate::environment::patience;
+use crate::setup::unused_ip;
+
+/// A listening socket that kettle is told to connect to.
+pub struct Backend {
+    listener: TcpListener,
+}
+
+impl Backend {
+    /// On a port that the kernel chooses.
+    #[must_use]
+    pub fn listen() -> Self {
+        let listener = TcpListener::bind((unused_ip(), 0)).unwrap();
+        // Holds for accept(2) too (socket(7)).
+        SockRef::from(&listener).set_read_timeout(Some(patience())).unwrap();
+        Self { listener }
+    }
+
+    /// One that sends back what each connection says, and ends when it does.
+    #[must_use]
+    pub fn echoing() -> SocketAddr {
+        let listener = TcpListener::bind((unused_ip(), 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for socket in listener.incoming() {
+                let Ok(socket) = socket else { return };
+                thread::spawn(move || echo(socket));
+            }
+        });
+        address
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap()
+    }
+
+    /// The next connection, whose reads end the test if they wait too long.
+    #[must_use]
+    pub fn accept(&self) -> TcpStream {
+        let (socket, _) = self.listener.accept().expect("nobody connected to the backend");
+        socket.set_read_timeout(Some(patience())).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket
+    }
+}
+
+/// The configuration of a backend with these servers.
+#[must_use]
+pub fn backend(name: &str, settings: &str, servers: &[SocketAddr]) -> String {
+    let servers: Vec<_> =
+        servers.iter().map(|it| format!("[[backend.server]]\naddress = \"{it}\"\n")).collect();
+    format!("\n[[backend]]\nname = \"{name}\"\n{settings}\n{}", servers.join(""))
+}
+
+fn echo(mut socket: TcpStream) {
+    let mut room = vec![0; 65_536];
+    while let Ok(count @ 1..) = socket.read(&mut room) {
+        if socket.write_all(&room[..count]).is_err() {
+            return;
+        }
+    }
+    let _ = socket.shutdown(Shutdown::Write);
+}
+
+/// Reads so many bytes.
+#[must_use]
+pub fn read_exactly(socket: &mut impl Read, bytes: usize) -> Vec<u8> {
+    let mut received = vec![0; bytes];
+    socket.read_exact(&mut received).unwrap();
+    received
+}
+
+/// How a plain connection ended, with all that came before.
+pub fn read_to_end(socket: &mut TcpStream) -> (Vec<u8>, io::Result<()>) {
+    let mut received = Vec::new();
+    let outcome = socket.read_to_end(&mut received).map(drop);
+    (received, outcome)
+}

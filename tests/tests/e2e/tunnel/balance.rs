@@ -1,0 +1,156 @@
+//! Which server of a backend gets a connection: limits, failures, checks, the operator's word.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::thread;
+
+use kettle_tests::backend::{Backend, backend, read_exactly};
+use kettle_tests::client::{Client, Dialer, End};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+fn balancing(settings: &str, servers: &str) -> Kettle {
+    let app = format!("\n[[backend]]\nname = \"app\"\n{settings}\n{servers}");
+    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"");
+    Kettle::start(setup.more(&app))
+}
+
+fn server(name: &str, address: SocketAddr, more: &str) -> String {
+    format!("[[backend.server]]\nname = \"{name}\"\naddress = \"{address}\"\n{more}\n")
+}
+
+/// A connection that its backend has answered with one byte.
+fn answered(kettle: &Kettle) -> Client {
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(b"?").unwrap();
+    assert_eq!(client.receive(&mut [0; 1]).unwrap(), 1);
+    client
+}
+
+/// Answers each connection's first byte with one, and keeps it open.
+fn answering() -> SocketAddr {
+    let backend = Backend::listen();
+    let address = backend.address();
+    thread::spawn(move || {
+        loop {
+            let mut socket = backend.accept();
+            thread::spawn(move || {
+                let _ = read_exactly(&mut socket, 1);
+                let _ = socket.write_all(b"!");
+                let _ = std::io::Read::read(&mut socket, &mut [0; 1]);
+            });
+        }
+    });
+    address
+}
+
+/// The servers of the next tunnels that end.
+fn servers_of(kettle: &Kettle, tunnels: usize) -> Vec<String> {
+    let mut servers: Vec<_> =
+        (0..tunnels).map(|_| kettle.tunnel().text("server").to_owned()).collect();
+    servers.sort();
+    servers
+}
+
+#[test]
+fn connections_are_shared_by_weight() {
+    let servers = server("a", answering(), "weight = 3") + &server("b", answering(), "");
+    for balance in ["least-connections", "round-robin"] {
+        let kettle = balancing(&format!("balance = \"{balance}\""), &servers);
+        let clients: Vec<_> = (0..8).map(|_| answered(&kettle)).collect();
+        drop(clients);
+        let got = servers_of(&kettle, 8);
+        assert_eq!(got.iter().filter(|name| *name == "a").count(), 6, "{balance}: {got:?}");
+    }
+}
+
+#[test]
+fn the_next_server_is_tried_and_a_backup_is_the_last() {
+    let nobody = Backend::listen().address();
+    let servers = server("gone", nobody, "") + &server("spare", answering(), "backup = true");
+    let kettle = balancing("balance = \"first\"", &servers);
+    let clients: Vec<_> = (0..3).map(|_| answered(&kettle)).collect();
+    drop(clients);
+    assert_eq!(servers_of(&kettle, 3), ["spare"; 3]);
+}
+
+#[test]
+fn who_finds_all_full_waits_in_order_or_is_sent_away() {
+    let servers = server("a", answering(), "connections = 1");
+    let kettle = balancing("queue = 1\nqueue_timeout = \"5m\"", &servers);
+    let first = answered(&kettle);
+    let mut second = Dialer::default().connect(kettle.address());
+    second.send(b"?").unwrap();
+    kettle.wait_for_status("/backends/0/waiting", 1);
+    // The queue is full.
+    let mut third = Dialer::default().connect(kettle.address());
+    assert_eq!(third.end(), End::Cut);
+    assert_eq!(kettle.tunnel().text("end"), "queue_full");
+    drop(first);
+    assert_eq!(second.receive(&mut [0; 1]).unwrap(), 1);
+}
+
+#[test]
+fn waiting_has_an_end() {
+    let servers = server("a", answering(), "connections = 1");
+    let kettle = balancing("queue_timeout = \"50ms\"", &servers);
+    let _first = answered(&kettle);
+    let mut second = Dialer::default().connect(kettle.address());
+    assert_eq!(second.end(), End::Cut);
+    assert_eq!(kettle.tunnel().text("end"), "queue_timeout");
+}
+
+#[test]
+fn a_drained_server_gets_no_more_until_it_is_ready() {
+    let servers = server("a", answering(), "") + &server("b", answering(), "");
+    let kettle = balancing("balance = \"first\"", &servers);
+    let at_a = answered(&kettle);
+    assert!(kettle.ctl(&["drain", "app/a"]).succeed().contains("app/a"));
+    drop(answered(&kettle));
+    assert_eq!(kettle.tunnel().text("server"), "b");
+    let shown = kettle.ctl(&["backends"]).succeed();
+    assert!(shown.contains("draining") && shown.contains("up"), "{shown}");
+    assert!(kettle.ctl(&["ready", "app/a"]).succeed().contains("app/a"));
+    drop(answered(&kettle));
+    assert_eq!(kettle.tunnel().text("server"), "a");
+    drop(at_a);
+    for wrong in ["app", "app/c", "nobody/a"] {
+        assert!(!kettle.ctl(&["drain", wrong]).output().status.success(), "{wrong}");
+    }
+}
+
+#[test]
+fn checks_take_a_server_out_and_bring_it_back() {
+    let listening = Backend::listen();
+    let address = listening.address();
+    let check = "[backend.check]\ninterval = \"50ms\"\nfall = 1\nrise = 1";
+    let servers = format!("{check}\n{}", server("a", address, ""));
+    let kettle = balancing("", &servers);
+    kettle.wait_for_status("/backends/0/servers/0/health", "up");
+    drop(listening);
+    kettle.wait_for_status("/backends/0/servers/0/health", "down");
+    let again = std::net::TcpListener::bind(address).unwrap();
+    kettle.wait_for_status("/backends/0/servers/0/health", "up");
+    drop(again);
+}
+
+#[test]
+fn metrics_have_the_servers() {
+    let listen = Backend::listen().address();
+    let app = backend("app", "", &[answering()]);
+    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let kettle = Kettle::start(setup.set("metrics", &format!("listen = \"{listen}\"")));
+    drop(answered(&kettle));
+    let _ = kettle.tunnel();
+    let url = format!("http://{listen}/metrics");
+    let text = kettle_tests::tool::Tool::new("curl").args(["-sS", &url]).succeed();
+    for line in [
+        "kettle_tunnels_total 1",
+        "kettle_tunnels_ended_total{end=\"client_cut\"} 1",
+        "outcome=\"connected\"} 1",
+        "kettle_backend_up{backend=\"app\"",
+    ] {
+        assert!(text.contains(line), "no {line} in\n{text}");
+    }
+}

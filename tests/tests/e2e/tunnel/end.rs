@@ -1,0 +1,141 @@
+//! How tunnels end: what one side's end tells the other, and nothing more than is true.
+
+use std::io::{ErrorKind, Write};
+use std::net::{Shutdown, TcpStream};
+
+use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::client::{Dialer, End};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
+use socket2::SockRef;
+
+use super::{before, terminator};
+
+/// A tunnel with a client that has said hello, and its server that has heard it.
+fn greeted(
+    kettle: &Kettle,
+    backend: &Backend,
+    suite: usize,
+) -> (kettle_tests::client::Client, TcpStream) {
+    let mut client = Dialer::suite(ONE_OF_EACH_VERSION[suite]).connect(kettle.address());
+    client.send(b"hello").unwrap();
+    let mut server = backend.accept();
+    assert_eq!(read_exactly(&mut server, 5), b"hello");
+    (client, server)
+}
+
+#[test]
+fn the_end_of_the_backend_is_a_close_notify_and_leaves_the_other_direction() {
+    let backend = Backend::listen();
+    let kettle = terminator("", &[backend.address()]);
+    for suite in 0..2 {
+        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+        server.write_all(b"that was all").unwrap();
+        server.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(client.end(), End::Orderly);
+        assert_eq!(client.beyond(), b"that was all");
+        // The client may still speak.
+        client.send(b"and so on").unwrap();
+        assert_eq!(read_exactly(&mut server, 9), b"and so on");
+        client.close_sending();
+        let (rest, outcome) = read_to_end(&mut server);
+        assert_eq!((rest.as_slice(), outcome.is_ok()), (b"".as_slice(), true));
+        assert_eq!(kettle.tunnel().text("end"), "backend_closed");
+    }
+}
+
+#[test]
+fn a_backend_that_dies_is_no_close_notify() {
+    let backend = Backend::listen();
+    let kettle = terminator("", &[backend.address()]);
+    for suite in 0..2 {
+        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+        server.write_all(b"half of i").unwrap();
+        let mut room = [0; 9];
+        let mut received = 0;
+        while received < room.len() {
+            received += client.receive(&mut room[received..]).unwrap();
+        }
+        SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        drop(server);
+        assert_eq!(client.end(), End::Cut);
+        assert_eq!(kettle.tunnel().text("end"), "backend_reset");
+    }
+}
+
+#[test]
+fn a_client_that_is_cut_ends_as_the_configuration_says() {
+    for (truncation, is_reset) in [("fin", false), ("reset", true)] {
+        let backend = Backend::listen();
+        let settings = format!("truncation = \"{truncation}\"");
+        let kettle = terminator(&settings, &[backend.address()]);
+        for suite in 0..2 {
+            let (client, mut server) = greeted(&kettle, &backend, suite);
+            // A FIN, and no close_notify before it.
+            client.wire.socket.shutdown(Shutdown::Write).unwrap();
+            let (rest, outcome) = read_to_end(&mut server);
+            assert_eq!(rest, b"");
+            let kind = outcome.err().map(|error| error.kind());
+            assert_eq!(kind, is_reset.then_some(ErrorKind::ConnectionReset), "{truncation}");
+            drop((client, server));
+            assert_eq!(kettle.tunnel().text("end"), "client_cut");
+        }
+    }
+}
+
+#[test]
+fn without_a_server_there_is_no_close_notify() {
+    let refused = Backend::listen().address();
+    let kettle = terminator("", &[refused]);
+    for suite in ONE_OF_EACH_VERSION {
+        let mut client = kettle.connect(suite);
+        assert_eq!(client.end(), End::Cut);
+        let entry = kettle.tunnel();
+        assert_eq!((entry.text("end"), entry.text("server")), ("refused", ""));
+    }
+}
+
+#[test]
+fn what_breaks_tls_reaches_no_backend_as_an_end() {
+    let backend = Backend::listen();
+    let kettle = terminator("", &[backend.address()]);
+    for suite in 0..2 {
+        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+        client.wire.write_all(b"\x17\x03\x03\0\x20 not what the key would have made..").unwrap();
+        assert!(matches!(client.end(), End::Alert(_)));
+        let (rest, outcome) = read_to_end(&mut server);
+        assert_eq!(rest, b"");
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ConnectionReset);
+        assert_eq!(kettle.tunnel().text("end"), "client_violation");
+    }
+}
+
+#[test]
+fn an_idle_tunnel_ends_without_a_close_notify_and_a_busy_one_does_not() {
+    let backend = Backend::listen();
+    let listener = "kind = \"tls\"\nbackend = \"app\"";
+    let app = kettle_tests::backend::backend("app", "idle_timeout = \"1s\"", &[backend.address()]);
+    let setup = kettle_tests::setup::Setup::default().listener(listener).more(&app);
+    let kettle = Kettle::start(setup);
+    let (mut client, mut server) = greeted(&kettle, &backend, 0);
+    assert_eq!(client.end(), End::Cut);
+    let (_, outcome) = read_to_end(&mut server);
+    drop(outcome);
+    assert_eq!(kettle.tunnel().text("end"), "idle");
+}
+
+#[test]
+fn a_stop_lets_tunnels_finish() {
+    let backend = Backend::listen();
+    let mut kettle = Kettle::start(before("tls", "", &[backend.address()]));
+    let (mut client, mut server) = greeted(&kettle, &backend, 0);
+    kettle.signal(rustix::process::Signal::TERM);
+    kettle.messages().wait_for("finishing requests");
+    server.write_all(b"the rest").unwrap();
+    drop(server);
+    assert_eq!(client.end(), End::Orderly);
+    assert_eq!(client.beyond(), b"the rest");
+    client.close_sending();
+    assert!(kettle.ended().status.success());
+}

@@ -1,0 +1,26 @@
+//! Connections carried to a backend: TLS that ends here, that begins here, that goes through.
+
+mod balance;
+mod carry;
+mod end;
+mod introduction;
+mod originate;
+mod reload;
+mod route;
+
+use std::net::SocketAddr;
+
+use kettle_tests::backend::backend;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+/// A listener of this kind before a backend named `app`.
+fn before(kind: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
+    let listener = format!("kind = \"{kind}\"\nbackend = \"app\"\n{settings}");
+    Setup::default().listener(&listener).more(&backend("app", "", servers))
+}
+
+/// A server that ends TLS before these servers.
+fn terminator(settings: &str, servers: &[SocketAddr]) -> Kettle {
+    Kettle::start(before("tls", settings, servers))
+}

@@ -1,0 +1,134 @@
+//! TLS that begins here: towards servers whose certificates are verified.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::client::Dialer;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::Tool;
+
+/// Plain in, TLS to this server.
+fn originator(to: &Kettle, tls: &str) -> Kettle {
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\n{tls}\n[[backend.server]]\naddress = \"{}\"\n",
+        to.address()
+    );
+    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
+    Kettle::start(setup.more(&app))
+}
+
+fn ask(kettle: &Kettle) -> Vec<u8> {
+    let mut socket = TcpStream::connect(kettle.address()).unwrap();
+    socket.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+    // It may be closed already.
+    let _ = socket.write_all(&get("/a"));
+    let mut received = Vec::new();
+    let mut room = [0; 4_096];
+    while !received.ends_with(b"inside") {
+        match socket.read(&mut room) {
+            Ok(count @ 1..) => received.extend_from_slice(&room[..count]),
+            _ => break,
+        }
+    }
+    received
+}
+
+#[test]
+fn a_verified_server_is_spoken_to() {
+    let inner = Kettle::start(Setup::default().file("www/a", "inside"));
+    let outer = originator(&inner, "name = \"localhost\"\nroots = \"authority.pem\"");
+    for resumed in ["full", "ticket"] {
+        assert!(ask(&outer).ends_with(b"inside"));
+        let entry = outer.tunnel();
+        assert_eq!(entry.text("server_tls_version"), "TLSv1.3");
+        assert_eq!(entry.text("server_resumed"), resumed);
+        assert_eq!(inner.entry("/a").text("server_name"), "localhost");
+    }
+}
+
+#[test]
+fn a_server_that_proves_nothing_gets_nothing() {
+    let inner = Kettle::start(Setup::default().file("www/a", "inside"));
+    for tls in [
+        // An authority nobody here knows, and a name it does not have.
+        "name = \"localhost\"",
+        "name = \"other.example\"\nroots = \"authority.pem\"",
+        "pins = [\"sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]",
+    ] {
+        let outer = originator(&inner, tls);
+        assert_eq!(ask(&outer), b"", "{tls}");
+        assert_eq!(outer.tunnel().text("end"), "tls", "{tls}");
+    }
+}
+
+#[test]
+fn a_pinned_key_is_enough() {
+    let inner = Kettle::start(Setup::default().file("www/a", "inside"));
+    let certificate = inner.folder.path("localhost.pem");
+    let script = "openssl x509 -in \"$0\" -pubkey -noout | openssl pkey -pubin -outform der \
+                  | openssl dgst -sha256 -binary | openssl base64";
+    let hash = Tool::new("sh").args(["-c", script, certificate.to_str().unwrap()]).succeed();
+    let outer = originator(&inner, &format!("pins = [\"sha256/{}\"]", hash.trim()));
+    assert!(ask(&outer).ends_with(b"inside"));
+}
+
+#[test]
+fn tls_on_both_sides_is_opened_and_sealed_again() {
+    let inner = Kettle::start(Setup::default().sizes(&[300_000]));
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
+         [[backend.server]]\naddress = \"{}\"\n",
+        inner.address()
+    );
+    let listener = "kind = \"tls\"\nbackend = \"app\"";
+    let outer = Kettle::start(Setup::default().listener(listener).more(&app));
+    let mut client = Dialer::default().connect(outer.address());
+    assert_eq!(client.get("/300000").body.len(), 300_000);
+    drop(client);
+    let entry = outer.tunnel();
+    assert_eq!((entry.text("path_sent"), entry.text("path_received")), ("user", "user"));
+}
+
+#[test]
+fn the_command_line_alone_originates() {
+    let inner = Kettle::start(Setup::default().file("www/a", "inside"));
+    let listen = Backend::listen().address();
+    let roots = inner.folder.path("authority.pem");
+    let to = inner.address().to_string();
+    let words = ["originate", "--listen", &listen.to_string(), "--to", &to, "--name", "localhost"];
+    let kettle = Tool::kettle(words).args(["--roots", roots.to_str().unwrap()]).start();
+    kettle.stdout.wait_until("that it listens", |bytes| {
+        String::from_utf8_lossy(bytes).contains("TLS to").then_some(())
+    });
+    let url = format!("http://{listen}/a");
+    let said = Tool::new("curl").args(["-sS", "--max-time", "20", "-H", "Host: localhost", &url]);
+    assert_eq!(said.succeed(), "inside");
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_gets_ours() {
+    let authority = kettle_tests::certificate::ClientAuthority::new("clients");
+    let own = authority.issue("kettle", 1, 2099);
+    let inner = Setup::default()
+        .file("www/a", "inside")
+        .file("clients.pem", authority.pem())
+        .site("client_auth = { roots = \"clients.pem\" }");
+    let inner = Kettle::start(inner);
+    let shown = "name = \"localhost\"\nroots = \"authority.pem\"\n\
+                 certificate = { chain = \"own.pem\", key = \"own.key\" }";
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\n{shown}\n[[backend.server]]\naddress = \"{}\"\n",
+        inner.address()
+    );
+    let setup = Setup::default()
+        .listener("kind = \"tcp\"\nbackend = \"app\"")
+        .file("own.pem", own.chain.clone())
+        .file("own.key", own.key.clone())
+        .more(&app);
+    let outer = Kettle::start(setup);
+    assert!(ask(&outer).ends_with(b"inside"));
+    assert!(inner.entry("/a").text("client").contains("kettle"));
+}

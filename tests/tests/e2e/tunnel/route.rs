@@ -1,0 +1,149 @@
+//! Which backend a connection goes to, and who is turned away.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::thread;
+
+use kettle_tests::backend::{Backend, backend, read_exactly};
+use kettle_tests::certificate::{Kind, issue};
+use kettle_tests::client::{Dialer, End, Wire, end_of};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use rustls::AlertDescription;
+
+/// Sends its name to whoever connects.
+fn saying(name: &'static str) -> SocketAddr {
+    let backend = Backend::listen();
+    let address = backend.address();
+    thread::spawn(move || {
+        loop {
+            let mut socket = backend.accept();
+            let _ = socket.write_all(name.as_bytes());
+        }
+    });
+    address
+}
+
+fn heard(dialer: &Dialer, kettle: &Kettle) -> Result<String, End> {
+    let mut client = dialer.try_connect(kettle.address()).map_err(|error| end_of(&error))?;
+    match client.end() {
+        End::Orderly => Ok(String::from_utf8(client.beyond().clone()).unwrap()),
+        end => Err(end),
+    }
+}
+
+const NAMES: &[&str] = &["localhost", "a.example", "x.b.example", "c.example"];
+
+/// Two sites with backends of their own, one without, and perhaps a backend for the rest.
+fn setup(listener: &str) -> Setup {
+    let site = |names: &str, backend: &str| {
+        format!(
+            "\n[[site]]\nnames = [{names}]\nbackend = \"{backend}\"\n\
+             [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n"
+        )
+    };
+    Setup::default()
+        .listener(listener)
+        .certificate(issue(NAMES, Kind::Ecdsa))
+        .more(&site("\"a.example\"", "a"))
+        .more(&site("\"*.b.example\"", "b"))
+        .more(&backend("a", "", &[saying("a")]))
+        .more(&backend("b", "", &[saying("b")]))
+        .more(&backend("rest", "", &[saying("rest")]))
+}
+
+fn alert(description: AlertDescription) -> Result<String, End> {
+    Err(End::Alert(description))
+}
+
+#[test]
+fn the_name_asked_for_decides() {
+    let kettle = Kettle::start(setup("kind = \"tls\"\nbackend = \"rest\""));
+    for (name, expected) in
+        [("a.example", "a"), ("A.Example", "a"), ("x.b.example", "b"), ("localhost", "rest")]
+    {
+        assert_eq!(heard(&Dialer::default().server_name(name), &kettle), Ok(expected.to_owned()));
+    }
+}
+
+#[test]
+fn names_without_a_backend_are_refused() {
+    let kettle = Kettle::start(setup("kind = \"tls\""));
+    assert_eq!(heard(&Dialer::default().server_name("a.example"), &kettle), Ok("a".to_owned()));
+    for name in ["localhost", "c.example", "b.example"] {
+        let refused = heard(&Dialer::default().server_name(name), &kettle);
+        assert_eq!(refused, alert(AlertDescription::UnrecognisedName), "{name}");
+    }
+}
+
+#[test]
+fn a_listener_takes_only_its_sites() {
+    let setup = setup("kind = \"tls\"\nsites = [\"*.b.example\"]").listener("kind = \"tls\"");
+    let kettle = Kettle::start(setup);
+    let at = |name| heard(&Dialer::default().server_name(name), &kettle);
+    assert_eq!(at("x.b.example"), Ok("b".to_owned()));
+    assert_eq!(at("a.example"), alert(AlertDescription::UnrecognisedName));
+}
+
+#[test]
+fn protocols_must_match_where_a_client_offers_some() {
+    let listener = "kind = \"tls\"\nbackend = \"rest\"\nalpn = [\"h2\", \"http/1.1\"]";
+    let kettle = Kettle::start(setup(listener));
+    let offering = |protocols: &[&str]| heard(&Dialer::default().alpn(protocols), &kettle);
+    assert_eq!(offering(&["http/1.1", "h2"]), Ok("rest".to_owned()));
+    assert_eq!(kettle.tunnel().text("alpn"), "h2");
+    assert_eq!(offering(&[]), Ok("rest".to_owned()));
+    assert_eq!(kettle.tunnel().text("alpn"), "");
+    assert_eq!(offering(&["imap"]), alert(AlertDescription::NoApplicationProtocol));
+}
+
+#[test]
+fn tls_goes_through_by_the_name_in_its_hello() {
+    // A second kettle shows that what arrives is TLS as the client said it.
+    let inner = Kettle::start(Setup::default().file("www/a", "inside"));
+    let outer = Setup::default()
+        .listener("kind = \"passthrough\"")
+        .more("\n[[site]]\nnames = [\"other.example\"]\nbackend = \"other\"\n")
+        .site("backend = \"inner\"")
+        .more(&backend("inner", "", &[inner.address()]))
+        .more(&backend("other", "", &[saying("no TLS")]));
+    let outer = Kettle::start(outer);
+    let mut client = Dialer::default().connect(outer.address());
+    assert_eq!(client.get("/a").body, b"inside");
+    drop(client);
+    let entry = outer.tunnel();
+    assert_eq!((entry.text("server_name"), entry.text("backend")), ("localhost", "inner"));
+    assert_eq!(entry.text("tls_version"), "");
+
+    let refused = Dialer::default().server_name("nobody.example").try_connect(outer.address());
+    let end = refused.map(drop).map_err(|error| end_of(&error));
+    assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)));
+
+    let mut wire = Wire::connect(outer.address());
+    wire.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    wire.read_to_end();
+    assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 10], "an alert: unexpected_message");
+}
+
+#[test]
+fn a_hello_in_pieces_goes_through_whole() {
+    let backend_at = Backend::listen();
+    let setup = Setup::default()
+        .listener("kind = \"passthrough\"")
+        .site("backend = \"app\"")
+        .more(&backend("app", "", &[backend_at.address()]));
+    let kettle = Kettle::start(setup);
+    let mut dialed = Dialer::default().begin(kettle.address());
+    let mut hello = Vec::new();
+    dialed.tls.write_tls(&mut hello).unwrap();
+    for cut in [1, 5, 6, hello.len() / 2, hello.len() - 1] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&hello[..cut]).unwrap();
+        wire.write_all(&hello[cut..]).unwrap();
+        wire.write_all(b"and what is behind it").unwrap();
+        let mut server = backend_at.accept();
+        let received = read_exactly(&mut server, hello.len() + 21);
+        assert_eq!(&received[..hello.len()], hello.as_slice(), "cut at {cut}");
+    }
+}
