@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use kettle_config::ServerAddress;
-use tokio::task::JoinSet;
+use tokio::task::LocalSet;
 
 use crate::metrics::{Count, Durations};
 
@@ -30,7 +30,7 @@ pub use failure::{ConnectError, Failure, Outcome};
 pub use place::Place;
 pub use socket::BackendSocket;
 pub use state::ServerState;
-pub use status::{Health, ServerStatus, UnknownServer};
+pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
 
 use queue::Queue;
 use state::Tolerance;
@@ -84,7 +84,8 @@ pub struct Server {
 }
 
 impl Backends {
-    /// The backends of a configuration. What was known of their servers `before` is kept.
+    /// The backends of a configuration that is put in force. What was known of their servers `before` is kept, and whoever
+    /// waits there is served by these as well.
     #[must_use]
     pub fn new(config: &[kettle_config::Backend], before: Option<&Self>) -> Self {
         let backend = |settings: &kettle_config::Backend| {
@@ -100,11 +101,11 @@ impl Backends {
         self.iter().find(|backend| *backend.name == *name)
     }
 
-    /// Checks the servers and looks up their names, until it is dropped. It runs once in a process, inside a `LocalSet`, and
-    /// names are looked up by the blocking threads of its runtime.
+    /// Checks the servers and looks up their names, until it is dropped. It runs once in a process; names are looked up by the
+    /// blocking threads of its runtime.
     pub async fn keep_watch(&self, handshake: impl Handshake + 'static) {
         let handshake = Rc::new(handshake);
-        let mut tasks = JoinSet::new();
+        let tasks = LocalSet::new();
         for (backend, server) in self.iter().flat_map(|it| it.servers.iter().map(move |s| (it, s)))
         {
             let both = || (Arc::clone(backend), Arc::clone(server));
@@ -124,7 +125,7 @@ impl Backends {
                 tasks.spawn_local(check::keep_checking(backend, server, check.clone(), handshake));
             }
         }
-        while tasks.join_next().await.is_some() {}
+        tasks.await;
     }
 
     /// All of them, in the order of the configuration.

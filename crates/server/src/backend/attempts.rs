@@ -158,8 +158,15 @@ impl Attempts {
             return Err(ConnectError::QueueFull);
         };
         loop {
-            if timeout_at(deadline, waiter.called()).await.is_err() {
-                return Err(ConnectError::QueueTimeout);
+            // Nobody calls when a server's time out is over, so whoever waits looks at the clock.
+            let until = self.backend.next_return().map_or(deadline, |back| back.min(deadline));
+            match timeout_at(until, waiter.called()).await {
+                Ok(()) => {}
+                Err(_) if until == deadline => return Err(ConnectError::QueueTimeout),
+                Err(_) => {
+                    queue.call_front();
+                    continue;
+                }
             }
             match self.backend.take(self.client, &self.tried) {
                 Choice::Taken(place) => return Ok(place),

@@ -77,6 +77,13 @@ impl Backend {
         }
     }
 
+    /// When the next of the servers that failed connects keep out is back.
+    pub(super) fn next_return(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let returns = self.servers.iter().filter_map(|server| server.state.back_at());
+        returns.filter(|back| *back > now).min()
+    }
+
     /// Which servers are considered: the best there are, full or not.
     fn group(&self, tried: &[usize], now: Instant) -> Group {
         let untried = self.servers.iter().enumerate().filter(|(at, _)| !tried.contains(at));

@@ -162,6 +162,14 @@ impl ServerState {
             }
     }
 
+    /// When failed connects keep it out no longer, if a time was set for that.
+    pub(super) fn back_at(&self) -> Option<Instant> {
+        match self.out_until.load(Relaxed) {
+            0 | u64::MAX => None,
+            until => self.made.checked_add(Duration::from_millis(until)),
+        }
+    }
+
     /// Whether checks keep it out.
     pub(super) fn is_down(&self) -> bool {
         self.is_down.load(Relaxed)

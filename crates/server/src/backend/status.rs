@@ -2,12 +2,24 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::state::Standing;
 use super::{Backend, Backends, Server};
+
+/// A backend as `kettle ctl backends` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackendStatus {
+    /// How it is called.
+    pub name: String,
+    /// How many connections wait for a place.
+    pub waiting: usize,
+    /// Its servers, in the order of the configuration.
+    pub servers: Vec<ServerStatus>,
+}
 
 /// A server as `kettle ctl backends` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +88,17 @@ impl fmt::Display for UnknownServer {
 impl std::error::Error for UnknownServer {}
 
 impl Backends {
+    /// How the backends and their servers are, in the order of the configuration.
+    #[must_use]
+    pub fn status(&self) -> Vec<BackendStatus> {
+        let status = |backend: &Arc<Backend>| BackendStatus {
+            name: backend.name.to_string(),
+            waiting: backend.waiting(),
+            servers: backend.status(),
+        };
+        self.iter().map(status).collect()
+    }
+
     /// Lets a server have no new connections, or have them again. It stays so over reloads.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use super::*;
 use crate::metrics::{Metrics, render};
 
 mod connecting;
+mod queueing;
 mod reloads;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));

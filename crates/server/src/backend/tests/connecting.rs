@@ -44,6 +44,42 @@ async fn a_server_that_hangs_leads_to_the_next_after_its_time() {
     assert_eq!(count(&app, 0, Outcome::TimedOut), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_a_name_s_addresses_all_are_tried_and_share_the_time() {
+    let (hanging, _kept) = hanging();
+    let listeners = some_listeners(1).await;
+    let addresses = [hanging, refusing().await].map(|it| match it.address.value {
+        ServerAddress::Socket(address) => address,
+        other => panic!("{other}"),
+    });
+    let app = app(&settings(vec![at("app.example:1")]));
+    let state = &app.servers[0].state;
+    state.found_at(&[addresses[0], addresses[1], listeners[0].local_addr().unwrap()]);
+    let connected = app.connect(CLIENT).await.unwrap();
+    let share = app.settings.connect_timeout / 3;
+    assert!(connected.connect_time >= share && connected.connect_time < share * 2);
+    drop(listeners);
+    assert_eq!(app.connect(CLIENT).await.unwrap_err().reason(), "refused");
+    assert_eq!(count(&app, 0, Outcome::Connected) + count(&app, 0, Outcome::Refused), 2);
+}
+
+#[tokio::test]
+async fn each_balance_finds_a_server() {
+    use kettle_config::Balance::{First, LeastConnections, RandomTwo, RoundRobin, SourceHash};
+    let listeners = some_listeners(3).await;
+    for (balance, most) in
+        [(First, 6), (LeastConnections, 2), (RoundRobin, 2), (SourceHash, 6), (RandomTwo, 3)]
+    {
+        let app = app(&kettle_config::Backend { balance, ..settings(servers_of(&listeners)) });
+        let mut held = Vec::new();
+        for _ in 0..6 {
+            held.push(app.connect(CLIENT).await.unwrap());
+        }
+        let busiest = app.servers.iter().map(|it| it.state.connections()).max();
+        assert!(busiest <= Some(most), "{balance}: {busiest:?}");
+    }
+}
+
 #[tokio::test]
 async fn each_server_is_tried_once_and_the_last_failure_is_told() {
     let app = app(&settings(vec![refusing().await, refusing().await, at("unix:/nobody/here")]));
@@ -183,92 +219,6 @@ async fn servers_that_fail_are_out_for_a_while_and_least_bad_when_all_are() {
     assert_eq!(app.connect(CLIENT).await.unwrap_err().reason(), "refused");
     let after = (count(&app, 0, Outcome::Refused), count(&app, 1, Outcome::Refused));
     assert_eq!(after, (before.0 + 1, before.1 + 1), "both are tried although they are out");
-}
-
-#[tokio::test(start_paused = true)]
-async fn places_are_given_in_the_order_of_waiting() {
-    let listeners = some_listeners(1).await;
-    let mut settings = settings(servers_of(&listeners));
-    settings.servers[0].connections = Some(1);
-    let app = app(&settings);
-    let held = app.connect(CLIENT).await.unwrap();
-    let local = tokio::task::LocalSet::new();
-    let (sender, mut served) = tokio::sync::mpsc::channel(8);
-    for number in 0..3 {
-        let (app, sender) = (Arc::clone(&app), sender.clone());
-        local.spawn_local(async move {
-            let connected = app.connect(CLIENT).await.unwrap();
-            sender.send(number).await.unwrap();
-            // Held for a while, so that the next one waits for this one.
-            tokio::task::yield_now().await;
-            drop(connected);
-        });
-    }
-    local
-        .run_until(async {
-            while app.waiting() < 3 {
-                tokio::task::yield_now().await;
-            }
-            drop(held);
-            for expected in 0..3 {
-                assert_eq!(served.recv().await, Some(expected));
-            }
-        })
-        .await;
-    local.await;
-    assert_eq!((app.waiting(), app.servers[0].state.connections()), (0, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_queue_has_a_bound_and_an_end() {
-    let listeners = some_listeners(1).await;
-    let mut settings = settings(servers_of(&listeners));
-    settings.servers[0].connections = Some(1);
-    settings.queue = 1;
-    let app = app(&settings);
-    let held = app.connect(CLIENT).await.unwrap();
-    let begun = Instant::now();
-    let (first, second) = tokio::join!(app.connect(CLIENT), app.connect(CLIENT));
-    assert_eq!(first.unwrap_err(), ConnectError::QueueTimeout);
-    assert_eq!(begun.elapsed().as_secs(), settings.queue_timeout.as_secs());
-    assert_eq!(second.unwrap_err(), ConnectError::QueueFull);
-    drop(held);
-    app.connect(CLIENT).await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
-    let listeners = some_listeners(1).await;
-    let mut settings = settings(vec![refusing().await]);
-    settings.servers.extend(servers_of(&listeners));
-    settings.servers.iter_mut().for_each(|it| it.connections = Some(1));
-    settings.balance = kettle_config::Balance::First;
-    settings.fails = 0;
-    let app = app(&settings);
-    // The good server is full; the bad one refuses the first client, who then waits for the good one, in front.
-    let mut attempts = app.attempts(CLIENT);
-    let bad = attempts.next().await.unwrap();
-    let held = app.connect(CLIENT).await.unwrap();
-    assert!(Arc::ptr_eq(&held.server, &app.servers[1]));
-    attempts.failed(bad, Failure::timed_out());
-    let mut waiting = Box::pin(attempts.next());
-    tokio::select! {
-        biased;
-        _ = &mut waiting => panic!("there is no place"),
-        () = tokio::task::yield_now() => {}
-    }
-    let mut other = app.attempts(CLIENT);
-    let place = tokio::time::timeout(Duration::from_millis(1), async {
-        tokio::select! {
-            biased;
-            _ = &mut waiting => panic!("there is no place"),
-            place = other.next() => place,
-        }
-    });
-    let attempt = place.await.expect("the bad server has room").unwrap();
-    assert!(Arc::ptr_eq(attempt.server(), &app.servers[0]));
-    drop(held);
-    assert!(Arc::ptr_eq(waiting.await.unwrap().server(), &app.servers[1]));
 }
 
 #[tokio::test]
