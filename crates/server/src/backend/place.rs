@@ -54,8 +54,8 @@ impl Backend {
     /// Takes a place on one of the servers that were not tried yet.
     pub(super) fn take(&self, client: IpAddr, tried: &[usize]) -> Choice {
         let now = Instant::now();
-        // Round again only if another worker took the last place in between: somebody gets on.
-        loop {
+        // Round again only if another worker took the last place in between. Whoever loses so often may as well wait.
+        for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
             if matches!(group, Group::Nobody) {
                 return Choice::Nobody;
@@ -75,6 +75,7 @@ impl Backend {
                 return Choice::Taken(Place { server, shared, index });
             }
         }
+        Choice::Full
     }
 
     /// When the next of the servers that failed connects keep out is back.
@@ -147,3 +148,6 @@ enum Group {
     /// There is none.
     Nobody,
 }
+
+/// Last places that one client may lose to others.
+const ROUNDS_MAX: usize = 16;
