@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::tls_stat;
 use kettle_tls::connector::ResumeBy;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Fill, StreamError, TlsStream};
 use kettle_tls::{Acceptor, Cipher, Resumption, Version};
 use rustls::crypto::aws_lc_rs::Ticketer;
 use tokio::io::Interest;
@@ -224,6 +224,43 @@ async fn requests_are_still_opened_after_the_switch() {
         }
         close(stream).await;
         assert_eq!(client.join().unwrap(), b"");
+    }
+}
+
+/// Before Linux 6.14. Whether the close_notify that is due then is true only the owner of the connection knows.
+#[tokio::test]
+async fn a_key_that_the_kernel_cannot_change_ends_the_connection_one_way_or_the_other() {
+    if has_ktls("a_key_that_the_kernel_cannot_change_ends").is_none() {
+        return;
+    }
+    for is_all in [true, false] {
+        let (mut stream, client) = connect(SUITES[0].2, |client| {
+            let mut sent = [0; 4];
+            std::io::Read::read_exact(client, &mut sent).unwrap();
+            client.write_all(b"data").unwrap();
+            client.conn.refresh_traffic_keys().unwrap();
+            client.write_all(b"under the next key").unwrap();
+            (sent, read_to_close_notify(client))
+        })
+        .await;
+        poll_fn(|context| stream.poll_offload(context, false)).await.unwrap();
+        kernel_write(&mut stream, b"part", false).await;
+        assert!(!stream.is_key_refused());
+        let mut received: Vec<u8> = Vec::new();
+        while poll_fn(|context| stream.poll_visit(context, |data| received.extend(data)))
+            .await
+            .unwrap()
+            == Fill::Data
+        {}
+        assert!(stream.is_key_refused());
+        assert_eq!(received, b"data");
+        if !is_all {
+            stream.cut();
+        }
+        poll_fn(|context| stream.poll_close(context)).await.unwrap();
+        while poll_fn(|context| stream.poll_drain(context)).await.is_err() {}
+        let (sent, end) = client.join().unwrap();
+        assert_eq!((&sent, end.is_ok()), (b"part", is_all));
     }
 }
 
