@@ -23,11 +23,12 @@ impl Pipes {
         Some(pipe)
     }
 
-    /// Takes a pipe back. One with something in it cannot be used again.
+    /// Takes a pipe back. One with something in it cannot be used again, and one that the user's limits kept small is
+    /// better made anew.
     pub(crate) fn give(&self, pipe: Pipe) {
         self.in_use.set(self.in_use.get().saturating_sub(1));
         let mut idle = self.idle.borrow_mut();
-        if pipe.is_empty() && idle.len() < IDLE_MAX {
+        if pipe.is_empty() && pipe.capacity_bytes() >= PIPE_BYTES && idle.len() < IDLE_MAX {
             idle.push(pipe);
         }
     }

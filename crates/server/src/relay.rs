@@ -185,9 +185,12 @@ impl Relay {
             self.to_backend.end(Farewell::Close);
         } else {
             self.finish(Party::Client);
-            self.finish(Party::Backend);
             self.backend.reset();
-            self.client.cut();
+            // What the backend had said to its end is true all the same.
+            if self.to_client.stage == Stage::Flowing {
+                self.finish(Party::Backend);
+                self.client.cut();
+            }
         }
     }
 

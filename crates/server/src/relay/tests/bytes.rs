@@ -236,6 +236,40 @@ async fn a_slow_reader_makes_the_tunnel_hold_two_records_and_no_more() {
 }
 
 #[tokio::test]
+async fn one_fast_tunnel_leaves_the_others_their_turn() {
+    for (client, backend) in KINDS {
+        for path in [TunnelPathChoice::User, TunnelPathChoice::KernelSplice] {
+            locally(async {
+                let mut setup = Setup::new(client, backend);
+                setup.settings.path = path;
+                let (mut relay, _, mut client, mut backend) = setup.build().await;
+                let bytes = pattern(1 << 20);
+                for _ in 0..16 {
+                    for peer in [&mut client, &mut backend] {
+                        poll_fn(|context| {
+                            let _ = Pin::new(peer.stream()).poll_write(context, &bytes);
+                            Poll::Ready(())
+                        })
+                        .await;
+                    }
+                    let before = relay.progress();
+                    poll_fn(|context| {
+                        assert!(relay.poll(context).is_pending());
+                        Poll::Ready(())
+                    })
+                    .await;
+                    // Each way so much and the last read.
+                    assert!(relay.progress() - before <= 2 * ((256 << 10) + (256 << 10)));
+                    yield_now().await;
+                }
+                assert!(relay.progress() > 256 << 10, "{:?}", relay.flows());
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_tunnel_at_rest_holds_nothing() {
     assert!(size_of::<Relay>() <= 512, "{}", size_of::<Relay>());
     for (client, backend) in KINDS {

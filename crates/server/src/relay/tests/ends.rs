@@ -8,7 +8,8 @@ use kettle_kernel::transfer;
 use super::stage::{Kind, Peer, Seen, Setup, Tcp, Tls12, Tls13, Unix, locally, pattern};
 use tokio::task::yield_now;
 
-use crate::relay::{Relay, TunnelEnd};
+use crate::relay::direction::Fault;
+use crate::relay::{Party, Relay, Side, TunnelEnd};
 use Event::{Closes, Cuts, Resets, Violates};
 use Seen::{Alerted, Closed, Cut, Reset};
 use Truncation::{Fin, Reset as ByReset};
@@ -184,6 +185,60 @@ async fn how_a_client_leaves_that_had_all_is_no_matter() {
             }
             assert_eq!(backend.rest().await, (vec![], Closed));
             assert_eq!(tunnel.await.expect("ended").end, TunnelEnd::BackendClosed);
+        })
+        .await;
+    }
+}
+
+/// What a kernel that cannot change its key makes of a client's KeyUpdate: close_notify is queued in mid-stream.
+#[tokio::test]
+async fn a_refused_key_is_no_end_of_the_backends() {
+    for (had_all, truncation, backend_sees) in
+        [(false, Fin, Closed), (false, ByReset, Reset), (true, Fin, Closed), (true, ByReset, Reset)]
+    {
+        locally(async {
+            let mut setup = Setup::new(Tls13, Tcp);
+            setup.settings.truncation = truncation;
+            let (mut relay, _, mut client, mut backend) = setup.build().await;
+            poll_once(&mut relay).await;
+            if had_all {
+                relay.to_client.close();
+            }
+            let Side::Tls(stream) = &mut relay.client else { panic!("no TLS") };
+            stream.queue_close_notify();
+            relay.take_fault(Party::Client, Fault::KeyRefused);
+            let end = poll_fn(|context| relay.poll(context)).await;
+            assert_eq!(end, TunnelEnd::KeyRefused(Party::Client));
+            let linger = poll_fn(|context| relay.poll_linger(context));
+            let talk = async {
+                let client_saw = client.rest().await;
+                drop(client);
+                client_saw
+            };
+            let ((), client_saw) = tokio::join!(linger, talk);
+            assert_eq!(client_saw, (vec![], if had_all { Closed } else { Cut }));
+            assert_eq!(backend.rest().await.1, backend_sees);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn data_and_its_end_may_come_in_one_read() {
+    for kind in [Tls13, Tls12] {
+        locally(async {
+            let (mut client, mut backend, tunnel) = Setup::new(kind, Tcp).open().await;
+            let Peer::Tls(stream) = &mut client else { panic!("no TLS") };
+            for word in [&b"one"[..], b"", b"two"] {
+                stream.seal(&[word]).expect("sealed");
+            }
+            stream.queue_close_notify();
+            poll_fn(|context| stream.poll_flush(context)).await.expect("sent");
+            assert_eq!(backend.rest().await, (b"onetwo".to_vec(), Closed));
+            backend.close().await;
+            assert_eq!(client.rest().await, (vec![], Closed));
+            drop(client);
+            assert_eq!(tunnel.await.expect("ended").end, TunnelEnd::ClientClosed);
         })
         .await;
     }

@@ -1,5 +1,7 @@
 //! What stays in the kernel, and what the kernel encrypts. Without kernel TLS: skipped.
 
+use std::future::poll_fn;
+
 use kettle_config::TunnelPathChoice;
 
 use super::stage::{Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, locally, pattern};
@@ -68,6 +70,32 @@ async fn the_kernel_encrypts_what_comes_through_a_pipe() {
     }
 }
 
+/// More slow readers than there are pipes for, and what comes from them meanwhile.
+#[tokio::test]
+async fn without_a_pipe_the_bytes_take_the_long_way() {
+    let client_kind = if has_kernel_tls() { Tls13 } else { Tcp };
+    locally(async {
+        let mut setup = Setup::new(client_kind, Tcp);
+        setup.settings.path = TunnelPathChoice::KernelSplice;
+        let (mut relay, pipes, mut client, mut backend) = setup.build().await;
+        let taken: Vec<_> = std::iter::from_fn(|| pipes.take()).collect();
+        let sent = pattern(1 << 20);
+        let send = async {
+            backend.send(&sent).await;
+            backend.close().await;
+        };
+        let talk = async { tokio::join!(client.rest(), send).0 };
+        tokio::select! {
+            seen = talk => assert!(seen == (sent.clone(), Seen::Closed)),
+            _ = poll_fn(|context| relay.poll(context)) => panic!("the client is still there"),
+        }
+        let path = if client_kind == Tls13 { Path::KernelWrite } else { Path::User };
+        assert_eq!((relay.flows()[1].path, relay.flows()[1].bytes), (path, 1 << 20));
+        assert_eq!(pipes.in_use(), taken.len());
+    })
+    .await;
+}
+
 /// A client that reads nothing keeps its pipe, and the backend waits.
 #[tokio::test]
 async fn a_slow_reader_keeps_one_pipe_and_gives_it_back() {
@@ -99,8 +127,12 @@ async fn a_slow_reader_keeps_one_pipe_and_gives_it_back() {
     .await;
 }
 
+/// A runner that is known to have it fails without.
 fn has_kernel_tls() -> bool {
-    capabilities().tx_reason().is_none()
+    let reason = capabilities().tx_reason();
+    let is_required = std::env::var_os("KETTLE_REQUIRE_KTLS").is_some();
+    assert!(reason.is_none() || !is_required, "no kTLS here: {reason:?}");
+    reason.is_none()
 }
 
 /// Connections whose sending side the kernel took, in software.
