@@ -5,7 +5,8 @@ use std::task::Context;
 
 use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
-use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
+use kettle_kernel::socket::shutdown_write;
+use kettle_preamble::starttls::{Dialogue, Next, postgres, smtp};
 use tokio::net::TcpStream;
 
 use super::plain::{poll_drain, poll_read, poll_write_all};
@@ -32,6 +33,11 @@ impl Connection {
         };
         tracing::debug!(remote = %self.remote, reason, "no TLS behind the dialogue before it");
         self.worker.metrics.handshake_failed(reason);
+        // Lets the client read why, before the connection ends under it.
+        if shutdown_write(socket.as_fd()).is_ok() {
+            let drain = |context: &mut Context<'_>| poll_drain(socket, context);
+            let _ = self.watch.idle_within(LINGER, drain).await;
+        }
         None
     }
 
@@ -54,7 +60,7 @@ impl Connection {
                 .wait(Stage::Begun, |context| poll_write_all(socket, &mut left, context))
                 .await;
             match (next, said) {
-                (Err(error), _) => return Err(self.take_leave(socket, &error).await),
+                (Err(error), _) => return Err(error.reason()),
                 (Ok(Next::Receive), Ok(Ok(()))) => {}
                 (Ok(Next::Tls), Ok(Ok(()))) => return Ok(Vec::new()),
                 (Ok(Next::TlsBegun), Ok(Ok(()))) => return Ok(received),
@@ -72,15 +78,6 @@ impl Connection {
                 Err(interrupt) => return Err(word(interrupt)),
             }
         }
-    }
-
-    /// Lets the client read why, before the connection ends under it.
-    async fn take_leave(&self, socket: &mut TcpStream, error: &StartTlsError) -> &'static str {
-        if kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok() {
-            let drain = |context: &mut Context<'_>| poll_drain(socket, context);
-            let _ = self.watch.idle_within(LINGER, drain).await;
-        }
-        error.reason()
     }
 }
 

@@ -5,8 +5,10 @@ mod carry;
 mod end;
 mod introduction;
 mod originate;
+mod peers;
 mod reload;
 mod route;
+mod starttls;
 
 use std::net::SocketAddr;
 

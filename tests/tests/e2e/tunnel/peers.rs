@@ -1,0 +1,219 @@
+//! Beside the programs that people use for the same: before them, behind them, with their PROXY headers.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Instant;
+
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::client::Dialer;
+use kettle_tests::environment::{patience, skip};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::{Running, Tool};
+use tempfile::TempDir;
+
+use super::{before, terminator};
+
+/// One of them, with a folder of its own.
+struct Peer {
+    _process: Running,
+    _folder: TempDir,
+    address: SocketAddr,
+}
+
+impl Peer {
+    /// Starts a program with a configuration file, if it is there. `words` come before the file's name; in the
+    /// configuration `ADDRESS` is where it is to listen.
+    fn start(
+        program: &str,
+        words: &[&str],
+        config: &str,
+        files: &[(&str, String)],
+    ) -> Option<Self> {
+        let Some(path) = ["/usr/sbin", "/usr/bin"]
+            .map(|folder| Path::new(folder).join(program))
+            .into_iter()
+            .find(|path| path.exists())
+        else {
+            skip(&format!("{program} is not installed"));
+            return None;
+        };
+        let folder = TempDir::new().unwrap();
+        for (name, content) in files {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        let address = Backend::listen().address();
+        let file = folder.path().join("config");
+        let config = config
+            .replace("ADDRESS", &address.to_string())
+            .replace("PORT", &address.port().to_string())
+            .replace("FOLDER", folder.path().to_str().unwrap());
+        fs::write(&file, config).unwrap();
+        let process = Tool::new(path).args(words).args([&file]).start();
+        wait_until_listening(address);
+        Some(Self { _process: process, _folder: folder, address })
+    }
+}
+
+fn wait_until_listening(address: SocketAddr) {
+    let deadline = Instant::now() + patience();
+    while TcpStream::connect(address).is_err() {
+        assert!(Instant::now() < deadline, "nobody listens on {address}");
+        std::thread::yield_now();
+    }
+}
+
+fn with_proxy_header(version: &str, to: SocketAddr) -> Kettle {
+    let app = backend("app", &format!("send_proxy = \"{version}\""), &[to]);
+    Kettle::start(Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app))
+}
+
+/// What a server answers to a request through kettle, and the address that it was asked from.
+fn answer(kettle: &Kettle) -> (String, SocketAddr) {
+    let mut client = Dialer::default().connect(kettle.address());
+    let own = client.wire.socket.local_addr().unwrap();
+    let response = client.get("/");
+    (String::from_utf8(response.body).unwrap().trim().to_owned(), own)
+}
+
+#[test]
+fn haproxy_reads_our_header() {
+    let config = "\
+defaults
+  mode http
+  timeout client 20s
+  timeout server 20s
+  timeout connect 5s
+frontend f
+  bind ADDRESS accept-proxy
+  http-request return status 200 content-type text/plain lf-string \"%[src]:%[src_port] %[fc_pp_authority]\"
+";
+    let Some(haproxy) = Peer::start("haproxy", &["-db", "-f"], config, &[]) else { return };
+    for (version, name) in [("v1", ""), ("v2", "localhost")] {
+        let kettle = with_proxy_header(version, haproxy.address);
+        let (said, own) = answer(&kettle);
+        assert_eq!(said, format!("{own} {name}").trim(), "{version}");
+    }
+}
+
+#[test]
+fn nginx_reads_our_header() {
+    let config = "\
+daemon off;
+master_process off;
+pid FOLDER/pid;
+error_log stderr;
+events {}
+http {
+  access_log off;
+  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
+  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+  server {
+    listen ADDRESS proxy_protocol;
+    location / { return 200 \"$proxy_protocol_addr:$proxy_protocol_port\"; }
+  }
+}
+";
+    let Some(nginx) = Peer::start("nginx", &["-c"], config, &[]) else { return };
+    for version in ["v1", "v2"] {
+        let kettle = with_proxy_header(version, nginx.address);
+        let (said, own) = answer(&kettle);
+        assert_eq!(said, own.to_string(), "{version}");
+    }
+}
+
+#[test]
+fn we_read_the_header_of_haproxy() {
+    let settings = "accept_proxy = [\"127.0.0.0/8\"]";
+    let kettle = terminator(settings, &[Backend::echoing()]);
+    for version in ["send-proxy", "send-proxy-v2"] {
+        let config = format!(
+            "defaults\n  mode tcp\n  timeout client 20s\n  timeout server 20s\n  timeout connect 5s\n\
+             frontend f\n  bind ADDRESS\n  default_backend b\n\
+             backend b\n  server k {} {version}\n",
+            kettle.address()
+        );
+        let Some(haproxy) = Peer::start("haproxy", &["-db", "-f"], &config, &[]) else { return };
+        let mut client = Dialer::default().connect(haproxy.address);
+        let own = client.wire.socket.local_addr().unwrap();
+        client.send(b"ping").unwrap();
+        assert_eq!(client.receive(&mut [0; 4]).unwrap(), 4);
+        drop(client);
+        // The first connections only asked whether haproxy listens.
+        loop {
+            let entry = kettle.tunnel();
+            if entry.number("bytes_received") == 4 {
+                assert_eq!(entry.text("remote"), own.to_string(), "{version}");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn we_speak_tls_to_stunnel_and_stunnel_to_us() {
+    let inner = Kettle::start(Setup::default().file("www/a", "inside"));
+    let plain = Backend::echoing();
+    let pem = |name: &str| fs::read_to_string(inner.folder.path(name)).unwrap();
+    let files = [
+        ("own.pem", pem("localhost.pem") + &pem("localhost.key")),
+        ("authority.pem", pem("authority.pem")),
+    ];
+    let common = "foreground = yes\npid =\nsyslog = no\n[s]\naccept = ADDRESS\n";
+    // Stunnel ends TLS; we begin it.
+    let config = format!("{common}connect = {plain}\ncert = FOLDER/own.pem\n");
+    let Some(stunnel) = Peer::start("stunnel", &[], &config, &files) else { return };
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
+         [[backend.server]]\naddress = \"{}\"\n",
+        stunnel.address
+    );
+    let outer =
+        Kettle::start(Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"").more(&app));
+    let mut socket = TcpStream::connect(outer.address()).unwrap();
+    std::io::Write::write_all(&mut socket, b"ping").unwrap();
+    assert_eq!(kettle_tests::backend::read_exactly(&mut socket, 4), b"ping");
+
+    // Stunnel begins TLS; we end it.
+    let ours = Kettle::start(before("tls", "", &[plain]));
+    let config = format!(
+        "{common}client = yes\nconnect = {}\nCAfile = FOLDER/authority.pem\nverifyChain = yes\n\
+         checkHost = localhost\nsni = localhost\n",
+        ours.address()
+    );
+    let Some(stunnel) = Peer::start("stunnel", &[], &config, &files) else { return };
+    let mut socket = TcpStream::connect(stunnel.address).unwrap();
+    std::io::Write::write_all(&mut socket, b"pong").unwrap();
+    assert_eq!(kettle_tests::backend::read_exactly(&mut socket, 4), b"pong");
+}
+
+#[test]
+fn gnutls_speaks_through_us() {
+    let kettle = terminator("", &[Backend::echoing()]);
+    let port = kettle.address().port().to_string();
+    let host = kettle.address().ip().to_string();
+    for priority in ["NORMAL:-VERS-ALL:+VERS-TLS1.2", "NORMAL:-VERS-ALL:+VERS-TLS1.3"] {
+        if !Path::new("/usr/bin/gnutls-cli").exists() {
+            return skip("gnutls-cli is not installed");
+        }
+        let words = [
+            "--insecure",
+            "--priority",
+            priority,
+            "--sni-hostname",
+            "localhost",
+            "-p",
+            &port,
+            &host,
+        ];
+        let mut client = Tool::new("gnutls-cli").args(words).start();
+        client.stdout.wait_until("the handshake", |bytes| {
+            String::from_utf8_lossy(bytes).contains("Handshake was completed").then_some(())
+        });
+        client.type_in("ping\n");
+        client.stdout.wait_until("the echo", |bytes| bytes.ends_with(b"ping\n").then_some(()));
+        assert!(client.finish().status.success(), "{priority}");
+    }
+}

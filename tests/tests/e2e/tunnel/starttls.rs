@@ -1,0 +1,152 @@
+//! Dialogues in plain text before TLS, as the server and as the client of them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+
+use kettle_tests::backend::{Backend, read_exactly};
+use kettle_tests::client::{Dialer, Wire};
+use kettle_tests::environment::patience;
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::Tool;
+
+use super::{before, terminator};
+
+/// A mail server without TLS: it greets, and answers EHLO and QUIT.
+fn mail_server() -> SocketAddr {
+    let backend = Backend::listen();
+    let address = backend.address();
+    thread::spawn(move || {
+        loop {
+            let mut socket = backend.accept();
+            thread::spawn(move || {
+                let _ = socket.write_all(b"220-mail.example\r\n220 greets\r\n");
+                let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+                while let Some(Ok(line)) = lines.next() {
+                    let answer = match line.split(' ').next() {
+                        Some("EHLO") => "250-mail.example\r\n250 PIPELINING\r\n",
+                        Some("QUIT") => "221 bye\r\n",
+                        _ => "500 what?\r\n",
+                    };
+                    if socket.write_all(answer.as_bytes()).is_err() || answer.starts_with("221") {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn openssl_begins_tls_in_smtp() {
+    let kettle = terminator("starttls = \"smtp\"", &[mail_server()]);
+    let address = kettle.address().to_string();
+    for version in ["-tls1_2", "-tls1_3"] {
+        let words = ["s_client", "-connect", &address, "-starttls", "smtp", "-quiet", version];
+        // Behind TLS no second greeting stands between EHLO and its answer.
+        let said = Tool::new("openssl").args(words).input("EHLO me\r\nQUIT\r\n").output();
+        let text = said.text();
+        assert!(text.contains("250 PIPELINING") && !text.contains("greets"), "{text}");
+        assert_eq!(kettle.tunnel().text("end"), "backend_closed");
+    }
+}
+
+#[test]
+fn openssl_begins_tls_in_postgresql() {
+    let kettle = terminator("starttls = \"postgres\"", &[Backend::echoing()]);
+    let address = kettle.address().to_string();
+    for words in [["-starttls", "postgres"].as_slice(), &[]] {
+        let all = ["s_client", "-connect", &address, "-quiet", "-no_ign_eof"];
+        let mut openssl = Tool::new("openssl").args(all).args(words).start();
+        openssl.type_in("select 1\n");
+        openssl.stdout.wait_until("the echo", |bytes| bytes.ends_with(b"select 1\n").then_some(()));
+        assert!(openssl.finish().status.success(), "{words:?}");
+    }
+}
+
+#[test]
+fn what_stands_behind_a_command_is_never_taken_into_tls() {
+    for (protocol, request, answer) in [
+        ("smtp", b"STARTTLS\r\nRSET\r\n".as_slice(), b"554 ".as_slice()),
+        ("postgres", b"\0\0\0\x08\x04\xd2\x16\x2fQ", b"E"),
+    ] {
+        let backend = Backend::listen();
+        let settings = format!("starttls = \"{protocol}\"");
+        let kettle = terminator(&settings, &[backend.address()]);
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(request).unwrap();
+        wire.read_to_end();
+        let said = &wire.received;
+        assert!(said.windows(answer.len()).any(|found| found == answer), "{}", said.escape_ascii());
+        let reason = "/total/handshakes_failed/starttls_said_too_much";
+        kettle.wait_for_status(reason, 1);
+    }
+}
+
+#[test]
+fn a_dialogue_byte_by_byte_ends_in_tls_all_the_same() {
+    let kettle = terminator("starttls = \"smtp\"", &[mail_server()]);
+    let mut client = Dialer::default().begin(kettle.address());
+    for byte in b"EHLO me\r\nSTARTTLS\r\n" {
+        client.wire.write_all(&[*byte]).unwrap();
+    }
+    let mut said = Vec::new();
+    while !said.ends_with(b"Ready to start TLS\r\n") {
+        said.extend(read_exactly(&mut client.wire.socket, 1));
+    }
+    client.tls.write_tls(&mut client.wire).unwrap();
+    client.finish_handshake_with(b"QUIT\r\n");
+    let mut room = [0; 64];
+    let count = client.receive(&mut room).unwrap();
+    assert_eq!(&room[..count], b"221 bye\r\n");
+}
+
+/// Both roles: a plain client, TLS between two kettles behind a dialogue, a plain server.
+#[test]
+fn tls_begins_between_two_of_us() {
+    for protocol in ["smtp", "postgres"] {
+        let server = if protocol == "smtp" { mail_server() } else { Backend::echoing() };
+        let inner = Kettle::start(before("tls", &format!("starttls = \"{protocol}\""), &[server]));
+        let app = format!(
+            "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
+             starttls = \"{protocol}\"\n[[backend.server]]\naddress = \"{}\"\n",
+            inner.address()
+        );
+        let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
+        let outer = Kettle::start(setup.more(&app));
+        let mut socket = TcpStream::connect(outer.address()).unwrap();
+        socket.set_read_timeout(Some(patience())).unwrap();
+        if protocol == "smtp" {
+            let mut lines = BufReader::new(socket.try_clone().unwrap()).lines();
+            let mut line = || lines.next().unwrap().unwrap();
+            assert!(line().starts_with("220 "), "the greeting of the dialogue reaches the client");
+            socket.write_all(b"EHLO me\r\n").unwrap();
+            assert_eq!([line(), line()], ["250-mail.example", "250 PIPELINING"]);
+        } else {
+            socket.write_all(b"ping").unwrap();
+            assert_eq!(read_exactly(&mut socket, 4), b"ping");
+        }
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        let _ = socket.read_to_end(&mut Vec::new());
+        assert_eq!(outer.tunnel().text("server_tls_version"), "TLSv1.3", "{protocol}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_offer_tls_gets_no_client() {
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nstarttls = \"smtp\"\n\
+         [[backend.server]]\naddress = \"{}\"\n",
+        mail_server()
+    );
+    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
+    let kettle = Kettle::start(setup.more(&app));
+    let mut socket = TcpStream::connect(kettle.address()).unwrap();
+    let mut received = Vec::new();
+    let _ = socket.read_to_end(&mut received);
+    assert_eq!(received, b"");
+    assert_eq!(kettle.tunnel().text("end"), "starttls");
+}
