@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kettle_config::{BackendServer, Located};
 use kettle_kernel::socket;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
 use super::*;
@@ -50,9 +50,25 @@ fn servers_of(listeners: &[TcpListener]) -> Vec<BackendServer> {
     listeners.iter().map(|it| at(it.local_addr().unwrap())).collect()
 }
 
-/// An address that nobody listens on.
+/// An address that nobody listens on, and nobody else in this process gets.
 async fn refusing() -> BackendServer {
-    at(listener().await.local_addr().unwrap())
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let server = at(held.local_addr().unwrap());
+    std::mem::forget(held);
+    server
+}
+
+/// Nobody listens there any more, and nobody else in this process gets the addresses.
+fn close(listeners: Vec<TcpListener>) {
+    for listener in listeners {
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let held = TcpSocket::new_v4().unwrap();
+        held.set_reuseaddr(true).unwrap();
+        held.bind(address).unwrap();
+        std::mem::forget(held);
+    }
 }
 
 /// An address that answers no connect: its backlog is full. It stays so for as long as what is returned is kept.

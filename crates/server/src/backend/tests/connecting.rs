@@ -58,7 +58,7 @@ async fn of_a_name_s_addresses_all_are_tried_and_share_the_time() {
     let connected = app.connect(CLIENT).await.unwrap();
     let share = app.settings.connect_timeout / 3;
     assert!(connected.connect_time >= share && connected.connect_time < share * 2);
-    drop(listeners);
+    close(listeners);
     assert_eq!(app.connect(CLIENT).await.unwrap_err().reason(), "refused");
     assert_eq!(count(&app, 0, Outcome::Connected) + count(&app, 0, Outcome::Refused), 2);
 }
@@ -177,7 +177,7 @@ async fn backups_are_for_when_no_other_can_be_reached() {
         let connected = app.connect(CLIENT).await.unwrap();
         assert!(Arc::ptr_eq(&connected.server, &app.servers[1]));
     }
-    drop(listeners);
+    close(listeners);
     // Now the other refuses, so the backup is tried, and it refuses as well.
     let error = app.connect(CLIENT).await.unwrap_err();
     assert_eq!(error.reason(), "refused");
@@ -210,7 +210,7 @@ async fn servers_that_fail_are_out_for_a_while_and_least_bad_when_all_are() {
     tokio::time::advance(settings.fail_time + Duration::from_millis(1)).await;
     app.connect(CLIENT).await.unwrap();
     assert_eq!(count(&app, 0, Outcome::Refused), 3, "then it is tried again");
-    drop(listeners);
+    close(listeners);
     for _ in 0..4 {
         app.connect(CLIENT).await.unwrap_err();
     }
