@@ -19,7 +19,6 @@ pub mod open_file;
 pub mod path;
 mod pipes;
 pub mod redirect;
-#[allow(dead_code, reason = "nothing opens tunnels yet")]
 mod relay;
 pub mod request;
 pub mod respond;

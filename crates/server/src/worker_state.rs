@@ -30,7 +30,6 @@ pub(crate) struct WorkerState {
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
     pub(crate) offloads: Rc<Offloads>,
-    #[allow(dead_code, reason = "nothing opens tunnels yet")]
     pub(crate) pipes: Rc<Pipes>,
     pub(crate) send_turns: SendTurns,
     pub(crate) watches: Watches,

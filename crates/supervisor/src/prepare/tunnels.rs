@@ -77,7 +77,11 @@ fn load_trust(
     tls: &BackendTls,
     findings: &mut Findings,
 ) -> Option<Trust> {
-    let at = |setting: &str| config.position_of(&format!("backend.{index}.tls.{setting}"));
+    let at = |setting: &str| {
+        let written = config.position_of(&format!("backend.{index}.tls.{setting}"));
+        let name = || config.position_of(&format!("backend.{index}.name"));
+        if written.is_written() { written } else { name() }
+    };
     if !tls.pins.is_empty() {
         let mut pins = Vec::with_capacity(tls.pins.len());
         for pin in &tls.pins {

@@ -5,6 +5,7 @@ mod carry;
 mod end;
 mod introduction;
 mod originate;
+mod pairing;
 mod peers;
 mod reload;
 mod route;

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use kettle_tests::backend::Backend;
+use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -17,7 +18,8 @@ fn originator(to: &Kettle, tls: &str) -> Kettle {
         to.address()
     );
     let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-    Kettle::start(setup.more(&app))
+    let strangers = ClientAuthority::new("strangers").pem();
+    Kettle::start(setup.file("strangers.pem", strangers).more(&app))
 }
 
 fn ask(kettle: &Kettle) -> Vec<u8> {
@@ -53,8 +55,8 @@ fn a_verified_server_is_spoken_to() {
 fn a_server_that_proves_nothing_gets_nothing() {
     let inner = Kettle::start(Setup::default().file("www/a", "inside"));
     for tls in [
-        // An authority nobody here knows, and a name it does not have.
-        "name = \"localhost\"",
+        // Another authority, and a name it does not have.
+        "name = \"localhost\"\nroots = \"strangers.pem\"",
         "name = \"other.example\"\nroots = \"authority.pem\"",
         "pins = [\"sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]",
     ] {
@@ -110,7 +112,7 @@ fn the_command_line_alone_originates() {
 
 #[test]
 fn a_server_that_asks_for_a_certificate_gets_ours() {
-    let authority = kettle_tests::certificate::ClientAuthority::new("clients");
+    let authority = ClientAuthority::new("clients");
     let own = authority.issue("kettle", 1, 2099);
     let inner = Setup::default()
         .file("www/a", "inside")

@@ -138,7 +138,7 @@ fn tls_begins_between_two_of_us() {
 #[test]
 fn a_server_that_does_not_offer_tls_gets_no_client() {
     let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nstarttls = \"smtp\"\n\
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\nstarttls = \"smtp\"\n\
          [[backend.server]]\naddress = \"{}\"\n",
         mail_server()
     );
