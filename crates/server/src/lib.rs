@@ -25,7 +25,7 @@ pub mod respond;
 pub mod response;
 pub mod route;
 pub mod setup;
-mod tunnel;
+pub mod tunnel;
 pub mod tunnel_routes;
 pub mod worker;
 mod worker_state;

@@ -2,6 +2,7 @@
 
 mod introduction;
 mod open;
+mod watch;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
 use introduction::introduction;
 use open::Opened;
-pub(crate) use open::handshake_of_check;
+pub use watch::watch_backends;
 
 /// Between whom a tunnel is.
 #[derive(Clone, Copy, Debug)]

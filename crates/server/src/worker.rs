@@ -7,18 +7,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kettle_config::StartTls;
 use kettle_kernel::{process, socket};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::backend::{Backend, Server};
 use crate::connection::Connection;
 use crate::disk;
 use crate::limits::TICK;
 use crate::setup::{Listening, Shutdown, Snapshot, WorkerSetup};
-use crate::tunnel::handshake_of_check;
 use crate::worker_state::WorkerState;
 
 /// Serves until told to stop. Runs on its own thread, with signals blocked.
@@ -65,9 +62,6 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     let turning = spawn_local(async move { state.handshake_turns.run().await });
     let mut accepting = Accepting::default();
     accepting.follow(&worker, &first)?;
-    // Once in a process is enough.
-    let watches = setup.index == 0;
-    let mut watching = watches.then(|| watch_backends(&first));
     drop(first);
     loop {
         tokio::select! {
@@ -77,10 +71,6 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
                 }
                 let next = Arc::clone(&snapshot.borrow_and_update());
                 worker.adopt(Arc::clone(&next));
-                if let Some(watching) = &mut watching {
-                    watching.abort();
-                    *watching = watch_backends(&next);
-                }
                 if let Err(error) = accepting.follow(&worker, &next) {
                     tracing::error!(%error, "a listening socket cannot be used");
                 }
@@ -103,27 +93,9 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
             }
         }
     }
-    if let Some(watching) = watching {
-        watching.abort();
-    }
     ticking.abort();
     turning.abort();
     Ok(())
-}
-
-/// Checks the servers of backends and looks up their names.
-fn watch_backends(snapshot: &Snapshot) -> AbortHandle {
-    let (backends, tunnels) = (Arc::clone(&snapshot.backends), snapshot.tunnels.clone());
-    spawn_local(async move {
-        let handshake = async move |backend: &Backend, server: &Server, socket| {
-            let routes = tunnels.iter().flatten();
-            let mut ways = routes.filter_map(|routes| routes.connector(backend, server));
-            let protocol = backend.settings.tls.as_ref().map_or(StartTls::Off, |tls| tls.starttls);
-            handshake_of_check(socket, ways.next(), protocol).await
-        };
-        backends.keep_watch(handshake).await;
-    })
-    .abort_handle()
 }
 
 /// The worker's clock for deadlines, and the witness of turns that took too long.

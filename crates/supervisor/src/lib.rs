@@ -191,7 +191,10 @@ impl Supervisor {
     /// Fails if the main thread's runtime or the signal handlers cannot be set up.
     pub fn run(self, ready: impl FnOnce(&Self)) -> io::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(steer::steer(self, ready))
+        let outcome = runtime.block_on(steer::steer(self, ready));
+        // A lookup of a name may hang, and cannot be ended.
+        runtime.shutdown_background();
+        outcome
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::{Future, pending};
 use std::io;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,6 +25,7 @@ use kettle_server::backend::Backends;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Numbers;
 use kettle_server::setup::Shutdown;
+use kettle_server::tunnel::watch_backends;
 
 mod reloads;
 
@@ -50,6 +52,7 @@ pub(super) async fn steer(
         reopenings: JoinSet::new(),
     };
 
+    let mut watching = steering.watch_backends();
     steering.log_warnings(&[]);
     ready(&steering.supervisor);
     notify(State::Ready);
@@ -64,7 +67,11 @@ pub(super) async fn steer(
                 }
             }
             Some(Asked { request, reply }) = asked.recv() => steering.on_request(request, reply),
-            (outcome, askers) = steering.reloads.next_end() => steering.on_reload_end(outcome, askers),
+            (outcome, askers) = steering.reloads.next_end() => {
+                steering.on_reload_end(outcome, askers);
+                watching = steering.watch_backends();
+            }
+            () = &mut watching => watching = Box::pin(pending()),
             ended = steering.supervisor.workers.next_end() => {
                 if let Some(code) = steering.on_worker_end(ended) {
                     // Answers to `kettle ctl stop` are written by tasks of this runtime.
@@ -158,6 +165,12 @@ impl Steering {
         };
         // Whoever asked may be gone.
         let _ = reply.send(answer);
+    }
+
+    /// Looks after the backends in force.
+    fn watch_backends(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        let prepared = self.supervisor.live.prepared();
+        Box::pin(watch_backends(Arc::clone(&prepared.backends), prepared.tunnels.clone()))
     }
 
     fn backends(&self) -> &Backends {
