@@ -78,12 +78,13 @@ impl Router {
             sites: Vec::with_capacity(config.sites.len()),
             exact: BTreeMap::new(),
             below: BTreeMap::new(),
-            default: default_site(config),
+            default: default_site(config)
+                .filter(|site| config.sites.get(*site).is_some_and(is_served)),
         };
         let client_auth = client_auth_groups(config);
         let mut findings = Vec::new();
         for (number, site) in config.sites.iter().enumerate() {
-            for name in &site.names {
+            for name in site.names.iter().filter(|_| is_served(site)) {
                 let name = name.value.trim_end_matches('.').to_ascii_lowercase();
                 if name == ANY_NAME {
                     continue;
@@ -215,6 +216,11 @@ impl Site {
             _ => true,
         })
     }
+}
+
+/// Whether https listeners have the site: one that only names a backend is for others.
+fn is_served(site: &kettle_config::Site) -> bool {
+    !site.routes.is_empty() || site.backend.is_none()
 }
 
 /// The site for names that no other has: the last one that claims to be.

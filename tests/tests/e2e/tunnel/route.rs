@@ -99,6 +99,22 @@ fn protocols_must_match_where_a_client_offers_some() {
 }
 
 #[test]
+fn files_and_tunnels_share_a_name_or_not() {
+    let setup = setup("kind = \"tls\"").listener("").file("www/a", "a file");
+    let kettle = Kettle::start(setup);
+    let [tunnels, files] = kettle.addresses[..] else { panic!() };
+    let mut client = Dialer::default().connect(files);
+    assert_eq!(client.get("/a").body, b"a file");
+    // A site that only names a backend is not on the listener of files.
+    let mut client = Dialer::default().server_name("a.example").connect(files);
+    client.send(b"GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n").unwrap();
+    assert_eq!(client.response().status, 421);
+    let refused = Dialer::default().try_connect(tunnels).map(drop);
+    let end = refused.map_err(|error| end_of(&error));
+    assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)));
+}
+
+#[test]
 fn tls_goes_through_by_the_name_in_its_hello() {
     // A second kettle shows that what arrives is TLS as the client said it.
     let inner = Kettle::start(Setup::default().file("www/a", "inside"));
