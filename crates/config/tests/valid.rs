@@ -31,6 +31,22 @@ root = "www"
 "#;
 
 #[test]
+fn every_packaged_example_is_valid() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/examples");
+    let mut examples = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        if let Err(findings) = kettle_config::parse(&text, &path) {
+            let shown: Vec<_> = findings.iter().map(ToString::to_string).collect();
+            panic!("{}", shown.join("\n"));
+        }
+        examples += 1;
+    }
+    assert!(examples > 3, "{examples}");
+}
+
+#[test]
 fn the_example_is_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/kettle.example.toml");
     let config = parsed(&std::fs::read_to_string(path).unwrap());
