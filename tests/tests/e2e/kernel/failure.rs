@@ -84,10 +84,15 @@ fn a_suite_whose_key_was_refused_stays_in_user_space_from_then_on() {
 fn fail_nth_option(kettle: &Kettle, nth: u32) -> Running {
     // A thread has its name before it serves, not before others may see it.
     drop(kettle.connect(TLS13_AES_128));
-    let injection = format!("inject=setsockopt:error=ENOMEM:when={nth}");
+    fail_nth_call(kettle, "setsockopt", "ENOMEM", nth)
+}
+
+/// Makes the n-th such call of the worker from now on fail with this error. The worker has served already.
+pub(crate) fn fail_nth_call(kettle: &Kettle, call: &str, error: &str, nth: u32) -> Running {
+    let injection = format!("inject={call}:error={error}:when={nth}");
     let strace = Tool::new("strace")
         .args(["-p", &worker_thread(kettle), "-o", "/dev/null"])
-        .args(["-e", "trace=setsockopt", "-e", &injection])
+        .args(["-e", &format!("trace={call}"), "-e", &injection])
         .start();
     strace.stderr.wait_for("attached");
     strace

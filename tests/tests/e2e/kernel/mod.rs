@@ -3,7 +3,7 @@
 mod changing_file;
 mod crowd;
 mod every_suite;
-mod failure;
+pub(crate) mod failure;
 mod key_update;
 mod peer;
 mod switch;

@@ -3,6 +3,7 @@
 mod balance;
 mod carry;
 mod end;
+mod failure;
 mod introduction;
 mod originate;
 mod pairing;
