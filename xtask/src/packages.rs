@@ -42,11 +42,19 @@ fn without_their_services(install: impl FnOnce() -> Result<(), String>) -> Resul
     let new = missing(PEERS)?;
     install()?;
     let is_systemd = Path::new("/run/systemd/system").is_dir();
-    for package in new.into_iter().filter(|_| is_systemd) {
-        let unit = if package == "stunnel4" { "stunnel.target" } else { package };
+    for unit in new.into_iter().filter(|_| is_systemd).filter_map(unit) {
         process::run(Command::new("systemctl").args(["disable", "--now", unit]))?;
     }
     Ok(())
+}
+
+/// What systemd starts for a package.
+fn unit(package: &str) -> Option<&str> {
+    match package {
+        "stunnel4" => Some("stunnel.target"),
+        "libnginx-mod-stream" => None,
+        package => Some(package),
+    }
 }
 
 fn apt_get() -> Command {
@@ -93,8 +101,8 @@ const NEEDED: &[&str] = &[
     "xz-utils",
 ];
 
-/// The servers that `crates/bench/src/peers/find.rs` looks for.
-const PEERS: &[&str] = &["nginx", "haproxy", "hitch", "stunnel4"];
+/// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
+const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4"];
 
 #[cfg(test)]
 mod tests;
