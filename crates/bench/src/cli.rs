@@ -110,7 +110,7 @@ pub(crate) struct WhatArguments {
     /// Programs: kettle, nginx, haproxy, hitch, stunnel
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Program>)]
     pub(crate) servers: Option<Vec<Program>>,
-    /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, auto
+    /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Path>)]
     pub(crate) paths: Option<Vec<Path>>,
     /// What they do: files, terminator
@@ -272,6 +272,9 @@ pub(crate) struct ConfigArguments {
     /// nginx, haproxy, hitch, stunnel or kettle
     #[arg(value_name = "PROGRAM", value_parser = word::<Program>)]
     pub(crate) program: Program,
+    /// What it does: files or terminator; matters for nginx alone
+    #[arg(long, default_value = "files", value_name = "ROLE", value_parser = word::<Role>)]
+    pub(crate) role: Role,
 }
 
 fn word<W: Word>(text: &str) -> Result<W, String> {

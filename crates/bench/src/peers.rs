@@ -7,6 +7,7 @@ mod exit;
 mod find;
 mod first_answer;
 pub mod identity;
+mod nginx_stream;
 mod openssl;
 mod release;
 pub mod site;

@@ -8,6 +8,6 @@ use crate::peers::config::template;
 
 /// Prints it.
 pub(crate) fn config(arguments: &ConfigArguments) -> ExitCode {
-    print(template(arguments.program));
+    print(template(arguments.program, arguments.role));
     ExitCode::SUCCESS
 }

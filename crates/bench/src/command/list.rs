@@ -20,7 +20,7 @@ pub(crate) fn list() -> ExitCode {
     }
     let kernel = peers::kernel_obstacle().map_or_else(
         || {
-            "this kernel encrypts; the paths kernel-write and kernel-sendfile can be measured"
+            "this kernel encrypts; the paths kernel-write, kernel-sendfile and kernel-splice can be measured"
                 .to_owned()
         },
         |why| format!("– {why}; `kettle doctor` says what would help"),

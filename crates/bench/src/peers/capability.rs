@@ -11,16 +11,17 @@ use serde_json::Value;
 use super::config::haproxy;
 use super::exit;
 use super::find::{Found, find};
+use super::nginx_stream::NginxStream;
 use super::subject::{Path, Program, Role, Setup, Subject};
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
 #[must_use]
 pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
     too_old(found)
-        .or_else(|| role(subject, setup))
+        .or_else(|| role(subject, found, setup))
         .or_else(|| path(subject, found, setup))
         .or_else(|| offer(found, setup))
-        .or_else(|| resumption(found, setup))
+        .or_else(|| resumption(subject, found, setup))
 }
 
 /// Versions that know every setting of our templates.
@@ -41,11 +42,9 @@ fn too_old(found: &Found) -> Option<String> {
         .then(|| format!("{version} is too old: version {oldest} is needed"))
 }
 
-fn role(subject: &Subject, setup: &Setup) -> Option<String> {
+fn role(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
     match (subject.role, subject.program) {
-        (Role::Terminator, Program::Kettle) => {
-            Some("kettle does not terminate TLS for a backend yet".to_owned())
-        }
+        (Role::Terminator, Program::Nginx) => lacks_stream(found),
         (Role::Files, Program::Haproxy) if !has_small_file(&setup.site) => {
             let most = haproxy::BODY_BYTES_MAX;
             Some(format!("HAProxy answers from a buffer, with at most {most} bytes"))
@@ -55,6 +54,13 @@ fn role(subject: &Subject, setup: &Setup) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn lacks_stream(found: &Found) -> Option<String> {
+    let version = &found.version;
+    (found.nginx_stream == NginxStream::Absent).then(|| {
+        format!("{version} has no stream module, which relays bytes; apt-get install libnginx-mod-stream")
+    })
 }
 
 /// The largest body this subject answers with; `None` is any.
@@ -82,7 +88,15 @@ fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
         },
         Path::Auto if program == Program::Kettle => None,
         Path::Auto => Some(format!("{program} does not choose where it encrypts")),
-        Path::KernelWrite | Path::KernelSendfile => {
+        Path::KernelSplice if subject.role == Role::Files => {
+            Some("kernel-splice is for what comes from a backend, not for files".to_owned())
+        }
+        Path::KernelWrite | Path::KernelSendfile
+            if program == Program::Kettle && subject.role == Role::Terminator =>
+        {
+            Some("as a terminator kettle encrypts by user, kernel-splice or auto".to_owned())
+        }
+        Path::KernelWrite | Path::KernelSendfile | Path::KernelSplice => {
             kernel_tls(program, found).or_else(|| kernel_lacks(setup))
         }
     }
@@ -146,7 +160,7 @@ fn offer(found: &Found, setup: &Setup) -> Option<String> {
     lacks_it.then(|| format!("{version}: X25519MLKEM768 needs OpenSSL 3.5"))
 }
 
-fn resumption(found: &Found, setup: &Setup) -> Option<String> {
+fn resumption(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
     if !setup.resumes {
         return None;
     }
@@ -160,6 +174,9 @@ fn resumption(found: &Found, setup: &Setup) -> Option<String> {
         }
         (ResumeBy::EarlyData, _, Program::Kettle | Program::Hitch | Program::Stunnel) => {
             Some(format!("{version} takes no early data"))
+        }
+        (ResumeBy::EarlyData, _, Program::Nginx) if subject.role == Role::Terminator => {
+            Some(format!("{version} takes no early data for a stream"))
         }
         _ => None,
     }

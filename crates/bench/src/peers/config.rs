@@ -8,12 +8,13 @@ mod nginx;
 mod stunnel;
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use kettle_loadgen::offer::ResumeBy;
 
 use super::identity::Identity;
 use super::openssl;
-use super::subject::{Program, Setup, Subject};
+use super::subject::{Program, Role, Setup, Subject};
 
 /// Everything a configuration is made of.
 pub struct Place<'p> {
@@ -25,17 +26,20 @@ pub struct Place<'p> {
     pub address: SocketAddr,
     /// The certificate it shows.
     pub identity: &'p Identity,
+    /// The module nginx has to load before it can relay bytes.
+    pub stream_module: Option<&'p Path>,
 }
 
-/// The template for a program, as published.
+/// The template for a program in a role, as published. Only nginx has different settings for each.
 #[must_use]
-pub fn template(program: Program) -> &'static str {
-    match program {
-        Program::Kettle => include_str!("configs/kettle.toml"),
-        Program::Nginx => include_str!("configs/nginx.conf"),
-        Program::Haproxy => include_str!("configs/haproxy.cfg"),
-        Program::Hitch => include_str!("configs/hitch.conf"),
-        Program::Stunnel => include_str!("configs/stunnel.conf"),
+pub fn template(program: Program, role: Role) -> &'static str {
+    match (program, role) {
+        (Program::Kettle, _) => include_str!("configs/kettle.toml"),
+        (Program::Nginx, Role::Files) => include_str!("configs/nginx.conf"),
+        (Program::Nginx, Role::Terminator) => include_str!("configs/nginx-stream.conf"),
+        (Program::Haproxy, _) => include_str!("configs/haproxy.cfg"),
+        (Program::Hitch, _) => include_str!("configs/hitch.conf"),
+        (Program::Stunnel, _) => include_str!("configs/stunnel.conf"),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::exit;
+use super::nginx_stream::NginxStream;
 use super::release::{self, Release};
 use super::subject::Program;
 
@@ -26,6 +27,7 @@ pub struct Found {
     pub version: String,
     pub(super) release: Option<Release>,
     pub(super) openssl: Option<Release>,
+    pub(super) nginx_stream: NginxStream,
 }
 
 impl Found {
@@ -90,6 +92,9 @@ fn described(mut found: Found) -> Result<Found, Missing> {
         .map_err(|error| missing(format!("{}: {error}", found.executable.display())))?;
     found.release = Release::behind(&said, version_word(program));
     found.openssl = release::openssl(&said);
+    if program == Program::Nginx {
+        found.nginx_stream = NginxStream::of(&said, found.arguments.is_empty());
+    }
     if program == Program::Hitch {
         found.openssl = linked_openssl(&found.executable);
     }
@@ -159,6 +164,7 @@ fn bare(program: Program, executable: PathBuf) -> Found {
         version: String::new(),
         release: None,
         openssl: None,
+        nginx_stream: NginxStream::Absent,
     }
 }
 
@@ -217,7 +223,7 @@ fn version_word(program: Program) -> &'static str {
 fn mend(program: Program) -> String {
     match program {
         Program::Kettle => "`cargo build --release -p kettle` builds it beside this program; or set KETTLE_BIN to it".to_owned(),
-        Program::Nginx => "apt-get install nginx".to_owned(),
+        Program::Nginx => "apt-get install nginx libnginx-mod-stream".to_owned(),
         Program::Haproxy => "apt-get install haproxy".to_owned(),
         Program::Hitch => "apt-get install hitch".to_owned(),
         Program::Stunnel => "apt-get install stunnel4".to_owned(),

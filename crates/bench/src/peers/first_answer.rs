@@ -20,8 +20,7 @@ pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Resu
     if outcome.succeeded + wrong == 0 {
         return Err(NoAnswer::Failed(outcome.causes_in_words()));
     }
-    let is_kernel = matches!(subject.path, Path::KernelWrite | Path::KernelSendfile);
-    if is_kernel && kernel_connections().unwrap_or(0) <= before {
+    if subject.path.is_kernel() && kernel_connections().unwrap_or(0) <= before {
         return Err(NoAnswer::StayedInUserSpace);
     }
     Ok(())

@@ -79,9 +79,10 @@ fn prepare(
     let template = match &setup.config {
         Some(path) => fs::read_to_string(path)
             .map_err(|source| PeerError::Unreadable { path: path.clone(), source })?,
-        None => config::template(subject.program).to_owned(),
+        None => config::template(subject.program, subject.role).to_owned(),
     };
-    let place = Place { subject: *subject, setup, address, identity: &identity };
+    let stream_module = found.nginx_stream.module();
+    let place = Place { subject: *subject, setup, address, identity: &identity, stream_module };
     let text = config::text(&place, &template).map_err(PeerError::Placeholder)?;
     let path = setup.folder.join(config::file_name(subject.program));
     fs::write(&path, &text).map_err(unwritable(&path))?;

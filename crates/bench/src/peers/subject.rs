@@ -11,7 +11,7 @@ use kettle_loadgen::offer::Offer;
 pub struct Subject {
     /// The program.
     pub program: Program,
-    /// Where it encrypts; a terminator has only `User` here.
+    /// Where it encrypts; of terminators only kettle has more than `User`.
     pub path: Path,
     /// What it does.
     pub role: Role,
@@ -43,6 +43,8 @@ pub enum Path {
     KernelWrite,
     /// In the kernel, from the page cache.
     KernelSendfile,
+    /// In the kernel, from the backend's socket.
+    KernelSplice,
     /// Where kettle chooses.
     Auto,
 }
@@ -123,8 +125,15 @@ impl Path {
             Path::User => "user",
             Path::KernelWrite => "kernel-write",
             Path::KernelSendfile => "kernel-sendfile",
+            Path::KernelSplice => "kernel-splice",
             Path::Auto => "auto",
         }
+    }
+
+    /// Whether every connection is encrypted in the kernel.
+    #[must_use]
+    pub fn is_kernel(self) -> bool {
+        matches!(self, Path::KernelWrite | Path::KernelSendfile | Path::KernelSplice)
     }
 }
 
@@ -142,13 +151,14 @@ impl Key {
     }
 }
 
-/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`.
+/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.program.as_str())?;
         match (self.role, self.program) {
             // These do nothing else, so it goes without saying.
             (Role::Terminator, Program::Hitch | Program::Stunnel) => Ok(()),
+            (Role::Terminator, Program::Kettle) => write!(f, " terminator {}", self.path.as_str()),
             (Role::Terminator, _) => f.write_str(" terminator"),
             (Role::Files, _) => write!(f, " {}", self.path.as_str()),
         }

@@ -18,7 +18,7 @@ pub enum Marker {
     Circle,
     /// In the kernel, from buffers.
     Square,
-    /// In the kernel, from the page cache.
+    /// In the kernel, from the page cache or the backend's socket.
     Triangle,
     /// Not encrypted.
     Diamond,
@@ -39,10 +39,10 @@ impl Look {
             "stunnel" => "c-stunnel",
             _ => "c-other",
         };
-        let (stroke, marker) = match rest {
+        let (stroke, marker) = match rest.strip_prefix("terminator ").unwrap_or(rest) {
             "auto" => ("p-auto", Marker::Circle),
             "kernel-write" => ("p-write", Marker::Square),
-            "kernel-sendfile" => ("p-sendfile", Marker::Triangle),
+            "kernel-sendfile" | "kernel-splice" => ("p-sendfile", Marker::Triangle),
             "plain" => ("p-plain", Marker::Diamond),
             _ => ("p-user", Marker::Circle),
         };

@@ -252,4 +252,14 @@ fn rank(known: &[&str], name: &str) -> usize {
 
 /// The programs, ours first.
 pub const PROGRAMS: &[&str] = &["kettle", "nginx", "haproxy", "hitch", "stunnel"];
-const WAYS: &[&str] = &["auto", "user", "kernel-write", "kernel-sendfile", "terminator", "plain"];
+const WAYS: &[&str] = &[
+    "auto",
+    "user",
+    "kernel-write",
+    "kernel-sendfile",
+    "terminator",
+    "terminator auto",
+    "terminator user",
+    "terminator kernel-splice",
+    "plain",
+];

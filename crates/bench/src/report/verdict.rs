@@ -194,8 +194,7 @@ fn beside(samples: &Samples, source: &Source) -> Cells {
     let figure = source.figure;
     let samples = samples.having(figure).only(|sample| look::way(&sample.subject) != "plain");
     let subjects = samples.subjects();
-    // What people get who set nothing.
-    let ours = ["kettle auto", "kettle user"].into_iter().find(|name| subjects.contains(name));
+    let ours = OURS.iter().copied().find(|name| subjects.contains(name));
     let Some(ours) = ours else { return Cells::new() };
     let own = samples.subject(ours).rounds(figure);
     let mut found = Cells::new();
@@ -228,6 +227,9 @@ fn judged(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
     Some(Cell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
 }
 
+/// What is held against the others: what people get who set nothing, as a file server before as a terminator.
+const OURS: &[&str] =
+    &["kettle auto", "kettle user", "kettle terminator auto", "kettle terminator user"];
 /// A headline has so many parts.
 const HEADLINE_PARTS: usize = 2;
 /// These serve no files: they decrypt and pass on.

@@ -72,10 +72,13 @@ fn all() -> impl Iterator<Item = Subject> {
 fn is_possible(subject: &Subject) -> bool {
     let Subject { program, path, role } = subject;
     match role {
-        Role::Terminator => *path == Path::User,
+        Role::Terminator => match program {
+            Program::Kettle => matches!(path, Path::User | Path::KernelSplice | Path::Auto),
+            _ => *path == Path::User,
+        },
         Role::Files => match program {
-            Program::Kettle => *path != Path::Plain,
-            Program::Nginx => *path != Path::Auto,
+            Program::Kettle => !matches!(path, Path::Plain | Path::KernelSplice),
+            Program::Nginx => !matches!(path, Path::Auto | Path::KernelSplice),
             Program::Haproxy => matches!(path, Path::User | Path::Plain),
             Program::Hitch | Program::Stunnel => false,
         },
@@ -125,6 +128,13 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(names(&options), ["hitch"]);
+        let options = Options {
+            servers: Some(vec![Program::Kettle]),
+            paths: Some(vec![Path::User, Path::KernelSplice, Path::KernelSendfile]),
+            roles: Some(vec![Role::Terminator]),
+            ..Options::default()
+        };
+        assert_eq!(names(&options), ["kettle terminator user", "kettle terminator kernel-splice"]);
     }
 
     #[test]

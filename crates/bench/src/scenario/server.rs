@@ -250,8 +250,7 @@ fn moved(usage: &Usage) -> Option<u64> {
 
 /// A server that is said to encrypt in the kernel must have done so.
 fn proven(server: &Server, kernel_connections: Option<u64>) -> Result<(), BenchError> {
-    let is_kernel = matches!(server.subject.path, Path::KernelWrite | Path::KernelSendfile);
-    if !is_kernel || kernel_connections.is_some_and(|count| count > 0) {
+    if !server.subject.path.is_kernel() || kernel_connections.is_some_and(|count| count > 0) {
         return Ok(());
     }
     Err(BenchError::server(
@@ -284,11 +283,9 @@ fn busy_client(outcome: &Outcome, usage: &Usage) -> Option<String> {
 }
 
 fn with_mend(subject: &Subject, why: &str) -> String {
-    match subject.path {
-        Path::KernelWrite | Path::KernelSendfile => {
-            format!("{why}; `kettle doctor` says what would help")
-        }
-        _ => why.to_owned(),
+    match subject.path.is_kernel() {
+        true => format!("{why}; `kettle doctor` says what would help"),
+        false => why.to_owned(),
     }
 }
 

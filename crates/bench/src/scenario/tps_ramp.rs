@@ -28,6 +28,7 @@ use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::Key;
 use super::rules;
+use super::word::Role;
 use crate::figure;
 use crate::peers::backend::Backend;
 use crate::results::{Point, Sample};
@@ -68,15 +69,28 @@ fn rules(options: &Options) -> Vec<String> {
         "What a full and a resumed transaction cost is told from the server's processor time in all steps of all k that it keeps \
          up with, by least squares; busy steps weigh more. It holds where the client is what limits."
             .to_owned(),
-        "Servers that have bodies of their own answer themselves; hitch and stunnel stand before a plain HTTP backend on the \
-         client's processors, the same for all terminators. Its work is not the server's, its latency is in theirs."
-            .to_owned(),
+        footing(options).to_owned(),
         "Axes that are not named stay at the base case (one worker, P-256, AES-128-GCM, X25519, TLS 1.3 tickets) at a quick \
          effort; RSA-2048 is added at the normal one; at the thorough one each axis is tried by itself away from the base \
          case. RSA-1024, which the comparison of 2011 used, is refused by today's libraries."
             .to_owned(),
     ]);
     rules
+}
+
+/// Who has the body that is asked for.
+fn footing(options: &Options) -> &'static str {
+    match options.roles.as_deref() {
+        Some([Role::Terminator]) => {
+            "Every server ends TLS before the same plain HTTP backend on the client's processors, and relays bytes. The backend's \
+             work is not the server's, its latency is in theirs."
+        }
+        _ => {
+            "Servers that have bodies of their own answer themselves; hitch and stunnel stand before a plain HTTP backend on the \
+             client's processors, the same for all terminators. Its work is not the server's, its latency is in theirs. \
+             `--roles terminator` puts all of them before it."
+        }
+    }
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -375,5 +389,13 @@ mod tests {
         for words in ["1024 bytes", "factor of 1.5", "from 100 a second", "within 5 %"] {
             assert!(rules.contains(words), "{words}: {rules}");
         }
+    }
+
+    #[test]
+    fn the_rules_say_when_all_stand_on_one_footing() {
+        let roles = Some(vec![Role::Terminator]);
+        let one = rules(&Options { roles, ..Options::default() }).join(" ");
+        assert!(one.contains("Every server ends TLS before the same plain HTTP backend"), "{one}");
+        assert!(!one.contains("answer themselves"), "{one}");
     }
 }

@@ -85,6 +85,7 @@ impl Word for Path {
         (Path::User, "user"),
         (Path::KernelWrite, "kernel-write"),
         (Path::KernelSendfile, "kernel-sendfile"),
+        (Path::KernelSplice, "kernel-splice"),
         (Path::Auto, "auto"),
     ];
 }

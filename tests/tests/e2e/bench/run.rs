@@ -74,6 +74,40 @@ fn a_run_leaves_results_and_a_page() {
 }
 
 #[test]
+fn terminators_are_measured_before_one_backend() {
+    if !has_two_processors() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let output = folder.path().to_str().unwrap();
+    let what = ["bench", "run", "tps-ramp", "--roles", "terminator", "--servers", "kettle,haproxy"];
+    let how = ["--effort", "quick", "--per-session", "1,2", "--seconds", "0.3", "--output", output];
+    let _ = Tool::kettle(what.iter().chain(&how)).succeed();
+    let lines = lines(folder.path());
+    let absent = of_kind(&lines, "absent");
+    let is_missing = absent.iter().any(|line| line["what"] == "haproxy terminator");
+    let mut servers = vec!["kettle terminator auto"];
+    if is_missing {
+        skip(absent[0]["why"].as_str().unwrap());
+    } else {
+        servers.push("haproxy terminator");
+    }
+    for server in servers {
+        let of_server = |line: &&&Value| line["subject"] == server && line["part"] == "summary";
+        let samples = of_kind(&lines, "sample");
+        let summaries: Vec<_> = samples.iter().filter(of_server).collect();
+        assert_eq!(summaries.len(), 2, "{server}: {absent:?}");
+        for summary in summaries {
+            assert_eq!(summary["point"]["role"], "terminator");
+            assert!(summary["figures"]["tps_max"].as_f64().unwrap() > 0.0, "{summary}");
+        }
+    }
+    let subjects = of_kind(&lines, "subject");
+    let kettle = subjects.iter().find(|line| line["name"] == "kettle terminator auto").unwrap();
+    assert!(kettle["config"].as_str().unwrap().contains("kind = \"tls\""), "{kettle}");
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
     if !has_two_processors() {
         return;

@@ -6,6 +6,7 @@ use kettle_loadgen::offer::Offer;
 use kettle_tls::Cipher;
 
 use super::*;
+use crate::peers::nginx_stream::NginxStream;
 use crate::peers::release::Release;
 use crate::peers::subject::Key;
 
@@ -37,6 +38,7 @@ fn found(program: Program, release: &str, openssl: &str) -> Found {
         version: format!("{program} {release}, OpenSSL {openssl}"),
         release: Release::parse(release),
         openssl: Release::parse(openssl),
+        nginx_stream: NginxStream::Absent,
     }
 }
 
@@ -77,7 +79,10 @@ fn an_nginx_from_before_kernel_tls_is_told_from_a_kernel_without() {
 #[test]
 fn roles_and_paths_a_program_lacks_are_named() {
     for (program, path, role, word) in [
-        (Program::Kettle, Path::User, Role::Terminator, "does not terminate"),
+        (Program::Kettle, Path::KernelSplice, Role::Files, "from a backend"),
+        (Program::Kettle, Path::KernelSendfile, Role::Terminator, "by user, kernel-splice or auto"),
+        (Program::Nginx, Path::User, Role::Terminator, "apt-get install libnginx-mod-stream"),
+        (Program::Haproxy, Path::KernelSplice, Role::Terminator, "kernel TLS"),
         (Program::Kettle, Path::Plain, Role::Files, "plain HTTP"),
         (Program::Nginx, Path::Auto, Role::Files, "does not choose"),
         (Program::Hitch, Path::User, Role::Files, "only ends TLS"),
@@ -90,6 +95,18 @@ fn roles_and_paths_a_program_lacks_are_named() {
             "{program}: {reason:?}"
         );
     }
+}
+
+#[test]
+fn an_nginx_with_its_stream_module_terminates_but_takes_no_early_data() {
+    let nginx = subject(Program::Nginx, Path::User, Role::Terminator);
+    let mut found = found(Program::Nginx, "1.22.1", "3.0.19");
+    found.nginx_stream = NginxStream::BuiltIn;
+    let mut setup = setup();
+    assert_eq!(unavailable(&nginx, &found, &setup), None);
+    setup.offer.resume_by = ResumeBy::EarlyData;
+    let reason = unavailable(&nginx, &found, &setup).unwrap();
+    assert!(reason.ends_with("takes no early data for a stream"), "{reason}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::{Cipher, Version};
 
 use super::{Place, SESSIONS_MAX, TICKETS, Words, resume_by};
-use crate::peers::subject::Path;
+use crate::peers::subject::{Path, Role};
 
 pub(super) fn words(place: &Place<'_>) -> Words {
     let offer = place.setup.offer;
@@ -24,6 +24,10 @@ pub(super) fn words(place: &Place<'_>) -> Words {
     };
     // A file that is held in memory is not sent from the page cache.
     let hot_file = if place.subject.path == Path::KernelSendfile { "0 B" } else { "64 KiB" };
+    let (listener, serves) = match place.subject.role {
+        Role::Files => ("kind = \"https\"", route(place)),
+        Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(place)),
+    };
     vec![
         ("VERSION", version.to_owned()),
         ("SUITE", suite.to_owned()),
@@ -32,5 +36,20 @@ pub(super) fn words(place: &Place<'_>) -> Words {
         ("SESSION_CACHE", sessions.to_string()),
         ("HOT_FILE", hot_file.to_owned()),
         ("PATH", place.subject.path.as_str().to_owned()),
+        ("LISTENER", listener.to_owned()),
+        ("SERVES", serves),
     ]
+}
+
+fn route(place: &Place<'_>) -> String {
+    format!("[[site.route]]\nroot = \"{}\"", place.setup.site.display())
+}
+
+/// Timeouts as the other terminators have them; and no server is left alone after failed connects, since there is one only.
+fn backend(place: &Place<'_>) -> String {
+    let to = place.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    format!(
+        "[[backend]]\nname = \"plain\"\nconnect_timeout = \"10s\"\nidle_timeout = \"1h\"\nfails = 0\n\n\
+         [[backend.server]]\naddress = \"{to}\""
+    )
 }

@@ -9,26 +9,19 @@ use crate::peers::subject::{Path, Role};
 pub(super) fn words(place: &Place<'_>) -> Words {
     let (path, setup) = (place.subject.path, place.setup);
     let is_plain = path == Path::Plain;
-    let is_terminator = place.subject.role == Role::Terminator;
-    let serves = if is_terminator {
-        PROXY_PASS.to_owned()
-    } else {
-        format!("root {};", setup.site.display())
-    };
-    let backend = setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    let load_module =
+        place.stream_module.map(|module| format!("load_module {};", module.display()));
     vec![
+        ("LOAD_MODULE", load_module.unwrap_or_default()),
         ("AFFINITY", affinity(&setup.cpus, setup.workers)),
         ("SENDFILE", if path == Path::KernelWrite { "off" } else { "on" }.to_owned()),
         ("LISTEN", if is_plain { "" } else { "ssl" }.to_owned()),
         ("TLS", if is_plain { String::new() } else { tls(place) }),
-        ("UPSTREAM", if is_terminator { upstream(&backend) } else { String::new() }),
-        ("SERVES", serves),
     ]
 }
 
 fn tls(place: &Place<'_>) -> String {
     let offer = place.setup.offer;
-    let has_ktls = matches!(place.subject.path, Path::KernelWrite | Path::KernelSendfile);
     let (cache, tickets) = match resume_by(place.setup) {
         ResumeBy::Nothing => ("off", "off"),
         ResumeBy::SessionId => (SESSION_CACHE, "off"),
@@ -43,12 +36,17 @@ fn tls(place: &Place<'_>) -> String {
         format!("ssl_ciphers {};", openssl::suite_tls12(offer.cipher, place.setup.key)),
         format!("ssl_conf_command Ciphersuites {};", openssl::suite_tls13(offer.cipher)),
         format!("ssl_ecdh_curve {};", openssl::group(offer.group)),
-        format!("ssl_conf_command Options {};", if has_ktls { "KTLS" } else { "-KTLS" }),
+        format!(
+            "ssl_conf_command Options {};",
+            if place.subject.path.is_kernel() { "KTLS" } else { "-KTLS" }
+        ),
         format!("ssl_session_cache {cache};"),
         format!("ssl_session_tickets {tickets};"),
         "ssl_session_timeout 1h;".to_owned(),
-        "ssl_buffer_size 16k;".to_owned(),
     ];
+    if place.subject.role == Role::Files {
+        lines.push("ssl_buffer_size 16k;".to_owned());
+    }
     match resume_by(place.setup) {
         // Without a session to resume, OpenSSL would still hand out tickets in TLS 1.3.
         ResumeBy::Nothing => lines.push("ssl_conf_command NumTickets 0;".to_owned()),
@@ -56,12 +54,6 @@ fn tls(place: &Place<'_>) -> String {
         ResumeBy::SessionId | ResumeBy::Ticket => {}
     }
     lines.join("\n")
-}
-
-fn upstream(backend: &str) -> String {
-    format!(
-        "upstream backend {{\n    server {backend};\n    keepalive 1024;\n    keepalive_requests 1000000000;\n}}"
-    )
 }
 
 /// One processor for each worker, as a mask with the highest processor first. `auto` alone would take every processor of the
@@ -76,7 +68,3 @@ fn affinity(cpus: &[usize], workers: usize) -> String {
 
 /// Room for some 260,000 sessions (4,000 in a megabyte, says nginx's manual).
 const SESSION_CACHE: &str = "shared:tls:64m";
-const PROXY_PASS: &str = "\
-proxy_pass http://backend;
-proxy_http_version 1.1;
-proxy_set_header Connection \"\";";

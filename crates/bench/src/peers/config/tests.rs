@@ -1,6 +1,6 @@
 //! The lines that matter of each configuration, by setup.
 
-use std::path::PathBuf;
+use std::path::{Path as FsPath, PathBuf};
 
 use kettle_loadgen::offer::Offer;
 use kettle_tls::policy::Group;
@@ -39,8 +39,9 @@ fn filled(subject: Subject, setup: &Setup) -> String {
         both: PathBuf::from("/both.pem"),
     };
     let address = "127.0.0.1:4433".parse().unwrap();
-    let place = Place { subject, setup, address, identity: &identity };
-    text(&place, template(subject.program)).unwrap()
+    let stream_module = Some(FsPath::new("/modules/stream.so"));
+    let place = Place { subject, setup, address, identity: &identity, stream_module };
+    text(&place, template(subject.program, subject.role)).unwrap()
 }
 
 /// Each of these stands on a line of its own, whatever the indentation.
@@ -135,18 +136,49 @@ fn nginx_resumes_as_asked() {
 }
 
 #[test]
-fn nginx_terminates_before_a_backend_it_keeps_connections_to() {
+fn nginx_relays_bytes_as_a_terminator() {
     let text = filled(subject(Program::Nginx, Path::User, Role::Terminator), &setup());
     assert_lines(
         &text,
         &[
-            "server 127.0.0.1:8080;",
-            "keepalive 1024;",
-            "proxy_pass http://backend;",
-            "proxy_http_version 1.1;",
+            "load_module /modules/stream.so;",
+            "stream {",
+            "worker_cpu_affinity auto 10100;",
+            "listen 127.0.0.1:4433 ssl reuseport backlog=65535;",
+            "ssl_protocols TLSv1.3;",
+            "ssl_conf_command Options -KTLS;",
+            "ssl_session_tickets on;",
+            "proxy_pass 127.0.0.1:8080;",
         ],
     );
-    assert_absent(&text, &["root /site"]);
+    // What its http module alone knows.
+    assert_absent(&text, &["http {", "root /site", "ssl_buffer_size"]);
+}
+
+#[test]
+fn nginx_loads_no_module_to_serve_files() {
+    let text = filled(subject(Program::Nginx, Path::User, Role::Files), &setup());
+    assert_lines(&text, &["ssl_buffer_size 16k;"]);
+    assert_absent(&text, &["load_module", "proxy_pass"]);
+}
+
+#[test]
+fn kettle_relays_bytes_as_a_terminator() {
+    for path in [Path::User, Path::KernelSplice, Path::Auto] {
+        let text = filled(subject(Program::Kettle, path, Role::Terminator), &setup());
+        assert_lines(
+            &text,
+            &[
+                "kind = \"tls\"",
+                "backend = \"plain\"",
+                "name = \"plain\"",
+                "address = \"127.0.0.1:8080\"",
+                "tickets = 2",
+                &format!("path = \"{}\"", path.as_str()),
+            ],
+        );
+        assert_absent(&text, &["[[site.route]]", "\"https\""]);
+    }
 }
 
 #[test]

@@ -126,8 +126,9 @@ fn has_bodies(program: Program) -> bool {
 /// A kilobyte is not worth a move into the kernel, so without a wish a server encrypts as it does by itself.
 fn paths(options: &Options, program: Program, role: Role) -> Vec<Path> {
     match (role, &options.paths, program) {
-        (Role::Files, Some(paths), _) => paths.clone(),
-        (Role::Files, None, Program::Kettle) => vec![Path::Auto],
+        (_, None, Program::Kettle) => vec![Path::Auto],
+        (Role::Files, Some(paths), _) | (_, Some(paths), Program::Kettle) => paths.clone(),
+        // Of terminators, kettle alone chooses.
         _ => vec![Path::User],
     }
 }

@@ -107,6 +107,24 @@ fn a_server_without_bodies_of_its_own_only_stands_before_others() {
     assert_eq!(names, ["nginx user"]);
 }
 
+#[test]
+fn as_terminators_all_servers_stand_on_one_footing() {
+    let options = Options { roles: Some(vec![Role::Terminator]), ..with(Effort::Quick) };
+    let names = |options: &Options| -> Vec<String> {
+        Cells::of(options, 1).cells.iter().map(|cell| cell.subject.to_string()).collect()
+    };
+    assert_eq!(
+        names(&options),
+        ["kettle terminator auto", "nginx terminator", "haproxy terminator", "hitch", "stunnel"]
+    );
+    let paths = Some(vec![Path::User, Path::KernelSplice]);
+    let servers = Some(vec![Program::Kettle, Program::Nginx]);
+    assert_eq!(
+        names(&Options { paths, servers, ..options }),
+        ["kettle terminator user", "kettle terminator kernel-splice", "nginx terminator"]
+    );
+}
+
 proptest! {
     #[test]
     fn no_case_of_a_server_comes_twice(
