@@ -39,6 +39,7 @@ use crate::control::{ControlReader, Peer, Violation};
 use crate::handshake::{Established, HandshakeError};
 use crate::records::RecordError;
 use crate::session::Session;
+pub use crate::ticket_reader::Tickets;
 use reader::TlsReader;
 use writer::TlsWriter;
 
@@ -190,6 +191,13 @@ impl TlsStream {
             sent: self.writer.key_changes,
             kernel: self.writer.kernel_key_changes,
         }
+    }
+
+    /// The tickets that a TLS 1.3 server has sent so far. They come behind the handshake: what has not been read does
+    /// not count.
+    #[must_use]
+    pub fn tickets(&self) -> Tickets {
+        self.reader.tickets()
     }
 
     /// The underlying socket's descriptor.

@@ -1,20 +1,31 @@
 //! The tickets that a TLS 1.3 server sends behind the handshake, taken into the memory of sessions (RFC 8446 §4.6.1).
 
+use std::time::Duration;
+
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 
 use crate::control::{Alert, Violation, unexpected};
 
+/// The tickets that a TLS 1.3 server has sent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tickets {
+    /// How many.
+    pub count: u8,
+    /// For how long the last of them is good (RFC 8446 §4.6.1).
+    pub lifetime: Duration,
+}
+
 /// Takes tickets, with what came of one that is not complete yet.
 pub(crate) struct TicketReader {
     connection: KernelConnection<ClientConnectionData>,
     partial: Vec<u8>,
-    tickets: u8,
+    pub(crate) tickets: Tickets,
 }
 
 impl TicketReader {
     pub(crate) fn new(connection: KernelConnection<ClientConnectionData>) -> Self {
-        Self { connection, partial: Vec::new(), tickets: 0 }
+        Self { connection, partial: Vec::new(), tickets: Tickets::default() }
     }
 
     /// Takes the tickets at the front of a handshake record; returns what follows them, which is another message.
@@ -53,12 +64,14 @@ impl TicketReader {
     }
 
     fn take_ticket(&mut self) -> Result<(), Violation> {
-        self.tickets = self.tickets.saturating_add(1);
-        if self.tickets > TICKETS_MAX {
+        self.tickets.count = self.tickets.count.saturating_add(1);
+        if self.tickets.count > TICKETS_MAX {
             return Err(unexpected("too many tickets"));
         }
         let message = std::mem::take(&mut self.partial);
         let payload = message.get(MESSAGE_HEADER_BYTES..).unwrap_or_default();
+        let seconds = payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        self.tickets.lifetime = Duration::from_secs(seconds.into());
         self.connection
             .handle_new_session_ticket(payload)
             .map_err(|_| Violation { alert: Alert::DECODE_ERROR, what: "malformed ticket" })

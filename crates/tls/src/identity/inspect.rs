@@ -53,7 +53,7 @@ impl KeyKind {
         }
     }
 
-    fn of(certificate: &X509Certificate<'_>) -> Option<Self> {
+    pub(crate) fn of(certificate: &X509Certificate<'_>) -> Option<Self> {
         match certificate.public_key().parsed().ok()? {
             PublicKey::RSA(key) => Some(Self::Rsa { bits: key.key_size() }),
             PublicKey::EC(point) => match point.key_size() {

@@ -10,7 +10,7 @@ use crate::buffers::Queue;
 use crate::control::{Action, Alert, ControlReader, Peer, Violation};
 use crate::records::{ContentType, RecordOpener, missing_record_bytes, whole_record_bytes};
 use crate::secrets::TrafficSecret;
-use crate::ticket_reader::TicketReader;
+use crate::ticket_reader::{TicketReader, Tickets};
 
 /// Receives, and never waits for what is sent.
 pub(super) struct TlsReader {
@@ -70,6 +70,11 @@ impl TlsReader {
             is_over: false,
             key_changes: 0,
         }
+    }
+
+    /// What a server has sent of tickets.
+    pub(super) fn tickets(&self) -> Tickets {
+        self.tickets.as_ref().map(|reader| reader.tickets).unwrap_or_default()
     }
 
     /// Opens the whole records at the front of `received`, up to one that has to be answered. Returns how many bytes

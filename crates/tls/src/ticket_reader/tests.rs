@@ -32,7 +32,7 @@ fn tickets_may_share_a_record_and_stand_before_another_message() {
     let key_update = [24, 0, 0, 1, 0];
     let record = [tickets.as_slice(), &key_update].concat();
     assert_eq!(client.take_tickets(&record), Ok(&key_update[..]));
-    assert_eq!(client.tickets, 2);
+    assert_eq!(client.tickets.count, 2);
     assert!(!client.is_inside_ticket());
 }
 
@@ -49,7 +49,7 @@ fn a_ticket_may_come_in_pieces_of_any_size() {
             prop_assert_eq!(client.take_tickets(piece), Ok(&[][..]));
             rest = later;
         }
-        prop_assert_eq!(client.tickets, 2);
+        prop_assert_eq!(client.tickets.count, 2);
         prop_assert!(!client.is_inside_ticket());
     });
 }
