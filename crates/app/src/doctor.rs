@@ -1,23 +1,65 @@
-//! `kettle doctor`: can this machine encrypt in its kernel, and what is missing.
+//! `kettle doctor`: can this machine encrypt in its kernel, and what is missing; with a host, what the server there does.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use kettle_doctor::{Style, examine};
+use kettle_doctor::{Style, Target, examine, examine_host};
 
 use crate::cli::DoctorArguments;
-use crate::output::{print, print_line};
+use crate::output::{fail, print, print_line};
 
-/// Prints the report. Exits with 0 only if the kernel encrypts what is sent.
+/// Prints the report. Exits with 0 only if the kernel encrypts what is sent, or if the server speaks TLS.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
+    if let Some(target) = arguments.target() {
+        return host(&target, arguments.json);
+    }
     let report = examine();
     if arguments.json {
         print_line(format_args!("{:#}", report.json()));
     } else {
-        let no_color = std::env::var_os("NO_COLOR");
-        print(report.render(Style::choose(io::stdout().is_terminal(), no_color.as_deref())));
+        print(report.render(style()));
     }
     ExitCode::from(report.exit_code())
+}
+
+fn host(target: &Target, is_json: bool) -> ExitCode {
+    let mut progress = Progress { is_shown: io::stderr().is_terminal() };
+    let report = examine_host(target, &mut |what| progress.show(what));
+    progress.clear();
+    match report {
+        Ok(report) if is_json => print_line(format_args!("{:#}", report.json())),
+        Ok(report) => print(report.render(style())),
+        Err(error) => return fail(error),
+    }
+    ExitCode::SUCCESS
+}
+
+fn style() -> Style {
+    let no_color = std::env::var_os("NO_COLOR");
+    Style::choose(io::stdout().is_terminal(), no_color.as_deref())
+}
+
+/// A line on the terminal that is written anew with each step.
+struct Progress {
+    is_shown: bool,
+}
+
+impl Progress {
+    fn show(&mut self, what: &str) {
+        self.write(&format!("… {what}"));
+    }
+
+    fn clear(&mut self) {
+        self.write("");
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.is_shown {
+            let mut stderr = io::stderr().lock();
+            // Nobody is left to tell.
+            let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
+        }
+    }
 }
 
 /// In a few words, why this kernel encrypts nothing.

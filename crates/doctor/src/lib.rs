@@ -1,10 +1,12 @@
-//! `kettle doctor`: can this machine send TLS from its kernel, what is missing, and which command mends it.
+//! `kettle doctor`: can this machine send TLS from its kernel, what is missing, and which command mends it; and what does
+//! a server on another one do.
 //!
 //! Each check is one file in `checks` and sees the machine only through [`Machine`], so tests can make up machines.
 #![forbid(unsafe_code)]
 
 mod checks;
 mod finding;
+mod host;
 mod kernel_config;
 mod kernel_version;
 mod machine;
@@ -12,6 +14,7 @@ mod render;
 mod report;
 
 pub use finding::{Finding, State};
+pub use host::{BadTarget, HostReport, Target, Unreachable, examine_host};
 pub use machine::Machine;
 pub use render::Style;
 pub use report::Report;

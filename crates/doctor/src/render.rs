@@ -77,9 +77,18 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Names of interfaces and the like come from outside; they must not move the cursor.
-fn printable(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).collect()
+/// The front of a text that has to fit into a table.
+pub(crate) fn shorten(text: &str, columns: usize) -> String {
+    match text.char_indices().nth(columns) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// Names of interfaces and the like come from outside; they must not move the cursor, nor turn the line around.
+pub(crate) fn printable(text: &str) -> String {
+    let is_seen = |character: &char| character.escape_debug().len() <= ESCAPED_QUOTE_CHARACTERS;
+    text.chars().filter(|character| !character.is_control() && is_seen(character)).collect()
 }
 
 fn painted(text: &str, colour: &str, style: Style) -> String {
@@ -93,7 +102,11 @@ fn painted(text: &str, colour: &str, style: Style) -> String {
 pub(crate) const COLUMNS_MAX: usize = 80;
 /// Where messages start: a mark, a space, the longest name of a check and a space.
 const MESSAGE_COLUMN: usize = 18;
+/// What a line of a table may have.
+pub(crate) const TABLE_COLUMNS_MAX: usize = COLUMNS_MAX - MESSAGE_COLUMN;
 const FIX_COLUMN: usize = 6;
+/// Quotes and backslashes are escaped by one more character, and may stay.
+const ESCAPED_QUOTE_CHARACTERS: usize = 2;
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
 const RED: &str = "31";

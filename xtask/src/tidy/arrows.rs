@@ -99,7 +99,14 @@ const HOMES: &[(&str, &[&str])] = &[
     ("aws-lc-rs", &["kettle-tls", "kettle-tests"]),
     (
         "tokio",
-        &["kettle-server", "kettle-supervisor", "kettle-tls", "kettle-loadgen", "kettle-bench"],
+        &[
+            "kettle-server",
+            "kettle-supervisor",
+            "kettle-tls",
+            "kettle-doctor",
+            "kettle-loadgen",
+            "kettle-bench",
+        ],
     ),
     // System calls that need `unsafe` are the kernel crate's.
     ("libc", &["kettle-kernel"]),

@@ -17,6 +17,13 @@ fn a_fix_stands_beneath_its_line() {
 }
 
 #[test]
+fn what_has_no_room_in_a_table_is_shortened() {
+    for (text, expected) in [("", ""), ("äbc", "äbc"), ("äbcd", "äb…")] {
+        assert_eq!(shorten(text, 3), expected);
+    }
+}
+
+#[test]
 fn colour_is_only_around_marks_and_fixes() {
     let warning = Finding::warning("kernel", "old").fix("newer");
     let text = finding(&warning, Style::Colour);

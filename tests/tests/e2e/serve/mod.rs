@@ -4,6 +4,7 @@ mod body;
 mod client_certificate;
 mod curl;
 mod disk;
+mod doctor_host;
 mod every_suite;
 mod file;
 mod handshake;
