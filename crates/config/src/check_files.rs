@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
@@ -12,6 +13,9 @@ use crate::model::{Config, LogTarget, Roots};
 
 /// The largest file taken for a certificate chain, key or OCSP response.
 const IDENTITY_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What a ticket secret may be long.
+const TICKET_SECRET_BYTES: RangeInclusive<u64> = 32..=4_096;
 
 /// The largest file taken for revocation lists.
 const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -33,6 +37,18 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             findings.extend(check_readable(config, roots, IDENTITY_FILE_BYTES_MAX));
         }
     }
+    findings.extend(config.tls.ticket_secret.as_ref().and_then(|file| {
+        let is_short = |bytes| bytes < *TICKET_SECRET_BYTES.start();
+        check_readable(config, file, *TICKET_SECRET_BYTES.end()).or_else(|| {
+            let bytes = fs::metadata(&file.value).ok()?.len();
+            is_short(bytes).then(|| {
+                let message =
+                    format!("{} has {bytes} bytes; a secret takes 32", file.value.display());
+                let instead = format!("run `openssl rand -out {} 32`", file.value.display());
+                find(config, file, message, Some(instead))
+            })
+        })
+    }));
     for site in &config.sites {
         if let Some(client_auth) = &site.client_auth {
             findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));

@@ -98,6 +98,9 @@ impl WorkerMetrics {
         self.handshake_suites.add_one([session.suite]);
         self.handshake_groups.add_one([session.group]);
         self.handshake_durations.observe(duration);
+        if let Some(epoch) = session.ticket_epoch {
+            self.ticket_epochs.add_one([epoch.as_str()]);
+        }
         if session.peer.is_some() {
             let is_new = session.resumed == Resumption::Full;
             self.client_certificate(if is_new { "verified" } else { "resumed" });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kettle_config::{Config, Finding, Listener, Located, Position, check_files};
 use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::policy::{self, Policy};
-use kettle_tls::tickets::SharedResumption;
+use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::{Acceptors, Cipher, Version, self_signed};
 
 use crate::admin;
@@ -42,6 +42,8 @@ pub struct Prepared {
     pub backends: Arc<Backends>,
     /// Every certificate in use, in the order of the sites.
     pub identities: Vec<Arc<Identity>>,
+    /// What ticket keys are made of, where the configuration names a file.
+    pub ticket_secret: Option<TicketSecret>,
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Finding>,
@@ -95,6 +97,7 @@ pub fn prepare(
     };
     let acceptors = findings.of_acceptors(&source);
     let connectors = tunnels::load(&config, &policy, &mut findings);
+    let ticket_secret = load_ticket_secret(&config, &mut findings);
     match (router, acceptors) {
         (Some(router), Some((tls, of_tunnels))) if findings.mistakes.is_empty() => {
             let mut warnings = findings.serious;
@@ -109,6 +112,7 @@ pub fn prepare(
                 tunnels,
                 backends: Arc::new(backends),
                 identities: loaded.all,
+                ticket_secret,
                 generated,
                 warnings,
             })
@@ -145,11 +149,17 @@ pub fn check(config: &Config) -> Report {
         }
     }
     tunnels::load(config, &policy, &mut findings);
+    load_ticket_secret(config, &mut findings);
     let mut serious = std::mem::take(&mut findings.serious);
     findings.mistakes.append(&mut serious);
     let mut warnings = std::mem::take(&mut findings.warnings);
     warnings.sort_by_key(Finding::position);
     Report { mistakes: findings.into_mistakes(), warnings }
+}
+
+fn load_ticket_secret(config: &Config, findings: &mut Findings) -> Option<TicketSecret> {
+    let file = config.tls.ticket_secret.as_ref()?;
+    client_auth::load_file(config, file, findings, TicketSecret::load)
 }
 
 /// Where generated certificates are kept when no configuration says so.

@@ -51,6 +51,7 @@ impl Live {
         metrics: Arc<Metrics>,
     ) -> Self {
         metrics.set_source(Arc::clone(&prepared.backends) as _);
+        resumption.configure(prepared.config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
         let snapshots = (0..metrics.workers().len())
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
             .collect();
@@ -163,7 +164,7 @@ impl Live {
         })?;
         self.metrics.reloads_done.fetch_add(1, Relaxed);
         let config = &prepared.config;
-        self.resumption.set_rotation_period(config.tls.ticket_rotation);
+        self.resumption.configure(config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
         for setting in changed_beyond_reload(&self.prepared.config, config) {
             prepared.warnings.push(config.finding(
                 config.position_of(setting),

@@ -20,6 +20,8 @@ pub enum FileRole {
     Roots,
     /// Which of their certificates were revoked.
     RevocationList,
+    /// What ticket keys are made of.
+    TicketSecret,
 }
 
 impl fmt::Display for FileRole {
@@ -30,6 +32,7 @@ impl fmt::Display for FileRole {
             Self::Staple => "OCSP response",
             Self::Roots => "CA certificate file",
             Self::RevocationList => "revocation list",
+            Self::TicketSecret => "ticket secret",
         })
     }
 }
@@ -142,6 +145,13 @@ pub enum IdentityError {
         /// What its certificates could not be read for, if that is known.
         detail: String,
     },
+    /// The ticket secret is none.
+    WeakSecret {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: &'static str,
+    },
     /// A revocation list cannot be decoded.
     BadRevocationList {
         /// The file.
@@ -170,6 +180,7 @@ impl IdentityError {
             | Self::UnsupportedKey { path }
             | Self::BadStaple { path, .. }
             | Self::NoRevocationList { path }
+            | Self::WeakSecret { path, .. }
             | Self::BadRevocationList { path, .. } => path,
             Self::KeyMismatch { key, .. } => key,
             Self::NoSystemRoots { .. } => Path::new(SYSTEM_ROOTS),
@@ -233,6 +244,9 @@ impl IdentityError {
                 format!("the system's certificate authorities cannot be read ({detail})")
             }
             Self::NoRevocationList { .. } => format!("{path} has no revocation list in it"),
+            Self::WeakSecret { detail, .. } => {
+                format!("the ticket secret {path} cannot be used: {detail}")
+            }
             Self::BadRevocationList { position, detail, .. } => {
                 format!("revocation list {position} in {path} cannot be used ({detail})")
             }
@@ -289,6 +303,11 @@ impl IdentityError {
             Self::NoRevocationList { .. } => {
                 "it must be one list in DER, or PEM with a section that starts with \
                  `-----BEGIN X509 CRL-----`"
+            }
+            Self::WeakSecret { .. } => {
+                return format!(
+                    "make one with `openssl rand -out {path} 32` and copy it to every host"
+                );
             }
             Self::UnsupportedKey { .. } => {
                 "use ECDSA on P-256, P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519"

@@ -261,13 +261,14 @@ impl Handshake {
             true => Resumption::SessionId,
             false => Resumption::Full,
         };
-        let Observed { server_secret, client_secret, server_name, .. } = observed;
+        let Observed { server_secret, client_secret, server_name, ticket_epoch, .. } = observed;
         let secrets = traffic_secrets(&connection, server_secret, client_secret)?;
         let peer = peer_identity(&connection)?;
         let (keys, _) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
         let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, server_name)?;
         session.peer = peer;
+        session.ticket_epoch = ticket_epoch;
         session.audience = Some(audience);
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
         Ok(Established { sealer, opener, secrets, tickets: None, session, incoming, outgoing })
@@ -365,6 +366,7 @@ impl Agreed {
             server_name,
             alpn,
             peer: None,
+            ticket_epoch: None,
             audience: None,
         };
         Ok((sealer, opener, session))

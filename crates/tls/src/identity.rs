@@ -241,7 +241,7 @@ fn colon_hex_sha256(der: &[u8]) -> String {
 }
 
 /// Everyone. A group is how operators let the serving user read a key that stays root's.
-const READABLE_BY_OTHERS: u32 = 0o004;
+pub(crate) const READABLE_BY_OTHERS: u32 = 0o004;
 
 #[cfg(test)]
 mod tests;

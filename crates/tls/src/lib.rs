@@ -36,6 +36,7 @@ pub use acceptors::{Acceptor, Acceptors};
 pub use client_auth::{ClientAuth, ClientAuthMode};
 pub use handshake::HandshakeError;
 pub use kettle_kernel::ktls::{Cipher, Version};
+pub use observed::TicketEpoch;
 pub use peer_certificate::PeerCertificate;
 pub use peer_identity::{AlternativeName, PeerIdentity};
 pub use policy::SiteGroup;

@@ -28,11 +28,39 @@ pub(crate) struct SessionOrigin {
     pub(crate) until: u64,
 }
 
+/// Whose key a ticket is under, counted in periods of `ticket_rotation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TicketEpoch {
+    /// That of this period.
+    Own,
+    /// That of the period before.
+    Previous,
+    /// That of the period to come: the clock of the host that made it is ahead of ours.
+    Next,
+    /// None of these.
+    None,
+}
+
+impl TicketEpoch {
+    /// The word used in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Previous => "previous",
+            Self::Next => "next",
+            Self::None => "none",
+        }
+    }
+}
+
 /// What the callbacks of a handshake have shown so far.
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) has_read_ticket: bool,
+    /// Whose key the ticket is under that the client came with.
+    pub(crate) ticket_epoch: Option<TicketEpoch>,
     /// Of the session that the client offered, by ticket or in the cache.
     session: Option<SessionOrigin>,
     /// Until when the certificate may be relied on that the client has shown.
@@ -90,6 +118,15 @@ pub(crate) fn session_until() -> u64 {
 /// Notes where a session came from that a client offered.
 pub(crate) fn note_session(session: SessionOrigin) {
     note(|observed| observed.session = Some(session));
+}
+
+/// Notes whose key a ticket is under that a client came with. Of several, one that is known counts.
+pub(crate) fn note_ticket_epoch(epoch: TicketEpoch) {
+    note(|observed| {
+        if epoch != TicketEpoch::None || observed.ticket_epoch.is_none() {
+            observed.ticket_epoch = Some(epoch);
+        }
+    });
 }
 
 /// Notes until when a client's certificate may be relied on, in seconds since 1970.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use kettle_kernel::ktls::{Cipher, Version};
 
+use crate::observed::TicketEpoch;
 use crate::peer_identity::PeerIdentity;
 use crate::tickets::Audience;
 
@@ -26,6 +27,9 @@ pub struct Session {
     pub alpn: Option<Alpn>,
     /// Who the peer is, where it proved that by a certificate; after a resumption, where it did so in the full handshake.
     pub peer: Option<Box<PeerIdentity>>,
+    /// Whose key the ticket was under that the client came with, whether or not it was resumed by that; none on the
+    /// client's side.
+    pub ticket_epoch: Option<TicketEpoch>,
     /// Whom the session is for; none on the client's side.
     pub audience: Option<Audience>,
 }

@@ -90,3 +90,24 @@ fn a_folder_given_on_the_command_line_is_checked_as_well() {
     assert_eq!(shown.len(), 1);
     assert!(shown[0].starts_with("cannot open the folder /does/not/exist"), "{}", shown[0]);
 }
+
+#[test]
+fn a_ticket_secret_has_32_bytes_and_no_more_than_4_kib() {
+    let text = format!("tls.ticket_secret = \"s\"\n{SITE}");
+    let (short, long) = ("x".repeat(31), "x".repeat(4_097));
+    for (content, expected) in [
+        (Some(&*short), "s has 31 bytes; a secret takes 32"),
+        (Some(&*long), "s is too large for what it should hold"),
+        (Some(""), "s is empty"),
+        (None, "cannot read s: No such file"),
+    ] {
+        let files: Vec<_> =
+            FILES.into_iter().chain(content.map(|content| ("s", content))).collect();
+        let shown = found(&files, &["www"], &text);
+        assert_eq!(shown.len(), 1, "{shown:?}");
+        assert!(shown[0].starts_with(&format!("kettle.toml:1:21: {expected}")), "{}", shown[0]);
+    }
+    let good = "x".repeat(32);
+    let files: Vec<_> = FILES.into_iter().chain([("s", &*good)]).collect();
+    assert_eq!(found(&files, &["www"], &text), [""; 0]);
+}

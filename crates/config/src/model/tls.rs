@@ -63,6 +63,11 @@ settings! {
         /// however often it was resumed.
         pub ticket_rotation: Duration = duration(
             Duration::from_hours(6), Duration::from_mins(1), Duration::from_hours(84)),
+        /// A file with 32 random bytes or more, at most 4 KiB, of which ticket keys are made. Hosts with the same file and
+        /// the same `ticket_rotation` resume each other's sessions, and a restart of one keeps its sessions. Their clocks may
+        /// differ by less than a `ticket_rotation`; a clock that is further off costs resumptions.
+        pub ticket_secret: Option<Located<PathBuf>> =
+            optional(located_path(), "ticket keys are random and this process's own"),
         /// Sessions remembered for resumption by session ID (TLS 1.2), shared by all workers;
         /// 0 turns it off.
         pub session_cache: usize = number(4096, 0, 1_048_576, "sessions"),

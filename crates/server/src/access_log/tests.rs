@@ -25,6 +25,7 @@ fn session() -> Session {
         server_name: Some("example.org".into()),
         alpn: None,
         peer: None,
+        ticket_epoch: None,
         audience: None,
     }
 }

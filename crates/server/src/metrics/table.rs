@@ -57,6 +57,8 @@ counters! {
         "proxy_headers", "PROXY headers by version and outcome" by "version", "outcome";
     handshakes: Labelled<2, HANDSHAKES> =
         "handshakes", "Finished handshakes by TLS version and resumption" by "version", "resumption";
+    ticket_epochs: Labelled<1, EPOCHS> =
+        "ticket_epochs", "Tickets of finished handshakes by whose key they are under" by "outcome";
     handshake_suites: Labelled<1, SUITES> =
         "handshake_suites", "Finished handshakes by cipher suite" by "suite";
     handshake_groups: Labelled<1, SUITES> =
@@ -113,6 +115,9 @@ const REASONS: usize = 32;
 
 /// Room for TLS version × kind of resumption.
 const HANDSHAKES: usize = 8;
+
+/// Room for what a ticket's key may be.
+const EPOCHS: usize = 4;
 
 /// Room for suites (nine in rustls) and for groups.
 const SUITES: usize = 12;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use kettle_tls::stream::KeyChanges;
-use kettle_tls::{Cipher, Resumption, Session, Version};
+use kettle_tls::{Cipher, Resumption, Session, TicketEpoch, Version};
 
 use super::counter::{Labelled, OTHER, Shape};
 use super::{Metrics, Numbers, WorkerMetrics, render};
@@ -17,6 +17,7 @@ fn session() -> Session {
         server_name: None,
         alpn: None,
         peer: None,
+        ticket_epoch: Some(TicketEpoch::Previous),
         audience: None,
     }
 }
@@ -69,6 +70,7 @@ fn every_counter_appears_in_the_text() {
         "kettle_connections_open 1",
         "kettle_connections_rejected_total{reason=\"connection_limit\"} 1",
         "kettle_handshakes_total{version=\"TLSv1.3\",resumption=\"full\"} 1",
+        "kettle_ticket_epochs_total{outcome=\"previous\"} 1",
         "kettle_handshake_suites_total{suite=\"TLS13_AES_128_GCM_SHA256\"} 1",
         "kettle_handshake_groups_total{group=\"X25519MLKEM768\"} 1",
         "kettle_handshakes_failed_total{reason=\"timeout\"} 1",

@@ -82,6 +82,7 @@ mod tests {
             server_name: Some("a.example".into()),
             alpn: Some(Alpn::new(b"h2")),
             peer: None,
+            ticket_epoch: None,
             audience: None,
         }
     }

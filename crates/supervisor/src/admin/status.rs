@@ -78,6 +78,9 @@ pub struct Counts {
     pub proxy_headers: BTreeMap<String, u64>,
     /// Handshakes by version and resumption (`TLSv1.3 ticket`).
     pub handshakes: BTreeMap<String, u64>,
+    /// Tickets that clients came with, by whose key they are under.
+    #[serde(default)]
+    pub ticket_epochs: BTreeMap<String, u64>,
     /// Failed handshakes by reason.
     pub handshakes_failed: BTreeMap<String, u64>,
     /// Clients that were asked for certificates, by outcome.
@@ -135,6 +138,7 @@ impl From<&Numbers> for Counts {
             connections_rejected: in_words(&numbers.connections_rejected),
             proxy_headers: in_words(&numbers.proxy_headers),
             handshakes: in_words(&numbers.handshakes),
+            ticket_epochs: in_words(&numbers.ticket_epochs),
             handshakes_failed: in_words(&numbers.handshakes_failed),
             client_certificates: in_words(&numbers.client_certificates),
             responses: by_word::<Path>(&responses),

@@ -117,6 +117,9 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
             needs.push(Need::of(&route.root, act, "requests get 403"));
         }
     }
+    if let Some(secret) = &config.tls.ticket_secret {
+        needs.push(Need::of(secret, Act::Read, RELOAD_FAILS));
+    }
     if let Some(LogTarget::Path(path)) = &config.log.access {
         let at = config.position_of("log.access");
         needs.push(Need::new(at, path, Act::Append, "kettle does not start"));

@@ -119,7 +119,10 @@ fn bad_pem(path: &Path, role: FileRole, error: &rustls_pki_types::pem::Error) ->
 
 /// Reads at most `FILE_BYTES_MAX`, so that a wrong path (a device, a disk image) cannot fill the
 /// memory, into bytes that are wiped when dropped; gives the permission bits too.
-fn read(path: &Path, role: FileRole) -> Result<(Zeroizing<Vec<u8>>, u32), IdentityError> {
+pub(crate) fn read(
+    path: &Path,
+    role: FileRole,
+) -> Result<(Zeroizing<Vec<u8>>, u32), IdentityError> {
     let unreadable = |source| IdentityError::Unreadable { role, path: path.into(), source };
     let metadata = path.metadata().map_err(unreadable)?;
     // Opening a pipe would wait for its writer, so this is asked before.
@@ -128,6 +131,7 @@ fn read(path: &Path, role: FileRole) -> Result<(Zeroizing<Vec<u8>>, u32), Identi
     }
     let bytes_max = match role {
         FileRole::RevocationList => REVOCATION_LIST_BYTES_MAX,
+        FileRole::TicketSecret => TICKET_SECRET_BYTES_MAX,
         _ => FILE_BYTES_MAX,
     };
     if metadata.len() > bytes_max {
@@ -176,5 +180,8 @@ const ENCRYPTED_MARKS: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// About 40 bytes for each certificate that a large authority has revoked.
 const REVOCATION_LIST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A secret needs 32.
+const TICKET_SECRET_BYTES_MAX: u64 = 4_096;
 
 const DER_SEQUENCE: u8 = 0x30;

@@ -64,6 +64,13 @@ pub enum IdentityWarning {
         /// Its permission bits.
         mode: u32,
     },
+    /// Users other than the owner may read the ticket secret.
+    SecretReadableByOthers {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// The staple's time is over; clients that check staples would refuse the connection.
     StapleExpired {
         /// The OCSP file.
@@ -114,6 +121,7 @@ impl IdentityWarning {
             | Self::ChainOutOfOrder { .. }
             | Self::MissingIntermediate { .. }
             | Self::KeyReadableByOthers { .. }
+            | Self::SecretReadableByOthers { .. }
             | Self::StapleExpired { .. }
             | Self::AuthorityExpired { .. } => false,
         }
@@ -130,6 +138,7 @@ impl IdentityWarning {
             | Self::ChainOutOfOrder { path, .. }
             | Self::MissingIntermediate { path, .. }
             | Self::KeyReadableByOthers { path, .. }
+            | Self::SecretReadableByOthers { path, .. }
             | Self::StapleExpired { path, .. }
             | Self::StapleForAnotherCertificate { path }
             | Self::StapleNotGood { path }
@@ -178,11 +187,10 @@ impl fmt::Display for IdentityWarning {
                 "the issuer of certificate {position} in {path} ({issuer}) is not in the file; \
                  unless it is a root that clients have, append its certificate"
             ),
-            Self::KeyReadableByOthers { mode, .. } => write!(
-                f,
-                "the private key {path} can be read by every user (mode {mode:04o}); run \
-                 `chmod o-r {path}`"
-            ),
+            Self::KeyReadableByOthers { mode, .. } => exposed(f, "private key", self.path(), *mode),
+            Self::SecretReadableByOthers { mode, .. } => {
+                exposed(f, "ticket secret", self.path(), *mode)
+            }
             Self::StapleExpired { next_update, .. } => write!(
                 f,
                 "the OCSP response {path} ran out at {} and is not sent; fetch a new one and reload",
@@ -212,6 +220,14 @@ impl fmt::Display for IdentityWarning {
             ),
         }
     }
+}
+
+fn exposed(f: &mut fmt::Formatter<'_>, what: &str, path: &Path, mode: u32) -> fmt::Result {
+    let path = path.display();
+    write!(
+        f,
+        "the {what} {path} can be read by every user (mode {mode:04o}); run `chmod o-r {path}`"
+    )
 }
 
 /// A moment as `2026-11-21 20:56:03 UTC`.

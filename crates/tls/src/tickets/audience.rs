@@ -1,11 +1,7 @@
 //! Whom a session is for: it opens only the door it was made for.
 
-use std::sync::Arc;
-
 use aws_lc_rs::digest::{Context, SHA256};
-use rustls::server::ProducesTickets;
 
-use super::RotatingKeys;
 use crate::client_auth::{ClientAuth, ClientAuthMode};
 
 /// Whom a session is for: the service, and whom it takes for a client and by whose word. A session that was made for
@@ -43,45 +39,6 @@ impl Audience {
 
     pub(crate) fn as_bytes(&self) -> &[u8; AUDIENCE_BYTES] {
         &self.0
-    }
-}
-
-/// Sessions of one audience: tickets and cached ones, under the keys of all.
-#[derive(Clone, Debug)]
-pub(crate) struct AudienceSessions {
-    pub(super) keys: Arc<RotatingKeys>,
-    pub(super) audience: Audience,
-    pub(super) ticket_bytes_max: usize,
-}
-
-impl AudienceSessions {
-    pub(super) fn seal(&self, state: &[u8]) -> Option<Vec<u8>> {
-        let sealed = self.keys.seal(state, self.audience);
-        sealed.filter(|sealed| sealed.len() <= self.ticket_bytes_max)
-    }
-
-    pub(super) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        // Longer ones are not ours.
-        let is_ours = sealed.len() <= self.ticket_bytes_max;
-        is_ours.then(|| self.keys.open(sealed, self.audience))?
-    }
-}
-
-impl ProducesTickets for AudienceSessions {
-    fn enabled(&self) -> bool {
-        true
-    }
-
-    fn lifetime(&self) -> u32 {
-        self.keys.lifetime()
-    }
-
-    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.seal(plain)
-    }
-
-    fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        self.open(ticket)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
-use super::audience::AudienceSessions;
+use super::sessions::AudienceSessions;
 
 /// The part of the memory that belongs to one audience.
 #[derive(Debug)]
@@ -27,11 +27,11 @@ impl StoresServerSessions for SealedSessions {
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.tickets.open(&self.sealed.get(&self.key(id))?)
+        self.tickets.open(&self.sealed.get(&self.key(id))?).1
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.tickets.open(&self.sealed.take(&self.key(id))?)
+        self.tickets.open(&self.sealed.take(&self.key(id))?).1
     }
 
     fn can_cache(&self) -> bool {

@@ -23,7 +23,11 @@ impl TicketKey {
         random.fill(&mut name).ok()?;
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         random.fill(secret.as_mut()).ok()?;
-        let key = RandomizedNonceKey::new(&AES_256_GCM_SIV, secret.as_ref()).ok()?;
+        Self::new(name, &secret)
+    }
+
+    pub(super) fn new(name: KeyName, secret: &[u8; KEY_BYTES]) -> Option<Self> {
+        let key = RandomizedNonceKey::new(&AES_256_GCM_SIV, secret).ok()?;
         Some(Self { name, key })
     }
 
@@ -58,5 +62,5 @@ impl TicketKey {
     }
 }
 
-const KEY_BYTES: usize = 32;
+pub(super) const KEY_BYTES: usize = 32;
 const NAME_BYTES: usize = size_of::<KeyName>();

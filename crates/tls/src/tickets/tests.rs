@@ -5,8 +5,13 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use rustls::server::ProducesTickets;
 
+use super::audience::Audience;
+use super::clock::Clock;
+use super::rotation::seconds_since_epoch;
 use super::*;
+use crate::observed;
 
+mod hosts;
 mod lifetime;
 
 const PERIOD: Duration = Duration::from_secs(6 * 60 * 60);
@@ -35,7 +40,8 @@ impl Fixture {
         let time = Arc::new(Mutex::new(Duration::ZERO));
         let read = Arc::clone(&time);
         let clock: Clock = Arc::new(move || *read.lock().expect("a lock"));
-        let shared = SharedResumption::with_clock(period, 16, clock).expect("a key");
+        let clocks = Clocks::new(Arc::clone(&clock), clock);
+        let shared = SharedResumption::with_clocks(period, 16, clocks).expect("a key");
         Self { shared, time }
     }
 
@@ -148,7 +154,7 @@ fn lifetime_stays_below_seven_days() {
 #[test]
 fn changed_period_applies_from_the_next_rotation() {
     let fixture = Fixture::new();
-    fixture.shared.set_rotation_period(PERIOD / 2);
+    fixture.shared.configure(PERIOD / 2, None);
     assert_eq!(fixture.at(0.5).lifetime(), 6 * 60 * 60);
     assert_eq!(fixture.at(1.0).lifetime(), 6 * 60 * 60);
     assert_eq!(fixture.at(1.5).lifetime(), 6 * 60 * 60);

@@ -9,6 +9,7 @@ mod every_suite;
 mod file;
 mod handshake;
 mod handshake_end;
+mod hosts;
 mod limit;
 mod pairing;
 mod proxy_header;

@@ -15,27 +15,27 @@ use crate::session::Resumption;
 use crate::test_identity::{able_client, accept, identity};
 
 /// A way to resume: the version, and what the client keeps.
-type Means = (Version, Tls12Resumption, Resumption);
+pub(super) type Means = (Version, Tls12Resumption, Resumption);
 
-const ALL_MEANS: [Means; 3] = [
+pub(super) const ALL_MEANS: [Means; 3] = [
     (Version::Tls13, Tls12Resumption::Disabled, Resumption::Ticket),
     (Version::Tls12, Tls12Resumption::SessionIdOrTickets, Resumption::Ticket),
     (Version::Tls12, Tls12Resumption::SessionIdOnly, Resumption::SessionId),
 ];
 
-fn client(kept: Tls12Resumption) -> Arc<ClientConfig> {
+pub(super) fn client(kept: Tls12Resumption) -> Arc<ClientConfig> {
     let mut config = able_client();
     config.resumption = ClientResumption::in_memory_sessions(64).tls12_resumption(kept);
     Arc::new(config)
 }
 
-fn policy(version: Version) -> Policy {
+pub(super) fn policy(version: Version) -> Policy {
     Policy { versions: vec![version], ..Policy::default() }
 }
 
 impl Fixture {
     /// What a start or a reload makes: another configuration, with a certificate of its own.
-    fn acceptor(&self, policy: &Policy) -> Acceptor {
+    pub(super) fn acceptor(&self, policy: &Policy) -> Acceptor {
         let mut identities = Identities::new();
         let site = vec![identity(&["a.example"], &PKCS_ECDSA_P256_SHA256)];
         identities.add_site(&["a.example".to_owned()], true, site);
@@ -54,7 +54,7 @@ impl Fixture {
     }
 }
 
-fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resumption {
+pub(super) fn connect(client: &Arc<ClientConfig>, acceptor: &Acceptor) -> Resumption {
     let acceptors = Acceptors::from(acceptor.clone());
     accept(client, "a.example", &acceptors).expect("a handshake").server.session.resumed
 }

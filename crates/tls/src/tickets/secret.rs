@@ -1,0 +1,78 @@
+//! Ticket keys that several hosts have in common: made from one secret file, a key for each period of time.
+//!
+//! The key of a period is HKDF-SHA256 (RFC 5869) of the secret with the length and the number of the period, so hosts
+//! with the same file and `ticket_rotation` have the same keys without a word to each other.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use zeroize::Zeroizing;
+
+use super::clock::nanoseconds;
+use super::key::{KEY_BYTES, TicketKey};
+use crate::error::{FileRole, IdentityError};
+use crate::identity::{IdentityWarning, READABLE_BY_OTHERS, pem};
+
+/// What hosts make the same ticket keys of. Zeroed when dropped and never shown.
+#[derive(Clone)]
+pub struct TicketSecret(Arc<Zeroizing<Vec<u8>>>);
+
+impl TicketSecret {
+    /// Takes all bytes of a file, whatever they are.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if the file cannot be read, or cannot be a secret.
+    pub fn load(path: &Path) -> Result<(Self, Vec<IdentityWarning>), IdentityError> {
+        let (bytes, mode) = pem::read(path, FileRole::TicketSecret)?;
+        let weak = |detail| Err(IdentityError::WeakSecret { path: path.into(), detail });
+        if bytes.len() < SECRET_BYTES_MIN {
+            return weak("it has fewer than 32 bytes");
+        }
+        if bytes.iter().all(|byte| bytes.first() == Some(byte)) {
+            return weak("it holds one byte over and over");
+        }
+        let is_exposed = mode & READABLE_BY_OTHERS != 0;
+        let warning =
+            is_exposed.then(|| IdentityWarning::SecretReadableByOthers { path: path.into(), mode });
+        Ok((Self(Arc::new(bytes)), warning.into_iter().collect()))
+    }
+
+    /// The key of one period: its number counts periods of this length since 1970.
+    pub(super) fn key(&self, period: Duration, number: u64) -> Option<TicketKey> {
+        let name = self.expand(b"kettle ticket key name", period, number)?;
+        let key = self.expand(b"kettle ticket key", period, number)?;
+        TicketKey::new(*name.first_chunk()?, &key)
+    }
+
+    fn expand(
+        &self,
+        label: &[u8],
+        period: Duration,
+        number: u64,
+    ) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+        let pseudorandom_key = Salt::new(HKDF_SHA256, SALT).extract(&self.0);
+        let (period, number) = (nanoseconds(period).to_be_bytes(), number.to_be_bytes());
+        let info = [label, &period, &number];
+        let mut output = Zeroizing::new([0; KEY_BYTES]);
+        pseudorandom_key.expand(&info, HKDF_SHA256).ok()?.fill(output.as_mut()).ok()?;
+        Some(output)
+    }
+}
+
+impl fmt::Debug for TicketSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TicketSecret")
+    }
+}
+
+/// As long as the keys made of it.
+const SECRET_BYTES_MIN: usize = 32;
+
+/// Sets these keys apart from whatever else is made of the same file.
+const SALT: &[u8] = b"kettle ticket secret 1";
+
+#[cfg(test)]
+mod tests;
