@@ -33,6 +33,10 @@ fn tickets_may_share_a_record_and_stand_before_another_message() {
     let record = [tickets.as_slice(), &key_update].concat();
     assert_eq!(client.take_tickets(&record), Ok(&key_update[..]));
     assert_eq!(client.tickets.count, 2);
+    let said =
+        u32::from_be_bytes(*tickets[MESSAGE_HEADER_BYTES..].first_chunk().expect("a ticket"));
+    assert_eq!(client.tickets.lifetime, Duration::from_secs(said.into()));
+    assert!(said > 0);
     assert!(!client.is_inside_ticket());
 }
 

@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
+use socket2::SockRef;
 
 use kettle_tests::certificate::{ClientAuthority, Kind, authority_pem, issue, issue_until};
 use kettle_tests::environment::skip;
@@ -25,6 +27,7 @@ fn a_server_with_everything_has_nothing_to_mend() {
     let json = json_of(&kettle);
     assert_eq!(json["trusted"], true);
     assert_eq!(json["tls1.3"]["tickets"], 2);
+    assert!(json["tls1.3"]["ticket_lifetime_s"].as_u64() > Some(60), "{json:#}");
     for version in ["tls1.3", "tls1.2"] {
         let [full, resumed] =
             ["full", "resumed"].map(|kind| &json[version][kind]["received_bytes"]);
@@ -148,18 +151,32 @@ fn something_on_the_way_that_reads_once_is_found_out() {
 fn nobody_there_is_said_with_why() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     refused(&closed.to_string(), 1, "refuses connections");
-    refused("nobody.invalid", 1, "has no address");
+    // No resolver is asked for a label of 64 characters.
+    refused(&format!("{}.invalid", "a".repeat(64)), 1, "has no address");
     refused("http://localhost", 2, "only TLS is");
+    let plain = answering(|mut socket| {
+        let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    });
+    refused(&plain.to_string(), 1, "does not answer in TLS");
+    refused(&answering(drop).to_string(), 1, "comes to its end: closed");
+    let resetting = answering(|socket| {
+        SockRef::from(&socket).set_linger(Some(Duration::ZERO)).unwrap();
+    });
+    refused(&resetting.to_string(), 1, "comes to its end: reset");
+}
+
+/// A server that hears each client once, and then does this.
+fn answering(answer: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let plain = listener.local_addr().unwrap();
+    let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for socket in listener.incoming() {
             let mut socket = socket.unwrap();
             let _ = socket.read(&mut [0; 4_096]);
-            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+            answer(socket);
         }
     });
-    refused(&plain.to_string(), 1, "does not answer in TLS");
+    address
 }
 
 /// The doctor, who asks for `localhost` and trusts the authority of the tests.
