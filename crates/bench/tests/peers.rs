@@ -30,7 +30,7 @@ impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let site = Site::make(&folder.path().join("site"), &[BODY_BYTES]).unwrap();
-        let backend = Backend::start(cpu(), usize::try_from(BODY_BYTES).unwrap()).unwrap();
+        let backend = Backend::start(cpu(), &[BODY_BYTES]).unwrap();
         Self { folder, site, backend }
     }
 
@@ -51,7 +51,7 @@ impl Place {
     fn sha256(&self, subject: &Subject) -> [u8; 32] {
         match subject.role {
             Role::Files => self.site.sha256(BODY_BYTES).unwrap(),
-            Role::Terminator => self.backend.sha256,
+            Role::Terminator => self.backend.sha256(BODY_BYTES).unwrap(),
         }
     }
 }

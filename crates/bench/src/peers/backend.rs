@@ -1,6 +1,7 @@
-//! The plain HTTP server behind terminators, the same for all: one response, from memory, to every request. It runs in a thread of
-//! this process on a processor of the client's, so that its work never counts as the server's.
+//! The plain HTTP server behind terminators, the same for all: one response of each size, from memory. It runs in a thread of this
+//! process on a processor of the client's, so that its work never counts as the server's.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,20 +23,25 @@ use tokio::time;
 pub struct Backend {
     /// Where it listens.
     pub address: SocketAddr,
-    /// The SHA-256 of the body it sends.
-    pub sha256: [u8; 32],
+    hashes: BTreeMap<u64, [u8; 32]>,
     // Dropped first, which is what ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Backend {
-    /// Starts one on a processor that answers every request with the same random body of so many bytes.
-    pub fn start(cpu: usize, bytes: usize) -> io::Result<Self> {
-        let mut body = vec![0; bytes];
-        File::open("/dev/urandom")?.read_exact(&mut body)?;
-        let sha256 = Sha256::digest(&body).into();
-        let response = Response::new(&body);
+    /// Starts one on a processor that answers `/N` with the same random body of N bytes each time, for each of these sizes, and
+    /// every other path with the smallest.
+    pub fn start(cpu: usize, sizes: &[u64]) -> io::Result<Self> {
+        let mut random = File::open("/dev/urandom")?;
+        let mut hashes = BTreeMap::new();
+        let mut responses = Responses::new();
+        for bytes in sizes {
+            let mut body = vec![0; usize::try_from(*bytes).map_err(io::Error::other)?];
+            random.read_exact(&mut body)?;
+            hashes.insert(*bytes, Sha256::digest(&body).into());
+            responses.insert(*bytes, response(&body));
+        }
         let listener = socket::listen((Ipv4Addr::LOCALHOST, 0).into(), BACKLOG)?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
@@ -46,12 +52,18 @@ impl Backend {
             LocalSet::new().block_on(&runtime, async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = accept_all(listener, Rc::new(response)) => {}
+                    () = accept_all(listener, Rc::new(responses)) => {}
                 }
             });
         };
         let thread = thread::Builder::new().name("backend".to_owned()).spawn(serve)?;
-        Ok(Self { address, sha256, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, hashes, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The SHA-256 of its body of this size.
+    #[must_use]
+    pub fn sha256(&self, bytes: u64) -> Option<[u8; 32]> {
+        self.hashes.get(&bytes).copied()
     }
 }
 
@@ -64,29 +76,33 @@ impl Drop for Backend {
     }
 }
 
-/// The one response, ready to be sent.
-struct Response {
-    bytes: Vec<u8>,
+/// Responses by the size of their body, ready to be sent.
+type Responses = BTreeMap<u64, Vec<u8>>;
+
+fn response(body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
 }
 
-impl Response {
-    fn new(body: &[u8]) -> Self {
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        Self { bytes: [head.as_bytes(), body].concat() }
-    }
+/// The response to a request with this head.
+fn asked_for<'r>(head: &[u8], responses: &'r Responses) -> &'r [u8] {
+    let path = head.split(|byte| *byte == b' ').nth(1).and_then(|path| path.strip_prefix(b"/"));
+    let size = path.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
+    let response = size.and_then(|size: u64| responses.get(&size));
+    response.or_else(|| responses.values().next()).map_or(&[], Vec::as_slice)
 }
 
-async fn accept_all(listener: std::net::TcpListener, response: Rc<Response>) {
+async fn accept_all(listener: std::net::TcpListener, responses: Rc<Responses>) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let response = Rc::clone(&response);
+                let responses = Rc::clone(&responses);
                 // Its peer is a terminator under test; whatever ends a connection shows in what the client sees.
-                task::spawn_local(async move { _ = serve(stream, &response).await });
+                task::spawn_local(async move { _ = serve(stream, &responses).await });
             }
             // Out of descriptors: those that close in the meantime make room.
             Err(_) => time::sleep(ACCEPT_PAUSE).await,
@@ -95,7 +111,7 @@ async fn accept_all(listener: std::net::TcpListener, response: Rc<Response>) {
 }
 
 /// Answers requests one after the other until the peer closes, asks for the end, or falls silent.
-async fn serve(mut stream: TcpStream, response: &Response) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, responses: &Responses) -> io::Result<()> {
     let mut buffer = vec![0; HEAD_BYTES_MAX];
     let mut filled = 0;
     loop {
@@ -112,8 +128,9 @@ async fn serve(mut stream: TcpStream, response: &Response) -> io::Result<()> {
             }
             filled += bytes;
         };
-        let closes = asks_to_close(buffer.get(..head).unwrap_or_default());
-        time::timeout(SILENCE_MAX, stream.write_all(&response.bytes)).await??;
+        let request = buffer.get(..head).unwrap_or_default();
+        let (closes, response) = (asks_to_close(request), asked_for(request, responses));
+        time::timeout(SILENCE_MAX, stream.write_all(response)).await??;
         if closes {
             return stream.shutdown().await;
         }

@@ -9,20 +9,19 @@ use super::word::Role;
 use crate::peers::backend::Backend;
 use crate::peers::subject::Subject;
 
-/// Starts one if any of the subjects needs it; its bodies have so many bytes. It runs on the client's first processor, because
+/// Starts one if any of the subjects needs it; it has a body of each size. It runs on the client's first processor, because
 /// the server's are the server's.
 pub fn start(
     bench: &mut Bench<'_>,
     subjects: &[Subject],
-    body_bytes: u64,
+    sizes: &[u64],
 ) -> Result<Option<Backend>, BenchError> {
     if !subjects.iter().any(|subject| subject.role == Role::Terminator) {
         return Ok(None);
     }
     bench.preparing("starting the backend of terminators");
     let cpu = bench.cores.client.first().copied().unwrap_or(0);
-    let bytes = usize::try_from(body_bytes).unwrap_or(usize::MAX);
-    let started = Backend::start(cpu, bytes);
+    let started = Backend::start(cpu, sizes);
     started
         .map(Some)
         .map_err(|error| BenchError::Machine(format!("no backend for terminators: {error}")))
@@ -34,7 +33,8 @@ pub fn expecting(load: Load, server: &Server, backend: Option<&Backend>) -> Load
     match backend {
         Some(backend) if server.subject.role == Role::Terminator => {
             let mut load = load;
-            load.expect.body_sha256 = Some(backend.sha256);
+            load.expect.body_sha256 =
+                load.expect.body_bytes.and_then(|bytes| backend.sha256(bytes));
             load
         }
         _ => load,

@@ -58,7 +58,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let wanted = choose::subjects(USUAL, options)?;
     let site = bench.site(&[BODY_BYTES])?;
-    let backend = behind::start(bench, &wanted, BODY_BYTES)?;
+    let backend = behind::start(bench, &wanted, &[BODY_BYTES])?;
     let mut setup = bench.setup();
     setup.site = site;
     setup.backend = backend.as_ref().map(|backend| backend.address);

@@ -100,7 +100,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     }
     let site = bench.site(&[BODY_BYTES])?;
     let subjects: Vec<_> = cells.iter().map(|cell| cell.subject).collect();
-    let backend = behind::start(bench, &subjects, BODY_BYTES)?;
+    let backend = behind::start(bench, &subjects, &[BODY_BYTES])?;
     let steps = steps(bench.options);
     let rounds = bench.options.rounds_or(1, 2, 3);
     plan(bench, &cells, &steps, rounds);

@@ -8,6 +8,7 @@ use kettle_loadgen::load::{End, Load, LoadModel};
 use kettle_loadgen::measure::calls;
 
 use super::Scenario;
+use super::behind;
 use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
 use super::crossover;
@@ -18,6 +19,7 @@ use super::rules;
 use super::word::{Path, Program};
 use crate::figure;
 use crate::number;
+use crate::peers::backend::Backend;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Sample};
 
@@ -54,6 +56,9 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let wanted = choose::subjects(USUAL, options)?;
     let mut setup = bench.setup();
     setup.site = bench.site(&sizes)?;
+    let backend = behind::start(bench, &wanted, &sizes)?;
+    let backend = backend.as_ref();
+    setup.backend = backend.map(|backend| backend.address);
     let servers = bench.start_all(&wanted, &setup, &Point::new())?;
     let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
     let mut keys = bench.keys(&servers, &points, rounds(options));
@@ -61,17 +66,22 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     bench.plan(&keys, WARM_UP + seconds(options));
     for size in &sizes {
         bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
-            let load = load(bench, server, *size);
+            let load = behind::expecting(load(bench, server, *size), server, backend);
             bench.measure(server, &load, key)
         })?;
     }
-    count_calls(bench, &servers, &sizes)?;
+    count_calls(bench, &servers, &sizes, backend)?;
     say_crossovers(bench);
     Ok(())
 }
 
 /// System calls for each request, once for each server and size.
-fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Result<(), BenchError> {
+fn count_calls(
+    bench: &mut Bench<'_>,
+    servers: &[Server],
+    sizes: &[u64],
+    backend: Option<&Backend>,
+) -> Result<(), BenchError> {
     for size in sizes {
         for server in servers {
             let key = call_key(bench, server, &point(*size));
@@ -89,6 +99,7 @@ fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Resu
                 end: End::Requests { count: CALLS_REQUESTS, at_most: CALLS_TIME_MAX },
                 ..bench.load_on(server, *size)
             };
+            let load = behind::expecting(load, server, backend);
             let began = Instant::now();
             let counted =
                 calls::count(&server.running.processes(), || bench.measure(server, &load, &key));
