@@ -288,3 +288,44 @@ fn pins_are_taken_as_curl_writes_them_and_with_one_slash() {
         assert_eq!(tls.pins, [format!("sha256/{read}")]);
     }
 }
+
+#[test]
+fn files_of_tls_are_all_that_a_handshake_rests_on() {
+    let config = parsed(
+        r#"
+        tls.ticket_secret = "/secret"
+        [[listener]]
+        address = "127.0.0.1:443"
+        kind = "tls"
+        backend = "app"
+        [[site]]
+        names = ["a"]
+        backend = "app"
+        client_auth = { roots = "/clients", crl = "/revoked" }
+        [[site.certificate]]
+        chain = "/chain"
+        key = "/key"
+        ocsp = "/staple"
+        [[site]]
+        names = ["b"]
+        backend = "app"
+        [[site.certificate]]
+        chain = "/chain"
+        key = "/key"
+        [[backend]]
+        name = "app"
+        [[backend.server]]
+        address = "127.0.0.1:1"
+        [backend.tls]
+        name = "app.example"
+        roots = "/roots"
+        certificate = { chain = "/own", key = "/own.key" }
+        "#,
+    );
+    let files: Vec<_> = config.tls_files().into_iter().map(|file| file.to_str().unwrap()).collect();
+    let expected = [
+        "/chain", "/clients", "/key", "/own", "/own.key", "/revoked", "/roots", "/secret",
+        "/staple",
+    ];
+    assert_eq!(files, expected);
+}

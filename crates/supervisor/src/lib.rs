@@ -27,6 +27,7 @@ mod accept;
 pub mod admin;
 mod bind;
 mod endpoint;
+mod file_watch;
 mod memory;
 mod notify;
 mod placement;

@@ -13,6 +13,7 @@ use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::{Acceptors, Cipher, Version, self_signed};
 
 use crate::admin;
+use crate::file_watch::Look;
 use acceptors::AcceptorSource;
 use kettle_server::backend::Backends;
 use kettle_server::route::Router;
@@ -44,6 +45,8 @@ pub struct Prepared {
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
+    /// The files to watch, as they were before they were read: what changes later shows.
+    pub look: Look,
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Finding>,
@@ -77,6 +80,7 @@ pub fn prepare(
     resumption: &SharedResumption,
     in_force: Option<&Prepared>,
 ) -> Result<Prepared, Vec<Finding>> {
+    let look = Look::of(&config);
     let mut findings = Findings::of_files(&config);
     if in_force.is_none() && config.server.user.is_some() {
         findings.of_access(&config);
@@ -113,6 +117,7 @@ pub fn prepare(
                 backends: Arc::new(backends),
                 identities: loaded.all,
                 ticket_secret,
+                look,
                 generated,
                 warnings,
             })

@@ -34,6 +34,15 @@ pub struct Live {
     reader: Arc<Semaphore>,
 }
 
+/// What a reload reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The configuration file, and all that it names.
+    Configuration,
+    /// What the configuration in force names. Its own file may have been changed meanwhile, and is nobody's wish yet.
+    NamedFiles,
+}
+
 /// A configuration to be put in force: nothing but its commit is left to do.
 pub struct Candidate {
     prepared: Prepared,
@@ -92,8 +101,7 @@ impl Live {
         self.resumption.rotate_if_due();
     }
 
-    /// Reads the configuration file, certificates and keys again, on a thread of its own, and lets the log go where they
-    /// say. A server that was configured by its command line reads its certificates again.
+    /// Reads the subject of a reload again, on a thread of its own, and lets the log go where it says. A server that was configured by its command line reads its certificates again.
     ///
     /// # Errors
     ///
@@ -101,9 +109,11 @@ impl Live {
     /// changed in any part.
     pub fn candidate(
         &self,
+        subject: Subject,
         time_max: Duration,
     ) -> impl Future<Output = Result<Candidate, Vec<Finding>>> + use<> {
         let query = Query {
+            subject,
             in_force: Arc::clone(&self.prepared),
             bound: self.bound.clone(),
             resources: self.resources,
@@ -185,6 +195,7 @@ impl Live {
 
 /// All that reading a configuration takes, for the thread that does it.
 struct Query {
+    subject: Subject,
     in_force: Arc<Prepared>,
     bound: Vec<BoundAddress>,
     resources: Resources,
@@ -196,10 +207,10 @@ impl Query {
     /// Everything that can fail and leaves no trace when it does.
     fn run(self) -> Result<Candidate, Vec<Finding>> {
         let in_force = &self.in_force.config;
-        let mut config = if in_force.path.as_os_str().is_empty() {
-            Config::clone(in_force)
-        } else {
-            read(&in_force.path)?
+        let has_file = !in_force.path.as_os_str().is_empty();
+        let mut config = match self.subject {
+            Subject::Configuration if has_file => read(&in_force.path)?,
+            Subject::Configuration | Subject::NamedFiles => Config::clone(in_force),
         };
         self.resources.fill_in(&mut config, Some(self.workers));
         let prepared = prepare(config, &self.resumption, Some(&self.in_force))?;

@@ -2,6 +2,7 @@
 
 use std::future::{Future, pending};
 use std::io;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,8 +20,10 @@ use crate::admin::protocol::{Reply, Request};
 use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
+use crate::file_watch::FileWatch;
 use crate::memory::{COUNT_PERIOD, Crowd};
 use crate::notify::{State, notify};
+use crate::reload::Subject;
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Numbers;
@@ -44,22 +47,26 @@ pub(super) async fn steer(
     tokio::pin!(control, scrapes);
     let mut rotation = interval(TICKET_KEY_CHECK);
     let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
+    let (files, mut changed) = FileWatch::new();
     let mut steering = Steering {
         supervisor,
         draining: None,
         stop_replies: Vec::new(),
         reloads: Reloads::default(),
+        files,
+        files_refused: Vec::new(),
         reopenings: JoinSet::new(),
     };
 
     let mut watching = steering.watch_backends();
     steering.log_warnings(&[]);
+    steering.watch_files();
     ready(&steering.supervisor);
     notify(State::Ready);
     loop {
         let cut_off = steering.cut_off();
         let Steering { reloads, supervisor, .. } = &mut steering;
-        reloads.begin(|| supervisor.live.candidate(RELOAD_TIME_MAX));
+        reloads.begin(|subject| supervisor.live.candidate(subject, RELOAD_TIME_MAX));
         tokio::select! {
             event = signals.next() => {
                 if let Some(code) = steering.on_signal(event) {
@@ -67,8 +74,9 @@ pub(super) async fn steer(
                 }
             }
             Some(Asked { request, reply }) = asked.recv() => steering.on_request(request, reply),
-            (outcome, askers) = steering.reloads.next_end() => {
-                steering.on_reload_end(outcome, askers);
+            Some(change) = changed.recv() => steering.on_change(&change),
+            ended = steering.reloads.next_end() => {
+                steering.on_reload_end(ended);
                 watching = steering.watch_backends();
             }
             () = &mut watching => watching = Box::pin(pending()),
@@ -106,6 +114,9 @@ struct Steering {
     /// Who asked for the stop learns of its end.
     stop_replies: Vec<oneshot::Sender<Reply>>,
     reloads: Reloads,
+    files: FileWatch,
+    /// Why changed files were not taken, which is said once.
+    files_refused: Vec<Finding>,
     /// What waits for the access log.
     reopenings: JoinSet<()>,
 }
@@ -234,7 +245,26 @@ impl Steering {
         }
     }
 
-    fn on_reload_end(&mut self, outcome: reloads::Outcome, askers: Vec<Asker>) {
+    fn on_change(&mut self, change: &[PathBuf]) {
+        for path in change {
+            tracing::info!("{} has changed", path.display());
+        }
+        if !change.is_empty() {
+            self.files_refused.clear();
+        }
+        self.reloads.ask_for_files();
+    }
+
+    /// Watches what the configuration in force names, if it says so.
+    fn watch_files(&mut self) {
+        let look = self.supervisor.live.prepared().look.clone();
+        if let Err(error) = self.files.watch(look) {
+            tracing::error!(%error, "no thread can be started, so no file is watched");
+        }
+    }
+
+    fn on_reload_end(&mut self, ended: reloads::Ended) {
+        let reloads::Ended { subject, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
@@ -247,13 +277,12 @@ impl Steering {
                 );
                 tracing::info!("{message}");
                 self.log_warnings(&known);
+                self.files_refused.clear();
+                self.watch_files();
                 Reply::Done { message }
             }
             Err(findings) => {
-                tracing::error!("not reloaded, the old configuration stays in force");
-                for finding in &findings {
-                    tracing::error!("{finding}");
-                }
+                self.log_refusal(subject, &findings);
                 Reply::Refused {
                     message: "the configuration has mistakes; the old one stays in force"
                         .to_owned(),
@@ -264,6 +293,25 @@ impl Steering {
         for asker in askers.into_iter().flatten() {
             // Whoever asked may be gone.
             let _ = asker.send(reply.clone());
+        }
+    }
+
+    fn log_refusal(&mut self, subject: Subject, findings: &[Finding]) {
+        match subject {
+            Subject::Configuration => {
+                tracing::error!("not reloaded, the old configuration stays in force");
+            }
+            Subject::NamedFiles => {
+                self.files.refused();
+                if self.files_refused == findings {
+                    return;
+                }
+                self.files_refused = findings.to_vec();
+                tracing::error!("changed files are not loaded again, what was loaded stays in use");
+            }
+        }
+        for finding in findings {
+            tracing::error!("{finding}");
         }
     }
 

@@ -86,6 +86,31 @@ impl Config {
         place.map_or(Position::NOT_WRITTEN, |place| self.source.position(place.start))
     }
 
+    /// Every file that certificates, keys, ticket keys, and whom to trust are read from.
+    pub fn tls_files(&self) -> Vec<&Path> {
+        let mut files: Vec<Option<&Located<PathBuf>>> = vec![self.tls.ticket_secret.as_ref()];
+        let of_backends = || self.backends.iter().filter_map(|backend| backend.tls.as_ref());
+        let own = of_backends().filter_map(|tls| tls.certificate.as_ref());
+        for certificate in self.sites.iter().flat_map(|site| &site.certificates).chain(own) {
+            let Certificate { chain, key, ocsp } = certificate;
+            files.extend([Some(chain), Some(key), ocsp.as_ref()]);
+        }
+        for client_auth in self.sites.iter().filter_map(|site| site.client_auth.as_ref()) {
+            files.extend([Some(&client_auth.roots), client_auth.crl.as_ref()]);
+        }
+        for tls in of_backends() {
+            files.push(match &tls.roots {
+                Roots::File(roots) => Some(roots),
+                Roots::System => None,
+            });
+        }
+        let mut files: Vec<&Path> =
+            files.into_iter().flatten().map(|file| file.value.as_path()).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from
     /// `directory`, listening on `address`.
     pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::located::Located;
-use crate::setting::{duration, located_path, number, optional, required, settings, word_list};
+use crate::setting::{
+    duration, flag, located_path, number, optional, required, settings, word_list,
+};
 use crate::word::words;
 
 words! {
@@ -71,6 +73,10 @@ settings! {
         /// Sessions remembered for resumption by session ID (TLS 1.2), shared by all workers;
         /// 0 turns it off.
         pub session_cache: usize = number(4096, 0, 1_048_576, "sessions"),
+        /// Looks every few seconds at the certificates, keys, OCSP responses, roots and revocation lists and at the
+        /// `ticket_secret` that this file names, and loads them again when one has changed. What is broken is not taken.
+        /// This file itself is read by `kettle ctl reload` only.
+        pub watch: bool = flag(false),
         /// The time a client has from connecting to the end of the handshake.
         pub handshake_timeout: Duration = duration(
             Duration::from_secs(10), Duration::from_millis(100), Duration::from_mins(5)),

@@ -52,7 +52,11 @@ impl Fixture {
     }
 
     fn reload_within(&mut self, time_max: Duration) -> Result<(), Vec<Finding>> {
-        let candidate = block_on(self.live.candidate(time_max));
+        self.reload_of(Subject::Configuration, time_max)
+    }
+
+    fn reload_of(&mut self, subject: Subject, time_max: Duration) -> Result<(), Vec<Finding>> {
+        let candidate = block_on(self.live.candidate(subject, time_max));
         self.live.commit(candidate)
     }
 
@@ -215,6 +219,17 @@ fn a_reload_keeps_the_generated_certificate() {
     let prepared = fixture.live.prepared();
     assert!(Arc::ptr_eq(&before, &prepared.identities[0]));
     assert_eq!(prepared.config.limits.idle_timeout, Duration::from_secs(10));
+}
+
+#[test]
+fn named_files_are_read_again_without_the_configuration() {
+    let mut fixture = Fixture::new();
+    let before = Arc::clone(&fixture.live.prepared().config);
+    fixture.write("[limits]\nidle_timeout = \"soon\"\n");
+    fixture.reload_of(Subject::NamedFiles, Duration::from_secs(60)).unwrap();
+    assert_eq!(fixture.live.prepared().config.limits, before.limits);
+    assert!(fixture.seen.has_changed().unwrap());
+    assert!(fixture.reload().is_err());
 }
 
 #[test]

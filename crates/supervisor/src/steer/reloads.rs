@@ -7,7 +7,7 @@ use kettle_config::Finding;
 use tokio::sync::oneshot;
 
 use crate::admin::protocol::Reply;
-use crate::reload::Candidate;
+use crate::reload::{Candidate, Subject};
 
 /// What reading a configuration led to.
 pub(super) type Outcome = Result<Candidate, Vec<Finding>>;
@@ -15,16 +15,27 @@ pub(super) type Outcome = Result<Candidate, Vec<Finding>>;
 /// Who wants to know how a reload went. A signal asks without wanting to know.
 pub(super) type Asker = Option<oneshot::Sender<Reply>>;
 
-/// The reload under way, and the one after it.
+/// A reload that has been read and is to be committed.
+pub(super) struct Ended {
+    pub(super) subject: Subject,
+    pub(super) outcome: Outcome,
+    pub(super) askers: Vec<Asker>,
+}
+
+/// The reload under way, and those after it.
 #[derive(Default)]
 pub(super) struct Reloads {
     under_way: Option<UnderWay>,
     /// Whoever asks during a reload gets another after it: files may have changed since they were read.
     /// One reload answers all of them.
     next: Vec<Asker>,
+    /// Files have changed that the configuration in force names. That is a reload of its own: a mistake in the
+    /// configuration file must not keep a renewed certificate out.
+    have_files_changed: bool,
 }
 
 struct UnderWay {
+    subject: Subject,
     outcome: Pin<Box<dyn Future<Output = Outcome>>>,
     askers: Vec<Asker>,
 }
@@ -35,19 +46,37 @@ impl Reloads {
         self.next.push(asker);
     }
 
+    /// Asks for a reload of what the configuration in force names.
+    pub fn ask_for_files(&mut self) {
+        self.have_files_changed = true;
+    }
+
     /// Begins the next reload, if one was asked for and none is under way.
-    pub fn begin<F: Future<Output = Outcome> + 'static>(&mut self, begin: impl FnOnce() -> F) {
-        if self.under_way.is_none() && !self.next.is_empty() {
-            let askers = std::mem::take(&mut self.next);
-            self.under_way = Some(UnderWay { outcome: Box::pin(begin()), askers });
+    pub fn begin<F: Future<Output = Outcome> + 'static>(
+        &mut self,
+        begin: impl FnOnce(Subject) -> F,
+    ) {
+        if self.under_way.is_some() {
+            return;
         }
+        let subject = if !self.next.is_empty() {
+            Subject::Configuration
+        } else if std::mem::take(&mut self.have_files_changed) {
+            Subject::NamedFiles
+        } else {
+            return;
+        };
+        let askers = std::mem::take(&mut self.next);
+        self.under_way = Some(UnderWay { subject, outcome: Box::pin(begin(subject)), askers });
     }
 
     /// Waits for the end of the reload under way, for ever if there is none; dropping this forgets nothing.
-    pub async fn next_end(&mut self) -> (Outcome, Vec<Asker>) {
-        let Some(UnderWay { outcome, .. }) = &mut self.under_way else { return pending().await };
-        let outcome = outcome.await;
+    pub async fn next_end(&mut self) -> Ended {
+        let Some(UnderWay { outcome, subject, .. }) = &mut self.under_way else {
+            return pending().await;
+        };
+        let (subject, outcome) = (*subject, outcome.await);
         let askers = self.under_way.take().map(|under_way| under_way.askers);
-        (outcome, askers.unwrap_or_default())
+        Ended { subject, outcome, askers: askers.unwrap_or_default() }
     }
 }

@@ -7,3 +7,4 @@ mod number;
 mod privilege;
 mod stop;
 mod switch;
+mod watch;

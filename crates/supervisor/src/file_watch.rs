@@ -1,0 +1,145 @@
+//! Whether a file that the configuration names has changed since it was read: certificates, keys, secrets and lists.
+//!
+//! A thread of its own asks for their state every few seconds. inotify would not do: it says nothing of what other machines
+//! do to a network file system, and of a path with symbolic links it sees one step. A disk that hangs keeps that thread
+//! waiting and nobody else.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+pub use look::Look;
+
+mod look;
+
+/// Looks at files while there are any to look at. The thread ends with this.
+pub(crate) struct FileWatch {
+    shared: Arc<Mutex<Shared>>,
+    /// Whoever waits at its other end learns when this is gone.
+    alive: Option<Sender<Infallible>>,
+    changes: mpsc::Sender<Change>,
+}
+
+/// Files to be read again: those that changed, or none where reading them is only tried once more.
+pub(crate) type Change = Vec<PathBuf>;
+
+struct Shared {
+    watched: Watched,
+    /// Which configuration they belong to: a look that was begun before it was exchanged says nothing.
+    generation: u64,
+}
+
+/// What is known of the files.
+struct Watched {
+    /// As they were when they were last read, whether or not they were taken.
+    read: Look,
+    /// As they were seen last.
+    last: Look,
+    /// They were not taken. After so many looks they are read again, for the reason may have been another than they.
+    retry_in: Option<u32>,
+}
+
+impl FileWatch {
+    /// Watches nothing yet. Changes come to the receiver; one that waits there stands for all after it.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Change>) {
+        let (changes, changed) = mpsc::channel(1);
+        let watched = Watched::since(Look::default());
+        let shared = Arc::new(Mutex::new(Shared { watched, generation: 0 }));
+        (Self { shared, alive: None, changes }, changed)
+    }
+
+    /// Watches the files of a configuration that was put in force, as they were before they were read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the thread cannot be started.
+    pub(crate) fn watch(&mut self, read: Look) -> io::Result<()> {
+        let is_idle = read.is_empty();
+        let mut shared = lock(&self.shared);
+        shared.watched = Watched::since(read);
+        shared.generation += 1;
+        drop(shared);
+        if is_idle {
+            self.alive = None;
+        } else if self.alive.is_none() {
+            let (alive, ended) = channel();
+            let (shared, changes) = (Arc::clone(&self.shared), self.changes.clone());
+            std::thread::Builder::new()
+                .name("kettle-watch".to_owned())
+                .spawn(move || run(&shared, &ended, &changes))?;
+            self.alive = Some(alive);
+        }
+        Ok(())
+    }
+
+    /// The files were read and not taken.
+    pub(crate) fn refused(&self) {
+        lock(&self.shared).watched.retry_in = Some(RETRY_LOOKS);
+    }
+}
+
+fn run(shared: &Mutex<Shared>, ended: &Receiver<Infallible>, changes: &mpsc::Sender<Change>) {
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_PERIOD) {
+        let (before, generation) = {
+            let shared = lock(shared);
+            (shared.watched.last.clone(), shared.generation)
+        };
+        // Nobody else waits when this takes long.
+        let look = before.again();
+        let mut shared = lock(shared);
+        if shared.generation == generation
+            && let Some(change) = shared.watched.see(look)
+        {
+            // Where one waits already, the files are read after this moment all the same.
+            let _ = changes.try_send(change);
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watched {
+    fn since(read: Look) -> Self {
+        Self { last: read.clone(), read, retry_in: None }
+    }
+
+    /// Takes in another look. Files are to be read again when they are not what was read, and as they were at the look
+    /// before: whoever writes several of them, or a long one, should have come to an end.
+    fn see(&mut self, look: Look) -> Option<Change> {
+        let has_settled = look == self.last;
+        if look == self.read {
+            self.last = look;
+            return self.retry();
+        }
+        let change = has_settled.then(|| {
+            let change = look.changed_since(&self.read);
+            self.read = look.clone();
+            self.retry_in = None;
+            change
+        });
+        self.last = look;
+        change
+    }
+
+    fn retry(&mut self) -> Option<Change> {
+        let left = self.retry_in?;
+        self.retry_in = left.checked_sub(1);
+        (left == 0).then(Change::new)
+    }
+}
+
+/// Two looks that agree make a change known, so it takes two to four seconds.
+const LOOK_PERIOD: Duration = Duration::from_secs(2);
+
+/// Ten minutes.
+const RETRY_LOOKS: u32 = 300;
+
+#[cfg(test)]
+mod tests;

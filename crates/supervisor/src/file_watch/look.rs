@@ -1,0 +1,74 @@
+//! The state of files at one moment, by which a change shows.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use kettle_config::Config;
+
+/// What files were at one moment, through all symbolic links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look(Vec<(PathBuf, FileState)>);
+
+/// Differs where the content does, and at times where it does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum FileState {
+    There {
+        device: u64,
+        inode: u64,
+        bytes: u64,
+        /// Seconds and nanoseconds.
+        modified: (i64, i64),
+        /// The same for name, owner and mode besides: who may read it now could not before.
+        changed: (i64, i64),
+    },
+    /// Nothing can be said of it, for this reason.
+    Hidden(ErrorKind),
+}
+
+impl Look {
+    /// At the files of a configuration that wants them watched, at none otherwise.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let paths = if config.tls.watch { config.tls_files() } else { Vec::new() };
+        Self::at(paths.into_iter().map(Path::to_owned))
+    }
+
+    pub(super) fn at(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let state = |path: PathBuf| {
+            let state = FileState::of(&path);
+            (path, state)
+        };
+        Self(paths.into_iter().map(state).collect())
+    }
+
+    /// At the same files now.
+    pub(super) fn again(&self) -> Self {
+        Self::at(self.0.iter().map(|(path, _)| path.clone()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The files that were otherwise in an earlier look at the same.
+    pub(super) fn changed_since(&self, before: &Self) -> Vec<PathBuf> {
+        let both = self.0.iter().zip(&before.0);
+        both.filter(|(now, before)| now != before).map(|((path, _), _)| path.clone()).collect()
+    }
+}
+
+impl FileState {
+    fn of(path: &Path) -> Self {
+        match path.metadata() {
+            Ok(metadata) => Self::There {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+                bytes: metadata.size(),
+                modified: (metadata.mtime(), metadata.mtime_nsec()),
+                changed: (metadata.ctime(), metadata.ctime_nsec()),
+            },
+            Err(error) => Self::Hidden(error.kind()),
+        }
+    }
+}

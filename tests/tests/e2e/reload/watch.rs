@@ -1,0 +1,133 @@
+//! Certificates, keys and secrets that change: they are taken without a command, when they are good.
+
+use std::os::unix::fs::symlink;
+
+use kettle_tests::certificate::{Issued, Kind, issue};
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+fn watching() -> Kettle {
+    Kettle::start(Setup::default().file("www/a", "content").set("tls", "watch = true"))
+}
+
+fn new_certificate() -> Issued {
+    issue(&["localhost"], Kind::Ecdsa)
+}
+
+/// The certificate that new connections are shown.
+fn shown(kettle: &Kettle) -> Vec<u8> {
+    kettle.connect(TLS13_AES_128).tls.peer_certificates().unwrap()[0].to_vec()
+}
+
+/// Waits until it has said something so many times.
+fn wait_for(kettle: &Kettle, text: &str, times: usize) {
+    kettle.messages().wait_until(text, |bytes| {
+        (String::from_utf8_lossy(bytes).matches(text).count() == times).then_some(())
+    });
+}
+
+#[test]
+fn a_replaced_certificate_is_shown_without_a_command() {
+    let kettle = watching();
+    let mut open = kettle.connect(TLS13_AES_128);
+    let _ = open.get("/a");
+    let new = new_certificate();
+    kettle.folder.write_certificate("localhost", &new);
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(open.get("/a").body, b"content");
+    assert_eq!(kettle.status("/reloads_done"), 1);
+}
+
+#[test]
+fn a_broken_certificate_leaves_the_old_one_and_is_reported_once() {
+    let kettle = watching();
+    let old = shown(&kettle);
+    kettle.folder.replace("localhost.pem", "nonsense");
+    wait_for(&kettle, NOT_TAKEN, 1);
+    assert_eq!(shown(&kettle), old);
+    let new = new_certificate();
+    kettle.folder.write_certificate("localhost", &new);
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    wait_for(&kettle, NOT_TAKEN, 1);
+    assert_eq!(kettle.status("/reloads_refused"), 1);
+}
+
+#[test]
+fn a_chain_before_its_key_is_refused_once_and_taken_with_the_key() {
+    let kettle = watching();
+    let (old, new) = (shown(&kettle), new_certificate());
+    kettle.folder.replace("localhost.pem", &new.chain);
+    wait_for(&kettle, "does not belong to the certificate", 1);
+    assert_eq!(shown(&kettle), old);
+    kettle.folder.replace("localhost.key", &new.key);
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    assert_eq!(kettle.status("/reloads_refused"), 1);
+}
+
+#[test]
+fn a_link_that_is_turned_to_another_folder_is_followed() {
+    let kettle = watching();
+    let releases = ["1", "2"].map(|release| {
+        let issued = new_certificate();
+        kettle.folder.write(&format!("{release}/localhost.pem"), &issued.chain);
+        kettle.folder.write(&format!("{release}/localhost.key"), &issued.key);
+        issued
+    });
+    let link = |to: &str, name: &str| {
+        symlink(to, kettle.folder.path("draft")).unwrap();
+        std::fs::rename(kettle.folder.path("draft"), kettle.folder.path(name)).unwrap();
+    };
+    // As Kubernetes lays out a secret, and certbot in much the same way.
+    link("1", "data");
+    for file in ["localhost.pem", "localhost.key"] {
+        link(&format!("data/{file}"), file);
+    }
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), releases[0].der.as_ref());
+    link("2", "data");
+    wait_for(&kettle, "reloaded", 2);
+    assert_eq!(shown(&kettle), releases[1].der.as_ref());
+    assert_eq!(kettle.status("/reloads_refused"), 0);
+}
+
+#[test]
+fn a_changed_certificate_does_not_bring_in_a_changed_configuration() {
+    let kettle = watching();
+    kettle.folder.write("other/a", "other content");
+    kettle.folder.change_config("root = \"www\"", "root = \"other\"\nrot = 1");
+    let first = new_certificate();
+    kettle.folder.write_certificate("localhost", &first);
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!(shown(&kettle), first.der.as_ref());
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+
+    kettle.folder.change_config("rot = 1", "");
+    let second = new_certificate();
+    kettle.folder.write_certificate("localhost", &second);
+    wait_for(&kettle, "reloaded", 2);
+    assert_eq!(shown(&kettle), second.der.as_ref());
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"other content");
+}
+
+#[test]
+fn a_reload_turns_watching_on_and_off() {
+    let kettle = Kettle::start(Setup::default().set("tls", "tickets = 2"));
+    kettle.folder.change_config("tickets = 2", "watch = true");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    let new = new_certificate();
+    kettle.folder.write_certificate("localhost", &new);
+    wait_for(&kettle, "reloaded", 2);
+    assert_eq!(shown(&kettle), new.der.as_ref());
+    kettle.folder.change_config("watch = true", "watch = false");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    assert_eq!(kettle.status("/reloads_done"), 3);
+}
+
+const NOT_TAKEN: &str = "not loaded again";
