@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kettle_config::{Config, Listener, PathChoice};
+use kettle_config::{Config, Listener, ListenerKind, PathChoice, TunnelPathChoice};
 use kettle_kernel::netlink::{self, Offload};
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::{Cipher, Version};
@@ -16,9 +16,11 @@ pub(super) fn line(
     obstacle: Option<&str>,
     placement: Placement,
 ) -> String {
-    let mut https = config.listeners.iter().filter_map(Listener::https);
-    let chosen = https.find(|one| one.path != PathChoice::User);
-    let Some(listener) = chosen else {
+    let ours: Vec<_> = config.listeners.iter().filter(|it| speaks_tls(config, it)).collect();
+    if ours.is_empty() {
+        return "TLS: goes through as it is".to_owned();
+    }
+    let Some(how) = ours.into_iter().find_map(how) else {
         return "TLS: user space — as configured".to_owned();
     };
     if placement == Placement::User {
@@ -29,12 +31,6 @@ pub(super) fn line(
             "TLS: user space — this kernel has no kTLS ({obstacle}); see kettle doctor"
         );
     }
-    let how = match listener.path {
-        PathChoice::Auto => format!("auto — kernel sendfile from {}", size(listener.crossover)),
-        PathChoice::KernelWrite => "kernel-write".to_owned(),
-        PathChoice::KernelSendfile => "kernel-sendfile".to_owned(),
-        PathChoice::User => "user".to_owned(),
-    };
     let mut carried = String::new();
     for (cipher, name) in CIPHERS {
         if Version::ALL.iter().any(|version| capabilities.carries_tx(*version, cipher)) {
@@ -45,6 +41,39 @@ pub(super) fn line(
     let rekey = yes_or_no(capabilities.carries_rekey());
     let network_card = yes_or_no(has_offloading_card());
     format!("TLS: {how} ({carried}; rekey: {rekey}; NIC: {network_card})")
+}
+
+/// Whether TLS ends or begins here for a listener's connections.
+fn speaks_tls(config: &Config, listener: &Listener) -> bool {
+    match &listener.kind {
+        ListenerKind::Https(_) | ListenerKind::Tls(_) => true,
+        ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => false,
+        ListenerKind::Tcp(tcp) => {
+            config.backends.iter().any(|it| it.name == tcp.backend && it.tls.is_some())
+        }
+    }
+}
+
+/// How a listener's connections move into the kernel, if they may.
+fn how(listener: &Listener) -> Option<String> {
+    let of_tunnel = |path: TunnelPathChoice, crossover| match path {
+        TunnelPathChoice::Auto => Some(format!("auto — kernel splice from {}", size(crossover))),
+        TunnelPathChoice::KernelSplice => Some("kernel-splice".to_owned()),
+        TunnelPathChoice::User => None,
+    };
+    match &listener.kind {
+        ListenerKind::Https(https) => match https.path {
+            PathChoice::Auto => {
+                Some(format!("auto — kernel sendfile from {}", size(https.crossover)))
+            }
+            PathChoice::KernelWrite => Some("kernel-write".to_owned()),
+            PathChoice::KernelSendfile => Some("kernel-sendfile".to_owned()),
+            PathChoice::User => None,
+        },
+        ListenerKind::Tls(tls) => of_tunnel(tls.path, tls.crossover),
+        ListenerKind::Tcp(tcp) => of_tunnel(tcp.path, tcp.crossover),
+        ListenerKind::Redirect(_) | ListenerKind::Passthrough(_) => None,
+    }
 }
 
 fn has_offloading_card() -> bool {

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use kettle_config::{HttpsListener, ListenerKind};
+use kettle_config::{HttpsListener, ListenerKind, PassthroughListener, TcpListener, TlsListener};
 use kettle_kernel::probe::SuiteCapability;
 
 use super::*;
@@ -64,6 +64,23 @@ fn user_space_has_its_reason() {
     assert!(switched.contains("switched off"), "{switched}");
     let configured = line(&config(PathChoice::User), &kernel(true, true), None, Placement::Auto);
     assert_eq!(configured, "TLS: user space — as configured");
+}
+
+#[test]
+fn tunnels_have_words_of_their_own() {
+    let line = |kind| {
+        let mut config = config(PathChoice::Auto);
+        config.listeners[0].kind = kind;
+        line(&config, &kernel(true, true), None, Placement::Auto)
+    };
+    let tls = line(ListenerKind::Tls(TlsListener::default()));
+    assert!(tls.starts_with("TLS: auto — kernel splice from 256 KiB (AES"), "{tls}");
+    for kind in [
+        ListenerKind::Tcp(TcpListener::default()),
+        ListenerKind::Passthrough(PassthroughListener::default()),
+    ] {
+        assert_eq!(line(kind), "TLS: goes through as it is");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kettle_config::{Config, Listener, Site, TlsListener};
+use kettle_config::{Config, Listener, Located, Site, TlsListener};
 use kettle_server::route::{client_auth_groups, default_site};
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Policy, PolicyError};
@@ -32,7 +32,12 @@ impl AcceptorSource<'_> {
         listener: &Listener,
         tls: &TlsListener,
     ) -> Result<Acceptors, PolicyError> {
-        let service = format!("tls {}", listener.address);
+        // Not the whole address: hosts that share a secret have different ones.
+        let port = listener.address.port();
+        let of = |name: &Located<String>| name.value.clone();
+        let sites: Vec<_> = tls.sites.iter().map(of).collect();
+        let backend = tls.backend.as_ref().map(of);
+        let service = format!("tls {port} {backend:?} {sites:?}");
         let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
         let group = SiteGroup { service: &service, alpn: &alpn, ..SiteGroup::default() };
         let mut acceptors = self.acceptors(&group, |site| site.is_reached(listener))?;
