@@ -297,7 +297,6 @@ fn files_of_tls_are_all_that_a_handshake_rests_on() {
         [[listener]]
         address = "127.0.0.1:443"
         kind = "tls"
-        backend = "app"
         [[site]]
         names = ["a"]
         backend = "app"

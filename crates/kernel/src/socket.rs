@@ -107,6 +107,22 @@ pub fn written_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(acknowledged + pending_output_bytes(fd)? as u64)
 }
 
+/// As [`written_bytes`], but not too low: read until nothing was acknowledged in between.
+///
+/// # Errors
+/// As there; `WouldBlock` where acknowledgements come without end.
+pub fn written_bytes_exactly(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut written = written_bytes(fd)?;
+    for _ in 0..READS_MAX {
+        let again = written_bytes(fd)?;
+        if again == written {
+            return Ok(written);
+        }
+        written = again;
+    }
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
 /// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(fd, is_corked)?)
@@ -139,6 +155,9 @@ pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 /// `tcpi_state`, the first byte of `struct tcp_info`, once a connection was reset (include/net/tcp_states.h).
 const TCP_CLOSE: u8 = 7;
+
+/// How often a number is read again that changes all the time.
+const READS_MAX: usize = 8;
 
 /// Where `struct tcp_info` has `tcpi_bytes_acked` (include/uapi/linux/tcp.h, Linux 4.1).
 const TCP_INFO_BYTES_ACKED: usize = 120;

@@ -182,7 +182,11 @@ impl Relay {
             return;
         }
         if self.truncation == Truncation::Fin && matches!(self.client, Side::Tls(_)) {
-            self.to_backend.end(Farewell::Close);
+            // A server that speaks TLS can tell an end from a cut: it is not told that this was all.
+            self.to_backend.end(match self.backend {
+                Side::Tls(_) => Farewell::Cut,
+                Side::Plain(_) | Side::Closed => Farewell::Close,
+            });
         } else {
             self.finish(Party::Client);
             self.backend.reset();
@@ -260,11 +264,12 @@ enum Outcome {
     Failed,
 }
 
-/// Pipes are the worker's.
+/// Pipes are the worker's, and what is dropped before its end has not said all.
 impl Drop for Relay {
     fn drop(&mut self) {
-        self.finish(Party::Client);
-        self.finish(Party::Backend);
+        if [&self.to_backend, &self.to_client].iter().any(|it| it.stage != Stage::Finished) {
+            self.cut(TunnelEnd::Draining);
+        }
     }
 }
 

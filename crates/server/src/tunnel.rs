@@ -7,7 +7,7 @@ mod watch;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::access_log::{Direction, TunnelEntry};
@@ -56,6 +56,8 @@ pub(crate) struct Tunnel {
     client: Side,
     carried: Option<Carried>,
     end: &'static str,
+    /// Why no server could be had.
+    failure: Option<Box<str>>,
     is_recorded: bool,
 }
 
@@ -64,8 +66,8 @@ struct Carried {
     relay: Relay,
     server: Arc<Server>,
     connect_time: Duration,
-    /// Counts the connection on its server.
-    _place: Place,
+    /// Counts the connection on its server, until it is over.
+    place: Option<Place>,
 }
 
 impl Client {
@@ -96,6 +98,7 @@ impl Tunnel {
             client: Side::Closed,
             carried: None,
             end: TunnelEnd::Draining.as_str(),
+            failure: None,
             is_recorded: false,
         }
     }
@@ -117,6 +120,7 @@ impl Tunnel {
                 let backend = &self.settings.backend.name;
                 tracing::debug!(%backend, %error, "no server for a client");
                 self.end = error.reason();
+                self.failure = Some(error.to_string().into());
                 // Without a close_notify: the client has not had what it came for.
                 return;
             }
@@ -131,7 +135,8 @@ impl Tunnel {
             &self.worker.pipes,
             &self.worker.offloads,
         );
-        let carried = self.carried.insert(Carried { relay, server, connect_time, _place: place });
+        let carried =
+            self.carried.insert(Carried { relay, server, connect_time, place: Some(place) });
         let backend = &self.settings.backend.settings;
         let time = Time {
             idle: backend.idle_timeout,
@@ -140,6 +145,7 @@ impl Tunnel {
         self.end = run(&mut carried.relay, &self.watch, &time).await.as_str();
         self.record();
         if let Some(carried) = &mut self.carried {
+            carried.place = None;
             let leave = |context: &mut Context<'_>| carried.relay.poll_linger(context);
             let _ = self.watch.idle_within(LINGER, leave).await;
         }
@@ -193,6 +199,7 @@ impl Tunnel {
             to_backend,
             to_client,
             end: self.end,
+            failure: self.failure.as_deref(),
             session: client.session(),
             server_name: self.server_name.as_deref(),
             server_session: server.session(),
@@ -228,6 +235,12 @@ impl Time {
     }
 }
 
+impl Time {
+    fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| end <= Instant::now())
+    }
+}
+
 /// Carries bytes until both directions have ended or the time is over.
 async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
     let mut progress = relay.progress();
@@ -235,16 +248,19 @@ async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
     let carry = |context: &mut Context<'_>| {
         let polled = relay.poll(context);
         if relay.progress() != progress {
+            // Whoever always has something to say is not let go on for ever.
+            if polled.is_pending() && time.is_over() {
+                return Poll::Ready(None);
+            }
             progress = relay.progress();
             watch.extend(time.left());
         }
-        polled
+        polled.map(Some)
     };
-    if let Ok(end) = watch.wait(Stage::UnderWay, carry).await {
+    if let Ok(Some(end)) = watch.wait(Stage::UnderWay, carry).await {
         return end;
     }
-    let is_over = time.end.is_some_and(|end| end <= Instant::now());
-    let end = if is_over { TunnelEnd::TooLong } else { TunnelEnd::Idle };
+    let end = if time.is_over() { TunnelEnd::TooLong } else { TunnelEnd::Idle };
     relay.cut(end);
     end
 }

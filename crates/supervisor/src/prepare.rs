@@ -205,7 +205,13 @@ impl Findings {
             |listener: &Listener| listener.tls().map(|tls| source.tls(listener, tls)).transpose();
         let of_tunnels: Result<_, _> = source.config.listeners.iter().map(of_listener).collect();
         let made = source.https().and_then(|https| Ok((https, of_tunnels?)));
-        made.map_err(|error| self.of_tls(source.config, &error)).ok()
+        // What could not be read before is missing here, and was named.
+        made.map_err(|error| {
+            if self.mistakes.is_empty() {
+                self.of_tls(source.config, &error);
+            }
+        })
+        .ok()
     }
 
     fn of_tls(&mut self, config: &Config, error: &dyn std::fmt::Display) {

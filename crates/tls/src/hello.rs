@@ -39,6 +39,10 @@ pub fn peek(received: &[u8]) -> Peeked<'_> {
             return Peeked::More(1);
         };
         let body_bytes = usize::from(u16::from_be_bytes([high, low]));
+        // There is no empty one of this type (RFC 8446 §5.1).
+        if body_bytes == 0 {
+            return Peeked::NoHello;
+        }
         let fragment = body.get(..body_bytes).unwrap_or(body);
         if gathered.is_empty() {
             gathered = Cow::Borrowed(fragment);

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use crate::finding::Instead;
 use crate::located::Located;
-use crate::model::{Backend, BackendTls, Config, Listener, ListenerKind, ServerAddress, Site};
+use crate::model::{
+    Backend, BackendTls, CheckKind, Config, Listener, ListenerKind, ServerAddress, Site,
+    TlsListener,
+};
 use crate::nearest::meant;
 use crate::read::Reader;
 
@@ -101,7 +104,17 @@ fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
 }
 
 fn check_tls(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
-    let Some(tls) = &backend.tls else { return };
+    let Some(tls) = &backend.tls else {
+        let is_tls = backend.check.as_ref().is_some_and(|check| check.kind == CheckKind::Tls);
+        if let Some(place) = reader.place(&format!("backend.{index}.check.kind"))
+            && is_tls
+        {
+            let message =
+                "a TLS handshake needs [backend.tls], which says whom to trust".to_owned();
+            reader.find_at(&place, message, Instead::write("\"tcp\""));
+        }
+        return;
+    };
     for server in &backend.servers {
         if matches!(server.address.value, ServerAddress::Unix(_)) {
             let message = "TLS is not spoken over Unix sockets".to_owned();
@@ -127,6 +140,9 @@ fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
             check_taken(name, listener, config, reader);
         }
     }
+    if let Some(tls) = listener.tls() {
+        check_open_door(tls, listener, config, reader);
+    }
     let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
     let address = &listener.address;
     let (message, instead) = match &listener.kind {
@@ -142,6 +158,35 @@ fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
         _ => return,
     };
     reader.find_located(address, message.to_owned(), Instead::write(instead));
+}
+
+/// Who asks for a name that no site has must not come, without a certificate, to a backend that others need one for.
+fn check_open_door(
+    tls: &TlsListener,
+    listener: &Listener,
+    config: &Config,
+    reader: &mut Reader<'_>,
+) {
+    let Some(backend) = &tls.backend else { return };
+    let is_any = |site: &&Site| site.default || site.names.iter().any(|name| name.value == "_");
+    let others = config.sites.iter().rfind(is_any).filter(|site| site.is_reached(listener));
+    let demanded = others.and_then(|site| site.client_auth.as_ref());
+    let leads_there = |site: &&Site| match &site.backend {
+        Some(own) => own == backend,
+        None => {
+            config.listeners.iter().any(|it| it.backend() == Some(backend) && site.is_reached(it))
+        }
+    };
+    let needs_more =
+        |site: &&Site| site.client_auth.is_some() && site.client_auth.as_ref() != demanded;
+    let Some(site) = config.sites.iter().filter(leads_there).find(needs_more) else { return };
+    let name = site.names.first().map_or("a site", |name| name.value.as_str());
+    let message = format!(
+        "clients that ask for another name, or none, would reach \"{backend}\" without the certificate that \
+         \"{name}\" demands"
+    );
+    let instead = format!("remove it here and write `backend` in the site \"{name}\"");
+    reader.find_located(backend, message, Instead::act(instead));
 }
 
 fn check_taken(
@@ -168,6 +213,20 @@ fn check_taken(
 
 fn check_site(site: &Site, config: &Config, reader: &mut Reader<'_>) {
     let Some(backend) = &site.backend else { return };
+    let ends_tls = |listener: &&Listener| {
+        listener.https().is_some_and(|_| !site.routes.is_empty())
+            || listener.tls().is_some_and(|_| site.is_reached(listener))
+    };
+    if let Some(client_auth) = &site.client_auth
+        && !config.listeners.is_empty()
+        && !config.listeners.iter().any(|listener| ends_tls(&listener))
+    {
+        let message =
+            "no listener ends TLS for this site, so nobody is asked for a certificate".to_owned();
+        let instead =
+            Instead::act("remove client_auth, or write a [[listener]] with kind = \"tls\"");
+        reader.find_located(&client_auth.roots, message, instead);
+    }
     if !config.listeners.is_empty()
         && !config.listeners.iter().any(|listener| site.is_reached(listener))
     {

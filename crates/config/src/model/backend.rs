@@ -62,10 +62,10 @@ settings! {
         /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that
         /// expect one.
         pub send_proxy: SendProxy = word(SendProxy::Off),
-        /// The time a server has to take a connection, its TLS handshake included. Then the next server is tried, each
-        /// at most once.
+        /// The time a server has to take a connection, with its TLS handshake and the dialogue before it. Then the next
+        /// server is tried, each at most once.
         pub connect_timeout: Duration = duration(
-            Duration::from_secs(1), Duration::from_millis(10), Duration::from_mins(5)),
+            Duration::from_secs(5), Duration::from_millis(10), Duration::from_mins(5)),
         /// The time a connection may be idle, with no byte in either direction.
         pub idle_timeout: Duration = duration(
             Duration::from_mins(10), Duration::from_millis(100), Duration::from_hours(10 * 24)),

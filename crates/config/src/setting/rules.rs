@@ -183,6 +183,10 @@ fn backend_name(text: &str) -> Result<String, Wrong> {
 
 /// A protocol's name is 1 to 255 bytes (RFC 7301 section 3.1); all that are registered are visible ASCII.
 fn alpn(text: &str) -> Result<String, Wrong> {
+    if let Some((first, second)) = text.split_once(',') {
+        let advice = format!("write [{}, {}]", quoted(first.trim()), quoted(second.trim()));
+        return Err(Wrong::advice("each protocol is an entry of its own", advice));
+    }
     match (1..=255).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(text.to_owned()),
         false => Err(Wrong::new("its name has 1 to 255 visible characters of ASCII")),

@@ -150,6 +150,23 @@ help: write [[site]] with names = ["_"] and a [[site.certificate]]"#,
 address = "0.0.0.0:443"
 kind = "passthrough"
 [[site]]
+names = ["a.example"]
+backend = "app"
+client_auth = { roots = "clients.pem" }
+[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]"#,
+        r#"kettle.toml:8:25: no listener ends TLS for this site, so nobody is asked for a certificate
+ 8 | client_auth = { roots = "clients.pem" }
+   |                         ^^^^^^^^^^^^^
+help: remove client_auth, or write a [[listener]] with kind = "tls""#,
+    ),
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "passthrough"
+[[site]]
 names = ["a.example"]"#,
         r#"kettle.toml:3:11: nothing says where connections go
  3 | address = "0.0.0.0:443"
@@ -221,7 +238,7 @@ kind = "tls"
 crossover = "1 TiB"
 path = "kernel-sendfile"
 starttls = "imap"
-alpn = [""]
+alpn = ["", "h2,http/1.1"]
 plain_http = "redirect"
 [[site]]
 names = ["a.example"]
@@ -246,9 +263,13 @@ kettle.toml:7:12: `starttls` takes one of "off", "smtp", "postgres"
    |            ^^^^^^
 help: write "smtp"
 kettle.toml:8:9: `alpn` takes an application protocol: its name has 1 to 255 visible characters of ASCII
- 8 | alpn = [""]
+ 8 | alpn = ["", "h2,http/1.1"]
    |         ^^
 help: write an application protocol, such as "http/1.1"
+kettle.toml:8:13: `alpn` takes an application protocol: each protocol is an entry of its own
+ 8 | alpn = ["", "h2,http/1.1"]
+   |             ^^^^^^^^^^^^^
+help: write ["h2", "http/1.1"]
 kettle.toml:9:14: only a [[listener]] with kind = "https" uses `plain_http`
  9 | plain_http = "redirect"
    |              ^^^^^^^^^^
@@ -273,5 +294,69 @@ kettle.toml:19:17: `pins` takes `sha256/` and a hash in Base64: the SHA-256 of a
  19 | tls = { pins = ["sha256/AAAA"], roots = "system" }
     |                 ^^^^^^^^^^^^^
 help: write `sha256/` and a hash in Base64, such as "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=""#,
+    ),
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tls"
+backend = "app"
+[[site]]
+names = ["a.example"]
+self_signed = true
+client_auth = { roots = "clients.pem" }
+[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]
+check = { kind = "tls" }"#,
+        r#"kettle.toml:5:11: clients that ask for another name, or none, would reach "app" without the certificate that "a.example" demands
+ 5 | backend = "app"
+   |           ^^^^^
+help: remove it here and write `backend` in the site "a.example"
+kettle.toml:13:18: a TLS handshake needs [backend.tls], which says whom to trust
+ 13 | check = { kind = "tls" }
+    |                  ^^^^^
+help: write "tcp""#,
+    ),
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tls"
+backend = "app"
+[[listener]]
+address = "0.0.0.0:444"
+kind = "tls"
+[[site]]
+names = ["a.example"]
+self_signed = true
+backend = "app"
+client_auth = { roots = "clients.pem" }
+[[site]]
+names = ["_"]
+self_signed = true
+client_auth = { roots = "clients.pem", mode = "optional" }
+[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]"#,
+        r#"kettle.toml:5:11: clients that ask for another name, or none, would reach "app" without the certificate that "a.example" demands
+ 5 | backend = "app"
+   |           ^^^^^
+help: remove it here and write `backend` in the site "a.example""#,
+    ),
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tls"
+backend = "app"
+[[site]]
+names = ["a.example", "_"]
+self_signed = true
+client_auth = { roots = "clients.pem" }
+[[backend]]
+name = "app"
+server = [{ address = "127.0.0.1:80" }]"#,
+        "nothing",
     ),
 ];

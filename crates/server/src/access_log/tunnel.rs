@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use kettle_config::LogFormat;
 use kettle_tls::Session;
 
+use super::escape::write_combined_field;
 use super::format::{
     Clock, microseconds, number_member, quoted_field, text_member, word_field, write_display,
     write_iso, write_number, write_time_of_day,
@@ -35,6 +36,8 @@ pub struct TunnelEntry<'a> {
     pub to_client: Direction,
     /// How it ended.
     pub end: &'a str,
+    /// Why no server could be had, for a person.
+    pub failure: Option<&'a str>,
     /// What the handshake with the client agreed on.
     pub session: Option<&'a Session>,
     /// The name the client asked for.
@@ -92,6 +95,7 @@ impl TunnelEntry<'_> {
             text_member(out, &format!("reason_{word}"), reason);
         }
         text_member(out, "end", Some(self.end.as_bytes()));
+        text_member(out, "failure", self.failure.map(str::as_bytes));
         for (prefix, session) in [("", self.session), ("server_", self.server_session)] {
             let Some(session) = session else { continue };
             let member = |out: &mut Vec<u8>, name: &str, value: Option<&[u8]>| {
@@ -133,6 +137,9 @@ impl TunnelEntry<'_> {
         out.extend_from_slice(b" connection=");
         write_number(out, self.connection);
         word_field(out, " end=", Some(self.end));
+        if self.failure.is_some() {
+            quoted_field(out, " failure=\"", self.failure.map(str::as_bytes));
+        }
         out.push(b'\n');
     }
 
@@ -145,9 +152,14 @@ impl TunnelEntry<'_> {
         write_display(
             out,
             format_args!(
-                " {client} to {place} {received} B, back {sent} B {seconds:.3} s {path} {end}\n"
+                " {client} to {place} {received} B, back {sent} B {seconds:.3} s {path} {end}"
             ),
         );
+        if let Some(failure) = self.failure {
+            out.extend_from_slice(b": ");
+            write_combined_field(out, failure.as_bytes());
+        }
+        out.push(b'\n');
     }
 }
 
@@ -173,6 +185,7 @@ mod tests {
                 reason: Some(Reason::KernelLacksSuite),
             },
             end: "client_closed",
+            failure: None,
             session: None,
             server_name: Some("a\"b"),
             server_session: None,

@@ -26,7 +26,7 @@ pub enum Outcome {
     Forbidden,
     /// We ran out of descriptors, ports or memory.
     NoResources,
-    /// The dialogue before TLS failed.
+    /// It refused the dialogue before TLS.
     StartTls,
     /// The TLS handshake failed.
     Tls,
@@ -45,10 +45,11 @@ impl Outcome {
         Self::WORDS.get(self as usize).copied().unwrap_or("other")
     }
 
-    /// Whether it speaks against the server: neither success, nor our own want, nor the client's haste.
+    /// Whether it speaks against the server: neither success, nor our own want, nor the client's haste, nor an answer in
+    /// good order.
     #[must_use]
     pub fn is_against_server(self) -> bool {
-        !matches!(self, Self::Connected | Self::NoResources | Self::Abandoned)
+        !matches!(self, Self::Connected | Self::NoResources | Self::Abandoned | Self::StartTls)
     }
 }
 

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Context;
 
-use kettle_tls::hello::{ClientHello, Peeked, peek};
+use kettle_tls::hello::{ClientHello, HELLO_BYTES_MAX, Peeked, peek};
 use tokio::net::TcpStream;
 
 use super::plain::{poll_read, poll_write_all};
@@ -38,9 +38,9 @@ impl Connection {
             return;
         };
         let settings = routes.find(client.server_name()).map(Arc::clone);
-        let Self { worker, watch, number, accepted, .. } = self;
-        // The snapshot is let go: a tunnel may outlive many.
-        drop(routes);
+        let Self { worker, watch, snapshot, number, accepted, .. } = self;
+        // A tunnel may outlive many configurations.
+        drop((snapshot, routes));
         if let Some(settings) = settings {
             Tunnel::new(worker, watch, settings, peers, number, accepted).carry(client).await;
         }
@@ -73,6 +73,9 @@ impl Connection {
         self.watch.extend(self.snapshot.config.tls.handshake_timeout);
         let outcome = loop {
             match peek(&received) {
+                Peeked::More(_) if received.len() > PEEKED_BYTES_MAX => {
+                    break Err(("no_hello", UNEXPECTED_MESSAGE));
+                }
                 Peeked::More(_) => {}
                 Peeked::Hello(message) => match ClientHello::parse(&message) {
                     Some(hello) => break Ok(hello.server_name().map(Box::from)),
@@ -104,6 +107,9 @@ impl Connection {
         None
     }
 }
+
+/// A hello of the longest kind, in records of a few bytes each.
+const PEEKED_BYTES_MAX: usize = 4 * HELLO_BYTES_MAX;
 
 /// Fatal alerts in records of their own (RFC 8446 §6), for clients with whom nothing is agreed on.
 const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];

@@ -45,6 +45,10 @@ impl Direction {
             }
         });
         if let Some(fault) = refused {
+            // A key was asked for in the same read: what is queued to say so is not the end of anything.
+            if from.is_key_refused() {
+                from.cut();
+            }
             return Poll::Ready(Err(fault));
         }
         match ready!(filled) {

@@ -114,11 +114,16 @@ fn read(room: &[u8], bytes: usize) -> Result<&[u8], Failure> {
 }
 
 fn closed() -> Failure {
-    Failure::new(Outcome::StartTls, "it ended the dialogue before TLS")
+    Failure::new(Outcome::Closed, "it ended the dialogue before TLS")
 }
 
 fn failed(error: &StartTlsError) -> Failure {
-    Failure::new(Outcome::StartTls, error.to_string())
+    let outcome = match error {
+        // It is well, and does not want this client.
+        StartTlsError::Refused(_) => Outcome::StartTls,
+        _ => Outcome::BadAnswer,
+    };
+    Failure::new(outcome, error.to_string())
 }
 
 /// The handshake that a health check makes.
@@ -132,7 +137,7 @@ pub(crate) async fn handshake_of_check(
             starttls(&mut socket, protocol).await?;
             Ok(handshake(socket, connector).await?)
         }
-        (_, socket) => Ok(Box::new(socket)),
+        _ => Err(Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it")),
     }
 }
 

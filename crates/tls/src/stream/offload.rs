@@ -65,8 +65,12 @@ impl TlsWriter {
             cipher: sealer.cipher(),
             record_overhead_bytes: (sealer.prefix_bytes() + sealer.suffix_bytes()) as u64,
             sequence_first: sealer.sequence(),
-            // Under an earlier key in the kernel, or all that was sent from here.
-            bytes: self.kernel_output_bytes(socket)?.unwrap_or(self.outgoing.taken_bytes()),
+            // Under an earlier key in the kernel, or all that was sent before: by us, and by others before TLS.
+            bytes: match self.kernel_output_bytes(socket)? {
+                Some(bytes) => bytes,
+                None => socket::written_bytes_exactly(socket.as_fd())
+                    .unwrap_or(self.outgoing.taken_bytes()),
+            },
         };
         let keys =
             sealer.into_kernel_keys().ok_or(StreamError::Bug("a key of the wrong length"))?;

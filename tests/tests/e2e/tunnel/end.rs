@@ -139,3 +139,38 @@ fn a_stop_lets_tunnels_finish() {
     client.close_sending();
     assert!(kettle.ended().status.success());
 }
+
+#[test]
+fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
+    let backend = Backend::listen();
+    let app = kettle_tests::backend::backend("app", "total_timeout = \"1s\"", &[backend.address()]);
+    let setup = kettle_tests::setup::Setup::default();
+    let kettle = Kettle::start(setup.listener("kind = \"tls\"\nbackend = \"app\"").more(&app));
+    let (mut client, mut server) = greeted(&kettle, &backend, 0);
+    let writing = std::thread::spawn(move || {
+        // Until it is cut.
+        while server.write_all(&[7; 4_096]).is_ok() {}
+    });
+    assert_eq!(client.end(), End::Cut);
+    writing.join().unwrap();
+    assert_eq!(kettle.tunnel().text("end"), "too_long");
+}
+
+#[test]
+fn what_a_stop_cuts_off_is_no_end() {
+    let backend = Backend::listen();
+    let setup = before("tcp", "", &[backend.address()]).set("server", "drain_timeout = \"1s\"");
+    let mut kettle = Kettle::start(setup);
+    let mut client = TcpStream::connect(kettle.address()).unwrap();
+    client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+    client.write_all(b"half of i").unwrap();
+    let mut server = backend.accept();
+    assert_eq!(read_exactly(&mut server, 9), b"half of i");
+    kettle.signal(rustix::process::Signal::TERM);
+    for socket in [&mut client, &mut server] {
+        let (_, outcome) = read_to_end(socket);
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+    assert_eq!(kettle.tunnel().text("end"), "server_stopping");
+    let _ = kettle.ended();
+}

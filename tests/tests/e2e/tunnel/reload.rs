@@ -27,6 +27,8 @@ fn tunnels_outlive_reloads() {
     let dialer = Dialer::default();
     let mut clients: Vec<_> =
         (0..scaled(50, 5)).map(|_| dialer.connect(kettle.address())).collect();
+    clients.iter_mut().for_each(ping);
+    let before_descriptors = kettle.open_descriptors();
     for reload in 0..scaled(20, 5) {
         let (old, new) = (format!("queue = {}", 100 + reload), format!("queue = {}", 101 + reload));
         let text = std::fs::read_to_string(kettle.folder.config()).unwrap();
@@ -38,6 +40,8 @@ fn tunnels_outlive_reloads() {
         let _ = kettle.ctl(&["reload"]).succeed();
         clients.iter_mut().for_each(ping);
     }
+    // A tunnel keeps nothing of the configurations it outlives, not even their listening sockets.
+    assert!(kettle.open_descriptors() < before_descriptors + 10, "descriptors pile up");
     for mut client in clients {
         client.close_sending();
         assert_eq!(client.end(), End::Orderly);

@@ -163,3 +163,25 @@ fn a_hello_in_pieces_goes_through_whole() {
         assert_eq!(&received[..hello.len()], hello.as_slice(), "cut at {cut}");
     }
 }
+
+#[test]
+fn records_without_a_hello_are_refused_at_once() {
+    let backend_at = Backend::listen();
+    let setup = Setup::default()
+        .listener("kind = \"passthrough\"")
+        .site("backend = \"app\"")
+        .more(&backend("app", "", &[backend_at.address()]));
+    let kettle = Kettle::start(setup);
+    for sent in [
+        b"\x16\x03\x01\0\0".as_slice(),
+        b"\x16\x03\x01\0\x04\x02\0\0\0",
+        b"\x16\x03\x01\0\x04\x01\xff\xff\xff",
+        b"\x17\x03\x01\0\x01\0",
+        b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\r\n",
+    ] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(sent).unwrap();
+        wire.read_to_end();
+        assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 10], "{}", sent.escape_ascii());
+    }
+}
