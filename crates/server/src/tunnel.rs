@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::access_log::{Direction, TunnelEntry};
 use crate::backend::{ConnectError, Connected, Place, Server};
 use crate::clock::Clock;
-use crate::limits::{Stage, Watch};
+use crate::limits::{Stage, TICK, Watch};
 use crate::relay::{Flow, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
@@ -233,14 +233,12 @@ impl Time {
         self.end
             .map_or(self.idle, |end| self.idle.min(end.saturating_duration_since(Instant::now())))
     }
-}
 
-impl Time {
-    fn is_over(&self) -> bool {
-        self.end.is_some_and(|end| end <= Instant::now())
+    /// Whether it is over in all, or will be so soon.
+    fn is_over_within(&self, soon: Duration) -> bool {
+        self.end.is_some_and(|end| end <= Instant::now() + soon)
     }
 }
-
 /// Carries bytes until both directions have ended or the time is over.
 async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
     let mut progress = relay.progress();
@@ -249,7 +247,7 @@ async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
         let polled = relay.poll(context);
         if relay.progress() != progress {
             // Whoever always has something to say is not let go on for ever.
-            if polled.is_pending() && time.is_over() {
+            if polled.is_pending() && time.is_over_within(Duration::ZERO) {
                 return Poll::Ready(None);
             }
             progress = relay.progress();
@@ -260,7 +258,8 @@ async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
     if let Ok(Some(end)) = watch.wait(Stage::UnderWay, carry).await {
         return end;
     }
-    let end = if time.is_over() { TunnelEnd::TooLong } else { TunnelEnd::Idle };
+    // A deadline is kept in whole ticks.
+    let end = if time.is_over_within(TICK) { TunnelEnd::TooLong } else { TunnelEnd::Idle };
     relay.cut(end);
     end
 }

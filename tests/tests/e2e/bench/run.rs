@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use kettle_tests::environment::skip;
+use kettle_tests::environment::{is_guest, skip};
 use kettle_tests::tool::Tool;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -65,7 +65,10 @@ fn a_run_leaves_results_and_a_page() {
         for figure in ["requests_per_second", "cpu_ns_per_request", "p99_us", "gigabits_per_second"]
         {
             let value = sample["figures"][figure].as_f64();
-            assert!(value.is_some_and(|value| value > 0.0), "{figure}: {sample}");
+            // In an emulator the clock of a process may stand still for as long as a short round takes.
+            let may_be_zero = figure == "cpu_ns_per_request" && is_guest();
+            let is_right = |value| value > 0.0 || may_be_zero && value == 0.0;
+            assert!(value.is_some_and(is_right), "{figure}: {sample}");
         }
         assert!(sample["histogram"].is_string());
     }
