@@ -78,7 +78,8 @@ impl Router {
             sites: Vec::with_capacity(config.sites.len()),
             exact: BTreeMap::new(),
             below: BTreeMap::new(),
-            default: default_site(config)
+            default: config
+                .default_site()
                 .filter(|site| config.sites.get(*site).is_some_and(is_served)),
         };
         let client_auth = client_auth_groups(config);
@@ -221,15 +222,6 @@ impl Site {
 /// Whether https listeners have the site: one that only names a backend is for others.
 fn is_served(site: &kettle_config::Site) -> bool {
     !site.routes.is_empty() || site.backend.is_none()
-}
-
-/// The site for names that no other has: the last one that claims to be.
-#[must_use]
-pub fn default_site(config: &Config) -> Option<usize> {
-    let claims = |site: &kettle_config::Site| {
-        site.default || site.names.iter().any(|name| name.value.trim_end_matches('.') == ANY_NAME)
-    };
-    config.sites.iter().rposition(claims)
 }
 
 /// For each site that asks clients for certificates, the first site that asks for the same.

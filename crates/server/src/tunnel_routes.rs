@@ -123,6 +123,6 @@ impl TunnelSettings {
 
     /// The dialogue before TLS to the servers.
     pub(crate) fn starttls(&self) -> StartTls {
-        self.backend.settings.tls.as_ref().map_or(StartTls::Off, |tls| tls.starttls)
+        self.backend.settings.starttls()
     }
 }

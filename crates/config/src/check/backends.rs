@@ -168,8 +168,8 @@ fn check_open_door(
     reader: &mut Reader<'_>,
 ) {
     let Some(backend) = &tls.backend else { return };
-    let is_any = |site: &&Site| site.default || site.names.iter().any(|name| name.value == "_");
-    let others = config.sites.iter().rfind(is_any).filter(|site| site.is_reached(listener));
+    let others = config.default_site().and_then(|site| config.sites.get(site));
+    let others = others.filter(|site| site.is_reached(listener));
     let demanded = others.and_then(|site| site.client_auth.as_ref());
     let leads_there = |site: &&Site| match &site.backend {
         Some(own) => own == backend,

@@ -151,3 +151,10 @@ settings! {
         pub starttls: StartTls = word(StartTls::Off),
     }
 }
+
+impl Backend {
+    /// The dialogue that comes before TLS to its servers.
+    pub fn starttls(&self) -> StartTls {
+        self.tls.as_ref().map_or(StartTls::Off, |tls| tls.starttls)
+    }
+}

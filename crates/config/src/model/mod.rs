@@ -111,6 +111,12 @@ impl Config {
         files
     }
 
+    /// The number of the site for names that no other has: the last one that claims to be.
+    pub fn default_site(&self) -> Option<usize> {
+        let is_any = |site: &Site| site.default || site.names.iter().any(|name| name.value == "_");
+        self.sites.iter().rposition(is_any)
+    }
+
     /// What `kettle serve DIR` uses: one site with a generated certificate, files from
     /// `directory`, listening on `address`.
     pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kettle_config::{Config, Listener, Located, Site, TlsListener};
-use kettle_server::route::{client_auth_groups, default_site};
+use kettle_server::route::client_auth_groups;
 use kettle_tls::identity::Identities;
 use kettle_tls::policy::{Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
@@ -41,7 +41,7 @@ impl AcceptorSource<'_> {
         let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
         let group = SiteGroup { service: &service, alpn: &alpn, ..SiteGroup::default() };
         let mut acceptors = self.acceptors(&group, |site| site.is_reached(listener))?;
-        let default = default_site(self.config).and_then(|site| self.config.sites.get(site));
+        let default = self.config.default_site().and_then(|site| self.config.sites.get(site));
         if tls.backend.is_none() && !default.is_some_and(|site| site.is_reached(listener)) {
             acceptors.refuse_others();
         }
@@ -73,7 +73,7 @@ impl AcceptorSource<'_> {
             }
         };
         let reached = |number: &usize| self.config.sites.get(*number).is_some_and(&is_reached);
-        let default = default_site(self.config).filter(reached);
+        let default = self.config.default_site().filter(reached);
         let mut acceptors = Acceptors::new(default.map_or(Ok(&plain), of)?.clone());
         for (number, site) in self.config.sites.iter().enumerate().filter(|(_, it)| is_reached(it))
         {

@@ -8,7 +8,6 @@ use kettle_config::{
     ServerAddress, StartTls, Truncation, TunnelPathChoice,
 };
 use kettle_server::backend::Backends;
-use kettle_server::route::default_site;
 use kettle_server::tunnel_routes::{Start, TunnelRoutes, TunnelSettings};
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
@@ -150,19 +149,18 @@ fn routes_of(
         }
     };
     let mut known: HashMap<&str, Arc<TunnelSettings>> = HashMap::new();
-    let mut settings = |name: &'_ str| {
+    let mut settings = |name: &str| {
         let backend = backends.find(name)?;
-        let own = backends.iter().find(|it| Arc::ptr_eq(it, backend)).map(|it| &*it.name)?;
         let made = || {
             let connectors = connectors.get(name).cloned();
             let backend = Arc::clone(backend);
             let settings = TunnelSettings::new(backend, connectors, path, crossover, truncation);
             Arc::new(settings.behind_starttls(client_starttls))
         };
-        Some(Arc::clone(known.entry(own).or_insert_with(made)))
+        Some(Arc::clone(known.entry(&backend.name).or_insert_with(made)))
     };
     let fallback = listener.backend().and_then(|name| settings(name));
-    let default = default_site(config).and_then(|site| config.sites.get(site));
+    let default = config.default_site().and_then(|site| config.sites.get(site));
     let by_default = default
         .filter(|site| site.is_reached(listener))
         .and_then(|site| settings(site.backend.as_ref()?));
