@@ -28,7 +28,7 @@ pub use attempts::{Attempt, Attempts, Connected};
 pub use check::{Handshake, Stream};
 pub use failure::{ConnectError, Failure, Outcome};
 pub use place::Place;
-pub use socket::BackendSocket;
+pub use socket::Socket;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
 

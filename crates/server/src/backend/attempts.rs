@@ -9,12 +9,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::failure::{ConnectError, Failure, Outcome};
 use super::place::{Choice, Place};
-use super::socket::{self, BackendSocket};
+use super::socket::{self, Socket};
 use super::{Backend, Server};
 
 /// A connection to a server of a backend.
 #[derive(Debug)]
-pub struct Connected<S = BackendSocket> {
+pub struct Connected<S = Socket> {
     /// The connection, or what was made of it.
     pub socket: S,
     /// Whose it is.
@@ -82,7 +82,7 @@ impl Backend {
     pub async fn connect_with<S>(
         self: &Arc<Self>,
         client: IpAddr,
-        make: impl AsyncFn(BackendSocket, &Server) -> Result<S, Failure>,
+        make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
     ) -> Result<Connected<S>, ConnectError> {
         let mut attempts = self.attempts(client);
         loop {
@@ -202,7 +202,7 @@ impl Attempt {
     ///
     /// # Errors
     /// [`Failure`], to be reported by [`Attempts::failed`].
-    pub async fn connect(&self) -> Result<BackendSocket, Failure> {
+    pub async fn connect(&self) -> Result<Socket, Failure> {
         let addresses = self.server().state.addresses();
         Ok(socket::connect(&self.server().address, &addresses, self.deadline).await?)
     }
@@ -213,7 +213,7 @@ impl Attempt {
     /// [`Failure`], to be reported by [`Attempts::failed`].
     pub async fn connect_with<S>(
         &self,
-        make: impl AsyncFn(BackendSocket, &Server) -> Result<S, Failure>,
+        make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
     ) -> Result<S, Failure> {
         let socket = self.connect().await?;
         let made = timeout_at(self.deadline, make(socket, self.server())).await;

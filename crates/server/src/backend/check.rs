@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::failure::{Failure, Outcome};
-use super::socket::{self, BackendSocket};
+use super::socket::{self, Socket};
 use super::{Backend, Server, balance};
 
 /// What speaks the protocol of a server: its connection, or TLS over it.
@@ -23,14 +23,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 /// Speaks TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
 pub trait Handshake:
-    AsyncFn(&Backend, &Server, BackendSocket) -> Result<Box<dyn Stream>, Failure>
+    AsyncFn(&Backend, &Server, Socket) -> Result<Box<dyn Stream>, Failure>
 {
 }
 
-impl<H: AsyncFn(&Backend, &Server, BackendSocket) -> Result<Box<dyn Stream>, Failure>> Handshake
-    for H
-{
-}
+impl<H: AsyncFn(&Backend, &Server, Socket) -> Result<Box<dyn Stream>, Failure>> Handshake for H {}
 
 /// Asks one server for ever. A reload that begins it anew does not change when the next check is due.
 pub(super) async fn keep_checking(

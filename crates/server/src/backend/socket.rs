@@ -14,9 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// A connection to a server.
+/// A connection as the bytes are, without TLS.
 #[derive(Debug)]
-pub enum BackendSocket {
+pub enum Socket {
     /// Over TCP.
     Tcp(TcpStream),
     /// Over a Unix socket.
@@ -32,7 +32,7 @@ pub(super) async fn connect(
     server: &ServerAddress,
     addresses: &[SocketAddr],
     deadline: Instant,
-) -> io::Result<BackendSocket> {
+) -> io::Result<Socket> {
     if let ServerAddress::Unix(path) = server {
         let connected = timeout_at(deadline, connect_unix(path)).await;
         return connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -53,7 +53,7 @@ pub(super) async fn connect(
     outcome
 }
 
-pub(super) fn prepared(stream: TcpStream) -> io::Result<BackendSocket> {
+pub(super) fn prepared(stream: TcpStream) -> io::Result<Socket> {
     // A port of our own machine that nobody listens on may be the very port the kernel chose for us: TCP then opens a
     // connection with itself (RFC 9293 §3.5, simultaneous open).
     if stream.local_addr()? == stream.peer_addr()? {
@@ -62,21 +62,21 @@ pub(super) fn prepared(stream: TcpStream) -> io::Result<BackendSocket> {
     stream.set_nodelay(true)?;
     // `TCP_USER_TIMEOUT` stays as it is: it would cut connections whose peer only takes its time to read.
     socket::keep_alive(stream.as_fd(), KEEP_ALIVE)?;
-    Ok(BackendSocket::Tcp(stream))
+    Ok(Socket::Tcp(stream))
 }
 
 /// A Unix socket with a full backlog says so at once (`EAGAIN`, connect(2)) where TCP would wait.
-async fn connect_unix(path: &Path) -> io::Result<BackendSocket> {
+async fn connect_unix(path: &Path) -> io::Result<Socket> {
     loop {
         match UnixStream::connect(path).await {
-            Ok(stream) => return Ok(BackendSocket::Unix(stream)),
+            Ok(stream) => return Ok(Socket::Unix(stream)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL_PAUSE).await,
             Err(error) => return Err(error),
         }
     }
 }
 
-impl AsFd for BackendSocket {
+impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),
@@ -85,7 +85,7 @@ impl AsFd for BackendSocket {
     }
 }
 
-impl AsyncRead for BackendSocket {
+impl AsyncRead for Socket {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -98,7 +98,7 @@ impl AsyncRead for BackendSocket {
     }
 }
 
-impl AsyncWrite for BackendSocket {
+impl AsyncWrite for Socket {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

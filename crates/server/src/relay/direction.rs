@@ -13,8 +13,9 @@ use kettle_kernel::socket;
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::{StreamError, TlsStream};
 
-use super::side::{Side, Socket};
+use super::side::Side;
 use super::{Flow, RelaySettings};
+use crate::backend::Socket;
 use crate::offload::Offloads;
 use crate::path::{Path, Reason};
 use crate::pipes::Pipes;

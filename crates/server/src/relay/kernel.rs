@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 use kettle_kernel::socket;
 
 use super::direction::{Direction, Fault, Placement};
-use super::side::{Side, Socket};
+use super::side::Side;
+use crate::backend::Socket;
 use crate::offload::Offloads;
 use crate::path::{Path, Reason};
 use crate::pipes::Pipes;

@@ -9,7 +9,9 @@ use kettle_tls::buffers::Queue;
 use kettle_tls::stream::{KeyChanges, TlsStream};
 use kettle_tls::{Session, Version};
 use tokio::io::Interest;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
+
+use crate::backend::Socket;
 
 /// One end of a tunnel.
 pub(crate) enum Side {
@@ -19,12 +21,6 @@ pub(crate) enum Side {
     Plain(Socket),
     /// It was reset, or cannot be reached any more. Nothing goes to it or comes from it.
     Closed,
-}
-
-/// A socket without TLS.
-pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
 }
 
 impl Side {
@@ -108,9 +104,9 @@ impl From<TcpStream> for Side {
     }
 }
 
-impl From<UnixStream> for Side {
-    fn from(socket: UnixStream) -> Self {
-        Self::Plain(Socket::Unix(socket))
+impl From<Socket> for Side {
+    fn from(socket: Socket) -> Self {
+        Self::Plain(socket)
     }
 }
 
@@ -207,15 +203,6 @@ impl Socket {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => return Poll::Ready(sent),
             }
-        }
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(socket) => socket.as_fd(),
-            Self::Unix(socket) => socket.as_fd(),
         }
     }
 }

@@ -9,7 +9,8 @@ use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::{Fill, TlsStream};
 
 use super::direction::{Direction, Fault};
-use super::side::{Side, Socket};
+use super::side::Side;
+use crate::backend::Socket;
 
 impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.

@@ -1,16 +1,14 @@
 //! Making of a connection to a server what a tunnel needs: introduced, and in TLS where the backend speaks it.
 
-use std::future::poll_fn;
-
 use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
 use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
 use kettle_tls::connector::Connector;
-use kettle_tls::stream::{ConnectStep, Connecting, TlsStream};
+use kettle_tls::stream::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::backend::{BackendSocket, Failure, Outcome, Server, Stream};
+use crate::backend::{Failure, Outcome, Server, Socket};
 use crate::relay::Side;
 use crate::tunnel_routes::TunnelSettings;
 
@@ -23,7 +21,7 @@ pub(super) struct Opened {
 
 /// Says what is to be said first, and makes the handshake. Whoever calls watches a deadline.
 pub(super) async fn open(
-    mut socket: BackendSocket,
+    mut socket: Socket,
     server: &Server,
     settings: &TunnelSettings,
     introduction: &[u8],
@@ -31,33 +29,35 @@ pub(super) async fn open(
     if !introduction.is_empty() {
         socket.write_all(introduction).await?;
     }
-    let mut greeting = Vec::new();
-    let side = match (settings.connector(server), socket) {
-        (Some(connector), BackendSocket::Tcp(mut socket)) => {
-            greeting = starttls(&mut socket, settings.starttls()).await?;
-            let mut stream = handshake(socket, connector).await?;
-            if settings.is_greeted() && settings.starttls() == StartTls::Off {
-                take_greeting(&mut stream).await?;
-            }
-            Side::from(stream)
+    let Some(connector) = settings.connector(server) else {
+        if settings.is_greeted() {
+            take_greeting(&mut socket).await?;
         }
-        (Some(_), BackendSocket::Unix(_)) => {
-            return Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"));
-        }
-        (None, mut socket) => {
-            if settings.is_greeted() {
-                take_greeting(&mut socket).await?;
-            }
-            match socket {
-                BackendSocket::Tcp(socket) => Side::from(socket),
-                BackendSocket::Unix(socket) => Side::from(socket),
-            }
-        }
+        return Ok(Opened { side: Side::from(socket), greeting: Vec::new() });
     };
+    let (mut stream, mut greeting) = begin_tls(socket, connector, settings.starttls()).await?;
     if settings.is_greeted() {
         greeting.clear();
+        if settings.starttls() == StartTls::Off {
+            take_greeting(&mut stream).await?;
+        }
     }
-    Ok(Opened { side, greeting })
+    Ok(Opened { side: Side::from(stream), greeting })
+}
+
+/// The dialogue before TLS, and the handshake. Returns what the server greeted with in plain text, too.
+pub(super) async fn begin_tls(
+    socket: Socket,
+    connector: &Connector,
+    protocol: StartTls,
+) -> Result<(Box<TlsStream>, Vec<u8>), Failure> {
+    let Socket::Tcp(mut socket) = socket else {
+        return Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"));
+    };
+    let greeting = starttls(&mut socket, protocol).await?;
+    let connected = TlsStream::connect(socket, connector).await;
+    let stream = connected.map_err(|error| Failure::new(Outcome::Tls, format!("TLS: {error}")))?;
+    Ok((stream, greeting))
 }
 
 /// The dialogue before TLS, as the client. Returns what the server greeted with.
@@ -124,44 +124,6 @@ fn failed(error: &StartTlsError) -> Failure {
         _ => Outcome::BadAnswer,
     };
     Failure::new(outcome, error.to_string())
-}
-
-/// The handshake that a health check makes.
-pub(crate) async fn handshake_of_check(
-    socket: BackendSocket,
-    connector: Option<&Connector>,
-    protocol: StartTls,
-) -> Result<Box<dyn Stream>, Failure> {
-    match (connector, socket) {
-        (Some(connector), BackendSocket::Tcp(mut socket)) => {
-            starttls(&mut socket, protocol).await?;
-            Ok(handshake(socket, connector).await?)
-        }
-        _ => Err(Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it")),
-    }
-}
-
-/// The handshake with a server.
-async fn handshake(socket: TcpStream, connector: &Connector) -> Result<Box<TlsStream>, Failure> {
-    let failed = |error: kettle_tls::stream::StreamError| {
-        Failure::new(Outcome::Tls, format!("TLS: {error}"))
-    };
-    let mut connecting = Connecting::begin(socket, connector, None).map_err(failed)?;
-    loop {
-        poll_fn(|context| connecting.poll_exchange(context)).await.map_err(failed)?;
-        match connecting.advance() {
-            ConnectStep::Continues(next) => connecting = next,
-            ConnectStep::Complete { mut stream, .. } => {
-                poll_fn(|context| stream.poll_flush(context)).await.map_err(failed)?;
-                return Ok(stream);
-            }
-            ConnectStep::Failed(error, mut farewell) => {
-                // The server may learn why; it is not waited for long, the caller's deadline holds.
-                let _ = poll_fn(|context| farewell.poll_close(context)).await;
-                return Err(failed(error));
-            }
-        }
-    }
 }
 
 /// What one read of a dialogue takes in.

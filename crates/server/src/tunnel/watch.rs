@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use kettle_config::StartTls;
-
-use super::open::handshake_of_check;
-use crate::backend::{Backend, Backends, Server};
+use super::open::begin_tls;
+use crate::backend::{Backend, Backends, Failure, Outcome, Server, Stream};
 use crate::tunnel_routes::TunnelRoutes;
 
 /// Checks servers and looks up names until it is dropped; over at once where nothing is to be done. Once in a process is
@@ -14,9 +12,10 @@ pub async fn watch_backends(backends: Arc<Backends>, tunnels: Vec<Option<Arc<Tun
     let handshake = async move |backend: &Backend, server: &Server, socket| {
         let routes = tunnels.iter().flatten();
         let mut ways = routes.filter_map(|routes| routes.connector(backend, server));
-        let tls = backend.settings.tls.as_ref();
-        let protocol = tls.map_or(StartTls::Off, |tls| tls.starttls);
-        handshake_of_check(socket, ways.next(), protocol).await
+        let unknown = || Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it");
+        let connector = ways.next().ok_or_else(unknown)?;
+        let (stream, _) = begin_tls(socket, connector, backend.settings.starttls()).await?;
+        Ok(stream as Box<dyn Stream>)
     };
     backends.keep_watch(handshake).await;
 }

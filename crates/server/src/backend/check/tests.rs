@@ -27,7 +27,7 @@ fn backend(settings: kettle_config::Backend) -> Arc<Backend> {
 }
 
 /// The handshake of a backend without TLS.
-async fn no_tls(_: &Backend, _: &Server, _: BackendSocket) -> Result<Box<dyn Stream>, Failure> {
+async fn no_tls(_: &Backend, _: &Server, _: Socket) -> Result<Box<dyn Stream>, Failure> {
     Err(Failure::new(Outcome::Tls, "there is no TLS here"))
 }
 
@@ -104,7 +104,7 @@ async fn a_header_comes_first_and_tls_before_the_request() {
     settings.send_proxy = SendProxy::V2;
     settings.tls = Some(BackendTls::default());
     let backend = backend(settings);
-    let handshake = async |_: &Backend, _: &Server, mut socket: BackendSocket| {
+    let handshake = async |_: &Backend, _: &Server, mut socket: Socket| {
         socket.write_all(b"hello").await?;
         Ok(Box::new(socket) as Box<dyn Stream>)
     };

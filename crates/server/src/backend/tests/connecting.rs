@@ -6,7 +6,7 @@ async fn a_connection_leads_to_the_server_and_is_counted() {
     let app = app(&settings(servers_of(&listeners)));
     let connected = app.connect(CLIENT).await.unwrap();
     let (_accepted, from) = listeners[0].accept().await.unwrap();
-    let BackendSocket::Tcp(stream) = &connected.socket else { panic!("not TCP") };
+    let Socket::Tcp(stream) = &connected.socket else { panic!("not TCP") };
     assert_eq!(stream.local_addr().unwrap(), from);
     assert!(stream.nodelay().unwrap());
     assert_eq!(connected.server.state.connections(), 1);
@@ -96,7 +96,7 @@ async fn a_unix_socket_is_a_server_too() {
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
     let app = app(&settings(vec![at(format!("unix:{}", path.display()))]));
     let connected = app.connect(CLIENT).await.unwrap();
-    assert!(matches!(connected.socket, BackendSocket::Unix(_)));
+    assert!(matches!(connected.socket, Socket::Unix(_)));
     listener.accept().await.unwrap();
 }
 

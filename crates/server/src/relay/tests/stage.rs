@@ -19,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
+use crate::backend::Socket;
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
 use crate::relay::{Flow, Relay, RelaySettings, Side, TunnelEnd};
@@ -136,7 +137,7 @@ pub(super) fn capabilities() -> Arc<Capabilities> {
 pub(super) async fn connection(kind: Kind, is_accepted: bool) -> (Side, Peer) {
     if kind == Unix {
         let (near, far) = UnixStream::pair().expect("a pair");
-        return (near.into(), Peer::Unix(far));
+        return (Socket::Unix(near).into(), Peer::Unix(far));
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("bound");
