@@ -29,7 +29,7 @@ pub use model::{
     ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits, Listener,
     ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PathChoice,
     PlainHttp, RedirectListener, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls,
-    Suite, Symlinks, TcpListener, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
+    Suite, Symlinks, TcpListener, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice, Ways,
 };
 pub use parse::{parse, parse_bytes};
 pub use reference::reference_markdown;

@@ -221,7 +221,7 @@ impl Site {
 
 /// Whether https listeners have the site: one that only names a backend is for others.
 fn is_served(site: &kettle_config::Site) -> bool {
-    !site.routes.is_empty() || site.backend.is_none()
+    !site.routes.is_empty() || !site.names_backend()
 }
 
 /// For each site that asks clients for certificates, the first site that asks for the same.

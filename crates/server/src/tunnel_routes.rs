@@ -17,8 +17,17 @@ pub struct TunnelRoutes {
     pub address: SocketAddr,
     /// What comes before anybody knows where a connection goes.
     pub start: Start,
-    by_name: Names<Arc<TunnelSettings>>,
-    others: Option<Arc<TunnelSettings>>,
+    by_name: Names<Arc<TunnelWays>>,
+    others: TunnelWays,
+}
+
+/// Where the connections go that ask for one name.
+#[derive(Default)]
+pub struct TunnelWays {
+    /// Those that offer a protocol (ALPN): the first that is offered decides.
+    pub by_alpn: Vec<(Box<[u8]>, Arc<TunnelSettings>)>,
+    /// All others.
+    pub others: Option<Arc<TunnelSettings>>,
 }
 
 /// What comes before anybody knows where a connection goes.
@@ -49,27 +58,26 @@ impl TunnelRoutes {
     /// Routes of a listener that lead nowhere yet, but for connections that `others` takes: those without a name, or with
     /// one that nobody has.
     #[must_use]
-    pub fn new(address: SocketAddr, start: Start, others: Option<Arc<TunnelSettings>>) -> Self {
+    pub fn new(address: SocketAddr, start: Start, others: TunnelWays) -> Self {
         Self { address, start, by_name: Names::default(), others }
     }
 
-    /// Says where connections for these names go. A name that has its way keeps it.
-    pub fn add<'n>(
-        &mut self,
-        names: impl IntoIterator<Item = &'n str>,
-        settings: &Arc<TunnelSettings>,
-    ) {
-        names.into_iter().for_each(|name| self.by_name.add(name, Arc::clone(settings)));
+    /// Says where connections for these names go. A name that has its ways keeps them.
+    pub fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, ways: TunnelWays) {
+        let ways = Arc::new(ways);
+        names.into_iter().for_each(|name| self.by_name.add(name, Arc::clone(&ways)));
     }
 
-    /// Where a connection goes whose client asks for this name.
+    /// Where connections go whose clients ask for this name.
     #[must_use]
-    pub fn find(&self, server_name: Option<&str>) -> Option<&Arc<TunnelSettings>> {
-        server_name.and_then(|name| self.by_name.find(name)).or(self.others.as_ref())
+    pub fn find(&self, server_name: Option<&str>) -> &TunnelWays {
+        let named = server_name.and_then(|name| self.by_name.find(name));
+        named.map_or(&self.others, |ways| ways)
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<TunnelSettings>> {
-        self.by_name.values().chain(&self.others)
+        let ways = self.by_name.values().map(|ways| &**ways).chain([&self.others]);
+        ways.flat_map(|ways| ways.by_alpn.iter().map(|(_, settings)| settings).chain(&ways.others))
     }
 
     /// How TLS is spoken to a server that connections may go to from here.
@@ -81,6 +89,25 @@ impl TunnelRoutes {
     /// Whether a server is told which of our addresses a client connected to.
     pub(crate) fn names_local_address(&self) -> bool {
         self.all().any(|settings| settings.backend.settings.send_proxy != SendProxy::Off)
+    }
+}
+
+impl TunnelWays {
+    /// Where a connection goes whose client offers these protocols.
+    #[must_use]
+    pub fn find<'a>(
+        &self,
+        offered: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Option<&Arc<TunnelSettings>> {
+        let is_offered = |protocol: &[u8]| offered.clone().any(|it| it == protocol);
+        let own = self.by_alpn.iter().find(|(protocol, _)| is_offered(protocol));
+        own.map(|(_, settings)| settings).or(self.others.as_ref())
+    }
+
+    /// Whether they lead anywhere.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_alpn.is_empty() && self.others.is_none()
     }
 }
 

@@ -140,7 +140,7 @@ impl<'a> ClientHello<'a> {
     }
 
     /// The protocols offered, most wanted first (ALPN, RFC 7301 §3.1).
-    pub fn alpn(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn alpn(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let mut list = self.vector_in(extension::ALPN).unwrap_or_default();
         std::iter::from_fn(move || take_vector(&mut list, 1))
     }

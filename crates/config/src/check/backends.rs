@@ -6,7 +6,6 @@ use crate::finding::Instead;
 use crate::located::Located;
 use crate::model::{
     Backend, BackendTls, CheckKind, Config, Listener, ListenerKind, ServerAddress, Site,
-    TlsListener,
 };
 use crate::nearest::meant;
 use crate::read::Reader;
@@ -21,8 +20,9 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         check_servers(index, backend, reader);
         check_tls(index, backend, reader);
     }
-    for listener in &config.listeners {
+    for (index, listener) in config.listeners.iter().enumerate() {
         check_listener(listener, config, reader);
+        check_protocols(index, listener, config, reader);
     }
     for site in &config.sites {
         check_site(site, config, reader);
@@ -30,8 +30,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 }
 
 fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
-    let of_listeners = config.listeners.iter().filter_map(Listener::backend);
-    of_listeners.chain(config.sites.iter().filter_map(|site| site.backend.as_ref()))
+    let of_listeners = config.listeners.iter().flat_map(Listener::backends);
+    of_listeners.chain(config.sites.iter().flat_map(Site::backends))
 }
 
 fn check_name(named: &Located<String>, backends: &[Backend], reader: &mut Reader<'_>) {
@@ -139,20 +139,17 @@ fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
         for name in &tls.sites {
             check_taken(name, listener, config, reader);
         }
+        check_open_door(listener, config, reader);
     }
-    if let Some(tls) = listener.tls() {
-        check_open_door(tls, listener, config, reader);
-    }
+    let names_backend = listener.backends().next().is_some();
     let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
     let address = &listener.address;
     let (message, instead) = match &listener.kind {
-        ListenerKind::Tls(_) if !is_carried && listener.backend().is_some() => (
+        ListenerKind::Tls(_) if !is_carried && names_backend => (
             "no site has a certificate for this listener",
             "[[site]] with names = [\"_\"] and a [[site.certificate]]",
         ),
-        ListenerKind::Tls(_) | ListenerKind::Passthrough(_)
-            if !is_carried && listener.backend().is_none() =>
-        {
+        ListenerKind::Tls(_) | ListenerKind::Passthrough(_) if !is_carried && !names_backend => {
             ("nothing says where connections go", "backend = \"…\" here, or in a [[site]]")
         }
         _ => return,
@@ -160,33 +157,49 @@ fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
     reader.find_located(address, message.to_owned(), Instead::write(instead));
 }
 
+/// A protocol that is agreed on must be somebody's.
+fn check_protocols(index: usize, listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+    let Some(tls) = listener.tls() else { return };
+    let reached = config.sites.iter().filter(|site| site.is_reached(listener)).map(Some);
+    let ways: Vec<_> = reached.chain([None]).map(|site| listener.ways(site)).collect();
+    for protocol in &tls.alpn {
+        let own = std::slice::from_ref(protocol);
+        let is_carried = ways.iter().any(|ways| ways.protocols(own).contains(&protocol.as_str()));
+        if let Some(place) = reader.place(&format!("listener.{index}.alpn"))
+            && !is_carried
+            && ways.iter().any(|ways| !ways.by_alpn.is_empty())
+        {
+            let message = format!("no backend takes connections that speak \"{protocol}\"");
+            let instead = "remove it, or give it one in `backend_by_alpn`";
+            reader.find_at(&place, message, Instead::act(instead));
+        }
+    }
+}
+
 /// Who asks for a name that no site has must not come, without a certificate, to a backend that others need one for.
-fn check_open_door(
-    tls: &TlsListener,
-    listener: &Listener,
-    config: &Config,
-    reader: &mut Reader<'_>,
-) {
-    let Some(backend) = &tls.backend else { return };
+fn check_open_door(listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
     let others = config.default_site().and_then(|site| config.sites.get(site));
     let others = others.filter(|site| site.is_reached(listener));
     let demanded = others.and_then(|site| site.client_auth.as_ref());
-    let leads_there = |site: &&Site| match &site.backend {
-        Some(own) => own == backend,
-        None => {
-            config.listeners.iter().any(|it| it.backend() == Some(backend) && site.is_reached(it))
-        }
-    };
     let needs_more =
         |site: &&Site| site.client_auth.is_some() && site.client_auth.as_ref() != demanded;
-    let Some(site) = config.sites.iter().filter(leads_there).find(needs_more) else { return };
-    let name = site.names.first().map_or("a site", |name| name.value.as_str());
-    let message = format!(
-        "clients that ask for another name, or none, would reach \"{backend}\" without the certificate that \
-         \"{name}\" demands"
-    );
-    let instead = format!("remove it here and write `backend` in the site \"{name}\"");
-    reader.find_located(backend, message, Instead::act(instead));
+    for backend in listener.backends() {
+        let leads_there = |site: &&Site| {
+            let of_listeners = config.listeners.iter().filter(|it| site.is_reached(it));
+            let mut all = site.backends().chain(
+                of_listeners.filter(|_| site.backend.is_none()).flat_map(Listener::backends),
+            );
+            all.any(|it| it == backend)
+        };
+        let Some(site) = config.sites.iter().filter(leads_there).find(needs_more) else { continue };
+        let name = site.names.first().map_or("a site", |name| name.value.as_str());
+        let message = format!(
+            "clients that ask for another name, or none, would reach \"{backend}\" without the certificate that \
+             \"{name}\" demands"
+        );
+        let instead = format!("remove it here and write `backend` in the site \"{name}\"");
+        reader.find_located(backend, message, Instead::act(instead));
+    }
 }
 
 fn check_taken(
@@ -205,14 +218,14 @@ fn check_taken(
         };
         return reader.find_located(name, message, instead);
     };
-    if site.backend.is_none() && listener.backend().is_none() {
+    if !site.names_backend() && listener.backends().next().is_none() {
         let message = format!("neither the site \"{name}\" nor this listener names a backend");
         reader.find_located(name, message, Instead::act("write `backend` in one of both"));
     }
 }
 
 fn check_site(site: &Site, config: &Config, reader: &mut Reader<'_>) {
-    let Some(backend) = &site.backend else { return };
+    let Some(backend) = site.backends().next() else { return };
     let ends_tls = |listener: &&Listener| {
         listener.https().is_some_and(|_| !site.routes.is_empty())
             || listener.tls().is_some_and(|_| site.is_reached(listener))

@@ -17,7 +17,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let ends_tls = |site: &Site| {
         let is_reached =
             |listener: &&Listener| listener.tls().is_some() && site.is_reached(listener);
-        let is_served = serves && (!site.routes.is_empty() || site.backend.is_none());
+        let is_served = serves && (!site.routes.is_empty() || !site.names_backend());
         match config.listeners.iter().find(is_reached) {
             _ if is_served => Some("an https listener"),
             Some(_) => Some("a tls listener"),
@@ -33,7 +33,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     find_second_default(&config.sites, reader);
     for (index, site) in config.sites.iter().enumerate() {
         check_certificates(index, site, ends_tls(site), reader);
-        check_routes(index, site, serves && site.backend.is_none(), reader);
+        check_routes(index, site, serves && !site.names_backend(), reader);
         check_hsts(index, site, reader);
     }
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use super::tls::StartTls;
 use crate::located::Located;
 use crate::setting::{
-    KIB, MIB, Network, located_address, located_text, located_texts_or_all, networks, number,
-    one_number, optional, required, rules, settings, size, texts, variants, word,
+    KIB, MIB, Network, backends_by_alpn, located_address, located_text, located_texts_or_all,
+    networks, number, one_number, optional, required, rules, settings, size, texts, variants, word,
 };
 use crate::word::words;
 
@@ -66,7 +66,8 @@ variants! {
         Tls(TlsListener) = "tls",
         /// Bytes as they are, to a backend; with `[backend.tls]` they go on in TLS.
         Tcp(TcpListener) = "tcp",
-        /// TLS that goes on to a backend as it is: the name that the client asks for decides which.
+        /// TLS that goes on to a backend as it is: the name that the client asks for decides which, and the protocols it
+        /// offers.
         Passthrough(PassthroughListener) = "passthrough",
     }
 }
@@ -126,10 +127,14 @@ settings! {
         /// The backend for names that no site with a backend has, and for clients that ask for no name.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "such clients are refused"),
+        /// Backends by application protocol (ALPN), before `backend`: `{ h2 = "grpc" }`. They are agreed on besides `alpn`, after what
+        /// stands there.
+        /// What a site says comes first.
+        pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
         /// The names of the sites that are reached here, out of all.
         pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
-        /// The application protocols that the backend speaks (ALPN). A client that offers others only is refused.
-        /// An empty list agrees on none.
+        /// The application protocols that `backend` speaks (ALPN), preferred first. A client that offers others only is
+        /// refused. An empty list agrees on none.
         pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
         /// A dialogue in plain text that comes before TLS.
         pub starttls: StartTls = word(StartTls::Off),
@@ -156,11 +161,15 @@ settings! {
 }
 
 settings! {
-    /// A listener that reads the name in a ClientHello and hands the connection on.
+    /// A listener that reads the name and the protocols in a ClientHello and hands the connection on.
     pub struct PassthroughListener {
         /// The backend for names that no site with a backend has, and for clients that ask for no name.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "such clients are refused"),
+        /// Backends by application protocol (ALPN), before `backend`: `{ h2 = "grpc" }`. The first that the client
+        /// offers decides. Who offers others only, and has no `backend`, is refused.
+        /// What a site says comes first.
+        pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
     }
 }
 

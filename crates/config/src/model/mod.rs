@@ -8,6 +8,7 @@ mod listener;
 mod process;
 mod site;
 mod tls;
+mod ways;
 
 pub use backend::{Backend, BackendServer, BackendTls, Balance, Check, CheckKind, SendProxy};
 pub use listener::{
@@ -17,6 +18,7 @@ pub use listener::{
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
 pub use site::{ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};
 pub use tls::{Certificate, Group, StartTls, Suite, Tls, TlsVersion};
+pub use ways::Ways;
 
 pub use crate::setting::{CacheRule, LogTarget, Network, Roots, ServerAddress};
 

@@ -8,9 +8,9 @@ use super::listener::{Listener, PathChoice, TlsListener};
 use super::tls::Certificate;
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, cache_rules, duration, error_pages, flag, headers, located_path, located_text,
-    located_texts, mime_types, optional, required, rules, section, sections, settings, text,
-    text_or_off, texts, word, word_list,
+    CacheRule, backends_by_alpn, cache_rules, duration, error_pages, flag, headers, located_path,
+    located_text, located_texts, mime_types, optional, required, rules, section, sections,
+    settings, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -41,6 +41,8 @@ settings! {
         /// `https` listeners.
         pub backend: Option<Located<String>> =
             optional(located_text(&rules::BACKEND_NAME), "the site is not on such listeners"),
+        /// Backends by application protocol (ALPN), before `backend`.
+        pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
         /// The files that answer below a prefix. The longest prefix that fits a request decides.
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted, if not where the listener says.
@@ -75,7 +77,7 @@ settings! {
 impl Site {
     /// Whether a listener carries connections for its names to a backend.
     pub fn is_reached(&self, listener: &Listener) -> bool {
-        let has_backend = self.backend.is_some() || listener.backend().is_some();
+        let has_backend = self.names_backend() || listener.backends().next().is_some();
         let is_taken = |tls: &TlsListener| {
             tls.sites.is_empty() || tls.sites.iter().any(|name| self.names.contains(name))
         };

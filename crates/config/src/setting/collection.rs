@@ -1,11 +1,11 @@
-//! Tables whose keys the operator chooses: headers, error pages, cache rules, MIME types.
+//! Tables whose keys the operator chooses: headers, error pages, cache rules, MIME types, backends by protocol.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::quote::bare_key;
 use super::rules::{self, TextRule};
-use super::text::read_text;
+use super::text::{LocatedText, located_text, read_text};
 use super::{Fallback, Form, Kind, LocatedPath, located_path};
 use crate::finding::Instead;
 use crate::glob;
@@ -199,5 +199,36 @@ impl Kind for MimeTypes {
             }
         }
         Some(types)
+    }
+}
+
+/// Names of backends by the application protocol (ALPN) that they take.
+pub(crate) fn backends_by_alpn() -> BackendsByAlpn {
+    BackendsByAlpn
+}
+
+pub(crate) struct BackendsByAlpn;
+
+impl Kind for BackendsByAlpn {
+    type Value = Vec<(String, Located<String>)>;
+
+    fn fallback(&self) -> Self::Value {
+        Vec::new()
+    }
+
+    fn form(&self) -> Form {
+        map_form(&rules::ALPN, Form::Text(&rules::BACKEND_NAME))
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Unset("the protocol decides nothing")
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
+        let kind: LocatedText = located_text(&rules::BACKEND_NAME);
+        let entries = read_entries(&rules::ALPN, item, reader)?.into_iter();
+        let read =
+            entries.filter_map(|(protocol, _, name)| Some((protocol, kind.read(&name, reader)?)));
+        Some(read.collect())
     }
 }

@@ -19,7 +19,7 @@ mod text;
 mod word;
 
 pub use collection::CacheRule;
-pub(crate) use collection::{cache_rules, error_pages, headers, mime_types};
+pub(crate) use collection::{backends_by_alpn, cache_rules, error_pages, headers, mime_types};
 pub(crate) use describe::{Fallback, Form, Section, Setting};
 pub use network::Network;
 pub(crate) use network::{address, located_address, networks};

@@ -360,3 +360,86 @@ server = [{ address = "127.0.0.1:80" }]"#,
         "nothing",
     ),
 ];
+
+#[test]
+fn protocols_lead_to_backends() {
+    assert_found(PROTOCOLS);
+}
+
+const PROTOCOLS: &[Row] = &[
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tls"
+alpn = ["h2", "http/1.1"]
+backend_by_alpn = { h2 = "ap", "im ap" = "app" }
+[[site]]
+names = ["_"]
+self_signed = true
+[[backend]]
+name = "app"
+[[backend.server]]
+address = "127.0.0.1:80""#,
+        r#"kettle.toml:5:8: no backend takes connections that speak "http/1.1"
+ 5 | alpn = ["h2", "http/1.1"]
+   |        ^^^^^^^^^^^^^^^^^^
+help: remove it, or give it one in `backend_by_alpn`
+kettle.toml:6:26: no [[backend]] is named "ap"
+ 6 | backend_by_alpn = { h2 = "ap", "im ap" = "app" }
+   |                          ^^^^
+help: write "app"
+kettle.toml:6:32: each key of `backend_by_alpn` is an application protocol: its name has 1 to 255 visible characters of ASCII
+ 6 | backend_by_alpn = { h2 = "ap", "im ap" = "app" }
+   |                                ^^^^^^^
+help: write an application protocol, such as "http/1.1""#,
+    ),
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tcp"
+backend = "app"
+backend_by_alpn = { h2 = "app" }
+[[listener]]
+address = "0.0.0.0:444"
+kind = "passthrough"
+backend_by_alpn = "app"
+[[backend]]
+name = "app"
+[[backend.server]]
+address = "127.0.0.1:80""#,
+        r#"kettle.toml:6:19: only a [[listener]] with kind = "tls" or "passthrough" uses `backend_by_alpn`
+ 6 | backend_by_alpn = { h2 = "app" }
+   |                   ^^^^^^^^^^^^^^
+help: remove it here
+kettle.toml:8:11: nothing says where connections go
+ 8 | address = "0.0.0.0:444"
+   |           ^^^^^^^^^^^^^
+help: write backend = "…" here, or in a [[site]]
+kettle.toml:10:19: `backend_by_alpn` takes a table, each key an application protocol, not a string
+ 10 | backend_by_alpn = "app"
+    |                   ^^^^^
+help: write [listener.backend_by_alpn]"#,
+    ),
+    (
+        r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tls"
+backend_by_alpn = { h2 = "app" }
+[[site]]
+names = ["a.example"]
+self_signed = true
+[site.client_auth]
+roots = "clients.pem"
+[[backend]]
+name = "app"
+[[backend.server]]
+address = "127.0.0.1:80""#,
+        r#"kettle.toml:5:26: clients that ask for another name, or none, would reach "app" without the certificate that "a.example" demands
+ 5 | backend_by_alpn = { h2 = "app" }
+   |                          ^^^^^
+help: remove it here and write `backend` in the site "a.example""#,
+    ),
+];

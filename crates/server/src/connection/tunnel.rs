@@ -2,9 +2,9 @@
 //!
 //! | listener | what comes first | who says where it goes |
 //! |---|---|---|
-//! | `tls` | the dialogue before TLS, the handshake | the name the client asks for |
+//! | `tls` | the dialogue before TLS, the handshake | the name the client asks for, the protocol agreed on |
 //! | `tcp` | nothing | the listener |
-//! | `passthrough` | a look at the ClientHello | the name in it |
+//! | `passthrough` | a look at the ClientHello | the name in it, the protocols it offers |
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::{Connection, LINGER};
 use crate::limits::Stage;
 use crate::relay::Side;
 use crate::tunnel::{Client, Peers, Tunnel};
-use crate::tunnel_routes::{Start, TunnelRoutes};
+use crate::tunnel_routes::{Start, TunnelRoutes, TunnelSettings};
 
 impl Connection {
     /// Carries the connection to a backend and back, to its end. `received` is what it said already, `peer` who
@@ -34,16 +34,12 @@ impl Connection {
             listener: routes.address,
             destination: self.destination.or(local).unwrap_or(routes.address),
         };
-        let Some(client) = Box::pin(self.client_side(socket, received, &routes)).await else {
-            return;
-        };
-        let settings = routes.find(client.server_name()).map(Arc::clone);
+        let found = Box::pin(self.client_side(socket, received, &routes)).await;
+        let Some((client, settings)) = found else { return };
         let Self { worker, watch, snapshot, number, accepted, .. } = self;
         // A tunnel may outlive many configurations.
         drop((snapshot, routes));
-        if let Some(settings) = settings {
-            Tunnel::new(worker, watch, settings, peers, number, accepted).carry(client).await;
-        }
+        Tunnel::new(worker, watch, settings, peers, number, accepted).carry(client).await;
     }
 
     async fn client_side(
@@ -51,25 +47,35 @@ impl Connection {
         mut socket: TcpStream,
         received: Vec<u8>,
         routes: &TunnelRoutes,
-    ) -> Option<Client> {
+    ) -> Option<(Client, Arc<TunnelSettings>)> {
         match &routes.start {
             Start::Tls { acceptors, starttls } => {
                 let received = self.answer_starttls(&mut socket, received, *starttls).await?;
                 let stream = self.handshake(socket, received, acceptors).await?;
-                Some(Client { side: Side::from(stream), received: Vec::new(), server_name: None })
+                let session = stream.session();
+                let agreed = session.alpn.as_ref().map(|alpn| alpn.as_bytes());
+                let ways = routes.find(session.server_name.as_deref());
+                // The acceptor agrees on nothing that has no way.
+                let settings = Arc::clone(ways.find(agreed.into_iter())?);
+                let side = Side::from(stream);
+                Some((Client { side, received: Vec::new(), server_name: None }, settings))
             }
-            Start::Tcp => Some(Client { side: Side::from(socket), received, server_name: None }),
+            Start::Tcp => {
+                let settings = Arc::clone(routes.find(None).find(std::iter::empty())?);
+                let side = Side::from(socket);
+                Some((Client { side, received, server_name: None }, settings))
+            }
             Start::Passthrough => self.read_hello(socket, received, routes).await,
         }
     }
 
-    /// Reads the name that a client asks for, and keeps all it said.
+    /// Reads the name that a client asks for and the protocols it offers, and keeps all it said.
     async fn read_hello(
         &self,
         mut socket: TcpStream,
         mut received: Vec<u8>,
         routes: &TunnelRoutes,
-    ) -> Option<Client> {
+    ) -> Option<(Client, Arc<TunnelSettings>)> {
         self.watch.extend(self.snapshot.config.tls.handshake_timeout);
         let outcome = loop {
             match peek(&received) {
@@ -78,7 +84,7 @@ impl Connection {
                 }
                 Peeked::More(_) => {}
                 Peeked::Hello(message) => match ClientHello::parse(&message) {
-                    Some(hello) => break Ok(hello.server_name().map(Box::from)),
+                    Some(hello) => break find(routes, &hello),
                     None => break Err(("malformed", DECODE_ERROR)),
                 },
                 Peeked::NotTls => break Err(("not_tls", UNEXPECTED_MESSAGE)),
@@ -93,10 +99,10 @@ impl Connection {
             }
         };
         let (reason, alert) = match outcome {
-            Ok(name) if routes.find(Option::as_deref(&name)).is_some() => {
-                return Some(Client { side: Side::from(socket), received, server_name: name });
+            Ok((server_name, settings)) => {
+                let side = Side::from(socket);
+                return Some((Client { side, received, server_name }, settings));
             }
-            Ok(_) => ("unrecognized_name", UNRECOGNIZED_NAME),
             Err(refused) => refused,
         };
         self.worker.metrics.handshake_failed(reason);
@@ -107,6 +113,20 @@ impl Connection {
         None
     }
 }
+
+/// The name that a hello asks for, and where it goes by it; else why it goes nowhere, and what its client is told.
+fn find(routes: &TunnelRoutes, hello: &ClientHello<'_>) -> Result<Routed, (&'static str, [u8; 7])> {
+    let server_name = hello.server_name();
+    let ways = routes.find(server_name);
+    match ways.find(hello.alpn()) {
+        Some(settings) => Ok((server_name.map(Box::from), Arc::clone(settings))),
+        None if ways.is_empty() => Err(("unrecognized_name", UNRECOGNIZED_NAME)),
+        // No protocol was agreed on yet: to its client, nobody is here by that name.
+        None => Err(("no_application_protocol", UNRECOGNIZED_NAME)),
+    }
+}
+
+type Routed = (Option<Box<str>>, Arc<TunnelSettings>);
 
 /// A hello of the longest kind, in records of a few bytes each.
 const PEEKED_BYTES_MAX: usize = 4 * HELLO_BYTES_MAX;

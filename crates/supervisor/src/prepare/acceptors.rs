@@ -20,65 +20,87 @@ pub(super) struct AcceptorSource<'a> {
     pub(super) resumption: &'a SharedResumption,
 }
 
+/// The protocols that clients of a site may speak, preferred first, and whether they must offer one.
+type Protocols<'p> = (Vec<&'p [u8]>, bool);
+
 impl AcceptorSource<'_> {
     /// Those of all https listeners.
     pub(super) fn https(&self) -> Result<Acceptors, PolicyError> {
-        self.acceptors(&SiteGroup::default(), |_| true)
+        let SiteGroup { service, alpn, .. } = SiteGroup::default();
+        self.acceptors(service, |_| true, |_| (alpn.to_vec(), false))
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
-    pub(super) fn tls(
-        &self,
-        listener: &Listener,
-        tls: &TlsListener,
+    pub(super) fn tls<'p>(
+        &'p self,
+        listener: &'p Listener,
+        tls: &'p TlsListener,
     ) -> Result<Acceptors, PolicyError> {
         // Not the whole address: hosts that share a secret have different ones.
         let port = listener.address.port();
         let of = |name: &Located<String>| name.value.clone();
         let sites: Vec<_> = tls.sites.iter().map(of).collect();
-        let backend = tls.backend.as_ref().map(of);
-        let service = format!("tls {port} {backend:?} {sites:?}");
-        let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
-        let group = SiteGroup { service: &service, alpn: &alpn, ..SiteGroup::default() };
-        let mut acceptors = self.acceptors(&group, |site| site.is_reached(listener))?;
+        let backends: Vec<_> = listener.backends().map(of).collect();
+        let service = format!("tls {port} {backends:?} {sites:?}");
+        let protocols = |site: Option<&'p Site>| {
+            let ways = listener.ways(site);
+            let protocols = ways.protocols(&tls.alpn).into_iter();
+            (protocols.map(str::as_bytes).collect(), ways.needs_alpn())
+        };
+        let mut acceptors =
+            self.acceptors(&service, |site| site.is_reached(listener), protocols)?;
         let default = self.config.default_site().and_then(|site| self.config.sites.get(site));
-        if tls.backend.is_none() && !default.is_some_and(|site| site.is_reached(listener)) {
+        let names_backend = listener.backends().next().is_some();
+        if !names_backend && !default.is_some_and(|site| site.is_reached(listener)) {
             acceptors.refuse_others();
         }
         Ok(acceptors)
     }
 
-    fn acceptors(
-        &self,
-        group: &SiteGroup<'_>,
+    fn acceptors<'p>(
+        &'p self,
+        service: &str,
         is_reached: impl Fn(&Site) -> bool,
+        protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
     ) -> Result<Acceptors, PolicyError> {
-        let acceptor = |client_auth| {
-            let group = SiteGroup { client_auth, ..*group };
-            Acceptor::for_group(self.policy, Arc::clone(self.identities), self.resumption, &group)
-        };
-        let plain = acceptor(None)?;
-        let mut asking = Vec::new();
-        for (number, client_auth) in self.client_auth {
-            asking.push((*number, acceptor(Some(client_auth))?));
-        }
         let groups = client_auth_groups(self.config);
-        let of = |site: usize| match groups.get(site).copied().flatten() {
-            None => Ok(&plain),
-            Some(group) => {
-                let known = asking.iter().find(|(number, _)| *number == group);
-                // Whoever cannot be asked is not let in.
-                let unread = || PolicyError::Refused("roots that could not be read".to_owned());
-                known.map(|(_, acceptor)| acceptor).ok_or_else(unread)
+        // One for all sites that want the same.
+        let mut known: Vec<((Option<usize>, Protocols<'p>), Acceptor)> = Vec::new();
+        let mut of = |site: Option<usize>| {
+            let group = site.and_then(|site| groups.get(site).copied().flatten());
+            let key = (group, protocols(site.and_then(|site| self.config.sites.get(site))));
+            if let Some((_, acceptor)) = known.iter().find(|(other, _)| *other == key) {
+                return Ok(acceptor.clone());
             }
+            let acceptor = self.acceptor(service, group, &key.1)?;
+            known.push((key, acceptor.clone()));
+            Ok(acceptor)
         };
         let reached = |number: &usize| self.config.sites.get(*number).is_some_and(&is_reached);
-        let default = self.config.default_site().filter(reached);
-        let mut acceptors = Acceptors::new(default.map_or(Ok(&plain), of)?.clone());
+        let mut acceptors = Acceptors::new(of(self.config.default_site().filter(reached))?);
         for (number, site) in self.config.sites.iter().enumerate().filter(|(_, it)| is_reached(it))
         {
-            acceptors.add(site.names.iter().map(|name| name.value.as_str()), of(number)?);
+            acceptors.add(site.names.iter().map(|name| name.value.as_str()), &of(Some(number))?);
         }
         Ok(acceptors)
+    }
+
+    fn acceptor(
+        &self,
+        service: &str,
+        group: Option<usize>,
+        (alpn, is_alpn_required): &Protocols<'_>,
+    ) -> Result<Acceptor, PolicyError> {
+        let client_auth = match group {
+            None => None,
+            Some(group) => {
+                let known = self.client_auth.iter().find(|(number, _)| *number == group);
+                // Whoever cannot be asked is not let in.
+                let unread = || PolicyError::Refused("roots that could not be read".to_owned());
+                Some(&known.ok_or_else(unread)?.1)
+            }
+        };
+        let group = SiteGroup { service, client_auth, alpn, is_alpn_required: *is_alpn_required };
+        Acceptor::for_group(self.policy, Arc::clone(self.identities), self.resumption, &group)
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use kettle_config::{
     Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, Roots as ConfigRoots,
-    ServerAddress, StartTls, Truncation, TunnelPathChoice,
+    ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
 };
 use kettle_server::backend::Backends;
-use kettle_server::tunnel_routes::{Start, TunnelRoutes, TunnelSettings};
+use kettle_server::tunnel_routes::{Start, TunnelRoutes, TunnelSettings, TunnelWays};
 use kettle_tls::Acceptors;
 use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
@@ -159,18 +159,19 @@ fn routes_of(
         };
         Some(Arc::clone(known.entry(&backend.name).or_insert_with(made)))
     };
-    let fallback = listener.backend().and_then(|name| settings(name));
+    let mut ways = |site: Option<&Site>| {
+        let ways = listener.ways(site);
+        let mut of = |(protocol, backend): &(&str, &str)| {
+            Some((protocol.as_bytes().into(), settings(backend)?))
+        };
+        let by_alpn = ways.by_alpn.iter().filter_map(&mut of).collect();
+        TunnelWays { by_alpn, others: ways.others.and_then(&mut settings) }
+    };
     let default = config.default_site().and_then(|site| config.sites.get(site));
-    let by_default = default
-        .filter(|site| site.is_reached(listener))
-        .and_then(|site| settings(site.backend.as_ref()?));
-    let others = by_default.or_else(|| fallback.clone());
+    let others = ways(default.filter(|site| site.is_reached(listener)));
     let mut routes = TunnelRoutes::new(listener.address.value, start, others);
     for site in config.sites.iter().filter(|site| site.is_reached(listener)) {
-        let own = site.backend.as_ref().and_then(|name| settings(name));
-        if let Some(settings) = own.as_ref().or(fallback.as_ref()) {
-            routes.add(site.names.iter().map(|name| name.value.as_str()), settings);
-        }
+        routes.add(site.names.iter().map(|name| name.value.as_str()), ways(Some(site)));
     }
     Some(routes)
 }

@@ -99,6 +99,71 @@ fn protocols_must_match_where_a_client_offers_some() {
 }
 
 #[test]
+fn the_protocol_decides_before_the_name_alone_does() {
+    let listener = "kind = \"tls\"\nbackend = \"rest\"\nalpn = [\"http/1.1\"]\n\
+                    backend_by_alpn = { h2 = \"a\" }";
+    let own = "[[site]]\nnames = [\"c.example\"]\nbackend_by_alpn = { imap = \"b\", h2 = \"b\" }\n\
+               [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n";
+    let kettle = Kettle::start(setup(listener).more(own));
+    for (name, offered, expected) in [
+        ("localhost", &["h2", "http/1.1"][..], "rest"),
+        ("localhost", &["h2"], "a"),
+        ("localhost", &[], "rest"),
+        // With a backend of its own, a site takes nothing from the listener's table.
+        ("x.b.example", &["http/1.1"], "b"),
+        ("c.example", &["h2", "imap"], "b"),
+        ("c.example", &["http/1.1", "imap"], "rest"),
+        ("c.example", &[], "rest"),
+    ] {
+        let dialer = Dialer::default().server_name(name).alpn(offered);
+        assert_eq!(heard(&dialer, &kettle), Ok(expected.to_owned()), "{name} {offered:?}");
+    }
+    for (name, offered) in [("localhost", "imap"), ("x.b.example", "h2"), ("c.example", "pop3")] {
+        let refused = heard(&Dialer::default().server_name(name).alpn(&[offered]), &kettle);
+        assert_eq!(refused, alert(AlertDescription::NoApplicationProtocol), "{name} {offered}");
+    }
+}
+
+#[test]
+fn who_offers_no_protocol_needs_a_backend_for_others() {
+    let listener = "kind = \"tls\"\nbackend_by_alpn = { h2 = \"rest\" }\nsites = [\"localhost\"]";
+    let kettle = Kettle::start(setup(listener).listener("kind = \"tls\""));
+    let offering = |protocols: &[&str]| heard(&Dialer::default().alpn(protocols), &kettle);
+    assert_eq!(offering(&["h2"]), Ok("rest".to_owned()));
+    for offered in [&["http/1.1"][..], &[]] {
+        assert_eq!(offering(offered), alert(AlertDescription::NoApplicationProtocol));
+    }
+}
+
+#[test]
+fn tls_goes_through_by_the_protocols_in_its_hello() {
+    let server = || Kettle::start(Setup::default().file("www/a", "inside"));
+    let [other, http] = [server(), server()];
+    let outer = Setup::default()
+        .listener(
+            "kind = \"passthrough\"\nbackend_by_alpn = { \"http/1.1\" = \"http\", h2 = \"other\" }",
+        )
+        .more("\n[[site]]\nnames = [\"other.example\"]\nbackend = \"other\"\n")
+        .site("backend_by_alpn = { imap = \"other\" }")
+        .more(&backend("http", "", &[http.address()]))
+        .more(&backend("other", "", &[other.address()]));
+    let outer = Kettle::start(outer);
+    let went = |dialer: Dialer| dialer.try_connect(outer.address()).map_err(|error| end_of(&error));
+    for (offered, expected) in [(&["h2", "http/1.1"][..], "http"), (&["http/1.1", "imap"], "other")]
+    {
+        let mut client = went(Dialer::default().alpn(offered)).unwrap();
+        assert_eq!(client.get("/a").body, b"inside");
+        drop(client);
+        assert_eq!(outer.tunnel().text("backend"), expected, "{offered:?}");
+    }
+    for offered in [&["pop3"][..], &[]] {
+        let end = went(Dialer::default().alpn(offered)).map(drop);
+        assert_eq!(end, Err(End::Alert(AlertDescription::UnrecognisedName)), "{offered:?}");
+    }
+    assert_eq!(outer.status("/total/handshakes_failed/no_application_protocol"), 2);
+}
+
+#[test]
 fn files_and_tunnels_share_a_name_or_not() {
     let setup = setup("kind = \"tls\"").listener("").file("www/a", "a file");
     let kettle = Kettle::start(setup);
