@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use kettle_supervisor::{prepare, read};
+use kettle_supervisor::prepare::{self, Report};
+use kettle_supervisor::read;
 
 use crate::cli::ConfigArgument;
 use crate::output::print_line;
@@ -11,20 +12,24 @@ use crate::output::print_line;
 /// Prints findings to standard output. Exits with 0 if there is nothing to mend.
 pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
     let path = argument.path().display();
-    let (mistakes, warnings, summary) = match read(argument.path()) {
+    let (report, summary) = match read(argument.path()) {
         Ok(config) => {
-            let report = prepare::check(&config);
             let sites = counted(config.sites.len(), "site");
             let listeners = counted(config.listeners.len(), "listener");
-            (report.mistakes, report.warnings, format!("{sites} on {listeners}"))
+            (prepare::check(&config), format!("{sites} on {listeners}"))
         }
-        Err(mistakes) => (mistakes, Vec::new(), String::new()),
+        Err(mistakes) => (Report { mistakes, ..Report::default() }, String::new()),
     };
+    let Report { mistakes, warnings, folders } = report;
     for mistake in &mistakes {
         print_line(format_args!("error: {mistake}\n"));
     }
     for warning in &warnings {
         print_line(format_args!("warning: {warning}\n"));
+    }
+    for (line, disclosure) in &folders {
+        let help = disclosure.advice().map_or(String::new(), |it| format!("\nhelp: {it}"));
+        print_line(format_args!("note: {line}{help}\n"));
     }
     let warned = match warnings.len() {
         0 => String::new(),

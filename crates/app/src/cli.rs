@@ -122,6 +122,9 @@ pub(crate) struct DoctorArguments {
     /// Ask that server for this name: one machine among several behind it, or one that is to be its server
     #[arg(long, value_name = "NAME", requires = "host")]
     name: Option<String>,
+    /// Look at the folders that this configuration serves [default: /etc/kettle/kettle.toml, or else the current folder]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "host")]
+    pub(crate) config: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -228,7 +231,7 @@ fn parse_host(text: &str) -> Result<IpAddr, String> {
 }
 
 /// Where a configuration is looked for.
-const DEFAULT_CONFIG: &str = "/etc/kettle/kettle.toml";
+pub(crate) const DEFAULT_CONFIG: &str = "/etc/kettle/kettle.toml";
 
 /// Where the packaged configuration puts the control socket.
 pub(crate) const DEFAULT_SOCKET: &str = "/run/kettle/admin.sock";

@@ -1,25 +1,46 @@
 //! `kettle doctor`: can this machine encrypt in its kernel, and what is missing; with a host, what the server there does.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use kettle_config::Finding;
 use kettle_doctor::{Style, Target, examine, examine_host};
+use kettle_supervisor::read;
 
-use crate::cli::DoctorArguments;
-use crate::output::{fail, print, print_line};
+use crate::cli::{DEFAULT_CONFIG, DoctorArguments};
+use crate::output::{fail, fail_with, print, print_line};
 
 /// Prints the report. Exits with 0 only if the kernel encrypts what is sent, or if the server speaks TLS.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
     if let Some(target) = arguments.target() {
         return host(&target, arguments.json);
     }
-    let report = examine();
+    let folders = match served_folders(arguments) {
+        Ok(folders) => folders,
+        Err(findings) => return fail_with(&findings),
+    };
+    let report = examine(folders);
     if arguments.json {
         print_line(format_args!("{:#}", report.json()));
     } else {
         print(report.render(style()));
     }
     ExitCode::from(report.exit_code())
+}
+
+/// The folders that the configuration serves; without one the folder we are in, which `kettle serve` would serve.
+fn served_folders(arguments: &DoctorArguments) -> Result<Vec<PathBuf>, Vec<Finding>> {
+    let config = match &arguments.config {
+        Some(path) => Some(read(path)?),
+        None => read(Path::new(DEFAULT_CONFIG)).ok(),
+    };
+    let Some(config) = config else { return Ok(std::env::current_dir().into_iter().collect()) };
+    let routes = config.sites.iter().flat_map(|site| &site.routes);
+    let mut folders: Vec<PathBuf> = routes.map(|route| route.root.value.clone()).collect();
+    folders.sort();
+    folders.dedup();
+    Ok(folders)
 }
 
 fn host(target: &Target, is_json: bool) -> ExitCode {
@@ -64,5 +85,5 @@ impl Progress {
 
 /// In a few words, why this kernel encrypts nothing.
 pub(crate) fn obstacle() -> Option<String> {
-    examine().obstacle()
+    examine(Vec::new()).obstacle()
 }

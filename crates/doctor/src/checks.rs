@@ -15,6 +15,7 @@ mod open_files;
 mod option;
 mod page_clearing;
 mod processor;
+mod served_folders;
 mod socket_options;
 mod suites;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use crate::finding::Finding;
 use crate::machine::Machine;
 
 /// Every check.
-pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 18] = [
+pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 19] = [
     kernel::check,
     option::check,
     module::check,
@@ -46,4 +47,5 @@ pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 18] = [
     open_files::check,
     locked_memory::check,
     control_group::check,
+    served_folders::check,
 ];

@@ -13,6 +13,8 @@ mod machine;
 mod render;
 mod report;
 
+use std::path::PathBuf;
+
 pub use finding::{Finding, State};
 pub use host::{BadTarget, HostReport, Target, Unreachable, examine_host};
 pub use machine::Machine;
@@ -20,8 +22,8 @@ pub use render::Style;
 pub use report::Report;
 
 /// Examines the running machine. It probes the kernel over loopback, which takes a fraction of a second and may load
-/// the kernel's TLS module.
+/// the kernel's TLS module. `folders` are those that are served from here, or may be.
 #[must_use]
-pub fn examine() -> Report {
-    Report::of(&Machine::this())
+pub fn examine(folders: Vec<PathBuf>) -> Report {
+    Report::of(&Machine { folders, ..Machine::this() })
 }

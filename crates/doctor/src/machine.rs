@@ -23,6 +23,8 @@ pub struct Machine {
     pub(crate) open_files: Limit,
     pub(crate) locked_memory: Limit,
     pub(crate) is_root: bool,
+    /// Folders that are served, or may be.
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 impl Machine {
@@ -42,6 +44,7 @@ impl Machine {
             open_files: process::open_files_limit(),
             locked_memory: process::locked_memory_limit(),
             is_root: process::is_root(),
+            folders: Vec::new(),
         }
     }
 

@@ -1,7 +1,10 @@
 //! Which file system an open file lies on, and whether its answers can stay away for ever.
 
+mod disclosure;
 #[cfg(test)]
 mod tests;
+
+pub use disclosure::Disclosure;
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kettle_config::{Config, Finding, PathChoice};
+use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
 use crate::files::rules::Rules;
@@ -137,16 +138,15 @@ impl Router {
         self
     }
 
-    /// What file systems of roots cannot do for quick answers, a line for each root where there is something to say.
+    /// What each root lies on, in words, and what is known about reading its files.
     #[must_use]
-    pub fn shortcomings(&self) -> Vec<String> {
+    pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
         let mut lines = Vec::new();
         for handler in self.sites.iter().flat_map(|site| &site.routes) {
             let Handler::Files(rules) = handler else { continue };
             let root = &rules.root;
-            let Some(what) = root.shortcoming() else { continue };
-            let line =
-                format!("{} lies on {}, {what}", root.path().display(), root.file_system().name());
+            let disclosure = root.disclosure();
+            let line = (disclosure.sentence(root.path(), root.file_system()), disclosure);
             if !lines.contains(&line) {
                 lines.push(line);
             }

@@ -129,8 +129,10 @@ impl Supervisor {
         if let Some(line) = resources.line(&config) {
             tracing::info!("{line}");
         }
-        for line in prepared.router.shortcomings() {
-            tracing::info!("{line}");
+        for (line, disclosure) in prepared.router.disclosures() {
+            if disclosure.advice().is_some() {
+                tracing::info!("{line}");
+            }
         }
         let live = Live::new(prepared, bound, resources, resumption, log, Arc::clone(&metrics));
         let kill_switch = Arc::new(KillSwitch::default());

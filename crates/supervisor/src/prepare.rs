@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kettle_config::{Config, Finding, Listener, Located, Position, check_files};
+use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::policy::{self, Policy};
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
@@ -67,6 +68,8 @@ pub struct Report {
     pub mistakes: Vec<Finding>,
     /// What should be looked at.
     pub warnings: Vec<Finding>,
+    /// What each served folder lies on, in words, and what is known about reading its files.
+    pub folders: Vec<(String, Disclosure)>,
 }
 
 /// Loads all that a configuration names. A generated certificate `in_force` is taken over: without
@@ -133,9 +136,7 @@ pub fn check(config: &Config) -> Report {
     let mut findings = Findings::of_files(config);
     findings.of_access(config);
     let loaded = load_identities(config, &mut findings);
-    if let Err(mistakes) = Router::build(config) {
-        findings.add_mistakes(mistakes);
-    }
+    let router = Router::build(config).map_err(|mistakes| findings.add_mistakes(mistakes));
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(config, &mut findings);
     let policy = tls_policy(config);
@@ -159,7 +160,8 @@ pub fn check(config: &Config) -> Report {
     findings.mistakes.append(&mut serious);
     let mut warnings = std::mem::take(&mut findings.warnings);
     warnings.sort_by_key(Finding::position);
-    Report { mistakes: findings.into_mistakes(), warnings }
+    let folders = router.map(|router| router.disclosures()).unwrap_or_default();
+    Report { mistakes: findings.into_mistakes(), warnings, folders }
 }
 
 fn load_ticket_secret(config: &Config, findings: &mut Findings) -> Option<TicketSecret> {

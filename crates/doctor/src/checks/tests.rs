@@ -340,3 +340,32 @@ fn limits_of_a_control_group_are_shown() {
     assert!(finding.message.contains("2.5 processors"), "{}", finding.message);
     assert!(finding.message.contains("128 MiB of memory"), "{}", finding.message);
 }
+
+#[test]
+fn served_folders_are_named_with_what_is_known_of_their_file_systems() {
+    let mut fixture = Fixture::with_ktls("6.12.120");
+    assert!(found(&fixture, "served folders").is_none());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("index.html"), "").unwrap();
+    fixture.machine.folders = vec![folder.path().to_owned(), "/proc".into(), "/nowhere".into()];
+    let finding = found(&fixture, "served folders").unwrap();
+    assert_eq!(finding.state, Warning);
+    let lies_on = format!("{} lies on ", folder.path().display());
+    assert!(finding.message.contains(&lies_on), "{}", finding.message);
+    let proc = "/proc lies on an unknown file system, which may never answer";
+    assert!(finding.message.contains(proc), "{}", finding.message);
+    assert!(finding.message.contains("/nowhere cannot be opened"), "{}", finding.message);
+}
+
+#[test]
+fn a_served_folder_that_never_answers_keeps_nobody_waiting() {
+    let mut fixture = Fixture::with_ktls("6.12.120");
+    let folder = tempfile::tempdir().unwrap();
+    // Who opens a pipe waits for its other end.
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fixture.machine.folders = vec![pipe];
+    let finding = found(&fixture, "served folders").unwrap();
+    assert_eq!(finding.state, Warning);
+    assert!(finding.message.ends_with("does not answer"), "{}", finding.message);
+}

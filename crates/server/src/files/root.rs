@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kettle_config::Symlinks;
-use kettle_kernel::file_system::FileSystem;
-use kettle_kernel::transfer::{self, Residency, Wait};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use kettle_kernel::file_system::{Disclosure, FileSystem};
+use kettle_kernel::transfer::Wait;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
@@ -118,24 +118,10 @@ impl Root {
         self.file_system
     }
 
-    /// What its file system cannot do for quick answers, if anything: it may never answer, or does not say which bytes are
-    /// in memory. The second shows with a file in the root itself.
+    /// What is known about reading its files before they are read.
     #[must_use]
-    pub fn shortcoming(&self) -> Option<&'static str> {
-        if self.file_system.is_remote() {
-            return Some(MAY_NEVER_ANSWER);
-        }
-        if self.file_system.is_memory() {
-            return None;
-        }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::DIRECTORY;
-        let folder = self.open_below("", flags, Reach::Device).ok()?;
-        let entries = rustix::fs::Dir::read_from(&folder).ok()?.take(PROBED_ENTRIES_MAX);
-        let mut files = entries.flatten().filter(|it| it.file_type() == FileType::RegularFile);
-        let name = files.next()?.file_name().to_str().ok()?.to_owned();
-        let file = self.open_below(&name, OFlags::RDONLY | OFlags::NONBLOCK, Reach::Device).ok()?;
-        let says = transfer::residency(file.as_fd(), 0, 1);
-        (says == Residency::Unsupported).then_some(SAYS_NOTHING)
+    pub fn disclosure(&self) -> Disclosure {
+        Disclosure::of(self.as_fd(), self.file_system)
     }
 
     /// Whether names beginning with a dot are served and listed.
@@ -270,11 +256,6 @@ impl AsFd for Root {
 }
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const MAY_NEVER_ANSWER: &str =
-    "which may never answer: threads read it, at most four at a time for each worker";
-const SAYS_NOTHING: &str = "which does not say what is in memory: threads read it until it proves quick, then the workers do";
-/// How far a root is searched for a file to ask about.
-const PROBED_ENTRIES_MAX: usize = 64;
 const WELL_KNOWN: &str = ".well-known";
 /// Any rename on the machine may race with the look along a symlink: a thread tries this often before it gives up.
 const RENAME_RACES_MAX: u32 = 64;

@@ -1,8 +1,11 @@
 //! The other commands: what they say, and how they exit.
 
+use std::process::Stdio;
+
 use kettle_tests::environment::{has_kernel_tls, kettle_program, skip};
 use kettle_tests::kernel_counts::Turn;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::{Folder, Setup};
 use kettle_tests::tool::{Ended, Running, Tool};
 
@@ -85,6 +88,33 @@ fn the_doctor_exits_as_the_machine_is() {
     assert_eq!(screen.status.success(), has_kernel_tls);
     let verdict = if has_kernel_tls { "kTLS works here" } else { "kTLS does not work here" };
     assert!(screen.text().contains(verdict), "{}", screen.text());
+}
+
+#[test]
+fn check_and_the_doctor_name_what_served_folders_lie_on() {
+    let (_, folder) = Setup::default().lay_out();
+    let root = folder.path("www");
+    let lies_on = format!("{} lies on ", root.display());
+    assert!(check(&folder.config()).text().contains(&format!("note: {lies_on}")));
+    let doctor = Tool::kettle(["doctor", "--json", "--config"]).args([folder.config()]).output();
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let finding = findings.iter().find(|it| it["check"] == "served folders").unwrap();
+    assert!(finding["message"].as_str().unwrap().starts_with(&lies_on), "{finding}");
+
+    folder.write("lower/index.html", "content");
+    let beside = folder.path("beside");
+    let beside_on = Mounted::at(beside.clone(), "tmpfs", "mode=755", Stdio::null());
+    let mounted = Mounted::overlay(root.clone(), &folder.path("lower"), &beside);
+    let (Ok(_beside), Ok(_mounted)) = (beside_on, mounted) else {
+        return skip("no overlay can be mounted here");
+    };
+    let said = check(&folder.config());
+    let text = said.text();
+    assert!(said.status.success(), "{text}");
+    assert!(text.contains("overlayfs, which "), "{text}");
+    // Newer kernels may let the overlay say what the file system below it says.
+    assert!(!text.contains("does not say") || text.contains("help: put large files on"), "{text}");
 }
 
 #[test]
