@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
-use kettle_config::PathChoice;
+use kettle_config::TxPathChoice;
 use kettle_doctor::Target;
 
 use crate::size::parse_size;
@@ -70,7 +70,7 @@ pub(crate) struct ServeArguments {
     pub(crate) key: Option<PathBuf>,
     /// Where records are encrypted: auto, user, kernel-write or kernel-sendfile
     #[arg(long, default_value = "auto", value_name = "PATH")]
-    pub(crate) path: PathChoice,
+    pub(crate) path: TxPathChoice,
     /// With `--path auto`: the size of file from which the kernel takes over
     #[arg(long, default_value = "64KiB", value_name = "SIZE", value_parser = parse_size)]
     pub(crate) crossover: u64,

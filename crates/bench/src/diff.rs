@@ -117,11 +117,11 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
     if clock != other {
         return Err(Incomparable::Clocks);
     }
-    let mut paired: BTreeMap<Place<'_>, [Vec<&Sample>; 2]> = BTreeMap::new();
+    let mut paired: BTreeMap<SampleKey<'_>, [Vec<&Sample>; 2]> = BTreeMap::new();
     for (side, results) in [a, b].into_iter().enumerate() {
         // What was measured again does not count.
         for sample in results.samples.iter().filter(|sample| sample.part != DOUBTED) {
-            let of_place = paired.entry(Place::of(sample)).or_default();
+            let of_place = paired.entry(SampleKey::of(sample)).or_default();
             if let Some(samples) = of_place.get_mut(side) {
                 samples.push(sample);
             }
@@ -173,7 +173,7 @@ fn contents(results: &Results) -> String {
 
 /// What names the samples that are rounds of the same measurement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place<'a> {
+struct SampleKey<'a> {
     scenario: &'a str,
     subject: &'a str,
     part: &'a str,
@@ -181,7 +181,7 @@ struct Place<'a> {
     point: Vec<(&'a str, String)>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SampleKey<'a> {
     fn of(sample: &'a Sample) -> Self {
         let Sample { scenario, subject, part, point, .. } = sample;
         Self { scenario, subject, part, point: words(point) }

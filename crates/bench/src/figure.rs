@@ -189,6 +189,6 @@ pub const AXES: &[Axis] = &[
     Axis { name: "version", label: "TLS", unit: "" },
     Axis { name: "resumption", label: "Resumption", unit: "" },
     Axis { name: "role", label: "Role", unit: "" },
-    Axis { name: "storm", label: "Handshakes beside it", unit: "1/s" },
+    Axis { name: "flood", label: "Handshakes beside it", unit: "1/s" },
     Axis { name: "erms", label: "Fast string copies", unit: "" },
 ];

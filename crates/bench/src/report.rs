@@ -5,21 +5,21 @@ mod bars;
 mod canvas;
 mod card;
 mod chart;
+mod charts;
 mod dots;
 mod finding;
 mod gathered;
 mod head;
 mod legend;
 mod limits;
-mod look;
 mod markup;
 mod plot;
 mod same;
 mod sampling;
 mod scale;
-mod scenes;
 mod section;
 mod speech;
+mod style;
 mod table;
 mod tabled;
 mod theme;
@@ -29,7 +29,7 @@ mod verdict;
 pub use card::Card;
 
 use chart::Chart;
-use gathered::{Gathered, Scene};
+use gathered::{Gathered, ScenarioResults};
 use markup::Markup;
 use verdict::Verdict;
 
@@ -108,7 +108,7 @@ pub fn card(files: &[Results]) -> Option<Card> {
 /// A scenario of a file with its charts.
 struct Section<'a> {
     file: &'a Gathered<'a>,
-    scene: &'a Scene<'a>,
+    scenario: &'a ScenarioResults<'a>,
     /// Its address within the page.
     id: String,
     charts: Vec<Chart>,
@@ -117,17 +117,20 @@ struct Section<'a> {
 fn drawn<'a>(files: &'a [Gathered<'a>]) -> Vec<Section<'a>> {
     let mut sections: Vec<Section> = Vec::new();
     for file in files {
-        for scene in
-            file.scenes.iter().filter(|scene| !scene.samples.is_empty() || !scene.absent.is_empty())
+        for scenario in file
+            .scenarios
+            .iter()
+            .filter(|scenario| !scenario.samples.is_empty() || !scenario.absent.is_empty())
         {
-            let plain = slug(scene.name);
-            let count = sections.iter().filter(|section| section.scene.name == scene.name).count();
+            let plain = slug(scenario.name);
+            let count =
+                sections.iter().filter(|section| section.scenario.name == scenario.name).count();
             let id = if count == 0 { plain } else { format!("{plain}-{}", count + 1) };
-            let mut charts = scenes::charts(scene);
+            let mut charts = charts::charts(scenario);
             for chart in charts.iter_mut().filter(|_| count > 0) {
                 chart.name = format!("{}-{}", chart.name, count + 1);
             }
-            sections.push(Section { file, scene, id, charts });
+            sections.push(Section { file, scenario, id, charts });
         }
     }
     sections

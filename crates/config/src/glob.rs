@@ -8,33 +8,33 @@ const PATTERN_BYTES_MAX: usize = 256;
 
 /// What is wrong with a pattern, and the patterns that were probably meant.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unfit {
+pub(crate) struct BadPattern {
     pub(crate) why: &'static str,
     pub(crate) meant: Vec<String>,
 }
 
 /// Says what is wrong with a pattern.
-pub(crate) fn check(pattern: &str) -> Result<(), Unfit> {
-    let unfit = |why, meant: Vec<String>| Err(Unfit { why, meant });
+pub(crate) fn check(pattern: &str) -> Result<(), BadPattern> {
+    let bad_pattern = |why, meant: Vec<String>| Err(BadPattern { why, meant });
     if pattern.is_empty() {
-        return unfit("an empty pattern fits no file", vec!["*".to_owned()]);
+        return bad_pattern("an empty pattern fits no file", vec!["*".to_owned()]);
     }
     if pattern.len() > PATTERN_BYTES_MAX {
-        return unfit("it has more than 256 bytes", Vec::new());
+        return bad_pattern("it has more than 256 bytes", Vec::new());
     }
     if pattern.contains(['[', ']', '{', '}', '\\']) {
-        return unfit("sets in [ ] or { } and \\ are not known", alternatives(pattern));
+        return bad_pattern("sets in [ ] or { } and \\ are not known", alternatives(pattern));
     }
     if pattern.contains("***") {
         let meant = pattern.split("***").collect::<Vec<_>>().join("**");
-        return unfit("more than two stars in a row mean nothing", vec![meant]);
+        return bad_pattern("more than two stars in a row mean nothing", vec![meant]);
     }
     if pattern.contains("//") || pattern.chars().any(char::is_control) {
-        return unfit("no path of a request holds this", Vec::new());
+        return bad_pattern("no path of a request holds this", Vec::new());
     }
     if pattern.contains('/') && !pattern.starts_with(['/', '*', '?']) {
         let why = "one with a slash is held against the whole path, which begins with a slash";
-        return unfit(why, vec![format!("/{pattern}")]);
+        return bad_pattern(why, vec![format!("/{pattern}")]);
     }
     Ok(())
 }

@@ -27,9 +27,10 @@ pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, CacheRule, Certificate, Check, CheckKind,
     ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits, Listener,
-    ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PathChoice,
-    PlainHttp, RedirectListener, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls,
-    Suite, Symlinks, TcpListener, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice, Ways,
+    ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PlainHttp,
+    RedirectListener, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls, Suite,
+    Symlinks, TcpListener, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
+    TxPathChoice, Ways,
 };
 pub use parse::{parse, parse_bytes};
 pub use reference::reference_markdown;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kettle_config::{
-    CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, Network, PathChoice,
-    Suite, Symlinks, TlsVersion, parse,
+    CacheRule, Coding, Config, Group, ListenerKind, LogFormat, LogTarget, Network, Suite, Symlinks,
+    TlsVersion, TxPathChoice, parse,
 };
 
 fn parsed(text: &str) -> Config {
@@ -127,7 +127,7 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(config.log.access, None);
     let listener = &config.listeners[0];
     let https = listener.https().unwrap();
-    assert_eq!((https.path, https.crossover), (PathChoice::Auto, 65_536));
+    assert_eq!((https.path, https.crossover), (TxPathChoice::Auto, 65_536));
     let route = &config.sites[0].routes[0];
     assert_eq!(route.prefix, "/");
     assert_eq!(route.index, ["index.html"]);
@@ -192,7 +192,7 @@ fn every_setting_can_be_written() {
     assert_eq!(redirect.redirect_status, 301);
     let site = &config.sites[0];
     assert!(site.default, "the name `_` makes a site the default");
-    assert_eq!(site.path, Some(PathChoice::User));
+    assert_eq!(site.path, Some(TxPathChoice::User));
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(site.headers, [pair("Link", "</a>"), pair("Link", "</b>"), pair("X-One", "1")]);
     assert_eq!(site.error_pages[&404].value, PathBuf::from("/etc/kettle/404.html"));
@@ -229,9 +229,9 @@ fn a_folder_is_served_with_a_generated_certificate() {
 
 #[test]
 fn words_can_be_read_and_shown() {
-    assert_eq!("kernel-write".parse(), Ok(PathChoice::KernelWrite));
-    assert_eq!(PathChoice::KernelSendfile.to_string(), "kernel-sendfile");
-    let error = "nic".parse::<PathChoice>().unwrap_err();
+    assert_eq!("kernel-write".parse(), Ok(TxPathChoice::KernelWrite));
+    assert_eq!(TxPathChoice::KernelSendfile.to_string(), "kernel-sendfile");
+    let error = "nic".parse::<TxPathChoice>().unwrap_err();
     assert_eq!(error.to_string(), "\"nic\" is none of: auto, user, kernel-write, kernel-sendfile");
 }
 

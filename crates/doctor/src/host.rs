@@ -10,8 +10,8 @@ mod findings;
 mod handshake;
 mod probe;
 mod reach;
+mod record_counter;
 mod report;
-mod tally;
 mod target;
 mod wire;
 

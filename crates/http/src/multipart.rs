@@ -1,6 +1,6 @@
 //! The `multipart/byteranges` body of a response with several ranges (RFC 9110 §14.6).
 
-use crate::range::{Span, write_content_range};
+use crate::range::{ByteRange, write_content_range};
 
 /// The text between the parts. It must not occur in the data, so its seed must be unpredictable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Boundary {
         &self,
         out: &mut Vec<u8>,
         content_type: Option<&[u8]>,
-        span: Span,
+        span: ByteRange,
         length: u64,
     ) {
         out.extend_from_slice(b"\r\n--");

@@ -8,18 +8,18 @@ use crate::method::Method;
 
 /// Some bytes of a file or representation in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ByteRange {
     /// The position of the first byte.
     pub start: u64,
     /// How many bytes.
     pub bytes: u64,
 }
 
-impl Span {
+impl ByteRange {
     /// The whole of something that is `length` bytes long.
     #[must_use]
     pub fn whole(length: u64) -> Self {
-        Span { start: 0, bytes: length }
+        ByteRange { start: 0, bytes: length }
     }
 
     /// The position after the last byte.
@@ -46,14 +46,14 @@ pub enum RangeOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeSet {
     /// Empty ones behind the last.
-    spans: [Span; RANGES_MAX],
+    spans: [ByteRange; RANGES_MAX],
     count: usize,
 }
 
 impl Deref for RangeSet {
-    type Target = [Span];
+    type Target = [ByteRange];
 
-    fn deref(&self) -> &[Span] {
+    fn deref(&self) -> &[ByteRange] {
         self.spans.get(..self.count).unwrap_or_default()
     }
 }
@@ -75,7 +75,7 @@ pub fn parse_ranges(value: &[u8], length: u64) -> RangeOutcome {
     let Some(specs) = byte_range_specs(value) else {
         return RangeOutcome::Whole;
     };
-    let mut asked = [(0, Span::whole(0)); RANGE_SPECS_MAX];
+    let mut asked = [(0, ByteRange::whole(0)); RANGE_SPECS_MAX];
     let mut count = 0;
     let mut specs_seen = 0;
     for spec in field::members(specs) {
@@ -99,7 +99,7 @@ pub fn parse_ranges(value: &[u8], length: u64) -> RangeOutcome {
 }
 
 /// Appends the value of Content-Range for one part (RFC 9110 §14.4).
-pub fn write_content_range(out: &mut Vec<u8>, span: Span, length: u64) {
+pub fn write_content_range(out: &mut Vec<u8>, span: ByteRange, length: u64) {
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(b"bytes ");
     out.extend_from_slice(digits.format(span.start).as_bytes());
@@ -116,7 +116,7 @@ fn byte_range_specs(value: &[u8]) -> Option<&[u8]> {
 }
 
 enum Spec {
-    Satisfiable(Span),
+    Satisfiable(ByteRange),
     Unsatisfiable,
     /// The beginning or the end of an empty representation: all there is, which no Content-Range
     /// can say. Clients that put a range into every request must get it all the same.
@@ -135,7 +135,7 @@ fn parse_spec(spec: &[u8], length: u64) -> Option<Spec> {
             (_, 0) => Spec::Empty,
             _ => {
                 let bytes = suffix.min(length);
-                Spec::Satisfiable(Span { start: length - bytes, bytes })
+                Spec::Satisfiable(ByteRange { start: length - bytes, bytes })
             }
         });
     }
@@ -148,13 +148,13 @@ fn parse_spec(spec: &[u8], length: u64) -> Option<Spec> {
         return Some(if length == 0 && first == 0 { Spec::Empty } else { Spec::Unsatisfiable });
     }
     let end = last.saturating_add(1).min(length);
-    Some(Spec::Satisfiable(Span { start: first, bytes: end - first }))
+    Some(Spec::Satisfiable(ByteRange { start: first, bytes: end - first }))
 }
 
 /// Merges spans, each with its turn in the request; `None` if more than [`RANGES_MAX`] remain.
-fn merged(asked: &mut [(usize, Span)]) -> Option<RangeSet> {
+fn merged(asked: &mut [(usize, ByteRange)]) -> Option<RangeSet> {
     asked.sort_unstable_by_key(|(_, span)| span.start);
-    let mut kept = [(0, Span::whole(0)); RANGES_MAX];
+    let mut kept = [(0, ByteRange::whole(0)); RANGES_MAX];
     let mut count: usize = 0;
     for (turn, span) in asked {
         match count.checked_sub(1).and_then(|last| kept.get_mut(last)) {

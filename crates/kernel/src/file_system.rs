@@ -41,23 +41,23 @@ impl FileSystem {
     /// count as remote.
     #[must_use]
     pub fn is_remote(self) -> bool {
-        self.known().is_none_or(|(_, _, place)| place == Place::Remote)
+        self.known().is_none_or(|(_, _, medium)| medium == Medium::Remote)
     }
 
     /// Whether its files are in memory and nowhere else, but for swap.
     #[must_use]
     pub fn is_memory(self) -> bool {
-        self.known().is_some_and(|(_, _, place)| place == Place::Memory)
+        self.known().is_some_and(|(_, _, medium)| medium == Medium::Memory)
     }
 
-    fn known(self) -> Option<(u64, &'static str, Place)> {
+    fn known(self) -> Option<(u64, &'static str, Medium)> {
         KNOWN.iter().copied().find(|(magic, ..)| *magic == self.magic)
     }
 }
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Medium {
     /// This kernel, from memory.
     Memory,
     /// This kernel, from what it has to read first.
@@ -67,31 +67,31 @@ enum Place {
 }
 
 /// The numbers of `linux/magic.h` and of file systems that keep theirs to themselves.
-const KNOWN: [(u64, &str, Place); 25] = [
-    (0xef53, "ext4", Place::Local),
-    (0x5846_5342, "xfs", Place::Local),
-    (0x9123_683e, "btrfs", Place::Local),
-    (0x794c_7630, "overlayfs", Place::Local),
-    (0x0102_1994, "tmpfs", Place::Memory),
-    (0x8584_58f6, "ramfs", Place::Memory),
-    (0x7371_7368, "squashfs", Place::Local),
-    (0xe0f5_e1e2, "erofs", Place::Local),
-    (0xf2f5_2010, "f2fs", Place::Local),
-    (0xca45_1a4e, "bcachefs", Place::Local),
-    (0x2fc1_2fc1, "zfs", Place::Local),
-    (0x4d44, "fat", Place::Local),
-    (0x2011_bab0, "exfat", Place::Local),
-    (0x7366_746e, "ntfs", Place::Local),
-    (0x9660, "iso9660", Place::Local),
-    (0x3153_464a, "jfs", Place::Local),
-    (0x3434, "nilfs", Place::Local),
+const KNOWN: [(u64, &str, Medium); 25] = [
+    (0xef53, "ext4", Medium::Local),
+    (0x5846_5342, "xfs", Medium::Local),
+    (0x9123_683e, "btrfs", Medium::Local),
+    (0x794c_7630, "overlayfs", Medium::Local),
+    (0x0102_1994, "tmpfs", Medium::Memory),
+    (0x8584_58f6, "ramfs", Medium::Memory),
+    (0x7371_7368, "squashfs", Medium::Local),
+    (0xe0f5_e1e2, "erofs", Medium::Local),
+    (0xf2f5_2010, "f2fs", Medium::Local),
+    (0xca45_1a4e, "bcachefs", Medium::Local),
+    (0x2fc1_2fc1, "zfs", Medium::Local),
+    (0x4d44, "fat", Medium::Local),
+    (0x2011_bab0, "exfat", Medium::Local),
+    (0x7366_746e, "ntfs", Medium::Local),
+    (0x9660, "iso9660", Medium::Local),
+    (0x3153_464a, "jfs", Medium::Local),
+    (0x3434, "nilfs", Medium::Local),
     // User Mode Linux sees its host's files by this.
-    (0x00c0_ffee, "hostfs", Place::Local),
-    (0x6573_5546, "fuse", Place::Remote),
-    (0x6969, "nfs", Place::Remote),
-    (0xff53_4d42, "cifs", Place::Remote),
-    (0xfe53_4d42, "smb", Place::Remote),
-    (0x00c3_6400, "ceph", Place::Remote),
-    (0x0102_1997, "9p", Place::Remote),
-    (0x5346_414f, "afs", Place::Remote),
+    (0x00c0_ffee, "hostfs", Medium::Local),
+    (0x6573_5546, "fuse", Medium::Remote),
+    (0x6969, "nfs", Medium::Remote),
+    (0xff53_4d42, "cifs", Medium::Remote),
+    (0xfe53_4d42, "smb", Medium::Remote),
+    (0x00c3_6400, "ceph", Medium::Remote),
+    (0x0102_1997, "9p", Medium::Remote),
+    (0x5346_414f, "afs", Medium::Remote),
 ];

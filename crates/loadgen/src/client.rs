@@ -8,11 +8,11 @@ mod deadline;
 pub mod error;
 mod failure;
 mod head;
+mod load_thread;
 mod mix;
 mod model;
 pub mod outcome;
 mod pacer;
-mod place;
 mod recorder;
 mod response;
 mod schedule;
@@ -34,7 +34,7 @@ pub use mix::MixError;
 pub use outcome::Outcome;
 
 use crate::load::{End, Load, LoadModel};
-use place::{Opened, Plan};
+use load_thread::{Opened, Plan};
 use recorder::Live;
 use thread::{Ended, Report};
 

@@ -16,7 +16,7 @@ use kettle_tls::Session;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 mod escape;
 mod format;
@@ -49,7 +49,7 @@ pub struct Entry<'a> {
     /// Bytes of the body, before encryption.
     pub body_bytes: u64,
     /// Where the records were encrypted; none without TLS.
-    pub path: Option<Path>,
+    pub path: Option<TxPath>,
     /// Why that was not the preferred path.
     pub reason: Option<Reason>,
     /// What the handshake agreed on, the server's name included; none without TLS.

@@ -17,9 +17,9 @@ pub mod balance;
 mod check;
 mod failure;
 mod names;
-mod place;
 mod queue;
 mod render;
+mod slot;
 mod socket;
 mod state;
 mod status;
@@ -27,7 +27,7 @@ mod status;
 pub use attempts::{Attempt, Attempts, Connected};
 pub use check::{Handshake, Stream};
 pub use failure::{ConnectError, Failure, Outcome};
-pub use place::Place;
+pub use slot::Slot;
 pub use socket::Socket;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
@@ -160,7 +160,7 @@ impl Backend {
         backend
     }
 
-    /// How many connections wait for a place.
+    /// How many connections wait for a slot.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.shared.queue.waiting()

@@ -10,12 +10,12 @@
 //! | respond | `cycle` | there is a response | waits |
 //! | deliver | `cycle` | the kernel has it, nothing taken for `limits.write_timeout` | waits |
 //! | discard body | `cycle` | its end, its limit, `limits.request_timeout` | ends it |
-//! | lingering close | `farewell` | the peer closes its side, or has taken long enough | waits for the response only |
+//! | lingering close | `lingering_close` | the peer closes its side, or has taken long enough | waits for the response only |
 //!
 //! After `discard body` comes `idle`, or with the next request here already `respond`.
 
 mod cycle;
-mod farewell;
+mod lingering_close;
 mod plain;
 mod proxy_header;
 mod starttls;
@@ -33,15 +33,15 @@ use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
-use crate::limits::{Interrupt, Stage, Watch};
+use crate::limits::{Deadline, Interrupt, Stage};
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState};
-use cycle::Turn;
+use cycle::CycleState;
 
 /// One accepted connection.
 pub(crate) struct Connection {
     worker: OpenConnection,
-    watch: Rc<Watch>,
+    deadline: Rc<Deadline>,
     snapshot: Arc<Snapshot>,
     /// Index into the snapshot's listeners.
     listener: usize,
@@ -76,10 +76,10 @@ impl Connection {
         listener: usize,
         remote: SocketAddr,
     ) -> Self {
-        let (watch, number) = (worker.watches.register(), worker.next_connection_number());
+        let (deadline, number) = (worker.deadlines.register(), worker.next_connection_number());
         let (worker, accepted) = (OpenConnection::new(worker), Instant::now());
         let destination = None;
-        Self { worker, watch, snapshot, listener, remote, destination, accepted, number }
+        Self { worker, deadline, snapshot, listener, remote, destination, accepted, number }
     }
 
     /// Serves the connection to its end.
@@ -120,10 +120,10 @@ impl Connection {
         received: Vec<u8>,
         acceptors: &Acceptors,
     ) -> Option<Box<TlsStream>> {
-        self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
         // A client that only connects costs a socket, and no handshake's memory.
         if received.is_empty() {
-            match self.watch.wait(Stage::Idle, |context| socket.poll_read_ready(context)).await {
+            match self.deadline.wait(Stage::Idle, |context| socket.poll_read_ready(context)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return self.handshake_failed(&error.into()),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),
@@ -135,14 +135,14 @@ impl Connection {
         };
         loop {
             let exchange = |context: &mut Context<'_>| accepting.poll_exchange(context);
-            match self.watch.wait(Stage::Begun, exchange).await {
+            match self.deadline.wait(Stage::Begun, exchange).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return self.handshake_failed(&error),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),
             }
-            let mut turn = pin!(self.worker.handshake_turns.take());
-            let take = |context: &mut Context<'_>| turn.as_mut().poll(context);
-            if let Err(interrupt) = self.watch.wait(Stage::Begun, take).await {
+            let mut state = pin!(self.worker.handshake_turns.take());
+            let take = |context: &mut Context<'_>| state.as_mut().poll(context);
+            if let Err(interrupt) = self.deadline.wait(Stage::Begun, take).await {
                 return self.handshake_interrupted(interrupt);
             }
             match accepting.advance() {
@@ -165,10 +165,10 @@ impl Connection {
                     Box::pin(self.plain(socket, received.bytes().to_vec())).await;
                     return None;
                 }
-                Handshaking::Failed(error, mut farewell) => {
+                Handshaking::Failed(error, mut closing) => {
                     // Whatever becomes of the alert, the handshake has failed.
-                    let close = |context: &mut Context<'_>| farewell.poll_close(context);
-                    let _ = self.watch.idle_within(LINGER, close).await;
+                    let close = |context: &mut Context<'_>| closing.poll_close(context);
+                    let _ = self.deadline.idle_within(LINGER, close).await;
                     return self.handshake_failed(&error);
                 }
             }
@@ -194,9 +194,9 @@ impl Connection {
 
     /// One request after the other, until there is a reason to end.
     async fn requests(&mut self, stream: &mut TlsStream) -> End {
-        let mut turn = Turn::default();
+        let mut state = CycleState::default();
         loop {
-            if let Err(end) = self.cycle(stream, &mut turn).await {
+            if let Err(end) = self.cycle(stream, &mut state).await {
                 return end;
             }
         }
@@ -204,16 +204,18 @@ impl Connection {
 
     /// Waits for more of the next request: long for its first byte, shortly for its end. Before
     /// the first request a connection is not idle: a server that stops gives it a moment to come.
-    async fn receive(&self, stream: &mut TlsStream, turn: &mut Turn) -> Result<(), End> {
+    async fn receive(&self, stream: &mut TlsStream, state: &mut CycleState) -> Result<(), End> {
         let limits = &self.snapshot.config.limits;
-        let filled = if stream.received().bytes().is_empty() && turn.answered > 0 {
-            self.watch.idle_within(limits.idle_timeout, |context| stream.poll_fill(context)).await
-        } else if turn.is_started {
-            self.watch.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+        let filled = if stream.received().bytes().is_empty() && state.answered > 0 {
+            self.deadline
+                .idle_within(limits.idle_timeout, |context| stream.poll_fill(context))
+                .await
+        } else if state.is_started {
+            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
         } else {
-            turn.is_started = true;
-            self.watch.extend(limits.request_timeout);
-            self.watch.wait(Stage::Begun, |context| stream.poll_fill(context)).await
+            state.is_started = true;
+            self.deadline.extend(limits.request_timeout);
+            self.deadline.wait(Stage::Begun, |context| stream.poll_fill(context)).await
         };
         match filled {
             Ok(Ok(Fill::Data)) => Ok(()),

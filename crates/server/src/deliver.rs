@@ -11,14 +11,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kettle_http::range::Span;
+use kettle_http::range::ByteRange;
 use kettle_kernel::socket;
 use kettle_tls::stream::{StreamError, TlsStream};
 
-use crate::limits::{Interrupt, Watch};
+use crate::limits::{Deadline, Interrupt};
 use crate::open_file::OpenFile;
-use crate::path::{Path, Reason};
 use crate::response::{Body, Part};
+use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 
 pub use placement::{Demand, Preference};
@@ -27,7 +27,7 @@ pub use placement::{Demand, Preference};
 pub struct Delivery<'d> {
     worker: &'d WorkerState,
     stream: &'d mut TlsStream,
-    deadline: &'d Watch,
+    deadline: &'d Deadline,
     write_timeout: Duration,
     /// Whether nothing comes after it.
     is_last: bool,
@@ -38,7 +38,7 @@ pub struct Delivery<'d> {
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
     /// Where its records were encrypted.
-    pub path: Path,
+    pub path: TxPath,
     /// Why that is not the preferred place.
     pub reason: Option<Reason>,
     /// Bytes of the body, before encryption, that were given to the kernel.
@@ -75,12 +75,12 @@ impl<'d> Delivery<'d> {
     pub fn new(
         worker: &'d WorkerState,
         stream: &'d mut TlsStream,
-        deadline: &'d Watch,
+        deadline: &'d Deadline,
         write_timeout: Duration,
         is_last: bool,
     ) -> Self {
         let delivered =
-            Delivered { path: Path::User, reason: None, body_bytes: 0, completed: false };
+            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
         Self { worker, stream, deadline, write_timeout, is_last, delivered }
     }
 
@@ -105,7 +105,7 @@ impl<'d> Delivery<'d> {
         let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
         self.choose_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
         // The kernel sends record by record; corked, TCP joins them to full segments.
-        let is_corked = self.delivered.path != Path::User && bytes >= CORKED_BYTES_MIN;
+        let is_corked = self.delivered.path != TxPath::User && bytes >= CORKED_BYTES_MIN;
         if is_corked {
             socket::set_cork(self.stream.socket(), true).map_err(StreamError::from)?;
         }
@@ -149,15 +149,15 @@ impl<'d> Delivery<'d> {
         is_last: bool,
     ) -> Result<(), DeliveryError> {
         match (piece, self.delivered.path) {
-            (Piece::Memory(bytes), Path::User) => self.user_memory(head, bytes, is_last).await,
-            (Piece::File(file, span), Path::User) => {
+            (Piece::Memory(bytes), TxPath::User) => self.user_memory(head, bytes, is_last).await,
+            (Piece::File(file, span), TxPath::User) => {
                 self.user_file(head, file, span, is_last).await
             }
             (Piece::Memory(bytes), _) => self.kernel_memory(head, bytes).await,
-            (Piece::File(file, span), Path::KernelSendfile) => {
+            (Piece::File(file, span), TxPath::KernelSendfile) => {
                 self.kernel_sendfile(head, file, span).await
             }
-            (Piece::File(file, span), Path::KernelWrite | Path::KernelSplice) => {
+            (Piece::File(file, span), TxPath::KernelWrite | TxPath::KernelSplice) => {
                 self.kernel_file(head, file, span).await
             }
         }
@@ -168,7 +168,7 @@ impl<'d> Delivery<'d> {
 #[derive(Clone, Copy)]
 enum Piece<'b> {
     Memory(&'b [u8]),
-    File(&'b Arc<OpenFile>, Span),
+    File(&'b Arc<OpenFile>, ByteRange),
 }
 
 /// The end of a file that came before the end of the announced body.

@@ -27,12 +27,12 @@ pub use pace::waited;
 #[derive(Debug)]
 pub struct Disks {
     timeout: Duration,
-    devices: RefCell<HashMap<Place, Arc<Device>>>,
+    devices: RefCell<HashMap<DeviceKey, Arc<Device>>>,
 }
 
 /// What is known of where a device is.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum DeviceKey {
     /// Its number (`st_dev`).
     Number(u64),
     /// Behind this path below something on the device of this number. To ask for its own may wait for it.
@@ -41,7 +41,7 @@ enum Place {
 
 /// When whoever asked for something gives up. All waits for one answer share one.
 #[derive(Clone, Copy, Debug)]
-pub struct Deadline(Instant);
+pub struct DiskDeadline(Instant);
 
 /// Tells a call that nobody waits for it any more.
 #[derive(Clone, Debug, Default)]
@@ -103,19 +103,19 @@ impl Disks {
     /// The device of this number (`st_dev`), which files of this kind lie on.
     #[must_use]
     pub fn device(&self, number: u64, file_system: FileSystem) -> Arc<Device> {
-        self.known(Place::Number(number), file_system)
+        self.known(DeviceKey::Number(number), file_system)
     }
 
     /// Whatever a path leads to that leaves the device of this number: a stand-in for it, with threads of its own.
     #[must_use]
     pub fn behind(&self, number: u64, path: &str) -> Arc<Device> {
-        self.known(Place::Behind(number, path.into()), FileSystem::default())
+        self.known(DeviceKey::Behind(number, path.into()), FileSystem::default())
     }
 
-    fn known(&self, place: Place, file_system: FileSystem) -> Arc<Device> {
+    fn known(&self, key: DeviceKey, file_system: FileSystem) -> Arc<Device> {
         let mut devices = self.devices.borrow_mut();
         // Numbers are given out again after an unmount.
-        if let Some(known) = devices.get(&place).filter(|it| it.file_system == file_system) {
+        if let Some(known) = devices.get(&key).filter(|it| it.file_system == file_system) {
             return Arc::clone(known);
         }
         if devices.len() >= DEVICES_MAX {
@@ -123,16 +123,16 @@ impl Disks {
         }
         let device = Arc::new(Device::new(file_system));
         if devices.len() < DEVICES_MAX {
-            devices.insert(place, Arc::clone(&device));
+            devices.insert(key, Arc::clone(&device));
         }
         device
     }
 
     /// The deadline of an answer that is begun now.
     #[must_use]
-    pub fn deadline(&self) -> Deadline {
+    pub fn deadline(&self) -> DiskDeadline {
         let now = Instant::now();
-        Deadline(now.checked_add(self.timeout).unwrap_or(now + FAR_FUTURE))
+        DiskDeadline(now.checked_add(self.timeout).unwrap_or(now + FAR_FUTURE))
     }
 
     /// Runs a call that may wait for a device on a thread that may wait, within a time of its own.
@@ -154,7 +154,7 @@ impl Disks {
     pub async fn wait_until<T: Send + 'static>(
         &self,
         device: &Arc<Device>,
-        deadline: Deadline,
+        deadline: DiskDeadline,
         call: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WaitError> {
         wait_with(device, None, deadline, |_| call()).await
@@ -168,7 +168,7 @@ impl Disks {
     pub async fn wait_in_turn<T: Send + 'static>(
         &self,
         device: &Arc<Device>,
-        deadline: Deadline,
+        deadline: DiskDeadline,
         call: impl FnOnce(&Abandoned) -> T + Send + 'static,
     ) -> Result<T, WaitError> {
         wait_with(device, Some(&device.turns), deadline, call).await
@@ -178,7 +178,7 @@ impl Disks {
 async fn wait_with<T: Send + 'static>(
     device: &Arc<Device>,
     turns: Option<&Arc<Semaphore>>,
-    deadline: Deadline,
+    deadline: DiskDeadline,
     call: impl FnOnce(&Abandoned) -> T + Send + 'static,
 ) -> Result<T, WaitError> {
     let _queued = Queued::behind(&device.waiting)?;

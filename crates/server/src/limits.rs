@@ -43,11 +43,11 @@ pub enum Stage {
 /// tick in which the stop came.
 const BEGUN_TICKS: u32 = 2;
 
-/// The watches of one worker's connections.
+/// The deadlines of one worker's connections.
 #[derive(Default)]
-pub struct Watches {
+pub struct Deadlines {
     state: Rc<TickState>,
-    watches: RefCell<Vec<Weak<Watch>>>,
+    deadlines: RefCell<Vec<Weak<Deadline>>>,
 }
 
 #[derive(Default)]
@@ -56,18 +56,18 @@ struct TickState {
     draining_since: Cell<Option<u32>>,
 }
 
-impl Watches {
-    /// A watch for a new connection.
+impl Deadlines {
+    /// A deadline for a new connection.
     #[must_use]
-    pub fn register(&self) -> Rc<Watch> {
-        let watch = Rc::new(Watch {
+    pub fn register(&self) -> Rc<Deadline> {
+        let deadline = Rc::new(Deadline {
             state: Rc::clone(&self.state),
             deadline_ticks: Cell::new(u32::MAX),
             stage: Cell::new(Stage::UnderWay),
             waker: RefCell::new(None),
         });
-        self.watches.borrow_mut().push(Rc::downgrade(&watch));
-        watch
+        self.deadlines.borrow_mut().push(Rc::downgrade(&deadline));
+        deadline
     }
 
     /// Lets a tick pass, and wakes the connections whose deadline has come.
@@ -89,14 +89,14 @@ impl Watches {
     }
 
     fn wake_interrupted(&self) {
-        self.watches.borrow_mut().retain(|watch| {
-            let Some(watch) = watch.upgrade() else {
+        self.deadlines.borrow_mut().retain(|deadline| {
+            let Some(deadline) = deadline.upgrade() else {
                 return false;
             };
             // While the server stops all are woken: some wait for the peer to have it all, of which
             // no event tells.
-            if (self.is_draining() || watch.interrupt().is_some())
-                && let Some(waker) = watch.waker.take()
+            if (self.is_draining() || deadline.interrupt().is_some())
+                && let Some(waker) = deadline.waker.take()
             {
                 waker.wake();
             }
@@ -106,14 +106,14 @@ impl Watches {
 }
 
 /// One connection's deadline.
-pub struct Watch {
+pub struct Deadline {
     state: Rc<TickState>,
     deadline_ticks: Cell<u32>,
     stage: Cell<Stage>,
     waker: RefCell<Option<Waker>>,
 }
 
-impl Watch {
+impl Deadline {
     /// Waits for `poll` with a request under way, but not longer than `limit`.
     ///
     /// # Errors

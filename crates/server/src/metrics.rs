@@ -11,7 +11,7 @@ use std::time::Duration;
 use kettle_tls::stream::KeyChanges;
 use kettle_tls::{Resumption, Session};
 
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 mod counter;
 mod render;
@@ -58,12 +58,12 @@ impl Label for Lookup {
     }
 }
 
-impl Label for Path {
+impl Label for TxPath {
     const WORDS: &'static [&'static str] = &[
-        Path::User.as_str(),
-        Path::KernelWrite.as_str(),
-        Path::KernelSendfile.as_str(),
-        Path::KernelSplice.as_str(),
+        TxPath::User.as_str(),
+        TxPath::KernelWrite.as_str(),
+        TxPath::KernelSendfile.as_str(),
+        TxPath::KernelSplice.as_str(),
     ];
 
     fn index(self) -> usize {
@@ -118,7 +118,7 @@ impl WorkerMetrics {
     }
 
     /// A response was sent by `path`: `bytes` of head and body, before encryption.
-    pub fn response(&self, path: Path, status: u16, bytes: u64, duration: Duration) {
+    pub fn response(&self, path: TxPath, status: u16, bytes: u64, duration: Duration) {
         self.responses.add_one(path, status);
         self.response_bytes.add_many(path, bytes);
         self.request_durations.observe(duration);
@@ -133,7 +133,7 @@ impl WorkerMetrics {
     pub fn tunnel_ended(
         &self,
         end: &'static str,
-        carried: [Option<(Path, u64)>; 2],
+        carried: [Option<(TxPath, u64)>; 2],
         duration: Duration,
     ) {
         self.tunnels.end();

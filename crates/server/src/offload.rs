@@ -10,7 +10,7 @@ use kettle_tls::{Cipher, Session, Version};
 
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
-use crate::path::Reason;
+use crate::tx_path::Reason;
 
 /// What is known of moving into the kernel: from the probe, from the operator, from those that tried.
 pub(crate) struct Offloads {

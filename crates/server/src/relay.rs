@@ -22,9 +22,9 @@ use kettle_config::{Truncation, TunnelPathChoice};
 use kettle_tls::buffers::Queue;
 
 use crate::offload::Offloads;
-use crate::path::{Path, Reason};
 use crate::pipes::Pipes;
-use direction::{Direction, Farewell, Fault, Shared, Stage};
+use crate::tx_path::{Reason, TxPath};
+use direction::{CloseKind, Direction, Fault, Shared, Stage};
 
 pub(crate) use end::{Party, TunnelEnd};
 pub(crate) use side::Side;
@@ -46,7 +46,7 @@ pub(crate) struct Flow {
     /// Plaintext that the other side's connection took.
     pub(crate) bytes: u64,
     /// How its last bytes went.
-    pub(crate) path: Path,
+    pub(crate) path: TxPath,
     /// Why that is not the preferred way.
     pub(crate) reason: Option<Reason>,
 }
@@ -159,7 +159,7 @@ impl Relay {
         let is_violation = matches!(end, TunnelEnd::Violation(..));
         match party {
             Party::Backend => {
-                self.to_client.end(Farewell::Cut);
+                self.to_client.end(CloseKind::Cut);
                 if !is_violation {
                     self.backend.cut();
                 }
@@ -184,8 +184,8 @@ impl Relay {
         if self.truncation == Truncation::Fin && matches!(self.client, Side::Tls(_)) {
             // A server that speaks TLS can tell an end from a cut: it is not told that this was all.
             self.to_backend.end(match self.backend {
-                Side::Tls(_) => Farewell::Cut,
-                Side::Plain(_) | Side::Closed => Farewell::Close,
+                Side::Tls(_) => CloseKind::Cut,
+                Side::Plain(_) | Side::Closed => CloseKind::Close,
             });
         } else {
             self.finish(Party::Client);

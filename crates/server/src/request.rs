@@ -8,7 +8,7 @@ use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
 
-use crate::limits::{Interrupt, Stage, Watch};
+use crate::limits::{Deadline, Interrupt, Stage};
 
 /// A request's head, in the bytes that were received.
 pub type Head = kettle_http::RequestHead<Received>;
@@ -86,7 +86,7 @@ pub struct TlsSource<'c> {
     /// The connection.
     pub stream: &'c mut TlsStream,
     /// Its deadline.
-    pub deadline: &'c Watch,
+    pub deadline: &'c Deadline,
     /// How long the client may send nothing.
     pub timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.

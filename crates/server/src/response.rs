@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_config::PathChoice;
+use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
-use kettle_http::range::Span;
+use kettle_http::range::ByteRange;
 
 use crate::open_file::OpenFile;
 
@@ -22,7 +22,7 @@ pub struct Response {
     /// Where the body's bytes are. That of a GET, even if the request is a HEAD.
     pub body: Body,
     /// The path its site prefers to the listener's.
-    pub tx_path: Option<PathChoice>,
+    pub tx_path: Option<TxPathChoice>,
 }
 
 impl Response {
@@ -147,7 +147,7 @@ pub enum Body {
         /// The open file.
         file: Arc<OpenFile>,
         /// Which of its bytes.
-        span: Span,
+        span: ByteRange,
     },
     /// Pieces one after the other (`multipart/byteranges`).
     Parts(Vec<Part>),
@@ -189,7 +189,7 @@ pub enum Part {
         /// The open file.
         file: Arc<OpenFile>,
         /// Which of its bytes.
-        span: Span,
+        span: ByteRange,
     },
 }
 

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_config::{Config, Finding, PathChoice};
+use kettle_config::{Config, Finding, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
-use crate::files::rules::Rules;
+use crate::files::file_route::FileRoute;
 use crate::redirect::Redirect;
 use crate::response::ConfiguredFields;
 
@@ -34,7 +34,7 @@ pub struct Site {
     /// The `strict-transport-security` line, with its CR LF; empty if there is none.
     pub hsts_line: Bytes,
     /// Where its responses are encrypted, if not where the listener says.
-    pub path: Option<PathChoice>,
+    pub path: Option<TxPathChoice>,
     /// The operator's fields for responses no route gives.
     pub configured: ConfiguredFields,
     /// Files sent as the body of error responses.
@@ -53,7 +53,7 @@ pub struct Site {
 #[derive(Debug)]
 pub enum Handler {
     /// The files below a folder.
-    Files(Arc<Rules>),
+    Files(Arc<FileRoute>),
     /// A way to HTTPS; all that a plain listener has.
     Redirect(Redirect),
     /// Whatever a test wants to know of a body.
@@ -248,13 +248,13 @@ fn build_routes(
 ) -> Vec<Handler> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for route in &site.routes {
-        match Rules::open(site, route) {
+        match FileRoute::open(site, route) {
             Ok(rules) => routes.push(rules),
             Err(error) => findings.push(root_finding(config, route, error)),
         }
     }
     // Stable: of two routes with the same prefix the first stays first.
-    routes.sort_by_key(|rules: &Rules| std::cmp::Reverse(rules.prefix.len()));
+    routes.sort_by_key(|rules: &FileRoute| std::cmp::Reverse(rules.prefix.len()));
     routes.into_iter().map(|rules| Handler::Files(Arc::new(rules))).collect()
 }
 

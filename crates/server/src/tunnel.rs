@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use crate::access_log::{Direction, TunnelEntry};
-use crate::backend::{ConnectError, Connected, Place, Server};
+use crate::backend::{ConnectError, Connected, Server, Slot};
 use crate::clock::Clock;
-use crate::limits::{Stage, TICK, Watch};
+use crate::limits::{Deadline, Stage, TICK};
 use crate::relay::{Flow, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
@@ -46,7 +46,7 @@ pub(crate) struct Client {
 /// A tunnel, from the moment that the client's side stands. What is known of it at its end is logged, whatever ends it.
 pub(crate) struct Tunnel {
     worker: OpenConnection,
-    watch: Rc<Watch>,
+    deadline: Rc<Deadline>,
     settings: Arc<TunnelSettings>,
     peers: Peers,
     number: u64,
@@ -67,7 +67,7 @@ struct Carried {
     server: Arc<Server>,
     connect_time: Duration,
     /// Counts the connection on its server, until it is over.
-    place: Option<Place>,
+    slot: Option<Slot>,
 }
 
 impl Client {
@@ -80,7 +80,7 @@ impl Client {
 impl Tunnel {
     pub(crate) fn new(
         worker: OpenConnection,
-        watch: Rc<Watch>,
+        deadline: Rc<Deadline>,
         settings: Arc<TunnelSettings>,
         peers: Peers,
         number: u64,
@@ -89,7 +89,7 @@ impl Tunnel {
         worker.metrics.tunnel_opened();
         Self {
             worker,
-            watch,
+            deadline,
             settings,
             peers,
             number,
@@ -109,7 +109,7 @@ impl Tunnel {
         self.client = client.side;
         // A TLS 1.2 client waits for our Finished before it says a word.
         let flush = |context: &mut Context<'_>| self.client.poll_flush_handshake(context);
-        if self.watch.within(LINGER, flush).await.is_err() {
+        if self.deadline.within(LINGER, flush).await.is_err() {
             self.end = TunnelEnd::ClientReset.as_str();
             return;
         }
@@ -125,7 +125,7 @@ impl Tunnel {
                 return;
             }
         };
-        let Connected { socket, server, place, connect_time } = connected;
+        let Connected { socket, server, slot, connect_time } = connected;
         let client_side = std::mem::replace(&mut self.client, Side::Closed);
         let relay = Relay::new(
             client_side,
@@ -136,18 +136,18 @@ impl Tunnel {
             &self.worker.offloads,
         );
         let carried =
-            self.carried.insert(Carried { relay, server, connect_time, place: Some(place) });
+            self.carried.insert(Carried { relay, server, connect_time, slot: Some(slot) });
         let backend = &self.settings.backend.settings;
         let time = Time {
             idle: backend.idle_timeout,
             end: backend.total_timeout.map(|total| self.accepted + total),
         };
-        self.end = run(&mut carried.relay, &self.watch, &time).await.as_str();
+        self.end = run(&mut carried.relay, &self.deadline, &time).await.as_str();
         self.record();
         if let Some(carried) = &mut self.carried {
-            carried.place = None;
+            carried.slot = None;
             let leave = |context: &mut Context<'_>| carried.relay.poll_linger(context);
-            let _ = self.watch.idle_within(LINGER, leave).await;
+            let _ = self.deadline.idle_within(LINGER, leave).await;
         }
     }
 
@@ -240,9 +240,9 @@ impl Time {
     }
 }
 /// Carries bytes until both directions have ended or the time is over.
-async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
+async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time) -> TunnelEnd {
     let mut progress = relay.progress();
-    watch.extend(time.left());
+    deadline.extend(time.left());
     let carry = |context: &mut Context<'_>| {
         let polled = relay.poll(context);
         if relay.progress() != progress {
@@ -251,11 +251,11 @@ async fn run(relay: &mut Relay, watch: &Watch, time: &Time) -> TunnelEnd {
                 return Poll::Ready(None);
             }
             progress = relay.progress();
-            watch.extend(time.left());
+            deadline.extend(time.left());
         }
         polled.map(Some)
     };
-    if let Ok(Some(end)) = watch.wait(Stage::UnderWay, carry).await {
+    if let Ok(Some(end)) = deadline.wait(Stage::UnderWay, carry).await {
         return end;
     }
     // A deadline is kept in whole ticks.

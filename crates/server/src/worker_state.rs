@@ -16,7 +16,7 @@ use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
 use crate::files::handler::Files;
 use crate::kill_switch::KillSwitch;
-use crate::limits::{HandshakeTurns, SendTurns, Watches};
+use crate::limits::{Deadlines, HandshakeTurns, SendTurns};
 use crate::metrics::WorkerMetrics;
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
@@ -32,7 +32,7 @@ pub(crate) struct WorkerState {
     pub(crate) offloads: Rc<Offloads>,
     pub(crate) pipes: Rc<Pipes>,
     pub(crate) send_turns: SendTurns,
-    pub(crate) watches: Watches,
+    pub(crate) deadlines: Deadlines,
     date_line: DateLine,
     snapshot: RefCell<Arc<Snapshot>>,
     connections: Cell<usize>,
@@ -86,7 +86,7 @@ impl WorkerState {
             metrics,
             pipes: Rc::default(),
             send_turns: SendTurns::default(),
-            watches: Watches::default(),
+            deadlines: Deadlines::default(),
             snapshot: RefCell::new(snapshot),
             connections: Cell::new(0),
             room: Notify::new(),
@@ -139,13 +139,13 @@ impl WorkerState {
 
     /// Lets a tick pass.
     pub(crate) fn tick(&self) {
-        self.watches.tick();
+        self.deadlines.tick();
         self.room.notify_one();
     }
 
     /// Lets requests in flight finish, until the deadline; says how many connections are left.
     pub(crate) async fn drain(&self, deadline: Instant) -> usize {
-        self.watches.drain();
+        self.deadlines.drain();
         let emptied = async {
             while self.connections.get() > 0 {
                 self.emptied.notified().await;

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-pub use look::Look;
+pub use file_states::FileStates;
 
-mod look;
+mod file_states;
 
 /// Looks at files while there are any to look at. The thread ends with this.
 pub(crate) struct FileWatch {
@@ -37,9 +37,9 @@ struct Shared {
 /// What is known of the files.
 struct Watched {
     /// As they were when they were last read, whether or not they were taken.
-    read: Look,
+    read: FileStates,
     /// As they were seen last.
-    last: Look,
+    last: FileStates,
     /// They were not taken. After so many looks they are read again, for the reason may have been another than they.
     retry_in: Option<u32>,
 }
@@ -48,7 +48,7 @@ impl FileWatch {
     /// Watches nothing yet. Changes come to the receiver; one that waits there stands for all after it.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Change>) {
         let (changes, changed) = mpsc::channel(1);
-        let watched = Watched::since(Look::default());
+        let watched = Watched::since(FileStates::default());
         let shared = Arc::new(Mutex::new(Shared { watched, generation: 0 }));
         (Self { shared, alive: None, changes }, changed)
     }
@@ -58,7 +58,7 @@ impl FileWatch {
     /// # Errors
     ///
     /// Fails if the thread cannot be started.
-    pub(crate) fn watch(&mut self, read: Look) -> io::Result<()> {
+    pub(crate) fn watch(&mut self, read: FileStates) -> io::Result<()> {
         let is_idle = read.is_empty();
         let mut shared = lock(&self.shared);
         shared.watched = Watched::since(read);
@@ -106,13 +106,13 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 impl Watched {
-    fn since(read: Look) -> Self {
+    fn since(read: FileStates) -> Self {
         Self { last: read.clone(), read, retry_in: None }
     }
 
     /// Takes in another look. Files are to be read again when they are not what was read, and as they were at the look
     /// before: whoever writes several of them, or a long one, should have come to an end.
-    fn see(&mut self, look: Look) -> Option<Change> {
+    fn see(&mut self, look: FileStates) -> Option<Change> {
         let has_settled = look == self.last;
         if look == self.read {
             self.last = look;

@@ -28,6 +28,7 @@ pub mod admin;
 mod bind;
 mod endpoint;
 mod file_watch;
+mod main_loop;
 mod memory;
 mod notify;
 mod placement;
@@ -35,7 +36,6 @@ mod port_owner;
 pub mod prepare;
 mod reload;
 mod resources;
-mod steer;
 mod text_format;
 mod workers;
 
@@ -194,7 +194,7 @@ impl Supervisor {
     /// Fails if the main thread's runtime or the signal handlers cannot be set up.
     pub fn run(self, ready: impl FnOnce(&Self)) -> io::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let outcome = runtime.block_on(steer::steer(self, ready));
+        let outcome = runtime.block_on(main_loop::run(self, ready));
         // A lookup of a name may hang, and cannot be ended.
         runtime.shutdown_background();
         outcome

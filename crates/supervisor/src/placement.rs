@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kettle_config::{Config, Listener, ListenerKind, PathChoice, TunnelPathChoice};
+use kettle_config::{Config, Listener, ListenerKind, TunnelPathChoice, TxPathChoice};
 use kettle_kernel::netlink::{self, Offload};
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::{Cipher, Version};
@@ -63,12 +63,12 @@ fn how(listener: &Listener) -> Option<String> {
     };
     match &listener.kind {
         ListenerKind::Https(https) => match https.path {
-            PathChoice::Auto => {
+            TxPathChoice::Auto => {
                 Some(format!("auto — kernel sendfile from {}", size(https.crossover)))
             }
-            PathChoice::KernelWrite => Some("kernel-write".to_owned()),
-            PathChoice::KernelSendfile => Some("kernel-sendfile".to_owned()),
-            PathChoice::User => None,
+            TxPathChoice::KernelWrite => Some("kernel-write".to_owned()),
+            TxPathChoice::KernelSendfile => Some("kernel-sendfile".to_owned()),
+            TxPathChoice::User => None,
         },
         ListenerKind::Tls(tls) => of_tunnel(tls.path, tls.crossover),
         ListenerKind::Tcp(tcp) => of_tunnel(tcp.path, tcp.crossover),

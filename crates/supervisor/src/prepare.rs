@@ -14,7 +14,7 @@ use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::{Acceptors, Cipher, Version, self_signed};
 
 use crate::admin;
-use crate::file_watch::Look;
+use crate::file_watch::FileStates;
 use acceptors::AcceptorSource;
 use kettle_server::backend::Backends;
 use kettle_server::route::Router;
@@ -47,7 +47,7 @@ pub struct Prepared {
     /// What ticket keys are made of, where the configuration names a file.
     pub ticket_secret: Option<TicketSecret>,
     /// The files to watch, as they were before they were read: what changes later shows.
-    pub look: Look,
+    pub look: FileStates,
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
     pub warnings: Vec<Finding>,
@@ -83,7 +83,7 @@ pub fn prepare(
     resumption: &SharedResumption,
     in_force: Option<&Prepared>,
 ) -> Result<Prepared, Vec<Finding>> {
-    let look = Look::of(&config);
+    let look = FileStates::of(&config);
     let mut findings = Findings::of_files(&config);
     if in_force.is_none() && config.server.user.is_some() {
         findings.of_access(&config);

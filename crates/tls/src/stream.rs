@@ -26,7 +26,7 @@ use std::time::Instant;
 use kettle_kernel::ktls::Refusal;
 use tokio::net::TcpStream;
 
-pub use accept::{Accepting, Farewell, Handshaking};
+pub use accept::{Accepting, ClosingSocket, Handshaking};
 pub use connect::{ConnectStep, Connecting};
 pub use offload::OffloadError;
 pub use reader::Received;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::vm::cache::at;
 
 /// Where a server finds what it serves, and where it listens.
-pub struct Place<'p> {
+pub struct ConfigInput<'p> {
     /// The folder with the certificate and its key, as the server sees it.
     pub folder: &'p str,
     /// The folder it serves.
@@ -15,7 +15,7 @@ pub struct Place<'p> {
     pub port: u16,
 }
 
-impl Place<'_> {
+impl ConfigInput<'_> {
     /// kettle.toml for a `path` and a largest file kept in memory.
     pub fn kettle(&self, path: &str, hot_file: &str) -> String {
         self.fill(KETTLE).replace("@PATH@", path).replace("@HOT_FILE@", hot_file)

@@ -1,4 +1,4 @@
-use super::configs::Place;
+use super::configs::ConfigInput;
 use super::*;
 
 fn parse(words: &str) -> Result<Arguments, String> {
@@ -22,8 +22,8 @@ fn nonsense_is_refused() {
 
 #[test]
 fn no_word_of_a_configuration_stays_unfilled() {
-    let place = Place { folder: "/f", site: "/s", port: 8443 };
-    for text in [place.kettle("auto", "0 B"), place.nginx(true, false)] {
+    let input = ConfigInput { folder: "/f", site: "/s", port: 8443 };
+    for text in [input.kettle("auto", "0 B"), input.nginx(true, false)] {
         let settings = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         assert!(settings.clone().count() > 10);
         assert!(settings.into_iter().all(|line| !line.contains('@')), "{text}");

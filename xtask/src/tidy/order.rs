@@ -61,7 +61,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["backend"],
     &["offload"],
     &["access_log", "kill_switch", "metrics"],
-    &["clock", "limits", "open_file", "path", "pipes"],
+    &["clock", "limits", "open_file", "tx_path", "pipes"],
     &["disk"],
 ];
 

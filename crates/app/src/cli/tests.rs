@@ -21,7 +21,7 @@ fn serve_needs_nothing() {
     assert_eq!(arguments.directory, PathBuf::from("."));
     assert_eq!(arguments.address(), SocketAddr::from(([127, 0, 0, 1], 8443)));
     assert_eq!(arguments.crossover, 65_536);
-    assert_eq!(arguments.path, PathChoice::Auto);
+    assert_eq!(arguments.path, TxPathChoice::Auto);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use clap::Parser;
-use kettle_config::PathChoice;
+use kettle_config::TxPathChoice;
 
 use super::*;
 use crate::cli::{Cli, Command};
@@ -28,7 +28,7 @@ fn flags_become_settings() {
         "--browse",
     ]);
     assert_eq!(config.listeners[0].address.value, SocketAddr::from(([0, 0, 0, 0], 9000)));
-    assert_eq!(config.listeners[0].https().unwrap().path, PathChoice::KernelWrite);
+    assert_eq!(config.listeners[0].https().unwrap().path, TxPathChoice::KernelWrite);
     assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 20);
     assert_eq!(config.server.workers, Some(3));
     assert!(config.sites[0].routes[0].listing);

@@ -17,7 +17,7 @@ use super::openssl;
 use super::subject::{Program, Role, Setup, Subject};
 
 /// Everything a configuration is made of.
-pub struct Place<'p> {
+pub struct ConfigInput<'p> {
     /// What is configured.
     pub subject: Subject,
     /// How it is to be run.
@@ -56,16 +56,16 @@ pub fn file_name(program: Program) -> &'static str {
 }
 
 /// A template with the words of this place filled in. The error is a placeholder that does not exist.
-pub fn text(place: &Place<'_>, template: &str) -> Result<String, String> {
-    let words = match place.subject.program {
-        Program::Kettle => kettle::words(place),
-        Program::Nginx => nginx::words(place),
-        Program::Haproxy => haproxy::words(place),
-        Program::Hitch => hitch::words(place),
-        Program::Stunnel => stunnel::words(place),
+pub fn text(input: &ConfigInput<'_>, template: &str) -> Result<String, String> {
+    let words = match input.subject.program {
+        Program::Kettle => kettle::words(input),
+        Program::Nginx => nginx::words(input),
+        Program::Haproxy => haproxy::words(input),
+        Program::Hitch => hitch::words(input),
+        Program::Stunnel => stunnel::words(input),
     };
     // A program's own word for something comes before the common one.
-    fill(template, &words.into_iter().chain(common(place)).collect::<Words>())
+    fill(template, &words.into_iter().chain(common(input)).collect::<Words>())
 }
 
 /// OpenSSL's own configuration for programs that have no setting for it: without it, those that resume nothing would still make
@@ -83,8 +83,8 @@ pub fn openssl_conf(program: Program, setup: &Setup) -> Option<&'static str> {
 /// Placeholders, without their @, and what they stand for.
 type Words = Vec<(&'static str, String)>;
 
-fn common(place: &Place<'_>) -> Words {
-    let Place { setup, identity, address, .. } = place;
+fn common(input: &ConfigInput<'_>) -> Words {
+    let ConfigInput { setup, identity, address, .. } = input;
     let offer = setup.offer;
     vec![
         ("VERSION", openssl::version(offer.version).to_owned()),

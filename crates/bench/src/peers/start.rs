@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
 
-use super::config::{self, Place};
+use super::config::{self, ConfigInput};
 use super::exit;
 use super::find::Found;
 use super::first_answer::{self, NoAnswer, kernel_connections};
@@ -82,8 +82,9 @@ fn prepare(
         None => config::template(subject.program, subject.role).to_owned(),
     };
     let stream_module = found.nginx_stream.module();
-    let place = Place { subject: *subject, setup, address, identity: &identity, stream_module };
-    let text = config::text(&place, &template).map_err(PeerError::Placeholder)?;
+    let input =
+        ConfigInput { subject: *subject, setup, address, identity: &identity, stream_module };
+    let text = config::text(&input, &template).map_err(PeerError::Placeholder)?;
     let path = setup.folder.join(config::file_name(subject.program));
     fs::write(&path, &text).map_err(unwritable(&path))?;
     let mut command = command(found, &path, &setup.folder);

@@ -2,8 +2,8 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Drawing, Room, fitted, text_width};
-use super::look::Look;
 use super::scale::Scale;
+use super::style::Style;
 
 /// Bars in groups.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Bar {
     /// What it stands for.
     pub label: String,
     /// How it looks.
-    pub look: Look,
+    pub style: Style,
     /// Where each part ends, from left to right.
     pub ends: Vec<f64>,
     /// The interval of the whole.
@@ -95,7 +95,7 @@ impl Bars {
         let (left, y) = at;
         let height = if room.is_wide() { 16.0 } else { 13.0 };
         let middle = y + height / 2.0;
-        canvas.series(bar.look, |canvas| {
+        canvas.series(bar.style, |canvas| {
             if room.is_wide() {
                 let name = fitted(&bar.label, SIZE, left);
                 canvas.text("label", (left - 9.0, middle + 4.5), Anchor::End, &name);

@@ -1,7 +1,7 @@
 //! A drawing under construction: SVG shapes at places in CSS pixels.
 
-use super::look::{Look, Marker};
 use super::markup::Markup;
+use super::style::{Marker, Style};
 
 /// A finished drawing.
 #[derive(Clone, Debug)]
@@ -77,8 +77,8 @@ impl Canvas {
     }
 
     /// What is drawn inside looks like this and fades when another such group is pointed at.
-    pub fn series(&mut self, look: Look, draw: impl FnOnce(&mut Canvas)) {
-        self.group(&format!("s {} {}", look.colour, look.stroke), draw);
+    pub fn series(&mut self, style: Style, draw: impl FnOnce(&mut Canvas)) {
+        self.group(&format!("s {} {}", style.colour, style.stroke), draw);
     }
 
     /// A straight line.

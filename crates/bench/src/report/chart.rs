@@ -22,7 +22,7 @@ pub struct Chart {
     /// What it is drawn for, where a question has several drawings: one key size, one way of resuming.
     pub panels: Vec<Part>,
     /// How much of the page it takes.
-    pub span: Span,
+    pub width: ChartWidth,
     /// A word on how to read it, where that is not plain.
     pub note: String,
     /// Its numbers.
@@ -53,7 +53,7 @@ pub enum Picture {
 
 /// How much of the page a chart takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
+pub enum ChartWidth {
     /// One of two columns.
     Half,
     /// The whole width, with its parts side by side.
@@ -123,7 +123,7 @@ impl Chart {
             finding: String::new(),
             answers: Table::default(),
             panels: vec![Part { group: String::new(), label: String::new(), picture }],
-            span: Span::Half,
+            width: ChartWidth::Half,
             note: String::new(),
             table: Table::default(),
         }

@@ -2,8 +2,8 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Drawing, Room, fitted, text_width};
-use super::look::Look;
 use super::scale::Scale;
+use super::style::Style;
 use crate::stats::Estimate;
 
 /// Rows of dots.
@@ -21,7 +21,7 @@ pub struct Row {
     /// What it stands for.
     pub label: String,
     /// How it looks.
-    pub look: Look,
+    pub style: Style,
     /// A value of each round.
     pub values: Vec<f64>,
     /// Their middle.
@@ -56,7 +56,7 @@ impl Dots {
         for (index, row) in self.rows.iter().enumerate() {
             let y = top + row_height * index as f64;
             canvas
-                .series(row.look, |canvas| self.draw_row(canvas, row, &x, y, (left, width), room));
+                .series(row.style, |canvas| self.draw_row(canvas, row, &x, y, (left, width), room));
         }
         canvas.line("base", (left, bottom), (right, bottom));
         canvas.finish(width, bottom + 24.0)

@@ -10,12 +10,12 @@ pub struct Gathered<'a> {
     /// The run, and each time it was resumed.
     pub runs: Vec<&'a Run>,
     /// The scenarios in the order in which they began.
-    pub scenes: Vec<Scene<'a>>,
+    pub scenarios: Vec<ScenarioResults<'a>>,
 }
 
 /// What a file has of one scenario.
 #[derive(Clone, Debug, Default)]
-pub struct Scene<'a> {
+pub struct ScenarioResults<'a> {
     /// Its name.
     pub name: &'a str,
     /// What its figures count.
@@ -36,30 +36,30 @@ impl<'a> Gathered<'a> {
     /// Sorts what was read.
     #[must_use]
     pub fn of(results: &'a Results) -> Self {
-        let mut gathered = Self { runs: results.runs.iter().collect(), scenes: Vec::new() };
+        let mut gathered = Self { runs: results.runs.iter().collect(), scenarios: Vec::new() };
         for scenario in &results.scenarios {
-            gathered.scene(&scenario.name).rules =
+            gathered.scenario(&scenario.name).rules =
                 scenario.rules.iter().map(String::as_str).collect();
         }
         for sample in &results.samples {
-            gathered.scene(&sample.scenario).samples.push(sample);
+            gathered.scenario(&sample.scenario).samples.push(sample);
         }
         for subject in &results.subjects {
-            let scene = gathered.scene(&subject.scenario);
-            if !scene.subjects.contains(&subject) {
-                scene.subjects.push(subject);
+            let scenario = gathered.scenario(&subject.scenario);
+            if !scenario.subjects.contains(&subject) {
+                scenario.subjects.push(subject);
             }
         }
         for absent in &results.absents {
-            let scene = gathered.scene(&absent.scenario);
-            if !scene.absent.contains(&absent) {
-                scene.absent.push(absent);
+            let scenario = gathered.scenario(&absent.scenario);
+            if !scenario.absent.contains(&absent) {
+                scenario.absent.push(absent);
             }
         }
         let is_work = gathered.is_work();
-        for scene in &mut gathered.scenes {
-            scene.is_work = is_work;
-            scene.is_complete = results.is_complete(scene.name);
+        for scenario in &mut gathered.scenarios {
+            scenario.is_work = is_work;
+            scenario.is_complete = results.is_complete(scenario.name);
         }
         gathered
     }
@@ -70,12 +70,13 @@ impl<'a> Gathered<'a> {
         self.runs.iter().any(|run| run.clock == Clock::Work)
     }
 
-    fn scene(&mut self, name: &'a str) -> &mut Scene<'a> {
-        let at = self.scenes.iter().position(|scene| scene.name == name).unwrap_or_else(|| {
-            self.scenes.push(Scene { name, ..Scene::default() });
-            self.scenes.len() - 1
-        });
+    fn scenario(&mut self, name: &'a str) -> &mut ScenarioResults<'a> {
+        let at =
+            self.scenarios.iter().position(|scenario| scenario.name == name).unwrap_or_else(|| {
+                self.scenarios.push(ScenarioResults { name, ..ScenarioResults::default() });
+                self.scenarios.len() - 1
+            });
         // The place was found or made just above.
-        &mut self.scenes[at]
+        &mut self.scenarios[at]
     }
 }

@@ -79,7 +79,7 @@ pub fn write(
     page.raw("</header><nav aria-label=\"Scenarios\"><ul>");
     for section in sections {
         page.raw("<li>");
-        page.element("a", &[("href", &format!("#{}", section.id))], section.scene.name);
+        page.element("a", &[("href", &format!("#{}", section.id))], section.scenario.name);
         page.raw("</li>");
     }
     for (id, name) in [("limits", "limits"), ("provenance", "provenance")] {
@@ -127,7 +127,8 @@ fn write_facts(page: &mut Markup, file: &Gathered, known: &mut Vec<(&'static str
 /// Writes the foot.
 pub fn write_foot(page: &mut Markup, files: &[Gathered]) {
     page.raw("<footer id=\"provenance\"><h2>Where this comes from</h2>");
-    let samples = files.iter().flat_map(|file| &file.scenes).map(|scene| scene.samples.len()).sum();
+    let samples =
+        files.iter().flat_map(|file| &file.scenarios).map(|scenario| scenario.samples.len()).sum();
     page.element("p", &[], &format!("{}.", number::counted(samples, "sample", "samples")));
     let mut known = Vec::new();
     for file in files {

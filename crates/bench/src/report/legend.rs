@@ -1,24 +1,24 @@
 //! What the curves of a chart are called: beside their ends where there is room, else in rows above.
 
 use super::canvas::{Anchor, Canvas, text_width};
-use super::look::Look;
+use super::style::Style;
 
 /// Rows of samples and names above a chart; how high they are.
 pub fn draw(
     canvas: &mut Canvas,
-    entries: &[(String, Look)],
+    entries: &[(String, Style)],
     (left, top): (f64, f64),
     width: f64,
 ) -> f64 {
     let (mut x, mut y) = (left, top + 12.0);
-    for (name, look) in entries {
+    for (name, style) in entries {
         let needed = SAMPLE + 6.0 + text_width(name, SIZE);
         if x > left && x + needed > left + width {
             (x, y) = (left, y + ROW);
         }
-        canvas.series(*look, |canvas| {
+        canvas.series(*style, |canvas| {
             canvas.line("line", (x, y - 4.0), (x + SAMPLE, y - 4.0));
-            canvas.marker(look.marker, (x + SAMPLE / 2.0, y - 4.0));
+            canvas.marker(style.marker, (x + SAMPLE / 2.0, y - 4.0));
             canvas.text("label", (x + SAMPLE + 6.0, y), Anchor::Start, name);
         });
         x += needed + 14.0;
@@ -29,14 +29,14 @@ pub fn draw(
 /// Names to the right of where the curves end, moved apart where they would overlap.
 pub fn beside(
     canvas: &mut Canvas,
-    mut ends: Vec<(String, Look, f64)>,
+    mut ends: Vec<(String, Style, f64)>,
     x: f64,
     (top, bottom): (f64, f64),
 ) {
     ends.sort_by(|(_, _, a), (_, _, b)| a.total_cmp(b));
     let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| *y).collect();
-    for ((name, look, wanted), y) in ends.into_iter().zip(apart(&wanted, top, bottom)) {
-        canvas.series(look, |canvas| {
+    for ((name, style, wanted), y) in ends.into_iter().zip(apart(&wanted, top, bottom)) {
+        canvas.series(style, |canvas| {
             if (y - wanted).abs() > 3.0 {
                 canvas.polyline("leader", &[(x - 6.0, wanted), (x + 2.0, y), (x + 6.0, y)]);
             }

@@ -77,26 +77,26 @@ fn only_loopback(run: &Run) -> Option<String> {
 fn of_samples(file: &Gathered) -> Vec<String> {
     let mut limits = Vec::new();
     let (mut few, mut unfinished) = (Vec::new(), Vec::new());
-    for scene in &file.scenes {
-        let limited = scene
+    for scenario in &file.scenarios {
+        let limited = scenario
             .samples
             .iter()
             .filter(|s| s.figures.get(figure::CLIENT_BUSY.name).is_some_and(|b| *b >= BUSY));
-        let (limited, all) = (limited.count(), scene.samples.len());
+        let (limited, all) = (limited.count(), scenario.samples.len());
         if limited > 0 {
             limits.push(format!(
                 "{}: in {limited} of {all} samples the client was at its own limit; rates there are the client's, and only \
                  the server's processor time counts.",
-                scene.name
+                scenario.name
             ));
         }
         let rounds =
-            scene.samples.iter().map(|sample| sample.round).max().map_or(0, |last| last + 1);
-        if !scene.is_work && (1..ROUNDS_FOR_INTERVAL as u32).contains(&rounds) {
-            few.push(format!("{} ({rounds})", scene.name));
+            scenario.samples.iter().map(|sample| sample.round).max().map_or(0, |last| last + 1);
+        if !scenario.is_work && (1..ROUNDS_FOR_INTERVAL as u32).contains(&rounds) {
+            few.push(format!("{} ({rounds})", scenario.name));
         }
-        if !scene.is_complete {
-            unfinished.push(scene.name.to_owned());
+        if !scenario.is_complete {
+            unfinished.push(scenario.name.to_owned());
         }
     }
     if !few.is_empty() {
@@ -117,7 +117,9 @@ fn of_samples(file: &Gathered) -> Vec<String> {
 fn write_absent(page: &mut Markup, files: &[Gathered]) {
     // The same reason for many things is said once.
     let mut reasons: BTreeMap<&str, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
-    for absent in files.iter().flat_map(|file| &file.scenes).flat_map(|scene| &scene.absent) {
+    for absent in
+        files.iter().flat_map(|file| &file.scenarios).flat_map(|scenario| &scenario.absent)
+    {
         let (things, scenarios) = reasons.entry(&absent.why).or_default();
         for (list, word) in [(things, &absent.what), (scenarios, &absent.scenario)] {
             if !list.contains(&word.as_str()) {
@@ -151,8 +153,9 @@ fn first_of(things: &[&str]) -> String {
 }
 
 fn write_warnings(page: &mut Markup, files: &[Gathered]) {
-    let samples =
-        || files.iter().flat_map(|file| &file.scenes).flat_map(|scene| scene.samples.iter());
+    let samples = || {
+        files.iter().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter())
+    };
     // Most have a number of their own, so the first of a kind stands for all.
     let mut counted: BTreeMap<String, (&str, usize)> = BTreeMap::new();
     for warning in samples().flat_map(|sample| &sample.warnings) {

@@ -3,8 +3,8 @@
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Drawing, Room, text_width};
 use super::legend;
-use super::look::Look;
 use super::scale::{Kind, Scale};
+use super::style::Style;
 
 /// Curves over an axis.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Curve {
     /// What it is called.
     pub name: String,
     /// How it looks.
-    pub look: Look,
+    pub style: Style,
     /// From left to right.
     pub points: Vec<Point>,
 }
@@ -62,7 +62,7 @@ pub struct Mark {
     /// What is there.
     pub label: String,
     /// The colour of what it belongs to.
-    pub look: Look,
+    pub style: Style,
 }
 
 /// Where the inside of a panel lies.
@@ -87,10 +87,10 @@ impl Plot {
         let x_ends = self.x.range(self.xs());
         let x = Scale::new(self.x.kind, x_ends, (left + 8.0, right - 8.0));
         let mut y = 0.0;
-        let mut legend_before: Vec<(String, Look)> = Vec::new();
+        let mut legend_before: Vec<(String, Style)> = Vec::new();
         for (index, panel) in self.panels.iter().enumerate() {
-            let entries: Vec<(String, Look)> =
-                panel.curves.iter().map(|curve| (curve.name.clone(), curve.look)).collect();
+            let entries: Vec<(String, Style)> =
+                panel.curves.iter().map(|curve| (curve.name.clone(), curve.style)).collect();
             if !room.is_wide() && entries != legend_before {
                 y += legend::draw(&mut canvas, &entries, (0.0, y), width);
                 legend_before = entries;
@@ -162,7 +162,7 @@ impl Plot {
             let at = x.at(mark.x);
             let top = frame.top - self.marks_height() + index as f64 * 16.0;
             let from = if is_named { top } else { frame.top };
-            canvas.group(&format!("m {}", mark.look.colour), |canvas| {
+            canvas.group(&format!("m {}", mark.style.colour), |canvas| {
                 canvas.line("mark", (at, from), (at, frame.bottom));
                 if is_named {
                     let width = text_width(&mark.label, LABEL);
@@ -196,12 +196,12 @@ impl Plot {
         }
         // The first is painted last and lies on top.
         for curve in panel.curves.iter().rev() {
-            canvas.series(curve.look, |canvas| self.draw_curve(canvas, panel, curve, x, &y));
+            canvas.series(curve.style, |canvas| self.draw_curve(canvas, panel, curve, x, &y));
         }
         if room.is_wide() {
             let ends = panel.curves.iter().filter_map(|curve| {
                 let last = curve.drawable(&panel.y).last()?;
-                Some((curve.name.clone(), curve.look, y.at(last.middle)))
+                Some((curve.name.clone(), curve.style, y.at(last.middle)))
             });
             legend::beside(canvas, ends.collect(), frame.right, (frame.top, frame.bottom));
         }
@@ -230,7 +230,7 @@ impl Plot {
         canvas.polyline("line", &points.iter().map(place).collect::<Vec<_>>());
         for point in &points {
             if is_sparse {
-                canvas.marker(curve.look.marker, place(point));
+                canvas.marker(curve.style.marker, place(point));
             }
             let title = format!(
                 "{}: {} {}",

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::look;
 use super::number;
 use super::plot::{Curve, Point};
+use super::style;
 use crate::figure;
 use crate::results::{Sample, Value};
 use crate::stats::Estimate;
@@ -71,8 +71,9 @@ impl<'a> Samples<'a> {
     pub fn subjects(&self) -> Vec<&'a str> {
         let names: BTreeSet<&str> = self.iter().map(|sample| sample.subject.as_str()).collect();
         let mut names: Vec<&str> = names.into_iter().collect();
-        names
-            .sort_by_key(|name| (rank(PROGRAMS, look::program(name)), rank(WAYS, look::way(name))));
+        names.sort_by_key(|name| {
+            (rank(PROGRAMS, style::program(name)), rank(WAYS, style::way(name)))
+        });
         names
     }
 
@@ -165,7 +166,7 @@ impl<'a> Samples<'a> {
         let subjects = self.subjects().into_iter();
         let curves = subjects.map(|subject| Curve {
             name: subject.to_owned(),
-            look: look::Look::of(subject),
+            style: style::Style::of(subject),
             points: self.subject(subject).along(axis, figure),
         });
         curves.filter(|curve| !curve.points.is_empty()).collect()
@@ -208,8 +209,8 @@ pub fn describe(axis: &str, value: &Value) -> String {
         ("requests", _) if number == 0.0 => "idle after the handshake".to_owned(),
         ("requests", _) if number == 1.0 => "idle after one request".to_owned(),
         ("requests", _) => format!("idle after {} requests", number::short(number)),
-        ("storm", _) if number == 0.0 => "no handshakes beside it".to_owned(),
-        ("storm", _) => format!("{} handshakes a second beside it", number::digits(number)),
+        ("flood", _) if number == 0.0 => "no handshakes beside it".to_owned(),
+        ("flood", _) => format!("{} handshakes a second beside it", number::digits(number)),
         ("rate", _) => format!("{} attempted a second", number::digits(number)),
         ("workers", _) => number::counted(number as usize, "worker", "workers"),
         ("connections", _) => number::counted(number as usize, "connection", "connections"),

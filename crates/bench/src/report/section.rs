@@ -1,32 +1,32 @@
 //! One scenario on the page: its charts, their tables, the rules it went by and the servers as they were started.
 
 use super::canvas::Room;
-use super::chart::{Chart, Part, Span};
+use super::chart::{Chart, ChartWidth, Part};
 use super::markup::{Attributes, Markup};
-use super::{Options, Section, scenes, tabled};
+use super::{Options, Section, charts, tabled};
 
 /// Writes a scenario.
 pub fn write(page: &mut Markup, section: &Section, options: &Options) {
-    let scene = section.scene;
-    page.open("section", &[("class", "scene"), ("id", &section.id)]);
+    let scenario = section.scenario;
+    page.open("section", &[("class", "scenario"), ("id", &section.id)]);
     page.open("p", &[("class", "eyebrow")]);
-    page.text(scene.name);
-    if scene.is_work {
+    page.text(scenario.name);
+    if scenario.is_work {
         page.element("span", &[("class", "badge")], "instructions, not time");
     }
-    if !scene.is_complete {
+    if !scenario.is_complete {
         page.element("span", &[("class", "badge")], "not finished");
     }
     page.close("p");
-    let question = scenes::question(scene);
-    page.element("h2", &[], if question.is_empty() { scene.name } else { question });
+    let question = charts::question(scenario);
+    page.element("h2", &[], if question.is_empty() { scenario.name } else { question });
     page.raw("<div class=\"charts\">");
     for chart in &section.charts {
         write_chart(page, chart, options);
     }
     page.raw("</div>");
-    if section.charts.is_empty() && !scene.samples.is_empty() {
-        scenes::generic::table(scene).write(page);
+    if section.charts.is_empty() && !scenario.samples.is_empty() {
+        charts::generic::table(scenario).write(page);
     }
     write_rules(page, section);
     write_servers(page, section);
@@ -42,7 +42,7 @@ fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
         page.raw("</p>");
         return;
     }
-    let class = if chart.span == Span::Full { "full" } else { "half" };
+    let class = if chart.width == ChartWidth::Full { "full" } else { "half" };
     page.open("figure", &[("class", class), ("id", &chart.name)]);
     page.raw("<figcaption>");
     page.element("h3", &[], &chart.question);
@@ -57,7 +57,7 @@ fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
     }
     page.raw("</figcaption>");
     match chart.panels.as_slice() {
-        [part] if part.label.is_empty() || chart.span == Span::Half => {
+        [part] if part.label.is_empty() || chart.width == ChartWidth::Half => {
             write_single(page, chart, part)
         }
         parts => write_parts(page, chart, parts),
@@ -77,7 +77,7 @@ fn write_single(page: &mut Markup, chart: &Chart, part: &Part) {
     if !part.label.is_empty() {
         page.element("h4", &[], &part.label);
     }
-    let room = if chart.span == Span::Full { Room::Full } else { Room::Half };
+    let room = if chart.width == ChartWidth::Full { Room::Full } else { Room::Half };
     write_drawing(page, "chart wide", part, room, &chart.question);
     write_drawing(page, "chart narrow", part, Room::Narrow, &chart.question);
 }
@@ -138,22 +138,22 @@ fn write_drawing(page: &mut Markup, class: &str, part: &Part, room: Room, label:
 }
 
 fn write_rules(page: &mut Markup, section: &Section) {
-    if section.scene.rules.is_empty() {
+    if section.scenario.rules.is_empty() {
         return;
     }
     page.raw("<details><summary>What was the same for all</summary><ul class=\"rules\">");
-    for rule in &section.scene.rules {
+    for rule in &section.scenario.rules {
         page.element("li", &[], rule);
     }
     page.raw("</ul></details>");
 }
 
 fn write_servers(page: &mut Markup, section: &Section) {
-    if section.scene.subjects.is_empty() {
+    if section.scenario.subjects.is_empty() {
         return;
     }
     page.raw("<details><summary>The servers, their versions and whole configurations</summary>");
-    for subject in &section.scene.subjects {
+    for subject in &section.scenario.subjects {
         let point: Vec<String> = subject
             .point
             .iter()

@@ -28,7 +28,8 @@ pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Tru
         let reasons = vec!["work was counted under an emulator, which repeats exactly".to_owned()];
         return Trust { level: "as counts, not as time", reasons, kernel };
     }
-    let samples = || timed().flat_map(|file| &file.scenes).flat_map(|scene| scene.samples.iter());
+    let samples =
+        || timed().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter());
     let (all, doubtful) = (samples().count(), samples().filter(|s| !s.warnings.is_empty()).count());
     let limited = samples()
         .filter(|s| s.figures.get(figure::CLIENT_BUSY.name).is_some_and(|busy| *busy >= BUSY));
@@ -72,7 +73,7 @@ pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Tru
         && doubtful * 10 < all
         && !is_shared;
     let level = match (is_weak, is_strong) {
-        (true, _) => "a first look: it shows directions, not distances",
+        (true, _) => "a first style: it shows directions, not distances",
         (_, true) => "well",
         _ => "in what is decided, on a machine like this one",
     };

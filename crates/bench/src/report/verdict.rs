@@ -6,10 +6,10 @@ mod written;
 
 pub use written::{markdown, sureness, write};
 
-use super::gathered::{Gathered, Scene};
-use super::look;
+use super::gathered::{Gathered, ScenarioResults};
 use super::sampling::{PROGRAMS, Samples};
 use super::speech;
+use super::style;
 use crate::figure::Better;
 use crate::results::Clock;
 use crate::stats::Estimate;
@@ -76,15 +76,15 @@ impl Verdict {
     /// Judges what was measured as time.
     #[must_use]
     pub fn of(files: &[Gathered]) -> Self {
-        let scenes: Vec<&Scene> = files
+        let scenarios: Vec<&ScenarioResults> = files
             .iter()
             .filter(|file| file.runs.iter().any(|run| run.clock == Clock::Time))
-            .flat_map(|file| &file.scenes)
+            .flat_map(|file| &file.scenarios)
             .collect();
         let answered: Vec<(&Question, String, Cells)> = QUESTIONS
             .iter()
             .map(|question| {
-                let (word, cells) = answer(question, &scenes);
+                let (word, cells) = answer(question, &scenarios);
                 (question, word, cells)
             })
             .collect();
@@ -168,11 +168,11 @@ type Cells = Vec<(String, Cell)>;
 
 /// The answer to a question, and the size or rate it holds for. Where two comparisons asked the same, the one with more rounds
 /// is the surer.
-fn answer(question: &Question, scenes: &[&Scene]) -> (String, Cells) {
+fn answer(question: &Question, scenarios: &[&ScenarioResults]) -> (String, Cells) {
     let (mut word, mut cells) = (String::new(), Cells::new());
     for source in question.sources {
-        for scene in scenes.iter().filter(|scene| scene.name == source.scenario) {
-            let Some((samples, spoken)) = source.pick(&scene.samples) else { continue };
+        for scenario in scenarios.iter().filter(|scenario| scenario.name == source.scenario) {
+            let Some((samples, spoken)) = source.pick(&scenario.samples) else { continue };
             if !cells.is_empty() && word != spoken && question.about.contains("{}") {
                 continue;
             }
@@ -192,17 +192,17 @@ fn answer(question: &Question, scenes: &[&Scene]) -> (String, Cells) {
 /// Ours beside the best path of each other program.
 fn beside(samples: &Samples, source: &Source) -> Cells {
     let figure = source.figure;
-    let samples = samples.having(figure).only(|sample| look::way(&sample.subject) != "plain");
+    let samples = samples.having(figure).only(|sample| style::way(&sample.subject) != "plain");
     let subjects = samples.subjects();
     let ours = OURS.iter().copied().find(|name| subjects.contains(name));
     let Some(ours) = ours else { return Cells::new() };
     let own = samples.subject(ours).rounds(figure);
     let mut found = Cells::new();
-    for subject in subjects.iter().filter(|subject| look::program(subject) != "kettle") {
+    for subject in subjects.iter().filter(|subject| style::program(subject) != "kettle") {
         let theirs = samples.subject(subject).rounds(figure);
         let Some(mut cell) = judged(&own, &theirs) else { continue };
         cell.subjects = (ours.to_owned(), (*subject).to_owned());
-        let program = look::program(subject);
+        let program = style::program(subject);
         match found.iter_mut().find(|(peer, _)| peer == program) {
             Some((_, other)) if cell.values.1 < other.values.1 => *other = cell,
             Some(_) => {}

@@ -1,7 +1,7 @@
-//! `mixed`: bulk transfers over keep-alive connections while new connections storm in: what a burst of handshakes does to those
+//! `mixed`: bulk transfers over keep-alive connections while new connections pour in: what a burst of handshakes does to those
 //! who are already there.
 
-mod storm;
+mod flood;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +28,8 @@ use crate::results::{Point, Value};
 /// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "mixed",
-    title: "Bulk transfers under a storm of handshakes",
-    question: "How long do clients with a connection wait for their bodies while others storm in with new ones?",
+    title: "Bulk transfers under a flood of handshakes",
+    question: "How long do clients with a connection wait for their bodies while others pour in with new ones?",
     headline: &[figure::P99_US.name],
     rules,
     run,
@@ -48,7 +48,7 @@ fn rules(options: &Options) -> Vec<String> {
         format!(
             "Beside them new connections come in at an even rate, each with a full handshake, one request for {} and the end: none, \
              25 %, 50 % and 75 % of the most that the slowest server served in a short ramp. Rate and throughput are the same for all servers.",
-            number::size(STORM_BYTES)
+            number::size(FLOOD_BYTES)
         ),
         "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
         "Where the client has one processor, its own handshakes delay its bulk transfers too: compare servers, not rates.".to_owned(),
@@ -61,23 +61,23 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let size = body_bytes(options);
     let wanted = choose::subjects(USUAL, options)?;
     let mut setup = bench.setup();
-    setup.site = bench.site(&[STORM_BYTES, size])?;
+    setup.site = bench.site(&[FLOOD_BYTES, size])?;
     let servers = bench.start_all(&wanted, &setup, &Point::new())?;
     let Some(throughput) = bulk_throughput(bench, &servers, size)? else {
         return Ok(());
     };
-    let Some(storm_most) = storm::held_by_all(bench, &servers, STORM_BYTES)? else {
+    let Some(flood_most) = flood::held_by_all(bench, &servers, FLOOD_BYTES)? else {
         return Ok(());
     };
     bench.note(&format!(
-        "bulk {throughput} Gb/s; every server served up to {storm_most:.0} new connections a second"
+        "bulk {throughput} Gb/s; every server served up to {flood_most:.0} new connections a second"
     ));
     let rounds = options.rounds_or(1, 3, 5);
-    let storms: Vec<f64> = STORMS.iter().map(|share| (share * storm_most).round()).collect();
-    let points: Vec<Point> = storms.iter().map(|rate| point(*rate)).collect();
+    let floods: Vec<f64> = FLOODS.iter().map(|share| (share * flood_most).round()).collect();
+    let points: Vec<Point> = floods.iter().map(|rate| point(*rate)).collect();
     bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(4, 10, 30));
-    for (rate, point) in storms.iter().zip(&points) {
-        let mix = Mix { size, throughput, storm: *rate };
+    for (rate, point) in floods.iter().zip(&points) {
+        let mix = Mix { size, throughput, flood: *rate };
         bench.interleave(&servers, point, rounds, |bench, server, key| {
             mix.measure(bench, server, key)
         })?;
@@ -85,13 +85,13 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Bulk at a throughput under a storm of a rate.
+/// Bulk at a throughput under a flood of a rate.
 struct Mix {
     size: u64,
     /// In Gb/s.
     throughput: f64,
     /// New connections a second.
-    storm: f64,
+    flood: f64,
 }
 
 impl Mix {
@@ -102,29 +102,29 @@ impl Mix {
         key: &Key,
     ) -> Result<Measured, BenchError> {
         let length = WARM_UP + bench.options.seconds_or(4, 10, 30);
-        let (mut bulk, mut storm) =
-            (self.bulk(bench, server, length), self.storm(bench, server, length));
-        let is_divided = divide(&bench.cores.client, &mut bulk, &mut storm);
+        let (mut bulk, mut flood) =
+            (self.bulk(bench, server, length), self.flood(bench, server, length));
+        let is_divided = divide(&bench.cores.client, &mut bulk, &mut flood);
         let stop = bench.stop.clone();
-        let mut of_storm = None;
+        let mut of_flood = None;
         let mut measured = bench.measure_by(server, &bulk, key, |on_progress| {
             let failed =
                 |error: client::LoadError| BenchError::Load(format!("{}: {error}", server.name));
-            let Some(storm) = &storm else {
+            let Some(flood) = &flood else {
                 return client::run_with(&bulk, stop.now(), on_progress).map_err(failed);
             };
-            // The storm is not to outlive bulk transfers that failed.
+            // The flood is not to outlive bulk transfers that failed.
             let is_over = AtomicBool::new(false);
             std::thread::scope(|scope| {
-                let storming = scope.spawn(|| client::run_with(storm, &is_over, &mut |_| {}));
+                let flooding = scope.spawn(|| client::run_with(flood, &is_over, &mut |_| {}));
                 let outcome = client::run_with(&bulk, stop.now(), on_progress);
                 if outcome.is_err() || stop.now().load(Ordering::Relaxed) {
                     is_over.store(true, Ordering::Relaxed);
                 }
-                let stormed = storming
+                let flooded = flooding
                     .join()
-                    .map_err(|_| BenchError::Bug("the storm's thread panicked".to_owned()))?;
-                of_storm = Some(stormed.map_err(failed)?);
+                    .map_err(|_| BenchError::Bug("the flood's thread panicked".to_owned()))?;
+                of_flood = Some(flooded.map_err(failed)?);
                 outcome.map_err(failed)
             })
         })?;
@@ -132,11 +132,11 @@ impl Mix {
         let achieved =
             measured.outcome.body_bytes as f64 * 8.0 / 1e9 / measured.outcome.elapsed.as_secs_f64();
         measured.warnings.extend(rates::deviation(self.throughput, achieved));
-        if let Some(stormed) = of_storm {
-            measured.warnings.extend(storm::shortfall(self.storm, &stormed));
+        if let Some(flooded) = of_flood {
+            measured.warnings.extend(flood::shortfall(self.flood, &flooded));
             if !is_divided {
                 measured.warnings.push(
-                    "The storm and the bulk transfers share the client's only processor, so its own handshakes delay them too."
+                    "The flood and the bulk transfers share the client's only processor, so its own handshakes delay them too."
                         .to_owned(),
                 );
             }
@@ -155,24 +155,24 @@ impl Mix {
         }
     }
 
-    fn storm(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Option<Load> {
-        (self.storm > 0.0).then(|| Load {
+    fn flood(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Option<Load> {
+        (self.flood > 0.0).then(|| Load {
             warm_up: WARM_UP,
-            ..storm::load(bench, server, STORM_BYTES, self.storm, length)
+            ..flood::load(bench, server, FLOOD_BYTES, self.flood, length)
         })
     }
 }
 
-/// Gives the storm processors of its own, where there are two; says whether it has.
-fn divide(cpus: &[usize], bulk: &mut Load, storm: &mut Option<Load>) -> bool {
-    let (Some(storm), Some((first, rest))) = (storm, cpus.split_first()) else {
+/// Gives the flood processors of its own, where there are two; says whether it has.
+fn divide(cpus: &[usize], bulk: &mut Load, flood: &mut Option<Load>) -> bool {
+    let (Some(flood), Some((first, rest))) = (flood, cpus.split_first()) else {
         return true;
     };
     if rest.is_empty() {
         return false;
     }
     bulk.cpus = vec![*first];
-    storm.cpus = rest.to_vec();
+    flood.cpus = rest.to_vec();
     true
 }
 
@@ -205,8 +205,8 @@ fn bulk_throughput(
     Ok(least.map(|least| rates::rounded(BULK_SHARE * least)).filter(|rate| *rate > 0.0))
 }
 
-fn point(storm: f64) -> Point {
-    BTreeMap::from([("storm".to_owned(), Value::Number(storm))])
+fn point(flood: f64) -> Point {
+    BTreeMap::from([("flood".to_owned(), Value::Number(flood))])
 }
 
 fn connections(options: &Options) -> u32 {
@@ -218,15 +218,15 @@ fn body_bytes(options: &Options) -> u64 {
 }
 
 const BODY_BYTES: u64 = 100_000;
-const STORM_BYTES: u64 = 1024;
+const FLOOD_BYTES: u64 = 1024;
 const CONNECTIONS: u32 = 100;
 const CONNECTIONS_OF_MOST: u32 = 32;
 
-/// With the largest storm, a server is just below its limit.
+/// With the largest flood, a server is just below its limit.
 const BULK_SHARE: f64 = 0.15;
 
 /// Of what the slowest server holds.
-const STORMS: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
+const FLOODS: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
 
 const WARM_UP: Duration = Duration::from_secs(1);
 

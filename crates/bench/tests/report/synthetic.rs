@@ -361,16 +361,16 @@ impl Made {
         let subjects = [("kettle auto", 1.0), ("nginx user", 1.7), ("haproxy user", 1.5)];
         self.scenario("mixed", &subjects.map(|(name, _)| name));
         for round in 0..5 {
-            for storm in [0.0, 100.0, 200.0, 400.0, 800.0, 1600.0] {
+            for flood in [0.0, 100.0, 200.0, 400.0, 800.0, 1600.0] {
                 for (subject, weight) in subjects {
-                    let p99 = 1800.0 * weight * (1.0 + storm / 350.0) * self.noise(0.12);
+                    let p99 = 1800.0 * weight * (1.0 + flood / 350.0) * self.noise(0.12);
                     let figures = [
                         ("p99_us", p99),
                         ("p50_us", p99 / 4.0),
-                        ("gigabits_per_second", (6.0 - storm / 500.0) / weight),
+                        ("gigabits_per_second", (6.0 - flood / 500.0) / weight),
                     ];
                     let histogram = self.histogram(p99);
-                    let point = [("storm", storm)];
+                    let point = [("flood", flood)];
                     self.sample(("mixed", subject, ""), &point, round, &figures).histogram =
                         Some(histogram);
                 }

@@ -37,8 +37,8 @@ fn a_pattern_full_of_stars_takes_no_exponential_time() {
 
 #[test]
 fn sets_in_braces_are_spelled_out() {
-    let unfit = check("*.{css, js}").unwrap_err();
-    assert_eq!(unfit.meant, ["*.css", "*.js"]);
+    let bad_pattern = check("*.{css, js}").unwrap_err();
+    assert_eq!(bad_pattern.meant, ["*.css", "*.js"]);
     assert_eq!(check("*.{a,b}{c,d}").unwrap_err().meant, [""; 0]);
     assert_eq!(check("[ab]").unwrap_err().meant, [""; 0]);
 }

@@ -22,7 +22,7 @@ words! {
 
 words! {
     /// Where the records of a response are encrypted.
-    pub enum PathChoice {
+    pub enum TxPathChoice {
         /// The cheapest place for each response: user space for small bodies, the kernel from
         /// `crossover` up if it can carry the connection's cipher.
         Auto = "auto",
@@ -79,7 +79,7 @@ settings! {
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
         /// Where records are encrypted. If the kernel refuses a connection, it stays in user
         /// space and the refusal is counted with its reason.
-        pub path: PathChoice = word(PathChoice::Auto),
+        pub path: TxPathChoice = word(TxPathChoice::Auto),
         /// With `path = "auto"`: the size of body from which the kernel takes over.
         /// `kettle calibrate` measures the best value for a machine.
         pub crossover: u64 = size(64 * KIB, 0, 1024 * MIB),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::listener::{Listener, PathChoice, TlsListener};
+use super::listener::{Listener, TlsListener, TxPathChoice};
 use super::tls::Certificate;
 use crate::located::Located;
 use crate::setting::{
@@ -46,7 +46,7 @@ settings! {
         /// The files that answer below a prefix. The longest prefix that fits a request decides.
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted, if not where the listener says.
-        pub path: Option<PathChoice> = optional(word(PathChoice::Auto), "as the listener says"),
+        pub path: Option<TxPathChoice> = optional(word(TxPathChoice::Auto), "as the listener says"),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A value of each form as it could be written in the file.
 
 use super::describe::Form;
+use super::duration::duration_text;
 use super::number::size_text;
 use super::quote::{bare_key, quoted};
-use super::span::duration_text;
 
 impl Form {
     /// A value as it could be written in the file.

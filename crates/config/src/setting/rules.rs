@@ -324,13 +324,13 @@ fn file_name(text: &str) -> Result<String, Wrong> {
 fn pattern(text: &str) -> Result<String, Wrong> {
     match glob::check(text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(unfit) => Err(match unfit.meant.as_slice() {
-            [] => Wrong::new(unfit.why),
-            [one] => Wrong::meant(unfit.why, one),
+        Err(bad_pattern) => Err(match bad_pattern.meant.as_slice() {
+            [] => Wrong::new(bad_pattern.why),
+            [one] => Wrong::meant(bad_pattern.why, one),
             several => {
                 let lines: Vec<String> =
                     several.iter().map(|pattern| format!("{} = …", quoted(pattern))).collect();
-                Wrong::advice(unfit.why, format!("write {}", lines.join(" and ")))
+                Wrong::advice(bad_pattern.why, format!("write {}", lines.join(" and ")))
             }
         }),
     }

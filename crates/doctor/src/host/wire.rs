@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-use super::tally::Tally;
+use super::record_counter::RecordCounter;
 
 /// How the ClientHello is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub(super) enum Cut {
 /// What has gone by.
 #[derive(Default)]
 pub(super) struct Traffic {
-    pub(super) sent: Tally,
-    pub(super) received: Tally,
+    pub(super) sent: RecordCounter,
+    pub(super) received: RecordCounter,
     /// The front of what was received.
     pub(super) answer: Vec<u8>,
     /// The ClientHello with its record's header.

@@ -6,9 +6,9 @@ use super::*;
 fn two_parts_are_delimited_as_the_rfc_shows() {
     let boundary = Boundary::new(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
     let mut body = Vec::new();
-    boundary.write_part_head(&mut body, Some(b"text/plain"), Span { start: 0, bytes: 2 }, 10);
+    boundary.write_part_head(&mut body, Some(b"text/plain"), ByteRange { start: 0, bytes: 2 }, 10);
     body.extend_from_slice(b"ab");
-    boundary.write_part_head(&mut body, None, Span { start: 9, bytes: 1 }, 10);
+    boundary.write_part_head(&mut body, None, ByteRange { start: 9, bytes: 1 }, 10);
     body.extend_from_slice(b"j");
     boundary.write_end(&mut body);
     let expected = "\r\n--0123456789abcdef0011223344556677\r\n\

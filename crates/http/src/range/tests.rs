@@ -156,7 +156,7 @@ fn only_a_single_range_field_of_a_get_request_counts() {
 #[test]
 fn content_range_names_the_last_byte() {
     let mut out = Vec::new();
-    write_content_range(&mut out, Span { start: u64::MAX - 2, bytes: 2 }, u64::MAX);
+    write_content_range(&mut out, ByteRange { start: u64::MAX - 2, bytes: 2 }, u64::MAX);
     assert_eq!(out, b"bytes 18446744073709551613-18446744073709551614/18446744073709551615");
 }
 

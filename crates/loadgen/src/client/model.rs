@@ -10,35 +10,35 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::place::Place;
+use super::load_thread::LoadThread;
 use super::virtual_user::VirtualUser;
 use crate::load::LoadModel;
 
 /// Carries out this thread's part of the load.
-pub(super) async fn run(place: &Rc<Place>) {
-    match place.load().model {
+pub(super) async fn run(thread: &Rc<LoadThread>) {
+    match thread.load().model {
         LoadModel::Closed { connections } => {
-            let opens_first = place.load().reuse.requests_per_connection.is_none();
-            place.announce_openings(if opens_first { place.share(connections) } else { 0 });
-            visit_all(place, connections, |place, number| {
-                closed::visit(place, number, opens_first)
+            let opens_first = thread.load().reuse.requests_per_connection.is_none();
+            thread.announce_openings(if opens_first { thread.share(connections) } else { 0 });
+            visit_all(thread, connections, |thread, number| {
+                closed::visit(thread, number, opens_first)
             })
             .await;
         }
         LoadModel::Open { arrivals, transactions_max } => {
-            place.announce_openings(0);
-            open::run(place, arrivals, place.share(transactions_max).max(1)).await;
+            thread.announce_openings(0);
+            open::run(thread, arrivals, thread.share(transactions_max).max(1)).await;
         }
         LoadModel::Streaming { connections, interval, spread } => {
-            place.announce_openings(place.share(connections));
-            visit_all(place, connections, |place, number| {
-                streaming::visit(place, number, interval, spread)
+            thread.announce_openings(thread.share(connections));
+            visit_all(thread, connections, |thread, number| {
+                streaming::visit(thread, number, interval, spread)
             })
             .await;
         }
         LoadModel::Idle { connections, requests } => {
-            place.announce_openings(place.share(connections));
-            visit_all(place, connections, |place, number| idle::visit(place, number, requests))
+            thread.announce_openings(thread.share(connections));
+            visit_all(thread, connections, |thread, number| idle::visit(thread, number, requests))
                 .await;
         }
     }
@@ -46,28 +46,28 @@ pub(super) async fn run(place: &Rc<Place>) {
 
 /// A task for each of this thread's virtual users, until all have ended.
 async fn visit_all<V: Future<Output = ()> + 'static>(
-    place: &Rc<Place>,
+    thread: &Rc<LoadThread>,
     connections: u32,
-    visit: impl Fn(Rc<Place>, u32) -> V,
+    visit: impl Fn(Rc<LoadThread>, u32) -> V,
 ) {
     let mut visits = JoinSet::new();
-    for number in 0..place.share(connections) {
-        visits.spawn_local(visit(Rc::clone(place), place.number(number)));
+    for number in 0..thread.share(connections) {
+        visits.spawn_local(visit(Rc::clone(thread), thread.number(number)));
     }
     while visits.join_next().await.is_some() {}
     // A thread with nothing to do is ready like the others.
-    place.until_begin().await;
+    thread.until_begin().await;
 }
 
 /// Opens a virtual user's connection before the load begins, a few at a time.
-async fn open_first(place: &Place, user: &mut VirtualUser) {
+async fn open_first(thread: &LoadThread, user: &mut VirtualUser) {
     // The semaphore is never closed, so a permit always comes.
-    let _permit = place.openings.acquire().await;
-    let opened = match place.is_hopeless() {
+    let _permit = thread.openings.acquire().await;
+    let opened = match thread.is_hopeless() {
         Some(failure) => Err(failure),
         None => user.open().await,
     };
-    place.note_opening(opened);
+    thread.note_opening(opened);
 }
 
 /// After a failure, so that a server that refuses everything does not make the client spin.

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::error::LoadError;
+use super::load_thread::{LoadThread, Opened, Plan};
 use super::model;
-use super::place::{Opened, Place, Plan};
 use super::recorder::{Live, Recorder};
 
 /// What a thread tells while it runs.
@@ -47,53 +47,57 @@ pub(super) fn run(
         .build_local(LocalOptions::default())
         .map_err(LoadError::Thread)?;
     let meter = Cell::new(Meter::new());
-    let place = runtime.block_on(async {
-        let place = Rc::new(Place::new(plan, index)?);
+    let thread = runtime.block_on(async {
+        let thread = Rc::new(LoadThread::new(plan, index)?);
         tokio::select! {
-            () = model::run(&place) => {}
-            () = attend(&place, reports, begin) => {}
-            () = watch(&place, reports, &meter) => {}
-            ended = place.pacer.drive() => ended.map_err(LoadError::Thread)?,
+            () = model::run(&thread) => {}
+            () = attend(&thread, reports, begin) => {}
+            () = watch(&thread, reports, &meter) => {}
+            ended = thread.pacer.drive() => ended.map_err(LoadError::Thread)?,
         }
-        Ok::<_, LoadError>(place)
+        Ok::<_, LoadError>(thread)
     })?;
-    read(&place, &meter);
-    let recorder = place.recorder.borrow().clone();
+    read(&thread, &meter);
+    let recorder = thread.recorder.borrow().clone();
     Ok(Ended { recorder, busy: meter.get().busy() })
 }
 
 /// Tells when this thread is ready, and begins when all are.
-async fn attend(place: &Place, reports: &SyncSender<Report>, begin: oneshot::Receiver<Instant>) {
-    let opened = place.until_opened().await;
+async fn attend(
+    thread: &LoadThread,
+    reports: &SyncSender<Report>,
+    begin: oneshot::Receiver<Instant>,
+) {
+    let opened = thread.until_opened().await;
     if reports.send(Report::Opened(opened)).is_err() {
         return;
     }
     // Nobody left to say so means that the load is over.
     let Ok(start) = begin.await else { return };
-    place.begin(start);
+    thread.begin(start);
     std::future::pending().await
 }
 
 /// Tells how far this thread is, and returns when the load is halted.
-async fn watch(place: &Place, reports: &SyncSender<Report>, meter: &Cell<Meter>) {
+async fn watch(thread: &LoadThread, reports: &SyncSender<Report>, meter: &Cell<Meter>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut tick = 0_u32;
-    while !place.plan.is_halted() {
+    while !thread.plan.is_halted() {
         ticks.tick().await;
-        read(place, meter);
+        read(thread, meter);
         if tick.is_multiple_of(TICKS_PER_REPORT) {
             // One that does not fit is made up for by the next.
-            let _ = reports.try_send(Report::Live(place.index, place.recorder.borrow().live()));
+            let _ = reports.try_send(Report::Live(thread.index, thread.recorder.borrow().live()));
         }
         tick = tick.wrapping_add(1);
     }
 }
 
-fn read(place: &Place, meter: &Cell<Meter>) {
+fn read(thread: &LoadThread, meter: &Cell<Meter>) {
     let now = Instant::now();
-    let is_counting = place.counted_from().is_some_and(|from| now >= from);
-    let is_over = place.is_over_at(now);
+    let is_counting = thread.counted_from().is_some_and(|from| now >= from);
+    let is_over = thread.is_over_at(now);
     let mut reading = meter.get();
     if !is_over {
         reading.read(now, is_counting);

@@ -7,7 +7,7 @@ use kettle_tls::connector::Connector;
 
 use super::deadline::Deadline;
 use super::failure::Failure;
-use super::place::{Counted, Place};
+use super::load_thread::{Counted, LoadThread};
 use super::recorder::{Handshaken, Success};
 use super::response::Response;
 use super::transport::{self, Transport};
@@ -15,14 +15,14 @@ use crate::offer::ResumeBy;
 
 /// A virtual client.
 pub(super) struct VirtualUser {
-    place: Rc<Place>,
+    thread: Rc<LoadThread>,
     deadline: Deadline,
     conversation: Conversation,
 }
 
 /// What a deadline may cut short.
 struct Conversation {
-    place: Rc<Place>,
+    thread: Rc<LoadThread>,
     connection: Option<Connection>,
     session: Session,
     response: Response,
@@ -49,8 +49,8 @@ struct Session {
 
 impl VirtualUser {
     /// The virtual user with this number.
-    pub(super) fn new(place: &Rc<Place>, number: u32) -> Self {
-        let per_session = place.load().reuse.connections_per_session.max(1);
+    pub(super) fn new(thread: &Rc<LoadThread>, number: u32) -> Self {
+        let per_session = thread.load().reuse.connections_per_session.max(1);
         // The connector comes with the first connection.
         let session = Session {
             connector: None,
@@ -59,12 +59,12 @@ impl VirtualUser {
             is_established: false,
         };
         let conversation = Conversation {
-            place: Rc::clone(place),
+            thread: Rc::clone(thread),
             connection: None,
             session,
             response: Response::new(),
         };
-        Self { place: Rc::clone(place), deadline: Deadline::new(), conversation }
+        Self { thread: Rc::clone(thread), deadline: Deadline::new(), conversation }
     }
 
     /// Opens the connection that the first transaction will use, before the load begins.
@@ -76,7 +76,7 @@ impl VirtualUser {
             conversation.connection = Some(connection);
             Ok(())
         };
-        let opened = self.deadline.within(begun + self.place.load().timeout, open).await;
+        let opened = self.deadline.within(begun + self.thread.load().timeout, open).await;
         if opened.is_err() {
             self.conversation.start_over();
         }
@@ -91,12 +91,12 @@ impl VirtualUser {
     ) -> Result<(), Failure> {
         let begun = Instant::now();
         let is_late = begun.saturating_duration_since(may_begin) > LATE_START_MIN;
-        self.place.recorder.borrow_mut().begun(due, is_late);
-        let end = begun + self.place.load().timeout;
+        self.thread.recorder.borrow_mut().begun(due, is_late);
+        let end = begun + self.thread.load().timeout;
         match self.deadline.within(end, self.conversation.exchange(due)).await {
-            Ok(success) => self.place.recorder.borrow_mut().succeeded(&success),
+            Ok(success) => self.thread.recorder.borrow_mut().succeeded(&success),
             Err(failure) => {
-                self.place.recorder.borrow_mut().failed(due, failure);
+                self.thread.recorder.borrow_mut().failed(due, failure);
                 self.conversation.start_over();
                 return Err(failure);
             }
@@ -129,7 +129,7 @@ impl VirtualUser {
 
 impl Conversation {
     async fn exchange(&mut self, due: Instant) -> Result<Success, Failure> {
-        let place = Rc::clone(&self.place);
+        let thread = Rc::clone(&self.thread);
         let is_sent;
         let connection = match &mut self.connection {
             Some(connection) => {
@@ -137,23 +137,23 @@ impl Conversation {
                 connection
             }
             none => {
-                let per_connection = place.load().reuse.requests_per_connection;
-                let request = place.request(per_connection == Some(1));
-                let connected = connect(&place, &mut self.session, due, Some(request)).await?;
+                let per_connection = thread.load().reuse.requests_per_connection;
+                let request = thread.request(per_connection == Some(1));
+                let connected = connect(&thread, &mut self.session, due, Some(request)).await?;
                 is_sent = connected.1;
                 none.insert(connected.0)
             }
         };
         let is_last = connection.requests_left == 1;
         if !is_sent {
-            connection.transport.send(place.request(is_last)).await?;
+            connection.transport.send(thread.request(is_last)).await?;
         }
-        let expected = place.expected();
+        let expected = thread.expected();
         self.response.expect(expected);
         connection.transport.receive(&mut self.response).await?;
         let end = Instant::now();
         let body_bytes = self.response.body_bytes();
-        if !place.fits(body_bytes) {
+        if !thread.fits(body_bytes) {
             return Err(Failure::WrongLength);
         }
         connection.requests_left -= 1;
@@ -170,7 +170,7 @@ impl Conversation {
         due: Instant,
         request: Option<&[u8]>,
     ) -> Result<(Connection, bool), Failure> {
-        connect(&self.place, &mut self.session, due, request).await
+        connect(&self.thread, &mut self.session, due, request).await
     }
 
     /// Gives up the connection and the session.
@@ -182,15 +182,15 @@ impl Conversation {
 
 /// Opens a connection. Returns whether `request` went with the handshake as early data.
 async fn connect(
-    place: &Rc<Place>,
+    thread: &Rc<LoadThread>,
     session: &mut Session,
     due: Instant,
     request: Option<&[u8]>,
 ) -> Result<(Connection, bool), Failure> {
     let begun = Instant::now();
-    let load = place.load();
-    let socket = transport::connect(load.target, place.source()).await?;
-    let (transport, is_sent) = match &place.connector {
+    let load = thread.load();
+    let socket = transport::connect(load.target, thread.source()).await?;
+    let (transport, is_sent) = match &thread.connector {
         None => (Transport::Plain(socket), false),
         Some(base) => {
             let resume_by = load.tls.map_or(ResumeBy::Nothing, |offer| offer.resume_by);
@@ -201,7 +201,7 @@ async fn connect(
             let connector = session.connector.as_ref().unwrap_or(base);
             let shaken = Transport::handshake(socket, connector, early_data).await;
             let (transport, is_accepted) = shaken.inspect_err(|_| {
-                place.recorder.borrow_mut().handshake_failed(due);
+                thread.recorder.borrow_mut().handshake_failed(due);
             })?;
             let handshaken = Handshaken {
                 took: begun.elapsed(),
@@ -210,12 +210,12 @@ async fn connect(
                 early_data: is_accepted,
             };
             session.is_established = true;
-            place.recorder.borrow_mut().handshaken(due, &handshaken);
+            thread.recorder.borrow_mut().handshaken(due, &handshaken);
             (transport, is_accepted)
         }
     };
     let requests_left = load.reuse.requests_per_connection.unwrap_or(u32::MAX);
-    Ok((Connection { transport, requests_left, _counted: place.count_connection() }, is_sent))
+    Ok((Connection { transport, requests_left, _counted: thread.count_connection() }, is_sent))
 }
 
 impl Session {

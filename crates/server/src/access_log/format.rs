@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::Entry;
 use super::escape::{write_combined_field, write_json_string};
-use crate::path::Path;
+use crate::tx_path::TxPath;
 
 /// Writes one JSON object and a line feed. Fields without a value are left out.
 pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
@@ -65,7 +65,7 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     quoted_field(out, " \"", entry.referer);
     quoted_field(out, " \"", entry.user_agent);
     let session = entry.session;
-    word_field(out, " path=", entry.path.map(Path::as_str));
+    word_field(out, " path=", entry.path.map(TxPath::as_str));
     word_field(out, " reason=", entry.reason.map(|reason| reason.as_str()));
     word_field(out, " tls=", session.map(|session| session.version_name()));
     word_field(out, " suite=", session.map(|session| session.suite));
@@ -102,7 +102,7 @@ pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_
         write_combined_field(out, entry.target);
     }
     let milliseconds = entry.duration.as_secs_f64() * 1000.0;
-    let path = entry.path.map_or("-", Path::as_str);
+    let path = entry.path.map_or("-", TxPath::as_str);
     let cut = if entry.completed { "" } else { " cut short" };
     let (bytes, client) = (entry.body_bytes, entry.remote.ip());
     write_display(out, format_args!(" {bytes} B {milliseconds:.1} ms {path} {client}{cut}\n"));

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
-use std::path::{Path as FilePath, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use super::escape::{write_combined_field, write_json_string};
 use super::format::{Clock, write_combined, write_json, write_short};
 use super::writer::{Command, Writer};
 use super::{AccessLog, BACKLOG_BUFFERS, Entry, WorkerLog};
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 fn session() -> Session {
     Session {
@@ -41,7 +41,7 @@ fn entry() -> Entry<'static> {
         status: 200,
         bytes_sent: 70_300,
         body_bytes: 70_000,
-        path: Some(Path::User),
+        path: Some(TxPath::User),
         reason: Some(Reason::KernelLacksSuite),
         session: None,
         referer: None,
@@ -59,7 +59,7 @@ fn json_string(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn settings(path: &FilePath) -> Log {
+fn settings(path: &Path) -> Log {
     Log {
         access: Some(LogTarget::Path(path.to_owned())),
         format: LogFormat::Combined,
@@ -76,7 +76,7 @@ fn started(directory: &tempfile::TempDir) -> (PathBuf, AccessLog, WorkerLog, Arc
     (path, log, worker, dropped)
 }
 
-fn lines_of(path: &FilePath) -> usize {
+fn lines_of(path: &Path) -> usize {
     std::fs::read_to_string(path).unwrap().lines().count()
 }
 
@@ -248,7 +248,7 @@ fn lines_beyond_the_backlog_are_dropped_and_counted() {
 #[test]
 fn a_full_disk_is_counted_as_dropped_lines() {
     let dropped = Arc::new(AtomicU64::new(0));
-    let full = settings(FilePath::new("/dev/full"));
+    let full = settings(Path::new("/dev/full"));
     let log = AccessLog::start(&full, 1, Arc::clone(&dropped)).unwrap();
     let worker = log.worker(0).unwrap();
     for _ in 0..3 {
@@ -277,7 +277,7 @@ impl AccessLogWithoutWriter {
 #[test]
 fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
     let (reader, writer) = std::io::pipe().unwrap();
-    let path = FilePath::new("/proc/self/fd").join(writer.as_raw_fd().to_string());
+    let path = Path::new("/proc/self/fd").join(writer.as_raw_fd().to_string());
     let log = AccessLog::start(&settings(&path), 1, Arc::default()).unwrap();
     let worker = log.worker(0).unwrap();
     // More than a pipe holds, so that the writer has something to be stuck with.

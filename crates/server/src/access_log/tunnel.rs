@@ -11,7 +11,7 @@ use super::format::{
     Clock, microseconds, number_member, quoted_field, text_member, word_field, write_display,
     write_iso, write_number, write_time_of_day,
 };
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 /// What is known of one tunnel when it is over.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub struct Direction {
     /// Plaintext.
     pub bytes: u64,
     /// How the last of it went; none if nothing could.
-    pub path: Option<Path>,
+    pub path: Option<TxPath>,
     /// Why that is not the preferred way.
     pub reason: Option<Reason>,
 }
@@ -125,7 +125,7 @@ impl TunnelEntry<'_> {
         quoted_field(out, " server=\"", self.server.map(str::as_bytes));
         quoted_field(out, " server_name=\"", self.server_name.map(str::as_bytes));
         let session = self.session;
-        word_field(out, " path=", self.to_client.path.map(Path::as_str));
+        word_field(out, " path=", self.to_client.path.map(TxPath::as_str));
         word_field(out, " reason=", self.to_client.reason.map(Reason::as_str));
         word_field(out, " tls=", session.map(|session| session.version_name()));
         word_field(out, " suite=", session.map(|session| session.suite));
@@ -147,7 +147,7 @@ impl TunnelEntry<'_> {
         write_time_of_day(out, clock, self.time);
         let place = self.server.or(self.backend).unwrap_or("-");
         let (sent, received) = (self.to_client.bytes, self.to_backend.bytes);
-        let path = self.to_client.path.map_or("-", Path::as_str);
+        let path = self.to_client.path.map_or("-", TxPath::as_str);
         let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.ip(), self.end);
         write_display(
             out,
@@ -178,10 +178,10 @@ mod tests {
             backend: Some("app"),
             server: Some("127.0.0.1:80"),
             connect_time: Some(Duration::from_micros(90)),
-            to_backend: Direction { bytes: 100, path: Some(Path::User), reason: None },
+            to_backend: Direction { bytes: 100, path: Some(TxPath::User), reason: None },
             to_client: Direction {
                 bytes: 70_000,
-                path: Some(Path::User),
+                path: Some(TxPath::User),
                 reason: Some(Reason::KernelLacksSuite),
             },
             end: "client_closed",

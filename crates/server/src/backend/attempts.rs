@@ -1,4 +1,4 @@
-//! Getting a connection: a place on a server, waited for where all are full; the connection; the next server where that
+//! Getting a connection: a slot on a server, waited for where all are full; the connection; the next server where that
 //! fails, each at most once.
 
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::failure::{ConnectError, Failure, Outcome};
-use super::place::{Choice, Place};
+use super::slot::{Choice, Slot};
 use super::socket::{self, Socket};
 use super::{Backend, Server};
 
@@ -20,7 +20,7 @@ pub struct Connected<S = Socket> {
     /// Whose it is.
     pub server: Arc<Server>,
     /// Counts it for as long as it is kept.
-    pub place: Place,
+    pub slot: Slot,
     /// The time the server took.
     pub connect_time: Duration,
 }
@@ -37,10 +37,10 @@ pub struct Attempts {
     queue_deadline: Option<Instant>,
 }
 
-/// A try of one server, with a place on it. Dropped without an outcome, it counts as abandoned.
+/// A try of one server, with a slot on it. Dropped without an outcome, it counts as abandoned.
 #[derive(Debug)]
 pub struct Attempt {
-    place: Place,
+    slot: Slot,
     started: Instant,
     deadline: Instant,
     record: Record,
@@ -96,7 +96,7 @@ impl Backend {
 }
 
 impl Attempts {
-    /// A place on the next server, waited for where all are full.
+    /// A slot on the next server, waited for where all are full.
     ///
     /// # Errors
     /// [`ConnectError`]: nothing is left to try.
@@ -106,15 +106,15 @@ impl Attempts {
             0 => self.backend.take(self.client, &self.tried),
             _ => Choice::Full,
         };
-        let place = match choice {
-            Choice::Taken(place) => place,
+        let slot = match choice {
+            Choice::Taken(slot) => slot,
             Choice::Full => self.wait().await?,
             Choice::Nobody => return Err(self.exhausted()),
         };
-        let (server, started) = (Arc::clone(place.server()), Instant::now());
+        let (server, started) = (Arc::clone(slot.server()), Instant::now());
         let deadline = started + self.backend.settings.connect_timeout;
         Ok(Attempt {
-            place,
+            slot,
             started,
             deadline,
             record: Record { server, outcome: Outcome::Abandoned },
@@ -124,7 +124,7 @@ impl Attempts {
     /// The try led to a connection.
     #[must_use]
     pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {
-        let Attempt { place, started, mut record, .. } = attempt;
+        let Attempt { slot, started, mut record, .. } = attempt;
         record.outcome = Outcome::Connected;
         let (server, connect_time) = (Arc::clone(&record.server), started.elapsed());
         self.backend.shared.connect_times.observe(connect_time);
@@ -132,13 +132,13 @@ impl Attempts {
             tracing::info!(backend = %self.backend.name, server = %server.name, "a server takes connections again");
             self.backend.shared.queue.call_front();
         }
-        Connected { socket, server, place, connect_time }
+        Connected { socket, server, slot, connect_time }
     }
 
     /// The try led to nothing.
     pub fn failed(&mut self, mut attempt: Attempt, failure: Failure) {
         attempt.record.outcome = failure.outcome;
-        self.tried.push(attempt.place.index());
+        self.tried.push(attempt.slot.index());
         let (backend, server) = (&self.backend, &attempt.record.server);
         tracing::debug!(backend = %backend.name, server = %server.name, %failure, "a server took no connection");
         if failure.outcome.is_against_server()
@@ -149,7 +149,7 @@ impl Attempts {
         self.last_failure = Some(failure);
     }
 
-    async fn wait(&mut self) -> Result<Place, ConnectError> {
+    async fn wait(&mut self) -> Result<Slot, ConnectError> {
         let settings = &self.backend.settings;
         let deadline =
             *self.queue_deadline.get_or_insert_with(|| Instant::now() + settings.queue_timeout);
@@ -169,7 +169,7 @@ impl Attempts {
                 }
             }
             match self.backend.take(self.client, &self.tried) {
-                Choice::Taken(place) => return Ok(place),
+                Choice::Taken(slot) => return Ok(slot),
                 Choice::Nobody => return Err(self.exhausted()),
                 // Others may use what those cannot who have tried it, or whose configuration does not have it.
                 Choice::Full if !self.tried.is_empty() || self.backend.is_replaced() => {

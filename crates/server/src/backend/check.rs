@@ -1,6 +1,6 @@
 //! Health checks: asking servers from time to time whether they are well.
 //!
-//! They run in one place of the process, whatever the number of workers, and take no place of a client's.
+//! They run in one place of the process, whatever the number of workers, and take no slot of a client's.
 
 use std::io;
 use std::rc::Rc;

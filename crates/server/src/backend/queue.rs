@@ -1,7 +1,7 @@
 //! The queue before a backend whose servers are all at their limit: first come, first served, whatever their worker.
 //!
-//! A place that becomes free is not handed over but left free, and whoever is in front is called to take it. So a waiter
-//! that leaves, at whatever moment, can take no place with it: it only has to call the next. Newcomers queue up as long
+//! A slot that becomes free is not handed over but left free, and whoever is in front is called to take it. So a waiter
+//! that leaves, at whatever moment, can take no slot with it: it only has to call the next. Newcomers queue up as long
 //! as somebody waits. The lock is taken by those who wait, and by those who leave while somebody does.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 /// Who waits, in the order they came.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: whoever gives a place
-    /// back and sees nobody here came before the waiter, who will then see the place.
+    /// How many wait. Written with the lock held; sequentially consistent, as the servers' counts are: whoever gives a slot
+    /// back and sees nobody here came before the waiter, who will then see the slot.
     waiting: AtomicUsize,
     line: Mutex<Line>,
 }
@@ -47,7 +47,7 @@ impl Queue {
         Some(Waiter { queue: self, ticket, called })
     }
 
-    /// Calls whoever is in front: a place may be free.
+    /// Calls whoever is in front: a slot may be free.
     pub(super) fn call_front(&self) {
         if self.waiting() > 0 {
             self.line().call_after(None);
@@ -82,7 +82,7 @@ impl Waiter<'_> {
         self.called.notified().await;
     }
 
-    /// Calls the one behind: the place that is free is none for this one.
+    /// Calls the one behind: the slot that is free is none for this one.
     pub(super) fn pass_on(&self) {
         self.queue.line().call_after(Some(self.ticket));
     }

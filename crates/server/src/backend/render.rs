@@ -84,7 +84,7 @@ const CONNECTIONS: Metric = Metric {
 
 const QUEUE: Metric = Metric {
     name: "backend_queue",
-    help: "Connections that wait for a place on a server",
+    help: "Connections that wait for a slot on a server",
     labels: &["backend"],
 };
 

@@ -15,7 +15,7 @@ use super::{Backend, Backends, Server};
 pub struct BackendStatus {
     /// How it is called.
     pub name: String,
-    /// How many connections wait for a place.
+    /// How many connections wait for a slot.
     pub waiting: usize,
     /// Its servers, in the order of the configuration.
     pub servers: Vec<ServerStatus>,

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use kettle_config::{Listener, PathChoice};
+use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{Parse, Progress};
 use kettle_http::{Limits, Method};
@@ -20,7 +20,7 @@ use crate::response::Response;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
-pub(super) struct Turn {
+pub(super) struct CycleState {
     /// Requests answered so far.
     pub(super) answered: u64,
     /// Whether the time for the current request's head is running.
@@ -49,42 +49,42 @@ impl Connection {
     pub(super) async fn cycle(
         &mut self,
         stream: &mut TlsStream,
-        turn: &mut Turn,
+        state: &mut CycleState,
     ) -> Result<(), End> {
         let parsed = loop {
-            match self.take_head(stream, turn) {
+            match self.take_head(stream, state) {
                 Some(parsed) => break parsed,
-                None => self.receive(stream, turn).await?,
+                None => self.receive(stream, state).await?,
             }
         };
-        turn.is_started = false;
-        turn.answered += 1;
+        state.is_started = false;
+        state.answered += 1;
         let (head, framing) = match parsed {
             Ok(parsed) => parsed,
             // Where the next request would begin is unknown: answer, then close.
             Err((head, status)) => {
-                let refused = self.refuse(stream, head.as_deref(), status, turn.answered);
+                let refused = self.refuse(stream, head.as_deref(), status, state.answered);
                 return Err(Box::pin(refused).await);
             }
         };
         let snapshot = self.worker.snapshot();
         if !self.worker.is_current(&self.snapshot) && !snapshot.tls.takes(stream.session()) {
             // Who was asked for nothing, or showed what is no longer taken, has to come again.
-            let refused = self.refuse(stream, Some(&head), 421, turn.answered);
+            let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
         }
-        let arrival = Arrival::now(turn.answered);
+        let arrival = Arrival::now(state.answered);
         self.adopt();
         let limits = &self.snapshot.config.limits;
         let source = TlsSource {
             stream: &mut *stream,
-            deadline: &self.watch,
+            deadline: &self.deadline,
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source);
         let response = respond(&self.worker.files, &snapshot.router, &mut request).await;
-        let closes = self.closes_after(&mut request, turn);
+        let closes = self.closes_after(&mut request, state);
         let Request { head, mut body } = request;
         if let Some(stream) = body.stream() {
             self.deliver(stream, Some(&head), response, closes, &arrival).await?;
@@ -131,13 +131,13 @@ impl Connection {
     fn take_head(
         &self,
         stream: &mut TlsStream,
-        turn: &mut Turn,
+        state: &mut CycleState,
     ) -> Option<Result<(Box<Head>, BodyFraming), Refused>> {
         let received = stream.received().bytes();
         if received.is_empty() {
             return None;
         }
-        let (head, bytes) = match turn.progress.parse(received, &self.head_limits()) {
+        let (head, bytes) = match state.progress.parse(received, &self.head_limits()) {
             Ok(Parse::Partial) => return None,
             Ok(Parse::Complete { head, bytes }) => (head, bytes),
             Err(error) => return Some(Err((None, error.status()))),
@@ -158,17 +158,17 @@ impl Connection {
     }
 
     /// Whether the connection ends with the response to this request.
-    fn closes_after(&self, request: &mut Request<'_>, turn: &Turn) -> bool {
+    fn closes_after(&self, request: &mut Request<'_>, state: &CycleState) -> bool {
         let limits = &self.snapshot.config.limits;
         !request.head.persists()
-            || turn.answered >= limits.requests_per_connection
+            || state.answered >= limits.requests_per_connection
             // Who sends a target without meaning may mean something else by what follows, too.
             || !request.head.has_target()
             || request.body.is_last()
             || request.body.stream().is_none_or(|stream| stream.must_close())
             // Its listener has other settings now.
             || !self.worker.is_current(&self.snapshot)
-            || self.worker.watches.is_draining()
+            || self.worker.deadlines.is_draining()
     }
 
     pub(super) fn head_limits(&self) -> Limits {
@@ -184,7 +184,7 @@ impl Connection {
         let listener = self.listener().and_then(Listener::https);
         let choice = response.tx_path.or(listener.map(|listener| listener.path));
         Preference {
-            choice: choice.unwrap_or(PathChoice::Auto),
+            choice: choice.unwrap_or(TxPathChoice::Auto),
             crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
         }
     }
@@ -207,9 +207,9 @@ impl Connection {
         };
         let mut head = self.worker.head_buffer();
         write_head(&mut head, &mut response, &edge);
-        let (worker, watch) = (&*self.worker, &*self.watch);
+        let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery = Delivery::new(worker, stream, watch, write_timeout, closes);
+        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes);
         let outcome = delivery.send(&head, &response.body, self.preference(&response)).await;
         let delivered = delivery.delivered();
         let bytes_sent = head.len() as u64 + delivered.body_bytes;

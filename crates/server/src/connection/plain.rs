@@ -44,14 +44,14 @@ impl Connection {
         let mut left = bytes.as_slice();
         let write_timeout = self.snapshot.config.limits.write_timeout;
         let sent = self
-            .watch
+            .deadline
             .within(write_timeout, |context| poll_write_all(&mut socket, &mut left, context))
             .await;
         if matches!(sent, Ok(Ok(())))
             && kettle_kernel::socket::shutdown_write(socket.as_fd()).is_ok()
         {
             let _ =
-                self.watch.idle_within(LINGER, |context| poll_drain(&mut socket, context)).await;
+                self.deadline.idle_within(LINGER, |context| poll_drain(&mut socket, context)).await;
         }
     }
 
@@ -63,7 +63,7 @@ impl Connection {
     ) -> Option<(Option<Box<Head>>, Response)> {
         let head_limits = self.head_limits();
         let mut progress = Progress::default();
-        self.watch.extend(self.snapshot.config.limits.request_timeout);
+        self.deadline.extend(self.snapshot.config.limits.request_timeout);
         let head = loop {
             match progress.parse(&received, &head_limits) {
                 Ok(Parse::Partial) => {}
@@ -71,8 +71,10 @@ impl Connection {
                 Err(error) => return Some((None, error_page::plain(&error.status().into()))),
             }
             let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
-            let read =
-                self.watch.wait(stage, |context| poll_read(socket, &mut received, context)).await;
+            let read = self
+                .deadline
+                .wait(stage, |context| poll_read(socket, &mut received, context))
+                .await;
             if !matches!(read, Ok(Ok(1..))) {
                 return None;
             }

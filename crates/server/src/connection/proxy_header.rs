@@ -19,7 +19,7 @@ impl Connection {
         let networks = self.listener().map_or(&[][..], |listener| &listener.accept_proxy);
         let is_trusted = networks.iter().any(|network| network.contains(self.remote.ip()));
         let handshake_timeout = self.snapshot.config.tls.handshake_timeout;
-        self.watch.extend(if is_trusted { PROXY_HEADER_TIMEOUT } else { handshake_timeout });
+        self.deadline.extend(if is_trusted { PROXY_HEADER_TIMEOUT } else { handshake_timeout });
         let mut received = Vec::new();
         let outcome = loop {
             match parse(&received) {
@@ -34,8 +34,10 @@ impl Connection {
                 Err(error) => break error.reason(),
             }
             let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
-            let read =
-                self.watch.wait(stage, |context| poll_read(socket, &mut received, context)).await;
+            let read = self
+                .deadline
+                .wait(stage, |context| poll_read(socket, &mut received, context))
+                .await;
             match read {
                 Ok(Ok(1..)) => {}
                 Ok(_) => break "closed",

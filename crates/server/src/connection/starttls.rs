@@ -26,7 +26,7 @@ impl Connection {
             StartTls::Smtp => Box::new(smtp::Server::new(&hostname())),
             StartTls::Postgres => Box::new(postgres::Server::default()),
         };
-        self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
         let reason = match self.converse(socket, received, &mut *dialogue).await {
             Ok(begun) => return Some(begun),
             Err(reason) => reason,
@@ -36,7 +36,7 @@ impl Connection {
         // Lets the client read why, before the connection ends under it.
         if shutdown_write(socket.as_fd()).is_ok() {
             let drain = |context: &mut Context<'_>| poll_drain(socket, context);
-            let _ = self.watch.idle_within(LINGER, drain).await;
+            let _ = self.deadline.idle_within(LINGER, drain).await;
         }
         None
     }
@@ -56,7 +56,7 @@ impl Connection {
             };
             let mut left = answer.as_slice();
             let said = self
-                .watch
+                .deadline
                 .wait(Stage::Begun, |context| poll_write_all(socket, &mut left, context))
                 .await;
             match (next, said) {
@@ -70,8 +70,9 @@ impl Connection {
             }
             answer.clear();
             received.clear();
-            let read =
-                self.watch.wait(Stage::Begun, |context| poll_read(socket, &mut received, context));
+            let read = self
+                .deadline
+                .wait(Stage::Begun, |context| poll_read(socket, &mut received, context));
             match read.await {
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Err("closed"),

@@ -36,10 +36,10 @@ impl Connection {
         };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;
         let Some((client, settings)) = found else { return };
-        let Self { worker, watch, snapshot, number, accepted, .. } = self;
+        let Self { worker, deadline, snapshot, number, accepted, .. } = self;
         // A tunnel may outlive many configurations.
         drop((snapshot, routes));
-        Tunnel::new(worker, watch, settings, peers, number, accepted).carry(client).await;
+        Tunnel::new(worker, deadline, settings, peers, number, accepted).carry(client).await;
     }
 
     async fn client_side(
@@ -76,7 +76,7 @@ impl Connection {
         mut received: Vec<u8>,
         routes: &TunnelRoutes,
     ) -> Option<(Client, Arc<TunnelSettings>)> {
-        self.watch.extend(self.snapshot.config.tls.handshake_timeout);
+        self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
         let outcome = loop {
             match peek(&received) {
                 Peeked::More(_) if received.len() > PEEKED_BYTES_MAX => {
@@ -92,7 +92,7 @@ impl Connection {
             }
             let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
             let read =
-                self.watch.wait(stage, |context| poll_read(&mut socket, &mut received, context));
+                self.deadline.wait(stage, |context| poll_read(&mut socket, &mut received, context));
             if !matches!(read.await, Ok(Ok(1..))) {
                 self.worker.metrics.handshake_failed("hello_incomplete");
                 return None;
@@ -109,7 +109,7 @@ impl Connection {
         let mut left = alert.as_slice();
         let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut left, context);
         // Whether it is heard changes nothing.
-        let _ = self.watch.idle_within(LINGER, say).await;
+        let _ = self.deadline.idle_within(LINGER, say).await;
         None
     }
 }

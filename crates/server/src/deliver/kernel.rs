@@ -3,13 +3,13 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use kettle_http::range::Span;
+use kettle_http::range::ByteRange;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 
 use super::{Delivery, DeliveryError, cut_short};
 use crate::open_file::OpenFile;
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 impl Delivery<'_> {
     /// Head and body from memory in one call, so that they share the first record.
@@ -35,7 +35,7 @@ impl Delivery<'_> {
         &mut self,
         head: &[u8],
         file: &Arc<OpenFile>,
-        span: Span,
+        span: ByteRange,
     ) -> Result<(), DeliveryError> {
         let mut head_left = head;
         while !head_left.is_empty() {
@@ -54,7 +54,7 @@ impl Delivery<'_> {
                 if !self.warm(file, offset, ahead_bytes).await? {
                     let read = self.read_ahead(file, offset, ahead_bytes).await?;
                     (self.delivered.path, self.delivered.reason) =
-                        (Path::KernelWrite, Some(Reason::SlowDisk));
+                        (TxPath::KernelWrite, Some(Reason::SlowDisk));
                     self.kernel_memory(&[], read.bytes()).await?;
                     offset += read.bytes().len() as u64;
                     call_end = end.min(offset + CALL_BYTES);
@@ -91,7 +91,7 @@ impl Delivery<'_> {
         &mut self,
         head: &[u8],
         file: &Arc<OpenFile>,
-        span: Span,
+        span: ByteRange,
     ) -> Result<(), DeliveryError> {
         if span.bytes == 0 {
             return self.kernel_memory(head, &[]).await;
@@ -128,7 +128,7 @@ impl Delivery<'_> {
 /// How much of a file goes with the head by the first sendfile call. Each call ends a record, and this one ends it with a page of
 /// the file: where records begin within pages, the kernel's GCM copies a block aside at every border of pages, a tenth of all
 /// its work.
-fn first_call_bytes(head_bytes: usize, span: Span) -> u64 {
+fn first_call_bytes(head_bytes: usize, span: ByteRange) -> u64 {
     let room_bytes = (PLAINTEXT_BYTES_MAX - head_bytes % PLAINTEXT_BYTES_MAX) as u64;
     if span.bytes <= room_bytes {
         return span.bytes;

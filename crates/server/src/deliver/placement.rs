@@ -1,9 +1,9 @@
 //! Where records are encrypted: what is wanted, what is possible, and why not.
 
-use kettle_config::PathChoice;
+use kettle_config::TxPathChoice;
 
 use super::{Delivery, DeliveryError};
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct Demand {
 #[derive(Clone, Copy, Debug)]
 pub struct Preference {
     /// The path setting of the site, or of the listener.
-    pub choice: PathChoice,
+    pub choice: TxPathChoice,
     /// With `auto`: the body size from which the kernel takes over, in bytes.
     pub crossover_bytes: u64,
 }
@@ -29,23 +29,23 @@ impl Preference {
     /// Whether what is to be sent should move the connection into the kernel.
     fn wants_kernel(self, demand: Demand) -> bool {
         match self.choice {
-            PathChoice::User => false,
+            TxPathChoice::User => false,
             // Setting up the kernel costs more than one small response can win back.
-            PathChoice::Auto => {
+            TxPathChoice::Auto => {
                 demand.bytes >= self.crossover_bytes && (!demand.is_last || demand.bytes > 0)
             }
-            PathChoice::KernelWrite | PathChoice::KernelSendfile => true,
+            TxPathChoice::KernelWrite | TxPathChoice::KernelSendfile => true,
         }
     }
 
     /// How it is sent on a connection that the kernel encrypts.
-    fn kernel_path(self, demand: Demand) -> Path {
+    fn kernel_path(self, demand: Demand) -> TxPath {
         match self.choice {
-            PathChoice::KernelSendfile if demand.is_file => Path::KernelSendfile,
-            PathChoice::Auto if demand.is_file && demand.bytes >= self.crossover_bytes => {
-                Path::KernelSendfile
+            TxPathChoice::KernelSendfile if demand.is_file => TxPath::KernelSendfile,
+            TxPathChoice::Auto if demand.is_file && demand.bytes >= self.crossover_bytes => {
+                TxPath::KernelSendfile
             }
-            _ => Path::KernelWrite,
+            _ => TxPath::KernelWrite,
         }
     }
 }
@@ -67,8 +67,8 @@ impl Delivery<'_> {
             return Ok(());
         }
         let path = preference.kernel_path(demand);
-        let lacks_file = preference.choice == PathChoice::KernelSendfile
-            && path == Path::KernelWrite
+        let lacks_file = preference.choice == TxPathChoice::KernelSendfile
+            && path == TxPath::KernelWrite
             && demand.bytes > 0;
         if lacks_file {
             self.delivered.reason = Some(Reason::NotAFile);

@@ -1,6 +1,6 @@
 //! Responses whose records are sealed in this process.
 
-use kettle_http::range::Span;
+use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
@@ -44,7 +44,7 @@ impl Delivery<'_> {
         &mut self,
         head: &[u8],
         file: &Arc<OpenFile>,
-        span: Span,
+        span: ByteRange,
         is_last: bool,
     ) -> Result<(), DeliveryError> {
         if span.bytes == 0 {

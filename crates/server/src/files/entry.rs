@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use kettle_http::date::write_imf_fixdate;
 use kettle_http::h1::write::write_field;
-use kettle_http::range::Span;
+use kettle_http::range::ByteRange;
 
 use super::OpenFile;
+use super::file_route::FileRoute;
 use super::locate::{Facts, Identity};
 use super::precompressed::token;
-use super::rules::Rules;
 use crate::response::{Body, Part};
 
 /// A file ready to be answered with.
@@ -62,14 +62,14 @@ impl Content {
             _ if self.bytes() == 0 => Body::Empty,
             Content::Memory(bytes) => Body::Memory(bytes.clone()),
             Content::File(file) => {
-                Body::File { file: Arc::clone(file), span: Span::whole(file.bytes()) }
+                Body::File { file: Arc::clone(file), span: ByteRange::whole(file.bytes()) }
             }
         }
     }
 
     /// Some of it. What lies beyond the end is left out.
     #[must_use]
-    pub fn part(&self, span: Span) -> Part {
+    pub fn part(&self, span: ByteRange) -> Part {
         match self {
             Content::Memory(bytes) => {
                 let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
@@ -112,7 +112,7 @@ impl Entry {
     /// Makes an open file ready. `monotonic` is when it was found, `wall` the time of day then.
     #[must_use]
     pub fn new(
-        rules: &Rules,
+        route: &FileRoute,
         facts: &Facts,
         content: Content,
         wall: SystemTime,
@@ -124,20 +124,20 @@ impl Entry {
         // §8.8.2.1).
         let modified = identity.modified().min(wall);
         let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
-        let content_type = rules.types.of(name);
+        let content_type = route.types.of(name);
         let mut bytes = Vec::with_capacity(HEAD_BYTES);
-        let path = format!("{}/{}", rules.prefix, facts.path);
-        match rules.cache_control(&path) {
+        let path = format!("{}/{}", route.prefix, facts.path);
+        match route.cache_control(&path) {
             Some(value) => {
-                bytes.extend_from_slice(rules.configured.without_caching());
+                bytes.extend_from_slice(route.configured.without_caching());
                 write_field(&mut bytes, "cache-control", value.as_bytes());
             }
-            None => bytes.extend_from_slice(rules.configured.all()),
+            None => bytes.extend_from_slice(route.configured.all()),
         }
         write_field(&mut bytes, "etag", etag.as_bytes());
         write_field(&mut bytes, "last-modified", &write_imf_fixdate(modified));
         write_field(&mut bytes, "accept-ranges", b"bytes");
-        if !rules.codings.is_empty() {
+        if !route.codings.is_empty() {
             write_field(&mut bytes, "vary", b"accept-encoding");
         }
         let shared_end = bytes.len();

@@ -15,11 +15,11 @@ use rustix::io::Errno;
 
 use super::OpenFile;
 use super::entry::Content;
+use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
 use super::root::{Reach, Root};
-use super::rules::Rules;
 use crate::disk::{Abandoned, Device, Disks};
 use crate::error_page::Page;
 
@@ -33,7 +33,7 @@ pub struct Finder {
     memory_file_bytes_max: Option<u64>,
     /// How long a root is taken for what its path names.
     revalidate: Duration,
-    /// The roots as they were last seen, by the number of their rules.
+    /// The roots as they were last seen, by the number of their route.
     roots: RefCell<HashMap<u64, SeenRoot>>,
 }
 
@@ -72,29 +72,29 @@ impl Finder {
         &self.disks
     }
 
-    /// Looks for a file by its path below the rules' prefix. `now` is on the monotonic clock.
+    /// Looks for a file by its path below the route's prefix. `now` is on the monotonic clock.
     ///
     /// # Errors
     /// The kernel's, if there is no root.
     pub async fn find(
         &self,
-        rules: &Arc<Rules>,
+        route: &Arc<FileRoute>,
         relative: &str,
         preference: Preference,
         now: Duration,
     ) -> Result<Sighting<Located>, Errno> {
-        let known = self.known_root(rules, now);
+        let known = self.known_root(route, now);
         let device = self.device_of(&known.root);
         let deadline = self.disks.deadline();
         let looking = |reach| {
-            let (known, rules) = (known.clone(), Arc::clone(rules));
+            let (known, route) = (known.clone(), Arc::clone(route));
             let relative = relative.to_owned();
-            move || look(&known, &rules, &relative, preference, reach)
+            move || look(&known, &route, &relative, preference, reach)
         };
         // Opening alone may wait for a remote file system, whatever the kernel remembers of its names.
         let mut seen = match device.is_remote() {
             true => Err(Errno::AGAIN),
-            false => look(&known, rules, relative, preference, Reach::Cached),
+            false => look(&known, route, relative, preference, Reach::Cached),
         };
         if matches!(seen, Ok((_, Located::WouldBlock)) | Err(Errno::AGAIN)) {
             let look = looking(Reach::Device);
@@ -111,7 +111,7 @@ impl Finder {
         if let Ok((_, Located::File(found))) = &mut seen {
             found.deadline = Some(deadline);
         }
-        self.sighting(rules, &known, seen, now)
+        self.sighting(route, &known, seen, now)
     }
 
     /// Lets go of a file that was found and is not needed.
@@ -125,25 +125,25 @@ impl Finder {
     }
 
     /// The root as it was last seen, and whether that was within the period of revalidation.
-    fn known_root(&self, rules: &Rules, now: Duration) -> Known {
-        match self.roots.borrow().get(&rules.number) {
+    fn known_root(&self, route: &FileRoute, now: Duration) -> Known {
+        match self.roots.borrow().get(&route.number) {
             Some(SeenRoot { root, looked }) => Known {
                 root: Arc::clone(root),
                 fresh_since: Some(*looked).filter(|looked| now < *looked + self.revalidate),
             },
-            None => Known { root: Arc::clone(&rules.root), fresh_since: None },
+            None => Known { root: Arc::clone(&route.root), fresh_since: None },
         }
     }
 
     /// Remembers the root something was seen below.
     fn sighting<T>(
         &self,
-        rules: &Rules,
+        route: &FileRoute,
         known: &Known,
         seen: Result<(Below, T), Errno>,
         now: Duration,
     ) -> Result<Sighting<T>, Errno> {
-        rules.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
+        route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
         let (below, found) = seen?;
         let looked = match (known.fresh_since, below.is_renewed) {
             (Some(looked), false) => looked,
@@ -152,16 +152,16 @@ impl Finder {
         let is_root_new = !Arc::ptr_eq(&below.root, &known.root);
         let mut roots = self.roots.borrow_mut();
         // A look that took long must not undo a later one.
-        if roots.get(&rules.number).is_none_or(|seen| seen.looked <= looked) {
-            roots.insert(rules.number, SeenRoot { root: Arc::clone(&below.root), looked });
+        if roots.get(&route.number).is_none_or(|seen| seen.looked <= looked) {
+            roots.insert(route.number, SeenRoot { root: Arc::clone(&below.root), looked });
         }
         Ok(Sighting { found, root: below.root, looked, is_root_new })
     }
 
-    /// Whether nobody has seen another root for these rules meanwhile.
+    /// Whether nobody has seen another root for this route meanwhile.
     #[must_use]
-    pub fn is_current(&self, rules: &Rules, root: &Arc<Root>) -> bool {
-        self.roots.borrow().get(&rules.number).is_some_and(|seen| Arc::ptr_eq(&seen.root, root))
+    pub fn is_current(&self, route: &FileRoute, root: &Arc<Root>) -> bool {
+        self.roots.borrow().get(&route.number).is_some_and(|seen| Arc::ptr_eq(&seen.root, root))
     }
 
     /// Reads a small file into memory; a large one, and one that is just being changed, stays
@@ -197,19 +197,19 @@ impl Finder {
         Ok((facts, bytes.map_or(Content::File(file), Content::Memory)))
     }
 
-    /// Reads a page of a folder by its path below the rules' prefix, and writes it.
+    /// Reads a page of a folder by its path below the route's prefix, and writes it.
     ///
     /// # Errors
     /// The kernel's.
     pub async fn list(
         &self,
-        rules: &Arc<Rules>,
+        route: &Arc<FileRoute>,
         relative: &str,
         now: Duration,
         view: View,
         write: impl FnOnce(&Listing, &View) -> String + Clone + Send + 'static,
     ) -> Result<String, Errno> {
-        let known = self.known_root(rules, now);
+        let known = self.known_root(route, now);
         let deadline = self.disks.deadline();
         let reading = |reach| {
             let (known, relative) = (known.clone(), relative.to_owned());
@@ -230,7 +230,7 @@ impl Finder {
             let device = self.disks.behind(below.root.device(), part);
             seen = self.disks.wait_in_turn(&device, deadline, reading(Reach::Anywhere)).await;
         }
-        self.sighting(rules, &known, seen.map_err(|_| Errno::AGAIN)?, now)?.found.page
+        self.sighting(route, &known, seen.map_err(|_| Errno::AGAIN)?, now)?.found.page
     }
 
     /// Reads an error page.
@@ -254,12 +254,12 @@ impl Finder {
 
 fn look(
     known: &Known,
-    rules: &Rules,
+    route: &FileRoute,
     relative: &str,
     preference: Preference,
     reach: Reach,
 ) -> Result<(Below, Located), Errno> {
-    let sought = Sought { relative, index: &rules.index, preference };
+    let sought = Sought { relative, index: &route.index, preference };
     let is_sure = |located: &Located| {
         matches!(located, Located::File(_) | Located::WouldBlock | Located::Beyond(_))
     };

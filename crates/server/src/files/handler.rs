@@ -14,6 +14,7 @@ use kettle_http::{Method, negotiate};
 use rustix::io::Errno;
 
 use super::entry::Entry;
+use super::file_route::FileRoute;
 use super::find::{Finder, Sighting};
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
 use super::locate::{self, Found, Located};
@@ -21,7 +22,6 @@ use super::open_cache::{KeyRef, OpenCache};
 use super::precompressed::Preference;
 use super::respond::respond;
 use super::root::Root;
-use super::rules::Rules;
 use crate::clock::{Clock, CoarseClock};
 use crate::disk::Disks;
 use crate::error_page::{self, HttpError, Page};
@@ -82,11 +82,11 @@ impl Files {
 
     /// The answer from a file that was looked at within the period of revalidation; `None` if it
     /// takes a look at the file system, or is an error. `path` is that of the request's target.
-    pub fn ready(&self, rules: &Rules, path: &str, head: &Head) -> Option<Response> {
+    pub fn ready(&self, route: &FileRoute, path: &str, head: &Head) -> Option<Response> {
         if !matches!(head.method(), Method::Get | Method::Head) {
             return None;
         }
-        let entry = self.cache.borrow().find(key(rules, rules.below(path)?, head))?;
+        let entry = self.cache.borrow().find(key(route, route.below(path)?, head))?;
         let age = self.clock.monotonic().saturating_sub(entry.checked.get());
         if age >= self.revalidate {
             return None;
@@ -100,18 +100,22 @@ impl Files {
     ///
     /// # Errors
     /// The status to answer with instead.
-    pub async fn respond(&self, rules: &Arc<Rules>, head: &Head) -> Result<Response, HttpError> {
-        if let Some(answer) = allow(head.method(), &rules.configured) {
+    pub async fn respond(
+        &self,
+        route: &Arc<FileRoute>,
+        head: &Head,
+    ) -> Result<Response, HttpError> {
+        if let Some(answer) = allow(head.method(), &route.configured) {
             return answer;
         }
         let target = head.target().map_err(|error| error.status())?;
-        let below = rules.below(target.path).ok_or(404_u16)?;
+        let below = route.below(target.path).ok_or(404_u16)?;
         let Some(relative) = below.strip_prefix('/') else {
-            return Ok(add_slash(rules, target));
+            return Ok(add_slash(route, target));
         };
-        let key = key(rules, below, head);
+        let key = key(route, below, head);
         let now = self.clock.monotonic();
-        let sighting = self.finder.find(rules, relative, key.preference, now).await;
+        let sighting = self.finder.find(route, relative, key.preference, now).await;
         let sighting = sighting.map_err(locate::status_of)?;
         if sighting.is_root_new {
             self.forget_entries();
@@ -119,13 +123,13 @@ impl Files {
         let Sighting { found, root, looked, .. } = sighting;
         match found {
             Located::File(found) => {
-                let entry = self.entry(rules, key, found, &root, looked).await;
+                let entry = self.entry(route, key, found, &root, looked).await;
                 let entry = entry.map_err(locate::status_of)?;
                 respond(&entry, head, &*self.clock)
             }
-            Located::SlashMissing => Ok(add_slash(rules, target)),
-            Located::Directory if rules.listing => {
-                self.list(rules, relative, target, head, now).await
+            Located::SlashMissing => Ok(add_slash(route, target)),
+            Located::Directory if route.listing => {
+                self.list(route, relative, target, head, now).await
             }
             Located::Directory => Err(403.into()),
             Located::Refused(status) => {
@@ -153,7 +157,7 @@ impl Files {
     /// together: a new release is not mixed with what is remembered of the old one.
     async fn entry(
         &self,
-        rules: &Rules,
+        route: &FileRoute,
         key: KeyRef<'_>,
         found: Found,
         root: &Arc<Root>,
@@ -168,8 +172,8 @@ impl Files {
         }
         self.metrics.cache_miss();
         let (facts, content) = self.finder.content(found).await?;
-        let entry = Rc::new(Entry::new(rules, &facts, content, self.clock.wall(), looked));
-        if self.finder.is_current(rules, root) {
+        let entry = Rc::new(Entry::new(route, &facts, content, self.clock.wall(), looked));
+        if self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
             cache.remember(key, Rc::clone(&entry));
             self.metrics.open_files(cache.open_files() as u64);
@@ -179,7 +183,7 @@ impl Files {
 
     async fn list(
         &self,
-        rules: &Arc<Rules>,
+        route: &Arc<FileRoute>,
         relative: &str,
         target: Target<'_>,
         head: &Head,
@@ -193,12 +197,12 @@ impl Files {
             false => (write_html, "text/html; charset=utf-8"),
         };
         let listed = move |listing: &Listing, view: &View| write(listing, &path, view);
-        let page = self.finder.list(rules, relative, now, view, listed).await;
+        let page = self.finder.list(route, relative, now, view, listed).await;
         let page = page.map_err(locate::status_of)?;
-        let mut fields = ResponseFields::ready(rules.configured.all().clone());
+        let mut fields = ResponseFields::ready(route.configured.all().clone());
         fields = fields.with("content-type", content_type);
         for (name, value) in LISTING_FIELDS {
-            if !rules.configured.has(name) {
+            if !route.configured.has(name) {
                 fields = fields.with(name, value);
             }
         }
@@ -231,18 +235,18 @@ pub fn allow(
     }
 }
 
-fn key<'k>(rules: &Rules, below: &'k str, head: &Head) -> KeyRef<'k> {
-    let preference = if rules.codings.is_empty() {
+fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
+    let preference = if route.codings.is_empty() {
         Preference::NONE
     } else {
-        Preference::negotiate(&rules.codings, head.header_values("accept-encoding"))
+        Preference::negotiate(&route.codings, head.header_values("accept-encoding"))
     };
-    KeyRef { rules: rules.number, preference, path: below }
+    KeyRef { route: route.number, preference, path: below }
 }
 
 /// Sends the client to the path of the folder, relative to which its links are meant.
-fn add_slash(rules: &Rules, target: Target<'_>) -> Response {
-    redirect(301, &path_and_query(target, "/"), &rules.configured)
+fn add_slash(route: &FileRoute, target: Target<'_>) -> Response {
+    redirect(301, &path_and_query(target, "/"), &route.configured)
 }
 
 /// What keeps the names in a listing from doing anything, unless the operator says otherwise.

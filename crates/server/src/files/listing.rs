@@ -1,4 +1,4 @@
-//! A folder's contents, read with the route's rules: what cannot be fetched is not shown, or shown
+//! A folder's contents, read as its route says: what cannot be fetched is not shown, or shown
 //! without a link.
 //!
 //! One pass over the folder finds the entries of one page, so that a listing takes the memory of two

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::precompressed::{Preference, suffix};
 use super::root::{Reach, Root};
-use crate::disk::Deadline;
+use crate::disk::DiskDeadline;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub struct Found {
     /// What is known about it.
     pub facts: Facts,
     /// When whoever looked for it gives up.
-    pub deadline: Option<Deadline>,
+    pub deadline: Option<DiskDeadline>,
 }
 
 /// What is known about a file that was found.

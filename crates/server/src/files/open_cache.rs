@@ -14,7 +14,7 @@ use super::precompressed::Preference;
 /// What an answer from a file depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    rules: u64,
+    route: u64,
     preference: Preference,
     path: Box<str>,
 }
@@ -22,11 +22,11 @@ pub struct Key {
 /// A [`Key`] that borrows its path, so that looking allocates nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyRef<'k> {
-    /// The number of the rules.
-    pub rules: u64,
+    /// The number of the route.
+    pub route: u64,
     /// The codings the client takes.
     pub preference: Preference,
-    /// The path below the rules' prefix, with its slash.
+    /// The path below the route's prefix, with its slash.
     pub path: &'k str,
 }
 
@@ -34,14 +34,14 @@ impl KeyRef<'_> {
     /// The key to remember an entry by.
     #[must_use]
     pub fn to_key(self) -> Key {
-        Key { rules: self.rules, preference: self.preference, path: self.path.into() }
+        Key { route: self.route, preference: self.preference, path: self.path.into() }
     }
 }
 
 impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
-        let Key { rules, preference, path } = key;
-        *self == KeyRef { rules: *rules, preference: *preference, path }
+        let Key { route, preference, path } = key;
+        *self == KeyRef { route: *route, preference: *preference, path }
     }
 }
 

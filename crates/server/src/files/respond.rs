@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use bytes::Bytes;
 use kettle_http::conditional::{self, Precondition, Validators};
 use kettle_http::multipart::Boundary;
-use kettle_http::range::{self, RangeOutcome, Span};
+use kettle_http::range::{self, ByteRange, RangeOutcome};
 
 use super::entry::Entry;
 use crate::clock::Clock;
@@ -60,7 +60,7 @@ fn whole(entry: &Entry) -> Response {
     Response::new(200, ResponseFields::ready(entry.lines.all()), entry.content.whole())
 }
 
-fn one_range(entry: &Entry, span: Span) -> Response {
+fn one_range(entry: &Entry, span: ByteRange) -> Response {
     let mut content_range = Vec::with_capacity(CONTENT_RANGE_BYTES);
     range::write_content_range(&mut content_range, span, entry.content.bytes());
     let fields = ResponseFields::ready(entry.lines.all()).with("content-range", content_range);
@@ -72,7 +72,7 @@ fn one_range(entry: &Entry, span: Span) -> Response {
 }
 
 /// `multipart/byteranges` (RFC 9110 §14.6).
-fn several_ranges(entry: &Entry, spans: &[Span]) -> Response {
+fn several_ranges(entry: &Entry, spans: &[ByteRange]) -> Response {
     let boundary = Boundary::new(unpredictable_seed());
     let mut parts = Vec::with_capacity(2 * spans.len() + 1);
     for span in spans {

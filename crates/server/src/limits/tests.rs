@@ -22,63 +22,63 @@ fn poll_once<F: Future>(future: std::pin::Pin<&mut F>, wakes: &Arc<Wakes>) -> Po
 
 #[test]
 fn a_wait_expires_after_its_limit_and_is_woken_for_it() {
-    let watches = Watches::default();
-    let watch = watches.register();
+    let deadlines = Deadlines::default();
+    let deadline = deadlines.register();
     let wakes = Arc::new(Wakes::default());
-    let mut wait = pin!(watch.within(Duration::from_secs(2), |_| Poll::<()>::Pending));
+    let mut wait = pin!(deadline.within(Duration::from_secs(2), |_| Poll::<()>::Pending));
     assert!(poll_once(wait.as_mut(), &wakes).is_pending());
-    watches.tick();
-    watches.tick();
+    deadlines.tick();
+    deadlines.tick();
     assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
     assert!(poll_once(wait.as_mut(), &wakes).is_pending());
-    watches.tick();
+    deadlines.tick();
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Expired)));
 }
 
 #[test]
 fn progress_starts_the_time_again() {
-    let watches = Watches::default();
-    let watch = watches.register();
+    let deadlines = Deadlines::default();
+    let deadline = deadlines.register();
     let wakes = Arc::new(Wakes::default());
-    let mut wait = pin!(watch.within(Duration::from_secs(1), |_| Poll::<()>::Pending));
+    let mut wait = pin!(deadline.within(Duration::from_secs(1), |_| Poll::<()>::Pending));
     assert!(poll_once(wait.as_mut(), &wakes).is_pending());
     for _ in 0..10 {
-        watches.tick();
-        watch.extend(Duration::from_secs(1));
+        deadlines.tick();
+        deadline.extend(Duration::from_secs(1));
     }
     assert!(poll_once(wait.as_mut(), &wakes).is_pending());
 }
 
 #[test]
 fn draining_interrupts_idle_waits_only() {
-    let watches = Watches::default();
-    let (idle, busy) = (watches.register(), watches.register());
+    let deadlines = Deadlines::default();
+    let (idle, busy) = (deadlines.register(), deadlines.register());
     let wakes = Arc::new(Wakes::default());
     let limit = Duration::from_secs(60);
     let mut idle_wait = pin!(idle.idle_within(limit, |_| Poll::<()>::Pending));
     let mut busy_wait = pin!(busy.within(limit, |_| Poll::<()>::Pending));
     assert!(poll_once(idle_wait.as_mut(), &wakes).is_pending());
     assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
-    watches.drain();
+    deadlines.drain();
     assert_eq!(poll_once(idle_wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
     assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
 }
 
 #[test]
 fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
-    let watches = Watches::default();
-    let (begun, busy) = (watches.register(), watches.register());
+    let deadlines = Deadlines::default();
+    let (begun, busy) = (deadlines.register(), deadlines.register());
     let wakes = Arc::new(Wakes::default());
     begun.extend(Duration::from_secs(60));
     let mut begun_wait = pin!(begun.wait(Stage::Begun, |_| Poll::<()>::Pending));
     let mut busy_wait = pin!(busy.within(Duration::from_secs(60), |_| Poll::<()>::Pending));
-    watches.tick();
-    watches.drain();
+    deadlines.tick();
+    deadlines.drain();
     for _ in 0..2 {
         assert!(poll_once(begun_wait.as_mut(), &wakes).is_pending());
         assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
-        watches.tick();
+        deadlines.tick();
     }
     assert_eq!(poll_once(begun_wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
     assert!(poll_once(busy_wait.as_mut(), &wakes).is_pending());
@@ -86,34 +86,34 @@ fn what_has_begun_is_given_two_ticks_of_a_stop_and_a_request_all_the_time() {
 
 #[test]
 fn wait_that_begins_during_a_stop_is_interrupted_as_one_before_it() {
-    let watches = Watches::default();
-    watches.drain();
-    let watch = watches.register();
+    let deadlines = Deadlines::default();
+    deadlines.drain();
+    let deadline = deadlines.register();
     let wakes = Arc::new(Wakes::default());
     let limit = Duration::from_secs(60);
-    let mut wait = pin!(watch.idle_within(limit, |_| Poll::<()>::Pending));
+    let mut wait = pin!(deadline.idle_within(limit, |_| Poll::<()>::Pending));
     assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Draining)));
-    let mut ready = pin!(watch.idle_within(limit, |_| Poll::Ready(7)));
+    let mut ready = pin!(deadline.idle_within(limit, |_| Poll::Ready(7)));
     assert_eq!(poll_once(ready.as_mut(), &wakes), Poll::Ready(Ok(7)));
 }
 
 #[test]
 fn what_is_ready_wins_over_an_expired_deadline() {
-    let watches = Watches::default();
-    let watch = watches.register();
+    let deadlines = Deadlines::default();
+    let deadline = deadlines.register();
     let wakes = Arc::new(Wakes::default());
-    let mut wait = pin!(watch.within(Duration::ZERO, |_| Poll::Ready(7)));
+    let mut wait = pin!(deadline.within(Duration::ZERO, |_| Poll::Ready(7)));
     for _ in 0..3 {
-        watches.tick();
+        deadlines.tick();
     }
     assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Ok(7)));
 }
 
 #[test]
 fn watches_of_gone_connections_are_forgotten() {
-    let watches = Watches::default();
-    drop(watches.register());
-    let _kept = watches.register();
-    watches.tick();
-    assert_eq!(watches.watches.borrow().len(), 1);
+    let deadlines = Deadlines::default();
+    drop(deadlines.register());
+    let _kept = deadlines.register();
+    deadlines.tick();
+    assert_eq!(deadlines.deadlines.borrow().len(), 1);
 }

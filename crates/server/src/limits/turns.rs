@@ -21,13 +21,13 @@ pub struct HandshakeTurns {
     /// Steps of this turn that nobody has taken or been given.
     steps_left: Cell<usize>,
     /// First come, first served.
-    queue: RefCell<VecDeque<Rc<Place>>>,
+    queue: RefCell<VecDeque<Rc<Waiter>>>,
     someone_waits: Notify,
 }
 
-/// A place in the queue.
+/// Who waits in the queue.
 #[derive(Default)]
-struct Place {
+struct Waiter {
     state: Cell<State>,
     waker: RefCell<Option<Waker>>,
 }
@@ -57,7 +57,7 @@ impl HandshakeTurns {
 
     /// Waits until another handshake step may be taken. Dropping it gives up the place, and a step that was granted.
     pub fn take(&self) -> Take<'_> {
-        Take { turns: self, place: None }
+        Take { turns: self, waiter: None }
     }
 
     /// Lets turn after turn begin for those who wait, for ever.
@@ -76,13 +76,13 @@ impl HandshakeTurns {
     /// Gives the steps that are left to who waits longest.
     fn grant(&self) {
         while self.steps_left.get() > 0 {
-            let Some(place) = self.queue.borrow_mut().pop_front() else { return };
-            if place.state.get() == State::Left {
+            let Some(waiter) = self.queue.borrow_mut().pop_front() else { return };
+            if waiter.state.get() == State::Left {
                 continue;
             }
-            place.state.set(State::Granted);
+            waiter.state.set(State::Granted);
             self.steps_left.set(self.steps_left.get() - 1);
-            if let Some(waker) = place.waker.take() {
+            if let Some(waker) = waiter.waker.take() {
                 waker.wake();
             }
         }
@@ -93,7 +93,7 @@ impl HandshakeTurns {
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Take<'t> {
     turns: &'t HandshakeTurns,
-    place: Option<Rc<Place>>,
+    waiter: Option<Rc<Waiter>>,
 }
 
 impl Future for Take<'_> {
@@ -101,25 +101,25 @@ impl Future for Take<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let turns = self.turns;
-        let Some(place) = &self.place else {
+        let Some(waiter) = &self.waiter else {
             let mut queue = turns.queue.borrow_mut();
             if queue.is_empty() && turns.steps_left.get() > 0 {
                 turns.steps_left.set(turns.steps_left.get() - 1);
                 return Poll::Ready(());
             }
-            let place = Rc::<Place>::default();
-            place.waker.replace(Some(context.waker().clone()));
-            queue.push_back(Rc::clone(&place));
+            let waiter = Rc::<Waiter>::default();
+            waiter.waker.replace(Some(context.waker().clone()));
+            queue.push_back(Rc::clone(&waiter));
             drop(queue);
-            self.place = Some(place);
+            self.waiter = Some(waiter);
             turns.someone_waits.notify_one();
             return Poll::Pending;
         };
-        if place.state.get() == State::Granted {
-            self.place = None;
+        if waiter.state.get() == State::Granted {
+            self.waiter = None;
             return Poll::Ready(());
         }
-        let mut waker = place.waker.borrow_mut();
+        let mut waker = waiter.waker.borrow_mut();
         if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
             *waker = Some(context.waker().clone());
         }
@@ -129,8 +129,8 @@ impl Future for Take<'_> {
 
 impl Drop for Take<'_> {
     fn drop(&mut self) {
-        let Some(place) = self.place.take() else { return };
-        if place.state.replace(State::Left) == State::Granted {
+        let Some(waiter) = self.waiter.take() else { return };
+        if waiter.state.replace(State::Left) == State::Granted {
             self.turns.steps_left.set(self.turns.steps_left.get() + 1);
             self.turns.grant();
         }

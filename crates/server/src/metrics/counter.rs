@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::writer::{Buckets, Metric, Writer};
-use crate::path::Path;
+use crate::tx_path::TxPath;
 
 /// A way to count: how it is read, added up over workers and written.
 pub trait Shape {
@@ -294,7 +294,7 @@ pub struct Statuses<const PATHS: usize>([[AtomicU64; STATUSES]; PATHS]);
 
 impl<const PATHS: usize> Statuses<PATHS> {
     /// Counts one response. Statuses that HTTP does not have are not counted.
-    pub fn add_one(&self, path: Path, status: u16) {
+    pub fn add_one(&self, path: TxPath, status: u16) {
         let slot = usize::from(status).checked_sub(STATUS_MIN).unwrap_or(STATUSES);
         if let Some(count) = self.0.get(path.index()).and_then(|counts| counts.get(slot)) {
             count.fetch_add(1, Relaxed);
@@ -313,7 +313,7 @@ impl<const PATHS: usize> Shape for Statuses<PATHS> {
 
     fn read(&self) -> Self::Reading {
         let mut counts = BTreeMap::new();
-        for (path, by_status) in Path::WORDS.iter().zip(&self.0) {
+        for (path, by_status) in TxPath::WORDS.iter().zip(&self.0) {
             for (slot, count) in by_status.iter().enumerate() {
                 let count = count.load(Relaxed);
                 if count > 0 {

@@ -7,7 +7,7 @@ use std::fmt;
 use super::counter::{By, Count, Durations, Gauge, Labelled, Lifetimes, Seconds, Shape, Statuses};
 use super::writer::{Metric, Writer};
 use super::{KeyDirection, Label, Lookup};
-use crate::path::Path;
+use crate::tx_path::TxPath;
 
 /// Declares counters: `field: Shape = "name", "help"`, and `by "label", …` where label values tell them apart.
 macro_rules! counters {
@@ -69,18 +69,18 @@ counters! {
         "client_certificates", "Clients that were asked for a certificate by outcome" by "outcome";
     handshake_durations: Durations =
         "handshake_duration_seconds", "Time from accept to the end of the handshake";
-    responses: Statuses<{ Path::WORDS.len() }> =
+    responses: Statuses<{ TxPath::WORDS.len() }> =
         "responses", "Responses by the path that encrypted them and by status" by "path", "status";
-    response_bytes: By<Path, { Path::WORDS.len() }> =
+    response_bytes: By<TxPath, { TxPath::WORDS.len() }> =
         "response_bytes", "Bytes of heads and bodies before encryption by path" by "path";
     responses_truncated: Count =
         "responses_truncated", "Responses that ended before their announced length";
     tunnels: Lifetimes = "tunnels", "Connections carried to a backend";
     tunnels_ended: Labelled<1, REASONS> =
         "tunnels_ended", "Tunnels that ended by what ended them" by "end";
-    tunnel_bytes_to_client: By<Path, { Path::WORDS.len() }> =
+    tunnel_bytes_to_client: By<TxPath, { TxPath::WORDS.len() }> =
         "tunnel_sent_bytes", "Bytes that tunnels carried to clients by the last path they took" by "path";
-    tunnel_bytes_to_backend: By<Path, { Path::WORDS.len() }> =
+    tunnel_bytes_to_backend: By<TxPath, { TxPath::WORDS.len() }> =
         "tunnel_received_bytes", "Bytes that tunnels carried to backends by the last path they took" by "path";
     tunnel_durations: Durations = "tunnel_duration_seconds", "Time from accept to the end of a tunnel";
     not_preferred: Labelled<1, REASONS> =
@@ -104,7 +104,7 @@ counters! {
 impl Numbers {
     /// Responses sent by one path, whatever their status.
     #[must_use]
-    pub fn responses_by(&self, path: Path) -> u64 {
+    pub fn responses_by(&self, path: TxPath) -> u64 {
         let of_path = self.responses.iter().filter(|((by, _), _)| *by == path.as_str());
         of_path.map(|(_, count)| count).sum()
     }

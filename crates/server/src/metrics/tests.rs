@@ -5,7 +5,7 @@ use kettle_tls::{Cipher, Resumption, Session, TicketEpoch, Version};
 
 use super::counter::{Labelled, OTHER, Shape};
 use super::{Metrics, Numbers, WorkerMetrics, render};
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 fn session() -> Session {
     Session {
@@ -32,7 +32,7 @@ fn workers_are_added_up() {
     for worker in metrics.workers() {
         worker.connection_opened();
         worker.handshake_finished(&session(), Duration::from_millis(2));
-        worker.response(Path::KernelSendfile, 200, 70_000, Duration::from_millis(3));
+        worker.response(TxPath::KernelSendfile, 200, 70_000, Duration::from_millis(3));
         worker.refused("ulp_missing");
     }
     let total = metrics.total();
@@ -52,7 +52,7 @@ fn every_counter_appears_in_the_text() {
     worker.connection_rejected("connection_limit");
     worker.handshake_finished(&session(), Duration::from_micros(700));
     worker.handshake_failed("timeout");
-    worker.response(Path::User, 404, 321, Duration::from_micros(90));
+    worker.response(TxPath::User, 404, 321, Duration::from_micros(90));
     worker.response_truncated();
     worker.not_preferred(Reason::KillSwitch);
     worker.switched();
@@ -105,7 +105,7 @@ fn histogram_buckets_are_cumulative_and_bounds_inclusive() {
     for duration in
         [Duration::from_micros(100), Duration::from_micros(101), Duration::from_secs(90)]
     {
-        worker.response(Path::User, 200, 0, duration);
+        worker.response(TxPath::User, 200, 0, duration);
     }
     let text = render(&metrics, Duration::ZERO).unwrap();
     for line in [
@@ -131,9 +131,9 @@ fn labels_beyond_the_room_are_counted_as_other() {
 #[test]
 fn status_outside_the_range_counts_bytes_only() {
     let worker = WorkerMetrics::default();
-    worker.response(Path::User, 99, 5, Duration::ZERO);
-    worker.response(Path::User, 600, 5, Duration::ZERO);
-    worker.response(Path::User, 599, 5, Duration::ZERO);
+    worker.response(TxPath::User, 99, 5, Duration::ZERO);
+    worker.response(TxPath::User, 600, 5, Duration::ZERO);
+    worker.response(TxPath::User, 599, 5, Duration::ZERO);
     let numbers = Numbers::of(&worker);
     assert_eq!(numbers.responses.len(), 1);
     assert_eq!(numbers.response_bytes, [15, 0, 0, 0]);

@@ -17,8 +17,8 @@ use super::side::Side;
 use super::{Flow, RelaySettings};
 use crate::backend::Socket;
 use crate::offload::Offloads;
-use crate::path::{Path, Reason};
 use crate::pipes::Pipes;
+use crate::tx_path::{Reason, TxPath};
 
 /// One direction of a tunnel.
 pub(super) struct Direction {
@@ -41,14 +41,14 @@ pub(super) enum Stage {
     /// More may come.
     Flowing,
     /// Nothing more comes: what is held goes out, then the end.
-    Ending(Farewell),
+    Ending(CloseKind),
     /// The other side has been told, or cannot be told any more.
     Finished,
 }
 
 /// How a direction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum CloseKind {
     /// As its source did: it has said all it wanted.
     Close,
     /// So that nobody takes what came for the whole.
@@ -101,7 +101,7 @@ impl Direction {
                 (Placement::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
             }
         };
-        let flow = Flow { bytes: 0, path: Path::User, reason };
+        let flow = Flow { bytes: 0, path: TxPath::User, reason };
         Self {
             stage: Stage::Flowing,
             is_source_closed: false,
@@ -132,9 +132,9 @@ impl Direction {
                     }
                     ready!(self.poll_receive(from, to, shared, context))?;
                 }
-                Stage::Ending(farewell) => {
+                Stage::Ending(close_kind) => {
                     ready!(self.poll_pass_on(to, shared, context))?;
-                    ready!(poll_end(to, farewell, context))?;
+                    ready!(poll_end(to, close_kind, context))?;
                     self.stage = Stage::Finished;
                 }
                 Stage::Finished => return Poll::Ready(Ok(())),
@@ -231,19 +231,19 @@ impl Direction {
     /// Whether the other side has everything that ever came, and only has to be told so.
     pub(super) fn has_only_its_end_left(&self) -> bool {
         let holds_nothing = self.queue.is_empty() && self.pipe.as_ref().is_none_or(Pipe::is_empty);
-        self.stage == Stage::Ending(Farewell::Close) && holds_nothing
+        self.stage == Stage::Ending(CloseKind::Close) && holds_nothing
     }
 
     /// The source has said all it wanted.
     pub(super) fn close(&mut self) {
         self.is_source_closed = true;
-        self.end(Farewell::Close);
+        self.end(CloseKind::Close);
     }
 
     /// Ends it after what is held, unless its end has come already.
-    pub(super) fn end(&mut self, farewell: Farewell) {
+    pub(super) fn end(&mut self, close_kind: CloseKind) {
         if self.stage == Stage::Flowing {
-            self.stage = Stage::Ending(farewell);
+            self.stage = Stage::Ending(close_kind);
         }
     }
 
@@ -280,17 +280,17 @@ impl Fault {
 /// Tells a side that nothing more comes from the other one.
 fn poll_end(
     to: &mut Side,
-    farewell: Farewell,
+    close_kind: CloseKind,
     context: &mut Context<'_>,
 ) -> Poll<Result<(), Fault>> {
-    match (to, farewell) {
-        (Side::Plain(to), Farewell::Close) => {
+    match (to, close_kind) {
+        (Side::Plain(to), CloseKind::Close) => {
             Poll::Ready(unless_gone(socket::shutdown_write(to.as_fd())).map_err(Fault::refused_by))
         }
-        (Side::Tls(to), farewell) => {
-            match farewell {
-                Farewell::Close => to.queue_close_notify(),
-                Farewell::Cut => to.cut(),
+        (Side::Tls(to), close_kind) => {
+            match close_kind {
+                CloseKind::Close => to.queue_close_notify(),
+                CloseKind::Cut => to.cut(),
             }
             match ready!(to.poll_close(context)) {
                 Err(StreamError::Io(error)) => {

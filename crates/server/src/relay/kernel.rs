@@ -9,8 +9,8 @@ use super::direction::{Direction, Fault, Placement};
 use super::side::Side;
 use crate::backend::Socket;
 use crate::offload::Offloads;
-use crate::path::{Path, Reason};
 use crate::pipes::Pipes;
+use crate::tx_path::{Reason, TxPath};
 
 impl Direction {
     /// Moves what goes to the other side into the kernel, or stays where it is for a reason. Not before there is
@@ -58,8 +58,8 @@ impl Direction {
     ) -> Poll<Result<(), Fault>> {
         ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
         let Some(mut pipe) = pipes.take() else {
-            if self.flow.path == Path::User && matches!(to, Side::Tls(_)) {
-                self.flow.path = Path::KernelWrite;
+            if self.flow.path == TxPath::User && matches!(to, Side::Tls(_)) {
+                self.flow.path = TxPath::KernelWrite;
             }
             return Poll::Ready(self.receive_into_queue(from));
         };
@@ -68,7 +68,7 @@ impl Direction {
         match from.try_receive_part(|fd| pipe.fill(fd, capacity_bytes)) {
             Ok(Some(1..)) => {
                 self.pipe = Some(pipe);
-                self.flow.path = Path::KernelSplice;
+                self.flow.path = TxPath::KernelSplice;
                 return Poll::Ready(Ok(()));
             }
             Ok(Some(0)) => self.close(),

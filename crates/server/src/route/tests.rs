@@ -37,9 +37,9 @@ fn number(router: &Router, host: Option<&str>, server_name: Option<&str>) -> Opt
     router.sites.iter().position(|other| std::ptr::eq(other, site))
 }
 
-fn files(handler: Option<&Handler>) -> &Rules {
-    let Some(Handler::Files(rules)) = handler else { panic!("no files: {handler:?}") };
-    rules
+fn files(handler: Option<&Handler>) -> &FileRoute {
+    let Some(Handler::Files(route)) = handler else { panic!("no files: {handler:?}") };
+    route
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn the_longest_prefix_of_whole_segments_decides() {
         ("/img/largest", "/img", "/largest"),
         ("/api", "/api", ""),
     ] {
-        let rules = files(site.route(path));
-        assert_eq!((rules.prefix.as_str(), rules.below(path)), (prefix, Some(below)), "{path}");
+        let route = files(site.route(path));
+        assert_eq!((route.prefix.as_str(), route.below(path)), (prefix, Some(below)), "{path}");
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::backends::BackendsStatus;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::{KeyDirection, Label, LabelledCounts, Lookup, Numbers};
-use kettle_server::path::Path;
+use kettle_server::tx_path::TxPath;
 
 /// A running server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,7 +124,7 @@ pub struct Counts {
 
 impl From<&Numbers> for Counts {
     fn from(numbers: &Numbers) -> Self {
-        let responses = Path::ALL.map(|path| numbers.responses_by(path));
+        let responses = TxPath::ALL.map(|path| numbers.responses_by(path));
         let mut statuses: BTreeMap<String, u64> = BTreeMap::new();
         for ((_, status), count) in &numbers.responses {
             *statuses.entry(status.to_string()).or_default() += count;
@@ -141,9 +141,9 @@ impl From<&Numbers> for Counts {
             ticket_epochs: in_words(&numbers.ticket_epochs),
             handshakes_failed: in_words(&numbers.handshakes_failed),
             client_certificates: in_words(&numbers.client_certificates),
-            responses: by_word::<Path>(&responses),
+            responses: by_word::<TxPath>(&responses),
             statuses,
-            response_bytes: by_word::<Path>(&numbers.response_bytes),
+            response_bytes: by_word::<TxPath>(&numbers.response_bytes),
             tunnels_open: numbers.tunnels.now(),
             tunnels: numbers.tunnels.begun,
             tunnels_ended: in_words(&numbers.tunnels_ended),

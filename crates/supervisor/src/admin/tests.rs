@@ -10,13 +10,13 @@ use super::status::{Counts, ListenerStatus, Status};
 use super::{AdminSocket, Asked, client};
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Metrics;
-use kettle_server::path::{Path, Reason};
+use kettle_server::tx_path::{Reason, TxPath};
 
 fn status() -> Status {
     let metrics = Metrics::new(1);
     let worker = &metrics.workers()[0];
     worker.connection_opened();
-    worker.response(Path::User, 200, 1_536, std::time::Duration::ZERO);
+    worker.response(TxPath::User, 200, 1_536, std::time::Duration::ZERO);
     worker.not_preferred(Reason::KillSwitch);
     worker.refused("cipher_missing");
     for reason in FAILURES {

@@ -17,7 +17,7 @@ impl Fixture {
         for name in ["chain", "key"] {
             fs::write(folder.path().join(name), "old").unwrap();
         }
-        let look = Look::at(["chain", "key"].map(|name| folder.path().join(name)));
+        let look = FileStates::at(["chain", "key"].map(|name| folder.path().join(name)));
         Self { folder, watched: Watched::since(look) }
     }
 
@@ -107,7 +107,7 @@ fn a_link_to_another_folder_is_a_change() {
         fs::write(fixture.path(release).join("chain"), "same").unwrap();
     }
     symlink("1", fixture.path("data")).unwrap();
-    fixture.watched = Watched::since(Look::at([fixture.path("data/chain")]));
+    fixture.watched = Watched::since(FileStates::at([fixture.path("data/chain")]));
     symlink("2", fixture.path("next")).unwrap();
     fs::rename(fixture.path("next"), fixture.path("data")).unwrap();
     assert_eq!((fixture.look(), fixture.look()), (None, names(&["chain"])));
@@ -132,7 +132,7 @@ fn the_thread_tells_and_ends() {
     watch.watch(fixture.watched.read.clone()).unwrap();
     let told = changed.blocking_recv().unwrap();
     assert_eq!(told, [fixture.path("chain")]);
-    watch.watch(Look::default()).unwrap();
+    watch.watch(FileStates::default()).unwrap();
     let shared = Arc::downgrade(&watch.shared);
     drop(watch);
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -5,7 +5,7 @@ use kettle_kernel::probe::SuiteCapability;
 
 use super::*;
 
-fn config(path: PathChoice) -> Config {
+fn config(path: TxPathChoice) -> Config {
     let mut config = Config::for_folder(Path::new("."), ([127, 0, 0, 1], 8443).into());
     config.listeners[0].kind = ListenerKind::Https(HttpsListener { path, ..Default::default() });
     config
@@ -39,7 +39,7 @@ fn kernel(chacha20: bool, rekey: bool) -> Capabilities {
 
 #[test]
 fn auto_says_from_where_on_and_with_what() {
-    let line = line(&config(PathChoice::Auto), &kernel(true, true), None, Placement::Auto);
+    let line = line(&config(TxPathChoice::Auto), &kernel(true, true), None, Placement::Auto);
     let expected = "TLS: auto — kernel sendfile from 64 KiB \
                     (AES-128-GCM, AES-256-GCM, ChaCha20; rekey: yes; NIC: ";
     assert!(line.starts_with(expected), "{line}");
@@ -47,14 +47,15 @@ fn auto_says_from_where_on_and_with_what() {
 
 #[test]
 fn a_kernel_without_rekey_or_chacha20_says_so() {
-    let line = line(&config(PathChoice::KernelWrite), &kernel(false, false), None, Placement::Auto);
+    let line =
+        line(&config(TxPathChoice::KernelWrite), &kernel(false, false), None, Placement::Auto);
     let expected = "TLS: kernel-write (AES-128-GCM, AES-256-GCM; rekey: no; NIC: ";
     assert!(line.starts_with(expected), "{line}");
 }
 
 #[test]
 fn user_space_has_its_reason() {
-    let auto = config(PathChoice::Auto);
+    let auto = config(TxPathChoice::Auto);
     let obstacle = Some("CONFIG_TLS is not set");
     assert_eq!(
         line(&auto, &kernel(true, true), obstacle, Placement::Auto),
@@ -62,14 +63,14 @@ fn user_space_has_its_reason() {
     );
     let switched = line(&auto, &kernel(true, true), None, Placement::User);
     assert!(switched.contains("switched off"), "{switched}");
-    let configured = line(&config(PathChoice::User), &kernel(true, true), None, Placement::Auto);
+    let configured = line(&config(TxPathChoice::User), &kernel(true, true), None, Placement::Auto);
     assert_eq!(configured, "TLS: user space — as configured");
 }
 
 #[test]
 fn tunnels_have_words_of_their_own() {
     let line = |kind| {
-        let mut config = config(PathChoice::Auto);
+        let mut config = config(TxPathChoice::Auto);
         config.listeners[0].kind = kind;
         line(&config, &kernel(true, true), None, Placement::Auto)
     };

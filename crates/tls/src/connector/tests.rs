@@ -102,8 +102,8 @@ async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Outcome {
                 return Ok(stream);
             }
             Handshaking::PlainHttp(..) => panic!("no plain HTTP"),
-            Handshaking::Failed(error, mut farewell) => {
-                poll_fn(|context| farewell.poll_close(context)).await?;
+            Handshaking::Failed(error, mut closing) => {
+                poll_fn(|context| closing.poll_close(context)).await?;
                 return Err(error);
             }
         }

@@ -33,11 +33,11 @@ pub enum Handshaking {
     /// The peer speaks plain HTTP; this is what it said so far.
     PlainHttp(TcpStream, Received),
     /// It failed, and the peer is to be told.
-    Failed(StreamError, Farewell),
+    Failed(StreamError, ClosingSocket),
 }
 
 /// A socket that only sends what is left to say and then closes.
-pub struct Farewell {
+pub struct ClosingSocket {
     socket: TcpStream,
     outgoing: Queue,
     is_said: bool,
@@ -99,14 +99,14 @@ impl Accepting {
             }
             Step::PlainHttp(received) => Handshaking::PlainHttp(socket, received.into()),
             Step::Failed(error, outgoing) => {
-                let farewell = Farewell::new(socket, outgoing, &error);
-                Handshaking::Failed(StreamError::Handshake(error), farewell)
+                let closing = ClosingSocket::new(socket, outgoing, &error);
+                Handshaking::Failed(StreamError::Handshake(error), closing)
             }
         }
     }
 }
 
-impl Farewell {
+impl ClosingSocket {
     pub(super) fn new(socket: TcpStream, outgoing: Queue, error: &HandshakeError) -> Self {
         let is_from_peer = error.alert_received().is_some();
         Self { socket, outgoing, is_said: false, is_from_peer }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::net::TcpStream;
 
-use super::accept::{Farewell, HANDSHAKE_BYTES_MAX, RECEIVE_BYTES, TOO_MUCH};
+use super::accept::{ClosingSocket, HANDSHAKE_BYTES_MAX, RECEIVE_BYTES, TOO_MUCH};
 use super::receive::poll_read;
 use super::writer::poll_send;
 use super::{StreamError, TlsStream};
@@ -32,7 +32,7 @@ pub enum ConnectStep<'a> {
         took_early_data: bool,
     },
     /// It failed, and the server may be told.
-    Failed(StreamError, Farewell),
+    Failed(StreamError, ClosingSocket),
 }
 
 impl<'a> Connecting<'a> {
@@ -89,8 +89,8 @@ impl<'a> Connecting<'a> {
                 ConnectStep::Complete { stream, took_early_data }
             }
             ClientStep::Failed(error, outgoing) => {
-                let farewell = Farewell::new(socket, outgoing, &error);
-                ConnectStep::Failed(StreamError::Handshake(error), farewell)
+                let closing = ClosingSocket::new(socket, outgoing, &error);
+                ConnectStep::Failed(StreamError::Handshake(error), closing)
             }
         }
     }
@@ -129,10 +129,10 @@ impl TlsStream {
                     poll_fn(|context| stream.poll_flush(context)).await?;
                     return Ok((stream, took_early_data));
                 }
-                ConnectStep::Failed(error, mut farewell) => {
+                ConnectStep::Failed(error, mut closing) => {
                     // An alert fits into any socket that is still good; what the server makes of it is not waited for.
                     poll_fn(|context| {
-                        let _ = farewell.poll_close(context);
+                        let _ = closing.poll_close(context);
                         Poll::Ready(())
                     })
                     .await;

@@ -1,6 +1,6 @@
 //! The servers whose work is counted, each with its configuration.
 
-use super::super::configs::Place;
+use super::super::configs::ConfigInput;
 
 /// A server with one configuration.
 pub struct Server {
@@ -20,11 +20,12 @@ impl Server {
     /// Its configuration and the ending of the file it is in.
     pub fn config(&self) -> (String, &'static str) {
         // The certificate is made in the guest, and what is served comes with the scripts.
-        let place = Place { folder: "/run/measure", site: "/kettle/measure/site", port: 8443 };
+        let input =
+            ConfigInput { folder: "/run/measure", site: "/kettle/measure/site", port: 8443 };
         match self.config {
-            Config::Kettle { path, hot_file } => (place.kettle(path, hot_file), "toml"),
+            Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
             Config::Nginx { has_ktls, has_sendfile } => {
-                (place.nginx(has_ktls, has_sendfile), "conf")
+                (input.nginx(has_ktls, has_sendfile), "conf")
             }
         }
     }

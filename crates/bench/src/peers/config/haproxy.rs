@@ -4,13 +4,13 @@ use std::fs;
 
 use kettle_loadgen::offer::ResumeBy;
 
-use super::{Place, SESSIONS_MAX, Words, resume_by};
+use super::{ConfigInput, SESSIONS_MAX, Words, resume_by};
 use crate::peers::subject::{Path, Role};
 
-pub(super) fn words(place: &Place<'_>) -> Words {
-    let setup = place.setup;
+pub(super) fn words(input: &ConfigInput<'_>) -> Words {
+    let setup = input.setup;
     let resume_by = resume_by(setup);
-    let is_terminator = place.subject.role == Role::Terminator;
+    let is_terminator = input.subject.role == Role::Terminator;
     let sessions = match resume_by {
         ResumeBy::SessionId | ResumeBy::EarlyData => SESSIONS_MAX,
         ResumeBy::Nothing | ResumeBy::Ticket => 0,
@@ -27,27 +27,27 @@ pub(super) fn words(place: &Place<'_>) -> Words {
         ("TICKETS", tickets.to_owned()),
         ("MODE", if is_terminator { "tcp" } else { "http" }.to_owned()),
         ("TIMEOUTS", if is_terminator { "" } else { HTTP_TIMEOUTS }.to_owned()),
-        ("LISTEN", listen(place, resume_by)),
-        ("SERVES", if is_terminator { backend(place) } else { responses(place) }),
+        ("LISTEN", listen(input, resume_by)),
+        ("SERVES", if is_terminator { backend(input) } else { responses(input) }),
     ]
 }
 
-fn listen(place: &Place<'_>, resume_by: ResumeBy) -> String {
-    if place.subject.path == Path::Plain {
+fn listen(input: &ConfigInput<'_>, resume_by: ResumeBy) -> String {
+    if input.subject.path == Path::Plain {
         return String::new();
     }
     let early_data = if resume_by == ResumeBy::EarlyData { " allow-0rtt" } else { "" };
-    format!("ssl crt {}{early_data}", place.identity.both.display())
+    format!("ssl crt {}{early_data}", input.identity.both.display())
 }
 
-fn backend(place: &Place<'_>) -> String {
-    let backend = place.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+fn backend(input: &ConfigInput<'_>) -> String {
+    let backend = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
     format!("server backend {backend}")
 }
 
 /// A rule for each file of the site that fits a buffer. `tcp mode` has no responses of its own.
-fn responses(place: &Place<'_>) -> String {
-    let Ok(entries) = fs::read_dir(&place.setup.site) else { return String::new() };
+fn responses(input: &ConfigInput<'_>) -> String {
+    let Ok(entries) = fs::read_dir(&input.setup.site) else { return String::new() };
     let mut rules: Vec<String> = entries
         .filter_map(|entry| {
             let entry = entry.ok()?;

@@ -3,11 +3,11 @@
 use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::{Cipher, Version};
 
-use super::{Place, SESSIONS_MAX, TICKETS, Words, resume_by};
+use super::{ConfigInput, SESSIONS_MAX, TICKETS, Words, resume_by};
 use crate::peers::subject::{Path, Role};
 
-pub(super) fn words(place: &Place<'_>) -> Words {
-    let offer = place.setup.offer;
+pub(super) fn words(input: &ConfigInput<'_>) -> Words {
+    let offer = input.setup.offer;
     let version = match offer.version {
         Version::Tls12 => "tls1.2",
         Version::Tls13 => "tls1.3",
@@ -17,16 +17,16 @@ pub(super) fn words(place: &Place<'_>) -> Words {
         Cipher::Aes256Gcm => "aes-256-gcm",
         Cipher::Chacha20Poly1305 => "chacha20-poly1305",
     };
-    let (tickets, sessions) = match resume_by(place.setup) {
+    let (tickets, sessions) = match resume_by(input.setup) {
         ResumeBy::Nothing => (0, 0),
         ResumeBy::SessionId => (0, SESSIONS_MAX),
         ResumeBy::Ticket | ResumeBy::EarlyData => (TICKETS, 0),
     };
     // A file that is held in memory is not sent from the page cache.
-    let hot_file = if place.subject.path == Path::KernelSendfile { "0 B" } else { "64 KiB" };
-    let (listener, serves) = match place.subject.role {
-        Role::Files => ("kind = \"https\"", route(place)),
-        Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(place)),
+    let hot_file = if input.subject.path == Path::KernelSendfile { "0 B" } else { "64 KiB" };
+    let (listener, serves) = match input.subject.role {
+        Role::Files => ("kind = \"https\"", route(input)),
+        Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(input)),
     };
     vec![
         ("VERSION", version.to_owned()),
@@ -35,19 +35,19 @@ pub(super) fn words(place: &Place<'_>) -> Words {
         ("TICKETS", tickets.to_string()),
         ("SESSION_CACHE", sessions.to_string()),
         ("HOT_FILE", hot_file.to_owned()),
-        ("PATH", place.subject.path.as_str().to_owned()),
+        ("PATH", input.subject.path.as_str().to_owned()),
         ("LISTENER", listener.to_owned()),
         ("SERVES", serves),
     ]
 }
 
-fn route(place: &Place<'_>) -> String {
-    format!("[[site.route]]\nroot = \"{}\"", place.setup.site.display())
+fn route(input: &ConfigInput<'_>) -> String {
+    format!("[[site.route]]\nroot = \"{}\"", input.setup.site.display())
 }
 
 /// Timeouts as the other terminators have them; and no server is left alone after failed connects, since there is one only.
-fn backend(place: &Place<'_>) -> String {
-    let to = place.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+fn backend(input: &ConfigInput<'_>) -> String {
+    let to = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
     format!(
         "[[backend]]\nname = \"plain\"\nconnect_timeout = \"10s\"\nidle_timeout = \"1h\"\nfails = 0\n\n\
          [[backend.server]]\naddress = \"{to}\""

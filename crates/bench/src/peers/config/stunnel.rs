@@ -2,10 +2,10 @@
 
 use kettle_loadgen::offer::ResumeBy;
 
-use super::{Place, SESSIONS_MAX, Words, resume_by};
+use super::{ConfigInput, SESSIONS_MAX, Words, resume_by};
 
-pub(super) fn words(place: &Place<'_>) -> Words {
-    let sessions = match resume_by(place.setup) {
+pub(super) fn words(input: &ConfigInput<'_>) -> Words {
+    let sessions = match resume_by(input.setup) {
         ResumeBy::Nothing => "sessionResume = no".to_owned(),
         ResumeBy::SessionId => format!("sessionCacheSize = {SESSIONS_MAX}\noptions = NO_TICKET"),
         // Tickets need no memory of sessions.

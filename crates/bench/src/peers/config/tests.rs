@@ -40,8 +40,8 @@ fn filled(subject: Subject, setup: &Setup) -> String {
     };
     let address = "127.0.0.1:4433".parse().unwrap();
     let stream_module = Some(FsPath::new("/modules/stream.so"));
-    let place = Place { subject, setup, address, identity: &identity, stream_module };
-    text(&place, template(subject.program, subject.role)).unwrap()
+    let input = ConfigInput { subject, setup, address, identity: &identity, stream_module };
+    text(&input, template(subject.program, subject.role)).unwrap()
 }
 
 /// Each of these stands on a line of its own, whatever the indentation.

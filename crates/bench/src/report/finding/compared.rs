@@ -4,9 +4,9 @@ use super::joined;
 use crate::diff::work;
 use crate::figure::{self, Better, Figure, Phrase};
 use crate::report::axis::Axis;
-use crate::report::look;
 use crate::report::sampling::Samples;
 use crate::report::speech;
+use crate::report::style;
 use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict};
 
@@ -49,7 +49,7 @@ pub fn compared(samples: &Samples, names: &[&str], purpose: Option<&str>) -> Opt
 
 /// The subjects that encrypt, the best first.
 fn judge<'a>(samples: &Samples<'a>, names: &[&str], figure: &Figure) -> Vec<Judged<'a>> {
-    let subjects = samples.subjects().into_iter().filter(|subject| look::way(subject) != "plain");
+    let subjects = samples.subjects().into_iter().filter(|subject| style::way(subject) != "plain");
     let mut judged: Vec<Judged> = subjects
         .filter_map(|subject| {
             let rounds = samples.subject(subject).rounds_of_sum(names);
@@ -65,8 +65,8 @@ fn judge<'a>(samples: &Samples<'a>, names: &[&str], figure: &Figure) -> Vec<Judg
 }
 
 fn everyone(judged: &[Judged]) -> String {
-    let first = judged.first().map(|one| look::program(one.subject));
-    let is_one = judged.iter().all(|one| Some(look::program(one.subject)) == first);
+    let first = judged.first().map(|one| style::program(one.subject));
+    let is_one = judged.iter().all(|one| Some(style::program(one.subject)) == first);
     format!(
         "{} every {}",
         if is_one { "by" } else { "with" },
@@ -91,10 +91,10 @@ fn counted(judged: &[Judged], figure: &Figure, axis: &Axis, everyone: &str) -> S
 /// Ours against the best of each other program; among paths of one program, the best against the next.
 fn spoken(judged: &[Judged], figure: &Figure, phrase: Phrase, purpose: &str) -> Option<String> {
     let ours = judged.iter().find(|one| one.subject == "kettle auto");
-    let ours = ours.or_else(|| judged.iter().find(|one| look::program(one.subject) == "kettle"));
+    let ours = ours.or_else(|| judged.iter().find(|one| style::program(one.subject) == "kettle"));
     let mut peers: Vec<&Judged> = Vec::new();
-    for one in judged.iter().filter(|one| look::program(one.subject) != "kettle") {
-        if !peers.iter().any(|peer| look::program(peer.subject) == look::program(one.subject)) {
+    for one in judged.iter().filter(|one| style::program(one.subject) != "kettle") {
+        if !peers.iter().any(|peer| style::program(peer.subject) == style::program(one.subject)) {
             peers.push(one);
         }
     }
@@ -103,8 +103,8 @@ fn spoken(judged: &[Judged], figure: &Figure, phrase: Phrase, purpose: &str) -> 
         _ => (judged.first()?, vec![judged.get(1)?]),
     };
     let short = |one: &Judged| {
-        let program = look::program(one.subject);
-        let paths = judged.iter().filter(|other| look::program(other.subject) == program);
+        let program = style::program(one.subject);
+        let paths = judged.iter().filter(|other| style::program(other.subject) == program);
         if paths.count() == 1 { program.to_owned() } else { one.subject.to_owned() }
     };
     let name = short(ours);

@@ -1,4 +1,4 @@
-use super::super::look::Look;
+use super::super::style::Style;
 use super::*;
 
 fn points(values: &[(f64, f64)]) -> Vec<Point> {
@@ -6,7 +6,7 @@ fn points(values: &[(f64, f64)]) -> Vec<Point> {
 }
 
 fn curve(values: &[(f64, f64)]) -> Curve {
-    Curve { name: "a".to_owned(), look: Look::of("a"), points: points(values) }
+    Curve { name: "a".to_owned(), style: Style::of("a"), points: points(values) }
 }
 
 #[test]

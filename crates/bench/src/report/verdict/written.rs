@@ -3,9 +3,9 @@
 use super::{Cell, Outcome, Verdict};
 use crate::report::axis::Axis;
 use crate::report::finding::joined;
-use crate::report::look;
 use crate::report::markup::Markup;
 use crate::report::speech;
+use crate::report::style;
 
 /// Writes the table, with what it leaves out below.
 pub fn write(page: &mut Markup, verdict: &Verdict) {
@@ -67,7 +67,7 @@ pub fn sureness(cell: &Cell) -> String {
 fn values(cell: &Cell, figure: &str) -> String {
     let axis = Axis::of_figure(figure);
     let (ours, theirs) = cell.values;
-    let way = look::way(&cell.subjects.1);
+    let way = style::way(&cell.subjects.1);
     let path = if way.starts_with("kernel") { format!(" ({way})") } else { String::new() };
     format!("{} against {}{path}", axis.exactly(ours), axis.exactly(theirs))
 }

@@ -14,7 +14,7 @@ fn few_connections_come_from_one_address() {
 }
 
 #[test]
-fn a_storm_comes_from_many_addresses_but_never_too_many() {
+fn a_flood_comes_from_many_addresses_but_never_too_many() {
     assert_eq!(sources(1000, 2000.0), 9);
     assert_eq!(sources(u32::MAX, 1e9), SOURCES_MAX);
     assert_eq!(sources(1, f64::NAN), 1);

@@ -4,18 +4,18 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::{PAUSE_AFTER_FAILURE, open_first};
-use crate::client::place::Place;
+use crate::client::load_thread::LoadThread;
 use crate::client::virtual_user::VirtualUser;
 
-pub(super) async fn visit(place: Rc<Place>, number: u32, opens_first: bool) {
-    let mut user = VirtualUser::new(&place, number);
+pub(super) async fn visit(thread: Rc<LoadThread>, number: u32, opens_first: bool) {
+    let mut user = VirtualUser::new(&thread, number);
     if opens_first {
-        open_first(&place, &mut user).await;
+        open_first(&thread, &mut user).await;
     }
-    place.until_begin().await;
+    thread.until_begin().await;
     loop {
         let now = Instant::now();
-        if !place.claim(now) {
+        if !thread.claim(now) {
             return;
         }
         if user.transaction(now, now).await.is_err() {

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::task::coop::consume_budget;
 
-use crate::client::place::Place;
+use crate::client::load_thread::LoadThread;
 use crate::client::schedule::Schedule;
 use crate::client::virtual_user::VirtualUser;
 use crate::load::Arrivals;
@@ -27,17 +27,17 @@ struct Seat {
     called: Notify,
 }
 
-pub(super) async fn run(place: &Rc<Place>, arrivals: Arrivals, users_max: u32) {
-    let start = place.until_begin().await;
+pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: u32) {
+    let start = thread.until_begin().await;
     let bench = Rc::new(Bench { free: RefCell::default(), is_over: Cell::new(false) });
     let mut visits = JoinSet::new();
     let mut users = 0;
-    for after in schedule(place, arrivals) {
+    for after in schedule(thread, arrivals) {
         let due = start + after;
-        place.pacer.until(due).await;
+        thread.pacer.until(due).await;
         // With many that are overdue, the others still have their turns.
         consume_budget().await;
-        if !place.claim(due) {
+        if !thread.claim(due) {
             break;
         }
         let free = bench.free.borrow_mut().pop();
@@ -46,30 +46,30 @@ pub(super) async fn run(place: &Rc<Place>, arrivals: Arrivals, users_max: u32) {
         } else if users < users_max {
             let seat = Rc::new(Seat { due: Cell::new(Some(due)), called: Notify::new() });
             visits.spawn_local(visit(
-                Rc::clone(place),
-                place.number(users),
+                Rc::clone(thread),
+                thread.number(users),
                 seat,
                 Rc::clone(&bench),
             ));
             users += 1;
         } else {
-            place.recorder.borrow_mut().refused(due);
+            thread.recorder.borrow_mut().refused(due);
         }
     }
     bench.close();
     while visits.join_next().await.is_some() {}
 }
 
-fn schedule(place: &Place, arrivals: Arrivals) -> Schedule {
+fn schedule(thread: &LoadThread, arrivals: Arrivals) -> Schedule {
     let length = match arrivals {
-        Arrivals::Constant { .. } => place.plan.length(),
-        Arrivals::Ramp { .. } => place.plan.own_length(),
+        Arrivals::Constant { .. } => thread.plan.length(),
+        Arrivals::Ramp { .. } => thread.plan.own_length(),
     };
-    Schedule::new(arrivals, length, place.index, place.load().cpus.len())
+    Schedule::new(arrivals, length, thread.index, thread.load().cpus.len())
 }
 
-async fn visit(place: Rc<Place>, number: u32, seat: Rc<Seat>, bench: Rc<Bench>) {
-    let mut user = VirtualUser::new(&place, number);
+async fn visit(thread: Rc<LoadThread>, number: u32, seat: Rc<Seat>, bench: Rc<Bench>) {
+    let mut user = VirtualUser::new(&thread, number);
     while let Some(due) = seat.due.take() {
         // A failure is counted; the next transaction is due when it is due.
         let _ = user.transaction(due, due).await;

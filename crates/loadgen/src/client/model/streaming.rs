@@ -4,28 +4,33 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::open_first;
-use crate::client::place::Place;
+use crate::client::load_thread::LoadThread;
 use crate::client::schedule::Intervals;
 use crate::client::virtual_user::VirtualUser;
 
-pub(super) async fn visit(place: Rc<Place>, number: u32, interval: Duration, spread: Duration) {
-    let mut user = VirtualUser::new(&place, number);
-    open_first(&place, &mut user).await;
-    let start = place.until_begin().await;
+pub(super) async fn visit(
+    thread: Rc<LoadThread>,
+    number: u32,
+    interval: Duration,
+    spread: Duration,
+) {
+    let mut user = VirtualUser::new(&thread, number);
+    open_first(&thread, &mut user).await;
+    let start = thread.until_begin().await;
     let mut intervals = Intervals::new(interval, spread, u64::from(number));
     let mut due = start + intervals.first();
     let mut free_since = start;
     loop {
-        if place.is_over_at(due) {
+        if thread.is_over_at(due) {
             return;
         }
-        think(&place, &mut user, due).await;
-        if !place.claim(due) {
+        think(&thread, &mut user, due).await;
+        if !thread.claim(due) {
             return;
         }
-        if place.is_given_up() {
+        if thread.is_given_up() {
             // Whoever is behind by more will not catch up, and each object could take its whole timeout.
-            place.recorder.borrow_mut().refused(due);
+            thread.recorder.borrow_mut().refused(due);
             due += intervals.next();
             continue;
         }
@@ -34,18 +39,18 @@ pub(super) async fn visit(place: Rc<Place>, number: u32, interval: Duration, spr
         free_since = Instant::now();
         let next = due + intervals.next();
         if free_since > next {
-            place.recorder.borrow_mut().stalled(due);
+            thread.recorder.borrow_mut().stalled(due);
         }
         due = next;
     }
 }
 
 /// Waits for the next object's time. A connection that the server closes meanwhile is opened anew then.
-async fn think(place: &Place, user: &mut VirtualUser, due: Instant) {
+async fn think(thread: &LoadThread, user: &mut VirtualUser, due: Instant) {
     tokio::select! {
         biased;
-        () = place.pacer.until(due) => return,
+        () = thread.pacer.until(due) => return,
         _ = user.watch() => {}
     }
-    place.pacer.until(due).await;
+    thread.pacer.until(due).await;
 }

@@ -11,7 +11,7 @@ async fn a_connection_leads_to_the_server_and_is_counted() {
     assert!(stream.nodelay().unwrap());
     assert_eq!(connected.server.state.connections(), 1);
     assert_eq!(*connected.server.name, *listeners[0].local_addr().unwrap().to_string());
-    drop(connected.place);
+    drop(connected.slot);
     assert_eq!(app.servers[0].state.connections(), 0);
     assert_eq!(count(&app, 0, Outcome::Connected), 1);
 }

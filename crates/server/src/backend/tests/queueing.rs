@@ -49,7 +49,7 @@ async fn who_comes_later_does_not_overtake() {
     let mut waiting = Box::pin(app.connect(CLIENT));
     tokio::select! {
         biased;
-        _ = &mut waiting => panic!("there is no place"),
+        _ = &mut waiting => panic!("there is no slot"),
         () = tokio::task::yield_now() => {}
     }
     drop(held);
@@ -95,18 +95,18 @@ async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
     let mut waiting = Box::pin(attempts.next());
     tokio::select! {
         biased;
-        _ = &mut waiting => panic!("there is no place"),
+        _ = &mut waiting => panic!("there is no slot"),
         () = tokio::task::yield_now() => {}
     }
     let mut other = app.attempts(CLIENT);
-    let place = tokio::time::timeout(Duration::from_millis(1), async {
+    let slot = tokio::time::timeout(Duration::from_millis(1), async {
         tokio::select! {
             biased;
-            _ = &mut waiting => panic!("there is no place"),
-            place = other.next() => place,
+            _ = &mut waiting => panic!("there is no slot"),
+            slot = other.next() => slot,
         }
     });
-    let attempt = place.await.expect("the bad server has room").unwrap();
+    let attempt = slot.await.expect("the bad server has room").unwrap();
     assert!(Arc::ptr_eq(attempt.server(), &app.servers[0]));
     drop(held);
     assert!(Arc::ptr_eq(waiting.await.unwrap().server(), &app.servers[1]));
@@ -147,7 +147,7 @@ async fn a_name_without_an_address_is_no_server() {
     assert_eq!(app.connect(CLIENT).await.unwrap_err(), ConnectError::NoServer);
 }
 
-/// Takes places again and again, and gives up at random moments, in the middle of being called among them: by the queue's
+/// Takes slots again and again, and gives up at random moments, in the middle of being called among them: by the queue's
 /// deadline with a backend that has little patience, or because the client goes away.
 async fn roam(patient: &Arc<Backend>, impatient: &Arc<Backend>, held: &AtomicU32, seed: u64) {
     for turn in 0..TURNS {
@@ -170,8 +170,8 @@ async fn roam(patient: &Arc<Backend>, impatient: &Arc<Backend>, held: &AtomicU32
             drop(attempt);
         }
     }
-    // Nobody gives up now: a place that got lost shows here.
-    assert!(patient.attempts(CLIENT).next().await.is_ok(), "a place is lost");
+    // Nobody gives up now: a slot that got lost shows here.
+    assert!(patient.attempts(CLIENT).next().await.is_ok(), "a slot is lost");
 }
 
 #[test]

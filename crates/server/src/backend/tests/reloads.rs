@@ -48,7 +48,7 @@ async fn who_waits_is_served_by_the_room_a_reload_makes() {
     let mut waiting = Box::pin(old.connect(CLIENT));
     tokio::select! {
         biased;
-        _ = &mut waiting => panic!("there is no place"),
+        _ = &mut waiting => panic!("there is no slot"),
         () = tokio::task::yield_now() => {}
     }
     // The old one waits by its own limit; a new one behind it need not, and comes first.
@@ -58,7 +58,7 @@ async fn who_waits_is_served_by_the_room_a_reload_makes() {
     assert_eq!(new.waiting(), 1);
     let connected = tokio::select! {
         biased;
-        _ = &mut waiting => panic!("there is no place"),
+        _ = &mut waiting => panic!("there is no slot"),
         connected = new.connect(CLIENT) => connected.unwrap(),
     };
     drop((connected, held));

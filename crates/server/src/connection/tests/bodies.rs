@@ -152,7 +152,7 @@ async fn a_server_that_stops_takes_the_rest_of_a_body_that_is_wanted() {
         let mut client = stage.connect().await;
         client.send(EXPECTING).await;
         assert!(client.response().await.0.starts_with("HTTP/1.1 100 "));
-        stage.worker.watches.drain();
+        stage.worker.deadlines.drain();
         client.send("hello").await;
         let (head, body) = client.response().await;
         assert!(head.contains("connection: close"), "{head}");
@@ -170,7 +170,7 @@ async fn a_server_that_stops_does_not_wait_for_a_body_that_nobody_wants() {
             let mut client = stage.connect().await;
             client.send(&with_length("hello")[..58]).await;
             assert!(client.response().await.0.starts_with("HTTP/1.1 405 "));
-            stage.worker.watches.drain();
+            stage.worker.deadlines.drain();
             assert!(client.is_closed().await);
         },
     )

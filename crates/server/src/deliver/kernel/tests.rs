@@ -1,7 +1,7 @@
 use super::*;
 
 fn first(head_bytes: usize, start: u64, bytes: u64) -> u64 {
-    first_call_bytes(head_bytes, Span { start, bytes })
+    first_call_bytes(head_bytes, ByteRange { start, bytes })
 }
 
 #[test]
@@ -39,7 +39,7 @@ proptest::proptest! {
 
 #[test]
 fn no_call_reads_what_was_not_made_sure_of() {
-    let span = Span { start: 5_000, bytes: 5 * CALL_BYTES };
+    let span = ByteRange { start: 5_000, bytes: 5 * CALL_BYTES };
     let end = span.start + span.bytes;
     let mut call_end = span.start + first_call_bytes(300, span);
     let (mut warm_until, mut waits, mut is_first) = (0, 0, true);

@@ -9,11 +9,11 @@ use super::super::precompressed::Preference;
 use super::super::root::Reach;
 use super::*;
 
-fn rules(folder: &Path, change: impl FnOnce(&mut Route)) -> Rules {
+fn route(folder: &Path, change: impl FnOnce(&mut Route)) -> FileRoute {
     let root = Located::not_written(folder.to_owned());
     let mut route = Route { root, ..Route::default() };
     change(&mut route);
-    Rules::open(&Site::default(), &route).unwrap()
+    FileRoute::open(&Site::default(), &route).unwrap()
 }
 
 /// A folder with one file, last modified so many seconds after 1970.
@@ -26,18 +26,18 @@ fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
     folder
 }
 
-fn facts(rules: &Rules, name: &str, preference: Preference) -> Facts {
+fn facts(route: &FileRoute, name: &str, preference: Preference) -> Facts {
     let sought = Sought { relative: name, index: &[], preference };
-    match locate(&rules.root, sought, Reach::Anywhere) {
+    match locate(&route.root, sought, Reach::Anywhere) {
         locate::Located::File(found) => found.facts,
         other => panic!("no file: {other:?}"),
     }
 }
 
-fn entry_at(rules: &Rules, facts: &Facts, wall_seconds: u64) -> Entry {
+fn entry_at(route: &FileRoute, facts: &Facts, wall_seconds: u64) -> Entry {
     let content = Content::Memory(Bytes::from_static(b"hello"));
     let wall = UNIX_EPOCH + Duration::from_secs(wall_seconds);
-    Entry::new(rules, facts, content, wall, Duration::ZERO)
+    Entry::new(route, facts, content, wall, Duration::ZERO)
 }
 
 fn lines(entry: &Entry) -> String {
@@ -47,8 +47,8 @@ fn lines(entry: &Entry) -> String {
 #[test]
 fn the_lines_say_what_the_file_is() {
     let folder = folder("a.html", 784_111_777);
-    let rules = rules(folder.path(), |_| {});
-    let entry = entry_at(&rules, &facts(&rules, "a.html", Preference::NONE), 1_000_000_000);
+    let route = route(folder.path(), |_| {});
+    let entry = entry_at(&route, &facts(&route, "a.html", Preference::NONE), 1_000_000_000);
     let expected = "server: kettle\r\netag: ETAG\r\n\
         last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\naccept-ranges: bytes\r\n\
         content-type: text/html; charset=utf-8\r\n";
@@ -60,8 +60,8 @@ fn the_lines_say_what_the_file_is() {
 fn two_hosts_with_the_same_file_agree_on_its_tag() {
     let (one, other) = (folder("a", 784_111_777), folder("a", 784_111_777));
     let etag = |folder: &tempfile::TempDir| {
-        let rules = rules(folder.path(), |_| {});
-        entry_at(&rules, &facts(&rules, "a", Preference::NONE), 1_000_000_000).etag
+        let route = route(folder.path(), |_| {});
+        entry_at(&route, &facts(&route, "a", Preference::NONE), 1_000_000_000).etag
     };
     assert_eq!(etag(&one), etag(&other));
 }
@@ -72,10 +72,10 @@ fn a_coded_sibling_has_its_own_tag_and_the_type_of_its_file() {
     fs::copy(folder.path().join("a.css"), folder.path().join("a.css.br")).unwrap();
     let sibling = fs::File::options().write(true).open(folder.path().join("a.css.br")).unwrap();
     sibling.set_modified(UNIX_EPOCH + Duration::from_secs(784_111_777)).unwrap();
-    let rules = rules(folder.path(), |route| route.precompressed = vec![Coding::Br]);
+    let route = route(folder.path(), |route| route.precompressed = vec![Coding::Br]);
     let brotli = Preference::negotiate(&[Coding::Br], [b"br".as_slice()]);
-    let plain = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
-    let coded = entry_at(&rules, &facts(&rules, "a.css", brotli), 1_000_000_000);
+    let plain = entry_at(&route, &facts(&route, "a.css", Preference::NONE), 1_000_000_000);
+    let coded = entry_at(&route, &facts(&route, "a.css", brotli), 1_000_000_000);
     assert_ne!(plain.etag, coded.etag);
     assert!(lines(&coded).contains("content-encoding: br\r\ncontent-type: text/css"));
     assert!(!lines(&plain).contains("content-encoding"));
@@ -87,7 +87,7 @@ fn a_coded_sibling_has_its_own_tag_and_the_type_of_its_file() {
 #[test]
 fn a_pattern_decides_about_caching_before_the_headers() {
     let folder = folder("a.css", 0);
-    let rules = rules(folder.path(), |route| {
+    let route = route(folder.path(), |route| {
         route.prefix = "/assets".to_owned();
         route.headers = vec![("cache-control".to_owned(), "no-store".to_owned())];
         let rule = |pattern: &str, value: &str| CacheRule {
@@ -100,7 +100,7 @@ fn a_pattern_decides_about_caching_before_the_headers() {
             rule("*.css", "max-age=3"),
         ];
     });
-    let entry = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
+    let entry = entry_at(&route, &facts(&route, "a.css", Preference::NONE), 1_000_000_000);
     assert!(lines(&entry).contains("cache-control: max-age=2\r\n"), "{}", lines(&entry));
     assert!(!lines(&entry).contains("no-store"), "{}", lines(&entry));
 }
@@ -108,18 +108,18 @@ fn a_pattern_decides_about_caching_before_the_headers() {
 #[test]
 fn headers_decide_about_caching_where_no_pattern_fits() {
     let folder = folder("a.css", 0);
-    let rules = rules(folder.path(), |route| {
+    let route = route(folder.path(), |route| {
         route.headers = vec![("cache-control".to_owned(), "no-store".to_owned())];
     });
-    let entry = entry_at(&rules, &facts(&rules, "a.css", Preference::NONE), 1_000_000_000);
+    let entry = entry_at(&route, &facts(&route, "a.css", Preference::NONE), 1_000_000_000);
     assert!(lines(&entry).contains("cache-control: no-store\r\n"), "{}", lines(&entry));
 }
 
 #[test]
 fn a_date_to_come_is_not_passed_on() {
     let folder = folder("a", 2_000_000_000);
-    let rules = rules(folder.path(), |_| {});
-    let entry = entry_at(&rules, &facts(&rules, "a", Preference::NONE), 784_111_777);
+    let route = route(folder.path(), |_| {});
+    let entry = entry_at(&route, &facts(&route, "a", Preference::NONE), 784_111_777);
     let line = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
     assert!(lines(&entry).contains(line), "{}", lines(&entry));
 }
@@ -127,17 +127,17 @@ fn a_date_to_come_is_not_passed_on() {
 #[test]
 fn a_file_changed_just_now_is_not_trusted_to_be_the_same() {
     let folder = folder("a", 1_000_000_000);
-    let rules = rules(folder.path(), |_| {});
-    let facts = facts(&rules, "a", Preference::NONE);
-    assert!(!entry_at(&rules, &facts, 1_000_000_001).is_still(&facts));
-    assert!(entry_at(&rules, &facts, 1_000_000_003).is_still(&facts));
+    let route = route(folder.path(), |_| {});
+    let facts = facts(&route, "a", Preference::NONE);
+    assert!(!entry_at(&route, &facts, 1_000_000_001).is_still(&facts));
+    assert!(entry_at(&route, &facts, 1_000_000_003).is_still(&facts));
 }
 
 #[test]
 fn a_part_beyond_the_end_of_memory_is_cut() {
     let content = Content::Memory(Bytes::from_static(b"hello"));
     for (start, bytes, expected) in [(1, 3, &b"ell"[..]), (3, 99, b"lo"), (u64::MAX, 1, b"")] {
-        match content.part(Span { start, bytes }) {
+        match content.part(ByteRange { start, bytes }) {
             Part::Memory(part) => assert_eq!(part, expected),
             Part::File { .. } => panic!("not in memory"),
         }

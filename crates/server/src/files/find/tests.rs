@@ -12,17 +12,17 @@ fn finder_of(memory_file_bytes_max: Option<u64>) -> Finder {
     Finder::new(Disks::new(Duration::MAX), memory_file_bytes_max, PERIOD)
 }
 
-/// Rules over a folder with one file of so many bytes.
-fn rules(bytes: usize) -> (tempfile::TempDir, Arc<Rules>) {
+/// A route over a folder with one file of so many bytes.
+fn route(bytes: usize) -> (tempfile::TempDir, Arc<FileRoute>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), vec![7; bytes]).unwrap();
     let root = Written::not_written(folder.path().to_owned());
     let route = Route { root, ..Route::default() };
-    (folder, Arc::new(Rules::open(&Site::default(), &route).unwrap()))
+    (folder, Arc::new(FileRoute::open(&Site::default(), &route).unwrap()))
 }
 
-async fn found(finder: &Finder, rules: &Arc<Rules>) -> Found {
-    match finder.find(rules, "file", Preference::NONE, NOW).await.unwrap().found {
+async fn found(finder: &Finder, route: &Arc<FileRoute>) -> Found {
+    match finder.find(route, "file", Preference::NONE, NOW).await.unwrap().found {
         Located::File(found) => found,
         other => panic!("no file: {other:?}"),
     }
@@ -32,9 +32,9 @@ async fn found(finder: &Finder, rules: &Arc<Rules>) -> Found {
 async fn a_file_up_to_the_bound_is_read_whole() {
     // The larger one is read on another thread.
     for bytes in [0, 1, 4096, 300 * 1024] {
-        let (_folder, rules) = rules(bytes);
+        let (_folder, route) = route(bytes);
         let finder = finder_of(Some(300 * 1024));
-        let (_, content) = finder.content(found(&finder, &rules).await).await.unwrap();
+        let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::Memory(read) = content else { panic!("not in memory: {bytes}") };
         assert_eq!(read, vec![7; bytes]);
     }
@@ -42,10 +42,10 @@ async fn a_file_up_to_the_bound_is_read_whole() {
 
 #[tokio::test]
 async fn a_file_beyond_the_bound_stays_on_disk() {
-    let (_folder, rules) = rules(4097);
+    let (_folder, route) = route(4097);
     for bound in [None, Some(0), Some(4096)] {
         let finder = finder_of(bound);
-        let (_, content) = finder.content(found(&finder, &rules).await).await.unwrap();
+        let (_, content) = finder.content(found(&finder, &route).await).await.unwrap();
         let Content::File(file) = content else { panic!("in memory: {bound:?}") };
         assert_eq!(file.bytes(), 4097);
     }
@@ -53,9 +53,9 @@ async fn a_file_beyond_the_bound_stays_on_disk() {
 
 #[tokio::test]
 async fn a_file_that_changes_while_it_is_read_is_not_kept() {
-    let (folder, rules) = rules(100);
+    let (folder, route) = route(100);
     let finder = finder_of(Some(1000));
-    let found = found(&finder, &rules).await;
+    let found = found(&finder, &route).await;
     for changed in [50, 200] {
         fs::write(folder.path().join("file"), vec![8; changed]).unwrap();
         let facts = Facts { path: "file".into(), ..found.facts };
@@ -69,22 +69,22 @@ async fn a_file_that_changes_while_it_is_read_is_not_kept() {
 
 #[tokio::test]
 async fn a_folder_that_is_gone_cannot_be_listed() {
-    let (_folder, rules) = rules(0);
+    let (_folder, route) = route(0);
     let finder = finder_of(None);
     let view = View::from_query(None);
     let count = |listing: &Listing, _: &View| listing.total().to_string();
-    let listed = finder.list(&rules, "none/", NOW, view.clone(), count).await;
+    let listed = finder.list(&route, "none/", NOW, view.clone(), count).await;
     assert_eq!(listed.unwrap_err(), Errno::NOENT);
-    assert_eq!(finder.list(&rules, "", NOW, view, count).await.unwrap(), "1");
+    assert_eq!(finder.list(&route, "", NOW, view, count).await.unwrap(), "1");
 }
 
 #[tokio::test]
 async fn a_folder_behind_what_leads_further_is_listed() {
-    let (folder, rules) = rules(0);
+    let (folder, route) = route(0);
     fs::create_dir(folder.path().join("sub")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("sub"), folder.path().join("far")).unwrap();
     let finder = finder_of(None);
     let names = |listing: &Listing, _: &View| listing.total().to_string();
-    let listed = finder.list(&rules, "far/", NOW, View::from_query(None), names).await;
+    let listed = finder.list(&route, "far/", NOW, View::from_query(None), names).await;
     assert_eq!(listed.unwrap(), "0");
 }

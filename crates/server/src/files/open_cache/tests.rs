@@ -5,16 +5,16 @@ use std::time::{Duration, SystemTime};
 use kettle_config::{Located, Route, Site, Symlinks};
 
 use super::super::OpenFile;
+use super::super::file_route::FileRoute;
 use super::super::locate::{self, Sought, locate};
 use super::super::root::{Reach, Root};
-use super::super::rules::Rules;
 use super::*;
 use crate::disk::Device;
 
 /// Makes entries from one real file, as large as a test needs them.
 struct Maker {
     _folder: tempfile::TempDir,
-    rules: Rules,
+    route: FileRoute,
     root: Root,
 }
 
@@ -24,9 +24,9 @@ impl Maker {
         fs::write(folder.path().join("file"), "x").unwrap();
         let root = Located::not_written(folder.path().to_owned());
         let route = Route { root, ..Route::default() };
-        let rules = Rules::open(&Site::default(), &route).unwrap();
+        let route = FileRoute::open(&Site::default(), &route).unwrap();
         let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
-        Self { _folder: folder, rules, root }
+        Self { _folder: folder, route, root }
     }
 
     fn found(&self) -> locate::Found {
@@ -39,7 +39,7 @@ impl Maker {
 
     fn entry(&self, content: Content, facts: &locate::Facts) -> Rc<Entry> {
         let (wall, monotonic) = (SystemTime::now(), Duration::ZERO);
-        Rc::new(Entry::new(&self.rules, facts, content, wall, monotonic))
+        Rc::new(Entry::new(&self.route, facts, content, wall, monotonic))
     }
 
     fn in_memory(&self, bytes: usize) -> Rc<Entry> {
@@ -54,7 +54,7 @@ impl Maker {
 }
 
 fn key(path: &str) -> KeyRef<'_> {
-    KeyRef { rules: 1, preference: Preference::NONE, path }
+    KeyRef { route: 1, preference: Preference::NONE, path }
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_entry_is_found_by_its_whole_key_only() {
     cache.remember(key("a"), maker.in_memory(10));
     assert!(cache.find(key("a")).is_some());
     assert!(cache.find(key("b")).is_none());
-    assert!(cache.find(KeyRef { rules: 2, ..key("a") }).is_none());
+    assert!(cache.find(KeyRef { route: 2, ..key("a") }).is_none());
     assert!(cache.find(KeyRef { preference: gzip, ..key("a") }).is_none());
 }
 

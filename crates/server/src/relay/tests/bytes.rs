@@ -13,9 +13,9 @@ use super::stage::{
     Duplex, Ended, Kind, Seen, Setup, Tcp, Tls12, Tls13, Unix, connection, locally, offloads,
     pattern, rest,
 };
-use crate::path::{Path, Reason};
 use crate::pipes::Pipes;
 use crate::relay::{Relay, Side, TunnelEnd};
+use crate::tx_path::{Reason, TxPath};
 
 const KINDS: [(Kind, Kind); 8] = [
     (Tls13, Tcp),
@@ -85,7 +85,7 @@ async fn all_kinds_of_connections_can_be_joined() {
                 (false, false) => [None, None],
             };
             assert_eq!(reasons, expected, "{client:?} {backend:?}");
-            assert_eq!(ended.flows.map(|flow| flow.path), [Path::User; 2]);
+            assert_eq!(ended.flows.map(|flow| flow.path), [TxPath::User; 2]);
         }
     }
 }
@@ -102,7 +102,7 @@ async fn without_tls_bytes_stay_in_the_kernel_from_the_crossover_on() {
                 let mut setup = Setup::new(client, backend);
                 (setup.settings.path, setup.settings.crossover) = (path, crossover);
                 let ended = locally(both_ways(setup, 3 << 20, is_client)).await;
-                assert_eq!(ended.flows.map(|flow| flow.path), [Path::KernelSplice; 2]);
+                assert_eq!(ended.flows.map(|flow| flow.path), [TxPath::KernelSplice; 2]);
                 assert_eq!(ended.flows.map(|flow| flow.reason), [None; 2]);
             }
         }
@@ -115,7 +115,7 @@ async fn a_small_tunnel_is_not_worth_the_kernels_help() {
     (setup.settings.path, setup.settings.crossover) = (TunnelPathChoice::Auto, 1_000);
     let ended = locally(both_ways(setup, 999, true)).await;
     assert_eq!(ended.flows.map(|flow| flow.reason), [Some(Reason::SmallTunnel); 2]);
-    assert_eq!(ended.flows.map(|flow| flow.path), [Path::User; 2]);
+    assert_eq!(ended.flows.map(|flow| flow.path), [TxPath::User; 2]);
 }
 
 #[tokio::test]

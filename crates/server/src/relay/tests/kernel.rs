@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use kettle_config::TunnelPathChoice;
 
 use super::stage::{Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, locally, pattern};
-use crate::path::{Path, Reason};
+use crate::tx_path::{Reason, TxPath};
 
 #[tokio::test]
 async fn a_kernel_that_does_not_carry_the_suite_leaves_the_tunnel_in_user_space() {
@@ -22,7 +22,7 @@ async fn a_kernel_that_does_not_carry_the_suite_leaves_the_tunnel_in_user_space(
         client.close().await;
         drop(client);
         let flow = tunnel.await.expect("ended").flows[1];
-        assert_eq!((flow.path, flow.reason), (Path::User, Some(Reason::KernelLacksSuite)));
+        assert_eq!((flow.path, flow.reason), (TxPath::User, Some(Reason::KernelLacksSuite)));
     })
     .await;
 }
@@ -59,7 +59,7 @@ async fn the_kernel_encrypts_what_comes_through_a_pipe() {
                 let ended = tunnel.await.expect("ended");
                 let flow = ended.flows[usize::from(!is_originated)];
                 let is_moved = crossover < 3_000_000;
-                let path = if is_moved { Path::KernelSplice } else { Path::User };
+                let path = if is_moved { TxPath::KernelSplice } else { TxPath::User };
                 assert_eq!((flow.path, flow.bytes), (path, 3_000_000));
                 assert_eq!(ended.pipes_in_use, 0);
                 // Other tests run beside this one and may move connections too.
@@ -89,7 +89,7 @@ async fn without_a_pipe_the_bytes_take_the_long_way() {
             seen = talk => assert!(seen == (sent.clone(), Seen::Closed)),
             _ = poll_fn(|context| relay.poll(context)) => panic!("the client is still there"),
         }
-        let path = if client_kind == Tls13 { Path::KernelWrite } else { Path::User };
+        let path = if client_kind == Tls13 { TxPath::KernelWrite } else { TxPath::User };
         assert_eq!((relay.flows()[1].path, relay.flows()[1].bytes), (path, 1 << 20));
         assert_eq!(pipes.in_use(), taken.len());
     })

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kettle_config::{Config, Route, Site};
 use kettle_http::Method;
 use kettle_http::h1::parse::{Parse, parse_request};
-use kettle_http::range::Span;
+use kettle_http::range::ByteRange;
 use kettle_tls::stream::Received;
 
 use crate::clock::{Clock, DateLine};
@@ -184,7 +184,7 @@ fn read_part(part: &Part) -> Vec<u8> {
     }
 }
 
-fn read(file: &OpenFile, span: Span) -> Vec<u8> {
+fn read(file: &OpenFile, span: ByteRange) -> Vec<u8> {
     let mut bytes = vec![0; usize::try_from(span.bytes).unwrap()];
     let file = fs::File::from(file.file().try_clone_to_owned().unwrap());
     file.read_exact_at(&mut bytes, span.start).unwrap();

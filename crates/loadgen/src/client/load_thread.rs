@@ -31,8 +31,8 @@ pub(super) struct Plan {
     body_bytes: OnceLock<u64>,
 }
 
-/// One thread's place in a load.
-pub(super) struct Place {
+/// What one thread does of a load.
+pub(super) struct LoadThread {
     pub(super) plan: Arc<Plan>,
     pub(super) index: usize,
     pub(super) connector: Option<Connector>,
@@ -114,7 +114,7 @@ impl Plan {
     }
 }
 
-impl Place {
+impl LoadThread {
     /// Must be called within the thread's runtime.
     pub(super) fn new(plan: Arc<Plan>, index: usize) -> Result<Self, LoadError> {
         let load = &plan.load;
@@ -311,7 +311,7 @@ impl Place {
 }
 
 /// A connection that is open.
-pub(super) struct Counted(Rc<Place>);
+pub(super) struct Counted(Rc<LoadThread>);
 
 impl Drop for Counted {
     fn drop(&mut self) {

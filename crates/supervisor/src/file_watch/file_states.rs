@@ -8,7 +8,7 @@ use kettle_config::Config;
 
 /// What files were at one moment, through all symbolic links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look(Vec<(PathBuf, FileState)>);
+pub struct FileStates(Vec<(PathBuf, FileState)>);
 
 /// Differs where the content does, and at times where it does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum FileState {
     Hidden(ErrorKind),
 }
 
-impl Look {
+impl FileStates {
     /// At the files of a configuration that wants them watched, at none otherwise.
     #[must_use]
     pub fn of(config: &Config) -> Self {

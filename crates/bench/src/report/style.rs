@@ -2,7 +2,7 @@
 
 /// The looks of one line, dot or bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct Style {
     /// The class that sets its colour.
     pub colour: &'static str,
     /// The class that sets its dash and weight.
@@ -26,7 +26,7 @@ pub enum Marker {
     None,
 }
 
-impl Look {
+impl Style {
     /// The look of a subject by its name, `kettle auto` or `hitch`.
     #[must_use]
     pub fn of(subject: &str) -> Self {
@@ -50,10 +50,10 @@ impl Look {
     }
 
     /// What is neither good nor bad: what was asked for.
-    pub const ASKED: Look = Look { colour: "c-neutral", stroke: "p-write", marker: Marker::None };
+    pub const ASKED: Style = Style { colour: "c-neutral", stroke: "p-write", marker: Marker::None };
 
     /// Failures.
-    pub const FAILED: Look = Look { colour: "c-bad", stroke: "p-user", marker: Marker::None };
+    pub const FAILED: Style = Style { colour: "c-bad", stroke: "p-user", marker: Marker::None };
 
     /// The same without points.
     #[must_use]

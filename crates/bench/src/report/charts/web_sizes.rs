@@ -3,24 +3,24 @@
 use super::{multiples, over, sized};
 use crate::figure;
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Part, Picture, Span};
+use crate::report::chart::{Chart, ChartWidth, Part, Picture};
 use crate::report::finding::{self, Crossing};
-use crate::report::gathered::Scene;
-use crate::report::look::{self, Look};
+use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Mark, Panel, Plot};
 use crate::report::sampling::{Samples, describe};
 use crate::report::speech;
+use crate::report::style::{self, Style};
 use crate::report::table::Table;
 use crate::results::Value;
 
-pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
-    let samples = &scene.samples;
+pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
+    let samples = &scenario.samples;
     let mut ratio = relative(
         samples,
         ("web-sizes-ratio", "Which path costs least, by size of body?"),
         figure::CPU_NS_PER_REQUEST.name,
     );
-    ratio.span = Span::Full;
+    ratio.width = ChartWidth::Full;
     let by_size =
         |name, question, y: Axis, figure| over(samples, (name, question), "size", &y, figure);
     let axis = Axis::of_figure;
@@ -51,12 +51,12 @@ fn among_servers(samples: &Samples, figure: &str) -> Chart {
     let samples = samples.having(figure);
     let subjects = samples.subjects();
     let base =
-        subjects.iter().find(|subject| look::way(subject) == "user").copied().unwrap_or_default();
+        subjects.iter().find(|subject| style::way(subject) == "user").copied().unwrap_or_default();
     let parts = samples.facets(&["size"]).into_iter().map(|(label, samples)| {
         let own = samples.subject(base);
         let curves = samples.subjects().into_iter().map(|subject| Curve {
             name: subject.to_owned(),
-            look: Look::of(subject),
+            style: Style::of(subject),
             points: samples.subject(subject).along_relative("size", figure, &own),
         });
         let curves = curves.filter(|curve| !curve.points.is_empty()).collect();
@@ -85,7 +85,7 @@ fn by_size(samples: &Samples, figure: &str) -> String {
 
 /// Each program's paths as multiples of its own user path.
 pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure: &str) -> Chart {
-    let samples = samples.having(figure).only(|sample| look::way(&sample.subject) != "plain");
+    let samples = samples.having(figure).only(|sample| style::way(&sample.subject) != "plain");
     let (mut parts, mut answers) = (Vec::new(), Table::default());
     for (label, program, samples) in programs(&samples) {
         let Some(plot) = paths(&samples, program, figure) else { continue };
@@ -102,11 +102,11 @@ pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure
 
 /// Each program with each of its facets, and what it is called.
 pub(super) fn programs<'a>(samples: &Samples<'a>) -> Vec<(String, &'a str, Samples<'a>)> {
-    let mut names: Vec<&str> = samples.subjects().into_iter().map(look::program).collect();
+    let mut names: Vec<&str> = samples.subjects().into_iter().map(style::program).collect();
     names.dedup();
     let mut found = Vec::new();
     for program in names {
-        let own = samples.only(|sample| look::program(&sample.subject) == program);
+        let own = samples.only(|sample| style::program(&sample.subject) == program);
         for (label, samples) in own.facets(&["size"]) {
             let label =
                 if label.is_empty() { program.to_owned() } else { format!("{program}, {label}") };
@@ -127,7 +127,7 @@ pub(super) fn answer(table: &mut Table, label: &str, samples: &Samples, figure: 
         samples.subject(subject).at("size", size).estimate(figure).map(|estimate| estimate.median)
     };
     let subjects = samples.subjects();
-    let is_fixed = |subject: &&&str| look::way(subject) != "auto";
+    let is_fixed = |subject: &&&str| style::way(subject) != "auto";
     let cheapest = |size: &Value| {
         let costs = subjects.iter().filter(is_fixed);
         let costs = costs.filter_map(|subject| Some((*subject, cost(subject, size)?)));
@@ -135,10 +135,10 @@ pub(super) fn answer(table: &mut Table, label: &str, samples: &Samples, figure: 
     };
     let cells = sizes.iter().map(|size| {
         let Some((subject, least)) = cheapest(size) else { return "–".to_owned() };
-        let user = cost(&format!("{} user", look::program(subject)), size);
+        let user = cost(&format!("{} user", style::program(subject)), size);
         match user.filter(|user| *user > least) {
-            Some(user) => format!("{} ({}×)", look::way(subject), speech::multiple(least / user)),
-            None => look::way(subject).to_owned(),
+            Some(user) => format!("{} ({}×)", style::way(subject), speech::multiple(least / user)),
+            None => style::way(subject).to_owned(),
         }
     });
     let width = table.head.len();
@@ -164,8 +164,8 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<Plot> {
         .subjects()
         .into_iter()
         .map(|subject| Curve {
-            name: look::way(subject).to_owned(),
-            look: Look::of(subject),
+            name: style::way(subject).to_owned(),
+            style: Style::of(subject),
             points: samples.subject(subject).along_relative("size", figure, &base),
         })
         .filter(|curve| !curve.points.is_empty())
@@ -179,7 +179,7 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<Plot> {
     let marks = fixed.iter().filter(|curve| curve.name != "user").filter_map(|curve| {
         let Crossing::From(at) = finding::crossing(&curve.points) else { return None };
         let label = format!("{} from {}", curve.name, x.roughly(at));
-        Some(Mark { x: at, label, look: curve.look })
+        Some(Mark { x: at, label, style: curve.style })
     });
     let marks = marks.collect();
     let envelope = if fixed.len() > 1 { best } else { Vec::new() };

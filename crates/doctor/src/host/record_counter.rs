@@ -4,7 +4,7 @@ use std::num::Saturating;
 
 /// Counts the records of one direction.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct RecordCounter {
     header: [u8; HEADER_BYTES],
     header_bytes: usize,
     /// Of the record whose header was last.
@@ -12,7 +12,7 @@ pub(super) struct Tally {
     handshake_bytes: Saturating<usize>,
 }
 
-impl Tally {
+impl RecordCounter {
     /// Takes what came next.
     pub(super) fn take(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {

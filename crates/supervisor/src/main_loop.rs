@@ -35,7 +35,7 @@ mod reloads;
 use reloads::{Asker, Reloads};
 
 /// Steers until the server has ended.
-pub(super) async fn steer(
+pub(super) async fn run(
     mut supervisor: Supervisor,
     ready: impl FnOnce(&Supervisor),
 ) -> io::Result<ExitCode> {
@@ -48,7 +48,7 @@ pub(super) async fn steer(
     let mut rotation = interval(TICKET_KEY_CHECK);
     let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
     let (files, mut changed) = FileWatch::new();
-    let mut steering = Steering {
+    let mut main_loop = MainLoop {
         supervisor,
         draining: None,
         stop_replies: Vec::new(),
@@ -58,46 +58,46 @@ pub(super) async fn steer(
         reopenings: JoinSet::new(),
     };
 
-    let mut watching = steering.watch_backends();
-    steering.log_warnings(&[]);
-    steering.watch_files();
-    ready(&steering.supervisor);
+    let mut watching = main_loop.watch_backends();
+    main_loop.log_warnings(&[]);
+    main_loop.watch_files();
+    ready(&main_loop.supervisor);
     notify(State::Ready);
     loop {
-        let cut_off = steering.cut_off();
-        let Steering { reloads, supervisor, .. } = &mut steering;
+        let cut_off = main_loop.cut_off();
+        let MainLoop { reloads, supervisor, .. } = &mut main_loop;
         reloads.begin(|subject| supervisor.live.candidate(subject, RELOAD_TIME_MAX));
         tokio::select! {
             event = signals.next() => {
-                if let Some(code) = steering.on_signal(event) {
+                if let Some(code) = main_loop.on_signal(event) {
                     return Ok(code);
                 }
             }
-            Some(Asked { request, reply }) = asked.recv() => steering.on_request(request, reply),
-            Some(change) = changed.recv() => steering.on_change(&change),
-            ended = steering.reloads.next_end() => {
-                steering.on_reload_end(ended);
-                watching = steering.watch_backends();
+            Some(Asked { request, reply }) = asked.recv() => main_loop.on_request(request, reply),
+            Some(change) = changed.recv() => main_loop.on_change(&change),
+            ended = main_loop.reloads.next_end() => {
+                main_loop.on_reload_end(ended);
+                watching = main_loop.watch_backends();
             }
             () = &mut watching => watching = Box::pin(pending()),
-            ended = steering.supervisor.workers.next_end() => {
-                if let Some(code) = steering.on_worker_end(ended) {
+            ended = main_loop.supervisor.workers.next_end() => {
+                if let Some(code) = main_loop.on_worker_end(ended) {
                     // Answers to `kettle ctl stop` are written by tasks of this runtime.
-                    for _ in 0..FAREWELL_TURNS {
+                    for _ in 0..FLUSH_TURNS {
                         yield_now().await;
                     }
                     return Ok(code);
                 }
             }
             () = cut_off => {
-                let open = steering.supervisor.metrics.total().connections.now();
+                let open = main_loop.supervisor.metrics.total().connections.now();
                 tracing::warn!("{open} connections did not finish in time and are cut off");
                 return Ok(ExitCode::SUCCESS);
             }
-            _ = rotation.tick() => steering.supervisor.live.rotate_ticket_keys(),
+            _ = rotation.tick() => main_loop.supervisor.live.rotate_ticket_keys(),
             _ = counting.tick() => {
-                let open = steering.supervisor.metrics.total().connections.now();
-                let most = steering.supervisor.metrics.take_most_connections();
+                let open = main_loop.supervisor.metrics.total().connections.now();
+                let most = main_loop.supervisor.metrics.take_most_connections();
                 if crowd.has_left(open, most) {
                     kettle_kernel::process::release_free_memory();
                 }
@@ -108,7 +108,7 @@ pub(super) async fn steer(
     }
 }
 
-struct Steering {
+struct MainLoop {
     supervisor: Supervisor,
     draining: Option<Draining>,
     /// Who asked for the stop learns of its end.
@@ -136,7 +136,7 @@ impl Draining {
     }
 }
 
-impl Steering {
+impl MainLoop {
     /// Returns how to exit, if the signal says at once.
     fn on_signal(&mut self, event: Event) -> Option<ExitCode> {
         match event {
@@ -459,7 +459,7 @@ const DRAIN_GRACE: Duration = Duration::from_secs(2);
 const SECOND_STOP_MIN: Duration = Duration::from_millis(500);
 
 /// How often other tasks of the main thread may run before it leaves: an answer takes two turns.
-const FAREWELL_TURNS: usize = 8;
+const FLUSH_TURNS: usize = 8;
 
 #[cfg(test)]
 mod tests;

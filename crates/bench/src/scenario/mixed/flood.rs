@@ -1,4 +1,4 @@
-//! A storm of new connections: what of it every server holds, and whether it came as planned.
+//! A flood of new connections: what of it every server holds, and whether it came as planned.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn held(
     body_bytes: u64,
 ) -> Result<Option<f64>, BenchError> {
     let mut key = bench.key_of(server, &Point::new(), 0);
-    "storm-most".clone_into(&mut key.part);
+    "flood-most".clone_into(&mut key.part);
     if let Some(there) = bench.samples().find(|sample| Key::of(sample) == key) {
         return Ok(there.figures.get(FIGURE).copied());
     }
@@ -73,7 +73,7 @@ fn held(
         let measured = match measured {
             Ok(measured) => measured,
             Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-                bench.absent(format!("{}, storm", server.name), error)?;
+                bench.absent(format!("{}, flood", server.name), error)?;
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -83,7 +83,7 @@ fn held(
         last = Some(measured.sample(&key));
     }
     // The most that was served in any step, not what kept a bound: shares of it are what is asked for. What the client could
-    // not make is no storm either.
+    // not make is no flood either.
     let held = Points::of(planner.steps()).max;
     if let Some(mut sample) = last.filter(|_| held > 0.0) {
         sample.figures.clear();
@@ -92,17 +92,17 @@ fn held(
         bench.record_part(sample)?;
         return Ok(Some(held));
     }
-    bench.absent(format!("{}, storm", server.name), "it held no rate of new connections")?;
+    bench.absent(format!("{}, flood", server.name), "it held no rate of new connections")?;
     Ok(None)
 }
 
-/// What to say of a storm that was not the one planned.
+/// What to say of a flood that was not the one planned.
 #[must_use]
 pub fn shortfall(rate: f64, outcome: &Outcome) -> Option<String> {
     let seconds = outcome.elapsed.as_secs_f64();
     let came = if seconds > 0.0 { outcome.succeeded as f64 / seconds } else { 0.0 };
     (came < COMPLETE * rate).then(|| {
-        format!("Of {rate:.0} new connections a second {came:.0} were served, so the storm was smaller than planned.")
+        format!("Of {rate:.0} new connections a second {came:.0} were served, so the flood was smaller than planned.")
     })
 }
 
@@ -118,7 +118,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const TRANSACTIONS_MIN: u32 = 100;
 const TRANSACTIONS_MAX: u32 = 4000;
 
-/// Storms smaller than this share of the plan are another storm.
+/// Floods smaller than this share of the plan are another flood.
 const COMPLETE: f64 = 0.98;
 
 #[cfg(test)]

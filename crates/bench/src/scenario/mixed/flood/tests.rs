@@ -29,13 +29,13 @@ fn served(count: u64) -> Outcome {
 }
 
 #[test]
-fn a_storm_that_came_needs_no_word() {
+fn a_flood_that_came_needs_no_word() {
     assert_eq!(shortfall(100.0, &served(1000)), None);
     assert_eq!(shortfall(100.0, &served(985)), None);
 }
 
 #[test]
-fn a_storm_that_did_not_come_is_said_so() {
+fn a_flood_that_did_not_come_is_said_so() {
     let said = shortfall(100.0, &served(900)).unwrap();
     assert!(said.contains("Of 100 new connections a second 90 were served"), "{said}");
 }

@@ -21,17 +21,17 @@ const UNITS: [(&str, u64, &[&str]); 5] = [
 const ONE_UNIT_MAX: u64 = 100;
 
 /// A duration with a unit.
-pub(crate) fn duration(default: Duration, min: Duration, max: Duration) -> Span {
-    Span { default, min, max }
+pub(crate) fn duration(default: Duration, min: Duration, max: Duration) -> DurationSetting {
+    DurationSetting { default, min, max }
 }
 
-pub(crate) struct Span {
+pub(crate) struct DurationSetting {
     default: Duration,
     min: Duration,
     max: Duration,
 }
 
-impl Kind for Span {
+impl Kind for DurationSetting {
     type Value = Duration;
 
     fn fallback(&self) -> Duration {
@@ -76,7 +76,7 @@ impl Kind for Span {
     }
 }
 
-impl Span {
+impl DurationSetting {
     /// What a text that is no duration was meant to be: a bare number is taken for seconds.
     fn meant(&self, text: &str) -> Duration {
         let seconds = text.trim().parse().ok().map(Duration::from_secs);

@@ -12,12 +12,12 @@ use crate::response::ConfiguredFields;
 
 /// A prefix and the files that answer below it.
 #[derive(Debug)]
-pub struct Rules {
-    /// No other rules of this process have or had this number, reloads included.
+pub struct FileRoute {
+    /// No other route of this process has or had this number, reloads included.
     pub number: u64,
     /// Without its last slash; empty for the whole site.
     pub prefix: String,
-    /// Where the files were when the rules were made.
+    /// Where the files were when the route was made.
     pub root: Arc<Root>,
     /// Whether the operator was told that the root is not there.
     is_root_missed: AtomicBool,
@@ -35,7 +35,7 @@ pub struct Rules {
     pub configured: ConfiguredFields,
 }
 
-impl Rules {
+impl FileRoute {
     /// Opens the root of a route.
     ///
     /// # Errors

@@ -9,13 +9,13 @@ use super::{Connection, End, LINGER};
 impl Connection {
     /// Ends the connection as its reason demands.
     pub(super) async fn finish(&self, mut stream: Box<TlsStream>, end: End) {
-        self.say_farewell(&mut stream, end).await;
+        self.close_truthfully(&mut stream, end).await;
         // The last words may have come under new keys.
         self.worker.metrics.keys_changed(stream.key_changes());
     }
 
-    async fn say_farewell(&self, stream: &mut TlsStream, end: End) {
-        let is_stopping = || self.worker.watches.is_draining();
+    async fn close_truthfully(&self, stream: &mut TlsStream, end: End) {
+        let is_stopping = || self.worker.deadlines.is_draining();
         // Asked before our goodbye: one that a vanished peer never acknowledges holds up no stop.
         let had_all = is_stopping() && stream.is_acknowledged();
         let mut limit = LINGER;
@@ -31,11 +31,11 @@ impl Connection {
                 return;
             }
         }
-        let flushed = self.watch.within(limit, |context| stream.poll_flush(context)).await;
+        let flushed = self.deadline.within(limit, |context| stream.poll_flush(context)).await;
         if !matches!(flushed, Ok(Ok(()))) {
             return;
         }
-        let closed = self.watch.within(limit, |context| stream.poll_close(context)).await;
+        let closed = self.deadline.within(limit, |context| stream.poll_close(context)).await;
         if !matches!(closed, Ok(Ok(()))) {
             return;
         }
@@ -48,6 +48,6 @@ impl Connection {
             }
             drained => drained,
         };
-        let _ = self.watch.within(LINGER, drain).await;
+        let _ = self.deadline.within(LINGER, drain).await;
     }
 }

@@ -8,10 +8,10 @@ use hdrhistogram::serialization::Deserializer;
 use super::sized;
 use crate::report::axis::{Axis, PERCENTILE};
 use crate::report::chart::{Chart, Part, Picture};
-use crate::report::look::Look;
 use crate::report::plot::{Curve, Panel, Plot, Point};
 use crate::report::sampling::Samples;
 use crate::report::scale::Kind;
+use crate::report::style::Style;
 use crate::report::table::Table;
 
 /// The chart, if there is anything for it; ramps have theirs over the rate, and what was measured to find a load is no result.
@@ -84,7 +84,11 @@ fn curve(subject: &str, histogram: &Histogram<u64>) -> Curve {
         let middle = histogram.value_at_quantile(1.0 - 1.0 / x) as f64;
         Point { x, low: middle, middle, high: middle }
     });
-    Curve { name: subject.to_owned(), look: Look::of(subject).unmarked(), points: points.collect() }
+    Curve {
+        name: subject.to_owned(),
+        style: Style::of(subject).unmarked(),
+        points: points.collect(),
+    }
 }
 
 /// What a percentile is, if there were enough requests to tell.

@@ -4,7 +4,7 @@
 
 /// Where the records of one response, or of one direction of a tunnel, were encrypted, and how their bytes got there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Path {
+pub enum TxPath {
     /// Encrypted in this process and written to the socket.
     User,
     /// Written from this process's memory, encrypted by the kernel.
@@ -15,19 +15,19 @@ pub enum Path {
     KernelSplice,
 }
 
-impl Path {
+impl TxPath {
     /// Every path, in the order the metrics list them.
-    pub const ALL: [Path; 4] =
-        [Path::User, Path::KernelWrite, Path::KernelSendfile, Path::KernelSplice];
+    pub const ALL: [TxPath; 4] =
+        [TxPath::User, TxPath::KernelWrite, TxPath::KernelSendfile, TxPath::KernelSplice];
 
     /// The word used in configuration, logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Path::User => "user",
-            Path::KernelWrite => "kernel-write",
-            Path::KernelSendfile => "kernel-sendfile",
-            Path::KernelSplice => "kernel-splice",
+            TxPath::User => "user",
+            TxPath::KernelWrite => "kernel-write",
+            TxPath::KernelSendfile => "kernel-sendfile",
+            TxPath::KernelSplice => "kernel-splice",
         }
     }
 }

@@ -4,19 +4,19 @@ use super::{bars, sized};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::bars::{Bar, Bars, Group};
-use crate::report::chart::{Chart, Part, Picture, Span};
+use crate::report::chart::{Chart, ChartWidth, Part, Picture};
 use crate::report::finding;
-use crate::report::gathered::Scene;
-use crate::report::look::{Look, Marker};
+use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Panel, Plot};
 use crate::report::sampling::Samples;
 use crate::report::scale::Kind;
+use crate::report::style::{Marker, Style};
 use crate::report::table::Table;
 use crate::results::{Sample, Value};
 
-pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
-    let summary = scene.samples.part("summary");
-    let steps = scene.samples.part("step");
+pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
+    let summary = scenario.samples.part("summary");
+    let steps = scenario.samples.part("step");
     let (full, resumed) =
         (figure::CPU_US_PER_FULL_TRANSACTION.name, figure::CPU_US_PER_RESUMED_TRANSACTION.name);
     let about = ("tps-ramp-resumed", "What does a resumed handshake cost the server?");
@@ -75,7 +75,7 @@ fn ramps(steps: &Samples) -> Chart {
     parts.retain(|part| part.picture.has_content());
     let mut chart =
         sized("tps-ramp-steps", "What happens as more is asked than can be done?", parts);
-    chart.span = Span::Full;
+    chart.width = ChartWidth::Full;
     chart.note = "Above: transactions attempted, successful and failed; successful bends away where the server is full. What is \
                   neither successful nor failed still waited when the step ended. Below: latency from the moment a transaction was due."
         .to_owned();
@@ -106,16 +106,16 @@ impl Ends {
 }
 
 fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
-    let own = Look::of(subject).unmarked();
-    let curve = |name: &str, look, figure| Curve {
+    let own = Style::of(subject).unmarked();
+    let curve = |name: &str, style, figure| Curve {
         name: name.to_owned(),
-        look: Look { stroke: look_stroke(name), ..look },
+        style: Style { stroke: look_stroke(name), ..style },
         points: samples.along("rate", figure),
     };
     let above = [
         curve("successful", own, figure::SUCCEEDED_PER_SECOND.name),
-        curve("attempted", Look::ASKED, figure::ATTEMPTED_PER_SECOND.name),
-        curve("failed", Look::FAILED, figure::FAILED_PER_SECOND.name),
+        curve("attempted", Style::ASKED, figure::ATTEMPTED_PER_SECOND.name),
+        curve("failed", Style::FAILED, figure::FAILED_PER_SECOND.name),
     ];
     let below = [curve("mean", own, figure::MEAN_US.name), curve("p99", own, figure::P99_US.name)];
     let full = |curves: &[Curve]| -> Vec<Curve> {
@@ -165,7 +165,7 @@ fn points(summary: &Samples, steps: &Samples) -> Chart {
     });
     let mut chart =
         Chart::new("tps-ramp-points", "How many new connections can be taken?", picture);
-    chart.span = Span::Full;
+    chart.width = ChartWidth::Full;
     chart.panels.retain(|part| part.picture.has_content());
     chart.finding = leaders(&samples, steps);
     chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms. \
@@ -184,8 +184,8 @@ fn nested(samples: &Samples, subject: &str) -> Bar {
             .collect();
     // Noise may put a stricter point above a laxer one, which cannot be: what held 100 ms held 500 ms.
     ends.sort_by(f64::total_cmp);
-    let look = Look { marker: Marker::None, ..Look::of(subject) };
-    Bar { label: subject.to_owned(), look, ends, interval: (0.0, 0.0) }
+    let style = Style { marker: Marker::None, ..Style::of(subject) };
+    Bar { label: subject.to_owned(), style, ends, interval: (0.0, 0.0) }
 }
 
 /// Who takes most, as far as the steps that were tried can tell.

@@ -12,8 +12,8 @@ mod ways;
 
 pub use backend::{Backend, BackendServer, BackendTls, Balance, Check, CheckKind, SendProxy};
 pub use listener::{
-    HttpsListener, Listener, ListenerKind, PassthroughListener, PathChoice, PlainHttp,
-    RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice,
+    HttpsListener, Listener, ListenerKind, PassthroughListener, PlainHttp, RedirectListener,
+    TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
 pub use site::{ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};

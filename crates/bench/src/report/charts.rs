@@ -10,21 +10,21 @@ mod web_sizes;
 
 use super::axis::Axis;
 use super::bars::{Bar, Bars, Group};
-use super::chart::{Chart, Part, Picture, Span};
+use super::chart::{Chart, ChartWidth, Part, Picture};
 use super::finding;
-use super::gathered::Scene;
-use super::look::Look;
+use super::gathered::ScenarioResults;
 use super::plot::{Panel, Plot};
 use super::sampling::{Samples, describe};
 use super::scale::Kind;
 use super::speech;
+use super::style::Style;
 use super::table::Table;
 use crate::results::Value;
 
 /// The question a scenario answers, as its heading.
 #[must_use]
-pub fn question(scene: &Scene) -> &'static str {
-    match scene.name {
+pub fn question(scenario: &ScenarioResults) -> &'static str {
+    match scenario.name {
         "nginx-1g" => "What does sending one large file cost?",
         "web-sizes" => "When is the kernel cheaper than the process?",
         "streaming" => "What does the same stream cost each server?",
@@ -40,26 +40,26 @@ pub fn question(scene: &Scene) -> &'static str {
 
 /// The charts of a scenario.
 #[must_use]
-pub fn charts(scene: &Scene) -> Vec<Chart> {
-    let mut charts = match scene.name {
-        "nginx-1g" => nginx_1g::charts(scene),
-        "web-sizes" => web_sizes::charts(scene),
-        "streaming" => steady::streaming(scene),
-        "tps-ramp" => tps_ramp::charts(scene),
-        "idle-memory" => steady::idle_memory(scene),
-        "mixed" => steady::mixed(scene),
-        "ktls-setup" => single::ktls_setup(scene),
-        "ciphers" => single::ciphers(scene),
-        "work" => single::work(scene),
+pub fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
+    let mut charts = match scenario.name {
+        "nginx-1g" => nginx_1g::charts(scenario),
+        "web-sizes" => web_sizes::charts(scenario),
+        "streaming" => steady::streaming(scenario),
+        "tps-ramp" => tps_ramp::charts(scenario),
+        "idle-memory" => steady::idle_memory(scenario),
+        "mixed" => steady::mixed(scenario),
+        "ktls-setup" => single::ktls_setup(scenario),
+        "ciphers" => single::ciphers(scenario),
+        "work" => single::work(scenario),
         _ => Vec::new(),
     };
     charts.retain(|chart| !chart.panels.is_empty());
     for chart in &mut charts {
         leave_out_zeros(chart);
     }
-    charts.extend(latency::chart(scene.name, &scene.samples));
+    charts.extend(latency::chart(scenario.name, &scenario.samples));
     for chart in &mut charts {
-        if scene.is_work {
+        if scenario.is_work {
             chart.note = format!("Instructions, not time. {}", chart.note).trim_end().to_owned();
         }
     }
@@ -111,7 +111,7 @@ fn at_most(samples: &Samples, axis: &str, figure: &str) -> String {
     let place = largest.filter(|_| facet.values(axis).len() > 1);
     let place = place.map(|value| match axis {
         "size" => format!("for {}", describe(axis, &value)),
-        "storm" => format!("with {}", describe(axis, &value)),
+        "flood" => format!("with {}", describe(axis, &value)),
         _ => format!("at {}", describe(axis, &value)),
     });
     let label = Some(label.clone()).filter(|label| !label.is_empty());
@@ -183,17 +183,17 @@ fn bar(samples: &Samples, subject: &str, figures: &[(&str, &str)]) -> Option<Bar
         interval = (before + estimate.low, before + estimate.high);
         ends.push(before + estimate.median.max(0.0));
     }
-    let look = Look::of(subject);
-    (!ends.is_empty()).then(|| Bar { label: subject.to_owned(), look, ends, interval })
+    let style = Style::of(subject);
+    (!ends.is_empty()).then(|| Bar { label: subject.to_owned(), style, ends, interval })
 }
 
 /// A chart with one drawing takes a column, one with several the whole width.
 fn sized(name: &str, question: &str, panels: Vec<Part>) -> Chart {
-    let span = if panels.len() > 1 { Span::Full } else { Span::Half };
+    let width = if panels.len() > 1 { ChartWidth::Full } else { ChartWidth::Half };
     let (name, question) = (name.to_owned(), question.to_owned());
     let (finding, note) = (String::new(), String::new());
     let (answers, table) = (Table::default(), Table::default());
-    Chart { name, question, finding, answers, panels, span, note, table }
+    Chart { name, question, finding, answers, panels, width, note, table }
 }
 
 /// An axis of multiples of something, with one in it.

@@ -1,6 +1,7 @@
 //! Files as answers: find one below a root, remember it, and say which of its bytes are wanted.
 
 pub mod entry;
+pub mod file_route;
 pub mod find;
 pub mod handler;
 pub mod listing;
@@ -10,6 +11,5 @@ pub mod open_cache;
 pub mod precompressed;
 pub mod respond;
 pub mod root;
-pub mod rules;
 
 pub use crate::open_file::OpenFile;

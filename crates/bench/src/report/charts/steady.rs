@@ -5,15 +5,15 @@ use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::Chart;
 use crate::report::finding;
-use crate::report::gathered::Scene;
-use crate::report::look;
+use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::{Samples, describe};
 use crate::report::speech;
+use crate::report::style;
 use crate::stats::comparison::SAMPLES_MIN;
 
 /// The same throughput for all.
-pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
-    let samples = &scene.samples;
+pub(super) fn streaming(scenario: &ScenarioResults) -> Vec<Chart> {
+    let samples = &scenario.samples;
     let processor = [
         (figure::CPU_USER_PERCENT.name, "in user space"),
         (figure::CPU_SYSTEM_PERCENT.name, "in the kernel"),
@@ -59,23 +59,25 @@ pub(super) fn streaming(scene: &Scene) -> Vec<Chart> {
 }
 
 /// Connections that do nothing.
-pub(super) fn idle_memory(scene: &Scene) -> Vec<Chart> {
-    let mut chart =
-        memory(&scene.samples, ("idle-memory", "How much is the server's, how much the kernel's?"));
+pub(super) fn idle_memory(scenario: &ScenarioResults) -> Vec<Chart> {
+    let mut chart = memory(
+        &scenario.samples,
+        ("idle-memory", "How much is the server's, how much the kernel's?"),
+    );
     chart.name = "idle-memory-bytes".to_owned();
     vec![chart]
 }
 
-/// Bulk beside a storm of handshakes.
-pub(super) fn mixed(scene: &Scene) -> Vec<Chart> {
-    let samples = &scene.samples;
+/// Bulk beside a flood of handshakes.
+pub(super) fn mixed(scenario: &ScenarioResults) -> Vec<Chart> {
+    let samples = &scenario.samples;
     let latency = Axis::of_figure(figure::P99_US.name).by_ratios();
     let about = ("mixed-p99", "How long do those being served wait as handshakes come in?");
-    let mut p99 = over(samples, about, "storm", &latency, figure::P99_US.name);
+    let mut p99 = over(samples, about, "flood", &latency, figure::P99_US.name);
     p99.finding = growth(samples);
     let through = figure::GIGABITS_PER_SECOND.name;
     let about = ("mixed-throughput", "How much is still sent beside the handshakes?");
-    vec![p99, over(samples, about, "storm", &Axis::of_figure(through), through)]
+    vec![p99, over(samples, about, "flood", &Axis::of_figure(through), through)]
 }
 
 fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
@@ -92,35 +94,35 @@ fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
     chart
 }
 
-/// How much longer those wait that wait longest, from the calmest to the wildest storm.
+/// How much longer those wait that wait longest, from the smallest to the largest flood.
 fn growth(samples: &Samples) -> String {
     let samples =
-        samples.having(figure::P99_US.name).only(|sample| look::way(&sample.subject) != "plain");
-    let storms = samples.values("storm");
-    let (Some(calm), Some(wild)) = (storms.first(), storms.last()) else { return String::new() };
+        samples.having(figure::P99_US.name).only(|sample| style::way(&sample.subject) != "plain");
+    let floods = samples.values("flood");
+    let (Some(calm), Some(wild)) = (floods.first(), floods.last()) else { return String::new() };
     let mut rounds = usize::MAX;
     let grown = samples.subjects().into_iter().filter_map(|subject| {
         let own = samples.subject(subject);
-        let before = own.at("storm", calm).estimate(figure::P99_US.name)?;
-        let after = own.at("storm", wild).estimate(figure::P99_US.name)?;
+        let before = own.at("flood", calm).estimate(figure::P99_US.name)?;
+        let after = own.at("flood", wild).estimate(figure::P99_US.name)?;
         rounds = rounds.min(before.samples).min(after.samples);
         let axis = Axis::of_figure(figure::P99_US.name);
         let (before, after) = (axis.exactly(before.median), axis.exactly(after.median));
         Some(format!("from {before} to {after} with {subject}"))
     });
     let grown: Vec<String> = grown.collect();
-    if grown.is_empty() || storms.len() < 2 {
+    if grown.is_empty() || floods.len() < 2 {
         return String::new();
     }
     let sure = if rounds < SAMPLES_MIN {
-        format!(" With {} that is a first look.", speech::rounds(rounds))
+        format!(" With {} that is a first style.", speech::rounds(rounds))
     } else {
         String::new()
     };
     format!(
         "The time within which 99 of 100 requests are answered goes {}, from {} to {}.{sure}",
         finding::joined(&grown),
-        describe("storm", calm),
-        describe("storm", wild)
+        describe("flood", calm),
+        describe("flood", wild)
     )
 }

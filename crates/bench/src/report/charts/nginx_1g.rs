@@ -5,17 +5,17 @@ use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Picture};
 use crate::report::dots::{Dots, Row};
 use crate::report::finding;
-use crate::report::gathered::Scene;
-use crate::report::look::{self, Look};
+use crate::report::gathered::ScenarioResults;
 use crate::report::number;
 use crate::report::sampling::Samples;
+use crate::report::style::{self, Style};
 use crate::report::table::Table;
 use crate::stats::Estimate;
 use crate::stats::comparison::SAMPLES_MIN;
 use crate::stats::summary::Summary;
 use crate::stats::welch::MeanDifference;
 
-pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
+pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let figures = [
         (
             figure::GIGABYTES_PER_SECOND.name,
@@ -26,7 +26,7 @@ pub(super) fn charts(scene: &Scene) -> Vec<Chart> {
     ];
     let mut charts = Vec::new();
     for (figure, name, question) in figures {
-        let samples = scene.samples.having(figure);
+        let samples = scenario.samples.having(figure);
         for (label, samples) in samples.facets(&[]) {
             let name =
                 if label.is_empty() { name.to_owned() } else { format!("{name}-{}", charts.len()) };
@@ -65,7 +65,7 @@ fn dots(samples: &Samples, figure: &str) -> Dots {
     let rows = samples.subjects().into_iter().filter_map(|subject| {
         let values = samples.subject(subject).rounds(figure);
         let estimate = Estimate::of(&values)?;
-        Some(Row { label: subject.to_owned(), look: Look::of(subject), values, estimate })
+        Some(Row { label: subject.to_owned(), style: Style::of(subject), values, estimate })
     });
     Dots { axis, rows: rows.collect() }
 }
@@ -84,7 +84,7 @@ fn ministat(samples: &Samples, figure: &str) -> Table {
     );
     for subject in samples.subjects() {
         let values = samples.subject(subject).rounds(figure);
-        let base = format!("{} user", look::program(subject));
+        let base = format!("{} user", style::program(subject));
         let base_values = samples.subject(&base).rounds(figure);
         let Some(own) = Summary::of(&values) else { continue };
         let against = Summary::of(&base_values).filter(|_| subject != base);

@@ -3,27 +3,27 @@
 use super::{bars, over, web_sizes};
 use crate::figure;
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Picture, Span};
-use crate::report::gathered::Scene;
+use crate::report::chart::{Chart, ChartWidth, Picture};
+use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::Samples;
 use crate::report::table::Table;
 
 /// Connections that close at once.
-pub(super) fn ktls_setup(scene: &Scene) -> Vec<Chart> {
-    let samples = &scene.samples;
+pub(super) fn ktls_setup(scenario: &ScenarioResults) -> Vec<Chart> {
+    let samples = &scenario.samples;
     let figure = figure::CPU_US_PER_TRANSACTION.name;
     let about =
         ("ktls-setup-ratio", "From which size does the kernel pay, if the connection closes?");
     let mut ratio = web_sizes::relative(samples, about, figure);
-    ratio.span = Span::Full;
+    ratio.width = ChartWidth::Full;
     let about = ("ktls-setup-cpu", "What does a transaction cost the server?");
     let axis = Axis::of_figure(figure).by_ratios();
     vec![ratio, over(samples, about, "size", &axis, figure)]
 }
 
 /// Bulk by suite.
-pub(super) fn ciphers(scene: &Scene) -> Vec<Chart> {
-    let samples = &scene.samples;
+pub(super) fn ciphers(scenario: &ScenarioResults) -> Vec<Chart> {
+    let samples = &scenario.samples;
     let cpu = [(figure::CPU_NS_PER_BYTE.name, "")];
     let through = [(figure::GIGABITS_PER_SECOND.name, "")];
     vec![
@@ -33,8 +33,8 @@ pub(super) fn ciphers(scene: &Scene) -> Vec<Chart> {
 }
 
 /// Work under an emulator.
-pub(super) fn work(scene: &Scene) -> Vec<Chart> {
-    let samples = &scene.samples;
+pub(super) fn work(scenario: &ScenarioResults) -> Vec<Chart> {
+    let samples = &scenario.samples;
     let by_size = |name, question, figure: &str| {
         let axis = Axis::of_figure(figure);
         over(samples, (name, question), "size", &axis, figure)
@@ -42,7 +42,7 @@ pub(super) fn work(scene: &Scene) -> Vec<Chart> {
     let ratio = figure::INSTRUCTIONS_PER_REQUEST.name;
     let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
     let mut relative = web_sizes::relative(samples, about, ratio);
-    relative.span = Span::Full;
+    relative.width = ChartWidth::Full;
     count_copies_step_by_step(&mut relative.answers, samples);
     relative.finding = "How a copy is counted decides which path looks cheapest, so read all ways of counting. Whether a path is \
                         faster is unproven here: instructions are not time."

@@ -3,9 +3,9 @@
 use super::*;
 
 fn counted(bytes: &[u8], piece: usize) -> usize {
-    let mut tally = Tally::default();
-    bytes.chunks(piece).for_each(|chunk| tally.take(chunk));
-    tally.handshake_bytes()
+    let mut counter = RecordCounter::default();
+    bytes.chunks(piece).for_each(|chunk| counter.take(chunk));
+    counter.handshake_bytes()
 }
 
 fn record(content_type: u8, bytes: usize) -> Vec<u8> {

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::report::axis::Axis;
-use crate::report::gathered::Scene;
+use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::{Samples, describe};
 use crate::report::table::Table;
 use crate::results::Value;
 
 /// All medians, a row for each subject at each point.
 #[must_use]
-pub fn table(scene: &Scene) -> Table {
-    let samples = &scene.samples;
+pub fn table(scenario: &ScenarioResults) -> Table {
+    let samples = &scenario.samples;
     let names = |of: &dyn Fn(&crate::results::Sample) -> Vec<String>| -> Vec<String> {
         samples.iter().flat_map(of).collect::<BTreeSet<String>>().into_iter().collect()
     };

@@ -1,4 +1,4 @@
-//! A place on a server, counted for as long as it is held, and who gets the next one.
+//! A slot on a server, counted for as long as it is held, and who gets the next one.
 
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,26 +11,26 @@ use super::balance::{self, Candidate};
 use super::state::Standing;
 use super::{Backend, Server, Shared};
 
-/// A place on a server. Dropped, it goes to whoever waits.
+/// A slot on a server. Dropped, it goes to whoever waits.
 #[derive(Debug)]
-pub struct Place {
+pub struct Slot {
     server: Arc<Server>,
     shared: Arc<Shared>,
     index: usize,
 }
 
-/// What came of asking for a place.
+/// What came of asking for a slot.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// Here it is.
-    Taken(Place),
+    Taken(Slot),
     /// There will be one: whoever has it gives it back, or a name is being looked up.
     Full,
     /// No server is left that may be tried.
     Nobody,
 }
 
-impl Place {
+impl Slot {
     /// Whose it is.
     #[must_use]
     pub fn server(&self) -> &Arc<Server> {
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.server.state.release();
         self.shared.queue.call_front();
@@ -51,10 +51,10 @@ impl Drop for Place {
 }
 
 impl Backend {
-    /// Takes a place on one of the servers that were not tried yet.
+    /// Takes a slot on one of the servers that were not tried yet.
     pub(super) fn take(&self, client: IpAddr, tried: &[usize]) -> Choice {
         let now = Instant::now();
-        // Round again only if another worker took the last place in between. Whoever loses so often may as well wait.
+        // Round again only if another worker took the last slot in between. Whoever loses so often may as well wait.
         for _ in 0..ROUNDS_MAX {
             let group = self.group(tried, now);
             if matches!(group, Group::Nobody) {
@@ -72,7 +72,7 @@ impl Backend {
                     self.shared.forced.add_many(1);
                 }
                 let (server, shared) = (Arc::clone(server), Arc::clone(&self.shared));
-                return Choice::Taken(Place { server, shared, index });
+                return Choice::Taken(Slot { server, shared, index });
             }
         }
         Choice::Full
@@ -149,5 +149,5 @@ enum Group {
     Nobody,
 }
 
-/// Last places that one client may lose to others.
+/// Last slots that one client may lose to others.
 const ROUNDS_MAX: usize = 16;

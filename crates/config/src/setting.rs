@@ -5,6 +5,7 @@
 
 mod collection;
 mod describe;
+mod duration;
 mod example;
 mod network;
 mod number;
@@ -13,7 +14,6 @@ mod quote;
 pub(crate) mod rules;
 mod section;
 mod server_address;
-mod span;
 mod table;
 mod text;
 mod word;
@@ -21,6 +21,7 @@ mod word;
 pub use collection::CacheRule;
 pub(crate) use collection::{backends_by_alpn, cache_rules, error_pages, headers, mime_types};
 pub(crate) use describe::{Fallback, Form, Section, Setting};
+pub(crate) use duration::{duration, duration_pattern, duration_text};
 pub use network::Network;
 pub(crate) use network::{address, located_address, networks};
 pub(crate) use number::{
@@ -34,7 +35,6 @@ pub(crate) use section::{
 };
 pub use server_address::{Roots, ServerAddress};
 pub(crate) use server_address::{located_server_address, roots};
-pub(crate) use span::{duration, duration_pattern, duration_text};
 pub(crate) use table::Table;
 pub(crate) use text::{
     located_text, located_texts, located_texts_or_all, text, text_or_off, texts,
