@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::kernel_counts::Turn;
 
 /// The `kettle` program under test: `KETTLE_BIN`, or the one beside the test program.
@@ -93,6 +95,12 @@ pub fn patience() -> Duration {
 #[must_use]
 pub fn scaled<T>(here: T, in_guest: T) -> T {
     if std::env::var_os("KETTLE_GUEST_KERNEL").is_some() { in_guest } else { here }
+}
+
+/// Lets this process open all the files it may. Both ends of a connection count, and the usual limit of a shell is 1,024.
+pub fn raise_open_files_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
 }
 
 /// The paths that can be taken here: all four, or only `user` without kernel TLS.

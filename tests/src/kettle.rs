@@ -175,6 +175,15 @@ impl Kettle {
         std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()
     }
 
+    /// Its memory in bytes, what it shares divided among those that share it. Who may see it: as with descriptors.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let path = format!("/proc/{}/smaps_rollup", self.server_process);
+        let text = std::fs::read_to_string(path).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// Waits until it has no connection left.
     pub fn wait_until_idle(&self) {
         let deadline = Instant::now() + patience();

@@ -2,10 +2,8 @@
 
 use std::thread;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{paths_here, scaled};
+use kettle_tests::environment::{paths_here, raise_open_files_limit, scaled};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -58,10 +56,4 @@ fn downloads_at_the_same_time_do_not_mix() {
             });
         }
     });
-}
-
-/// Both ends of the connections count, and the usual limit of a shell is 1,024.
-fn raise_open_files_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
 }

@@ -1,10 +1,13 @@
 //! A reload changes what new connections get, and no tunnel.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::client::{Client, Dialer, End};
-use kettle_tests::environment::scaled;
+use kettle_tests::content::content;
+use kettle_tests::environment::{raise_open_files_limit, scaled};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -12,36 +15,92 @@ use kettle_tests::setup::Setup;
 use super::before;
 
 fn ping(client: &mut Client) {
-    client.send(b"ping").unwrap();
-    let mut room = [0; 4];
-    let mut received = 0;
-    while received < room.len() {
-        received += client.receive(&mut room[received..]).unwrap();
-    }
-    assert_eq!(&room, b"ping");
+    echoed(client, b"ping");
 }
 
+/// Sends this through a tunnel and back.
+fn echoed(client: &mut Client, message: &[u8]) {
+    client.send(message).unwrap();
+    let mut room = vec![0; message.len()];
+    let mut received = 0;
+    while received < room.len() {
+        let bytes = client.receive(&mut room[received..]).unwrap();
+        assert_ne!(bytes, 0, "the tunnel has ended");
+        received += bytes;
+    }
+    assert!(room == message, "another tunnel's bytes, or broken ones");
+    client.wire.received.clear();
+}
+
+/// Lets threads end, also where the test fails.
+struct Until<'a>(&'a AtomicBool);
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Sixty reloads, as fast as they are done, while data flows through all tunnels and new ones come and go.
 #[test]
 fn tunnels_outlive_reloads() {
-    let kettle = Kettle::start(before("tls", "", &[Backend::echoing()]));
-    let dialer = Dialer::default();
-    let mut clients: Vec<_> =
-        (0..scaled(50, 5)).map(|_| dialer.connect(kettle.address())).collect();
-    clients.iter_mut().for_each(ping);
-    let before_descriptors = kettle.open_descriptors();
-    for reload in 0..scaled(20, 5) {
-        let (old, new) = (format!("queue = {}", 100 + reload), format!("queue = {}", 101 + reload));
-        let text = std::fs::read_to_string(kettle.folder.config()).unwrap();
-        if text.contains(&old) {
-            kettle.folder.change_config(&old, &new);
-        } else {
-            kettle.folder.change_config("name = \"app\"", &format!("name = \"app\"\n{new}"));
-        }
+    raise_open_files_limit();
+    let app = backend("app", "queue = 100", &[Backend::echoing()]);
+    let listener = "kind = \"tls\"\nbackend = \"app\"\ncrossover = \"16 KiB\"";
+    let setup = Setup::default().listener(listener).more(&app).set("server", "dumpable = true");
+    let kettle = Kettle::start(setup.set("server", "workers = 2"));
+    let (dialer, address) = (Dialer::default(), kettle.address());
+    let mut clients: Vec<_> = (0..scaled(500, 20)).map(|_| dialer.connect(address)).collect();
+    let reload = |number: usize| {
+        kettle.folder.change_config(
+            &format!("queue = {}", 99 + number),
+            &format!("queue = {}", 100 + number),
+        );
         let _ = kettle.ctl(&["reload"]).succeed();
-        clients.iter_mut().for_each(ping);
-    }
+    };
+    // What a reload, a turn of all tunnels and a handshake need once is no growth.
+    reload(1);
+    clients.iter_mut().for_each(|client| echoed(client, &content(LONG_BYTES)));
+    let held = || (kettle.memory_bytes(), kettle.open_descriptors());
+    let (memory_before, descriptors_before) = held();
+
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let is_over = &is_over;
+        let _until = Until(is_over);
+        let share = clients.len().div_ceil(4);
+        for (part, clients) in clients.chunks_mut(share).enumerate() {
+            scope.spawn(move || {
+                for turn in (0..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                    for (number, client) in clients.iter_mut().enumerate() {
+                        let mut message = format!("{part} {number} {turn} ").into_bytes();
+                        let is_long = (number + turn) % 50 == 0;
+                        message.extend(content(if is_long { LONG_BYTES } else { 500 }));
+                        echoed(client, &message);
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let mut client = dialer.connect(address);
+                echoed(&mut client, b"short");
+                client.close_sending();
+                assert_eq!(client.end(), End::Orderly);
+            }
+        });
+        (2..=scaled(60, 6)).for_each(reload);
+    });
+
+    clients.iter_mut().for_each(ping);
+    kettle.wait_for_status("/total/connections_open", clients.len());
     // A tunnel keeps nothing of the configurations it outlives, not even their listening sockets.
-    assert!(kettle.open_descriptors() < before_descriptors + 10, "descriptors pile up");
+    let (memory, descriptors) = held();
+    assert!(
+        descriptors < descriptors_before + 10,
+        "{descriptors_before} descriptors, now {descriptors}"
+    );
+    assert!(memory < memory_before + GROWTH_BYTES_MAX, "{memory_before} bytes, now {memory}");
     for mut client in clients {
         client.close_sending();
         assert_eq!(client.end(), End::Orderly);
@@ -90,3 +149,9 @@ fn a_session_opens_no_other_listener() {
     assert!(resumed(files));
     assert!(!resumed(first), "back from files");
 }
+
+/// More than the crossover, so that the tunnel moves into the kernel where that can be.
+const LONG_BYTES: usize = 40_000;
+
+/// What the allocators keep of the short tunnels; less than 20 KiB a reload.
+const GROWTH_BYTES_MAX: u64 = 1024 * 1024;
