@@ -69,6 +69,7 @@ impl Figure {
             || self.name.contains("zeroed")
             || self.name.contains("blocks")
             || self.name.contains("pages")
+            || self.name.starts_with("wire_bytes")
             || self.name == "calls_per_request"
     }
 
@@ -133,6 +134,8 @@ figures! {
     CPU_US_PER_FULL_TRANSACTION: lower("cpu_us_per_full_transaction", "Server CPU per full handshake", "µs").said("needs", "processor time", "for a full handshake");
     CPU_US_PER_RESUMED_TRANSACTION: lower("cpu_us_per_resumed_transaction", "Server CPU per resumed handshake", "µs").said("needs", "processor time", "for a resumed handshake");
     CPU_US_PER_TRANSACTION: lower("cpu_us_per_transaction", "Server CPU per transaction", "µs").said("needs", "processor time", "for a new connection");
+    WIRE_BYTES_PER_FULL_HANDSHAKE: lower("wire_bytes_per_full_handshake", "Bytes on the wire per full handshake", "B");
+    WIRE_BYTES_PER_RESUMED_HANDSHAKE: lower("wire_bytes_per_resumed_handshake", "Bytes on the wire per resumed handshake", "B");
     CPU_PERCENT: lower("cpu_percent", "Server CPU", "% of one core").said("needs", "processor time", "for the same stream");
     CPU_USER_PERCENT: lower("cpu_user_percent", "in user space", "%");
     CPU_SYSTEM_PERCENT: lower("cpu_system_percent", "in the kernel", "%");

@@ -123,6 +123,20 @@ pub fn written_bytes_exactly(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
+/// Bytes that a TCP connection has carried in both directions, without headers; what was sent again counts again.
+///
+/// # Errors
+/// What `getsockopt(TCP_INFO)` says; `Unsupported` on a kernel before 4.19.
+pub fn carried_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = [0; TCP_INFO_BYTES_SENT + size_of::<u64>()];
+    let bytes = option::get(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    let number = |at: usize| {
+        let found = info.get(at..bytes).and_then(<[u8]>::first_chunk);
+        found.map(|number| u64::from_ne_bytes(*number)).ok_or(io::ErrorKind::Unsupported)
+    };
+    Ok(number(TCP_INFO_BYTES_RECEIVED)? + number(TCP_INFO_BYTES_SENT)?)
+}
+
 /// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(fd, is_corked)?)
@@ -161,6 +175,12 @@ const READS_MAX: usize = 8;
 
 /// Where `struct tcp_info` has `tcpi_bytes_acked` (include/uapi/linux/tcp.h, Linux 4.1).
 const TCP_INFO_BYTES_ACKED: usize = 120;
+
+/// And `tcpi_bytes_received`.
+const TCP_INFO_BYTES_RECEIVED: usize = 128;
+
+/// And `tcpi_bytes_sent` (Linux 4.19).
+const TCP_INFO_BYTES_SENT: usize = 200;
 
 fn system_not_sent_low_water() -> Option<u32> {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_notsent_lowat").ok()?.trim().parse().ok()

@@ -213,6 +213,13 @@ fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
             "Handshakes: {} full, {} by ticket, {} by session ID, {} with early data, {} failed",
             made.full, made.by_ticket, made.by_session_id, made.early_data, made.failed
         ));
+        for (kind, bytes) in
+            [("full", made.bytes_per_full()), ("resumed", made.bytes_per_resumed())]
+        {
+            lines.extend(
+                bytes.map(|bytes| format!("            {bytes:.0} B on the wire for a {kind} one")),
+            );
+        }
     }
     lines.extend(ramp::in_words(outcome, load));
     if let Some(warning) = outcome.client_limited() {
@@ -244,6 +251,7 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
         "handshake_histogram": encode(&outcome.handshake),
         "handshakes": {
             "full": made.full, "by_ticket": made.by_ticket, "by_session_id": made.by_session_id,
+            "bytes_per_full": made.bytes_per_full(), "bytes_per_resumed": made.bytes_per_resumed(),
             "early_data": made.early_data, "not_resumed": made.not_resumed, "failed": made.failed,
         },
         "each_second": outcome.seconds.iter().map(|second| json!({

@@ -86,8 +86,16 @@ impl Measured {
             figures.put(figure::FIRST_BYTE_P99_US.name, first_byte as f64);
         }
         let handshakes = &outcome.handshakes;
-        let all = handshakes.full + handshakes.by_ticket + handshakes.by_session_id;
+        let all = handshakes.full + handshakes.resumed();
         figures.ratio(figure::FULL_SHARE.name, handshakes.full as f64, all as f64);
+        for (figure, bytes) in [
+            (figure::WIRE_BYTES_PER_FULL_HANDSHAKE, handshakes.bytes_per_full()),
+            (figure::WIRE_BYTES_PER_RESUMED_HANDSHAKE, handshakes.bytes_per_resumed()),
+        ] {
+            if let Some(bytes) = bytes {
+                figures.put(figure.name, bytes);
+            }
+        }
         if let Some(busiest) = outcome.thread_busy.iter().copied().reduce(f64::max) {
             figures.put(figure::CLIENT_BUSY.name, busiest);
         }

@@ -9,6 +9,7 @@ pub mod reading;
 pub mod step;
 pub mod summary;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use cells::{Cell, Cells};
@@ -29,7 +30,7 @@ use super::options::{Effort, Options};
 use super::plan::Key;
 use super::rules;
 use super::word::Role;
-use crate::figure;
+use crate::figure::{self, Figure};
 use crate::peers::backend::Backend;
 use crate::results::{Point, Sample};
 
@@ -38,7 +39,12 @@ pub const SCENARIO: Scenario = Scenario {
     name: "tps-ramp",
     title: "New connections: transactions a second up to saturation",
     question: "How many short TLS connections a second does each server hold, within which latency, and what does one cost it?",
-    headline: &[figure::TPS_MAX.name, figure::CPU_US_PER_FULL_TRANSACTION.name],
+    headline: &[
+        figure::TPS_MAX.name,
+        figure::WIRE_BYTES_PER_FULL_HANDSHAKE.name,
+        figure::WIRE_BYTES_PER_RESUMED_HANDSHAKE.name,
+        figure::CPU_US_PER_FULL_TRANSACTION.name,
+    ],
     rules,
     run,
 };
@@ -68,6 +74,9 @@ fn rules(options: &Options) -> Vec<String> {
             .to_owned(),
         "What a full and a resumed transaction cost is told from the server's processor time in all steps of all k that it keeps \
          up with, by least squares; busy steps weigh more. It holds where the client is what limits."
+            .to_owned(),
+        "Bytes on the wire are what TCP carried both ways, without headers, when the client had its handshake done. The tickets of \
+         TLS 1.3 come behind it and are not among them."
             .to_owned(),
         footing(options).to_owned(),
         "Axes that are not named stay at the base case (one worker, P-256, AES-128-GCM, X25519, TLS 1.3 tickets) at a quick \
@@ -178,6 +187,7 @@ impl Under<'_> {
         let began = Instant::now();
         let mut planner = Planner::new(steps.slope);
         let mut own = Vec::new();
+        let mut on_wire = BTreeMap::new();
         if is_there {
             let of_ramp = |sample: &&Sample| self.is_step(sample);
             seen.extend(bench.samples().filter(of_ramp).filter_map(Observation::read));
@@ -196,6 +206,11 @@ impl Under<'_> {
                 .ok_or_else(|| BenchError::Bug("a step without figures".to_owned()))?;
             planner.record(Step { rate, ..read });
             own.extend(Observation::read(&sample));
+            // All handshakes of a ramp are alike, and the first step is the calmest.
+            for figure in ON_WIRE {
+                let bytes = sample.figures.get(figure.name);
+                bytes.map(|bytes| on_wire.entry(figure.name.to_owned()).or_insert(*bytes));
+            }
             if planner.next() == Next::Coarse(rate) {
                 self.doubt(bench, sample)?;
             } else if !bench.has(&Key::of(&sample)) {
@@ -203,8 +218,9 @@ impl Under<'_> {
             }
         };
         seen.extend(own.iter().copied());
-        let Summary { figures, warnings } =
+        let Summary { mut figures, warnings } =
             Summary::of(Ramp { steps: planner.steps(), why, own: &own, all: seen });
+        figures.extend(on_wire);
         let mut warnings = warnings;
         warnings.extend(bench.cores.warnings.iter().cloned());
         let sample = Sample {
@@ -356,6 +372,9 @@ fn steps(options: &Options) -> Steps {
 
 /// The size Bernat's comparison used.
 const BODY_BYTES: u64 = 1024;
+
+const ON_WIRE: [Figure; 2] =
+    [figure::WIRE_BYTES_PER_FULL_HANDSHAKE, figure::WIRE_BYTES_PER_RESUMED_HANDSHAKE];
 
 /// Longer than any bound on latency by far.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -122,3 +122,18 @@ fn what_tcp_was_given_is_counted_whoever_has_it_by_now() {
     let gone = written_bytes(sender.as_fd()).unwrap_err();
     assert_eq!(gone.kind(), io::ErrorKind::NotConnected);
 }
+
+#[test]
+fn what_a_connection_carried_is_counted_in_both_directions() {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    // Neither SYN counts.
+    assert_eq!(carried_bytes(client.as_fd()).unwrap(), 0);
+    client.write_all(&[7; 1_000]).unwrap();
+    server.read_exact(&mut [0; 1_000]).unwrap();
+    server.write_all(&[7; 300]).unwrap();
+    client.read_exact(&mut [0; 300]).unwrap();
+    assert_eq!(carried_bytes(client.as_fd()).unwrap(), 1_300);
+    assert_eq!(carried_bytes(server.as_fd()).unwrap(), 1_300);
+}

@@ -66,12 +66,36 @@ pub struct Handshakes {
     pub by_ticket: u64,
     /// Resumed by session ID.
     pub by_session_id: u64,
+    /// What TCP carried for the full ones, both directions together, until the client was done. Tickets of TLS 1.3 come later.
+    pub full_bytes: u64,
+    /// The same for the resumed ones; nothing where their requests went along as early data.
+    pub resumed_bytes: u64,
     /// Of those resumed, with early data that the server accepted.
     pub early_data: u64,
     /// Handshakes that were to resume a session and became full ones.
     pub not_resumed: u64,
     /// Failed handshakes.
     pub failed: u64,
+}
+
+impl Handshakes {
+    /// Handshakes that resumed a session.
+    #[must_use]
+    pub fn resumed(&self) -> u64 {
+        self.by_ticket + self.by_session_id
+    }
+
+    /// What a full handshake took on the wire, in bytes; `None` without one.
+    #[must_use]
+    pub fn bytes_per_full(&self) -> Option<f64> {
+        (self.full_bytes > 0).then(|| self.full_bytes as f64 / self.full.max(1) as f64)
+    }
+
+    /// The same of a resumed one.
+    #[must_use]
+    pub fn bytes_per_resumed(&self) -> Option<f64> {
+        (self.resumed_bytes > 0).then(|| self.resumed_bytes as f64 / self.resumed().max(1) as f64)
+    }
 }
 
 /// One second of a load.

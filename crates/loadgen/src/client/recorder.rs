@@ -62,6 +62,7 @@ pub(super) struct Handshaken {
     pub(super) resumed: Resumption,
     pub(super) was_to_resume: bool,
     pub(super) early_data: bool,
+    pub(super) wire_bytes: u64,
 }
 
 impl Recorder {
@@ -168,6 +169,10 @@ impl Recorder {
             Resumption::SessionId => counts.by_session_id += 1,
         }
         let is_full = handshaken.resumed == Resumption::Full;
+        match is_full {
+            true => counts.full_bytes += handshaken.wire_bytes,
+            false => counts.resumed_bytes += handshaken.wire_bytes,
+        }
         counts.not_resumed += u64::from(is_full && handshaken.was_to_resume);
         counts.early_data += u64::from(handshaken.early_data);
     }
@@ -252,6 +257,8 @@ fn add(outcome: &mut Outcome, recorder: &Recorder) {
     sum.full += more.full;
     sum.by_ticket += more.by_ticket;
     sum.by_session_id += more.by_session_id;
+    sum.full_bytes += more.full_bytes;
+    sum.resumed_bytes += more.resumed_bytes;
     sum.early_data += more.early_data;
     sum.not_resumed += more.not_resumed;
     sum.failed += more.failed;

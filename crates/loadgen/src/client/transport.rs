@@ -60,6 +60,14 @@ impl Transport {
         }
     }
 
+    /// What the connection has carried so far, in both directions.
+    pub(super) fn carried_bytes(&self) -> io::Result<u64> {
+        match self {
+            Self::Plain(socket) => socket::carried_bytes(socket.as_fd()),
+            Self::Tls(stream) => socket::carried_bytes(stream.socket()),
+        }
+    }
+
     /// Sends a request.
     pub(super) async fn send(&mut self, request: &[u8]) -> Result<(), Failure> {
         match self {

@@ -208,6 +208,11 @@ async fn connect(
                 resumed: transport.resumed(),
                 was_to_resume: session.is_established,
                 early_data: is_accepted,
+                // Early data is no part of the handshake, and its answer may be there already.
+                wire_bytes: match early_data {
+                    Some(_) => 0,
+                    None => transport.carried_bytes()?,
+                },
             };
             session.is_established = true;
             thread.recorder.borrow_mut().handshaken(due, &handshaken);

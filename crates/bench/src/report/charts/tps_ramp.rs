@@ -28,7 +28,16 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
         ramps(&steps),
         bars(&once(&summary, full), about, &[(full, "")], &[]),
         dear,
+        on_wire(&summary, "full", figure::WIRE_BYTES_PER_FULL_HANDSHAKE.name),
+        on_wire(&summary, "resumed", figure::WIRE_BYTES_PER_RESUMED_HANDSHAKE.name),
     ]
+}
+
+/// How many bytes a handshake of this kind takes.
+fn on_wire(summary: &Samples, kind: &str, figure: &str) -> Chart {
+    let name = format!("tps-ramp-wire-{kind}");
+    let question = format!("How many bytes go over the wire for a {kind} handshake?");
+    bars(&once(summary, figure), (&name, &question), &[(figure, "")], &[])
 }
 
 /// What a handshake costs is told from all mixes at once and noted with each; taken twice, one round would look like two.

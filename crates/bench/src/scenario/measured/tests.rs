@@ -25,7 +25,13 @@ pub(in crate::scenario) fn measured() -> Measured {
         failures: [("reset", 10)].into(),
         causes: BTreeMap::new(),
         body_bytes: 1_000_000,
-        handshakes: Handshakes { full: 25, by_ticket: 75, ..Handshakes::default() },
+        handshakes: Handshakes {
+            full: 25,
+            by_ticket: 75,
+            full_bytes: 50_000,
+            resumed_bytes: 60_000,
+            ..Handshakes::default()
+        },
         latency: histogram(&[100, 200, 300]),
         first_byte: histogram(&[]),
         handshake: histogram(&[]),
@@ -64,6 +70,8 @@ fn figures_are_rates_and_costs() {
         ("failed_per_second", 5.0),
         ("gigabits_per_second", 0.004),
         ("full_share", 0.25),
+        ("wire_bytes_per_full_handshake", 2_000.0),
+        ("wire_bytes_per_resumed_handshake", 800.0),
         ("client_busy", 0.5),
         // One second of processor time belongs to the client's two seconds.
         ("cpu_ns_per_request", 1e6),

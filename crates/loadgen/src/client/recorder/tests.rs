@@ -58,12 +58,17 @@ fn a_full_handshake_that_was_to_resume_is_noticed() {
         (Resumption::SessionId, true),
     ] {
         let took = Duration::from_millis(1);
-        recorder.handshaken(from, &Handshaken { took, resumed, was_to_resume, early_data: false });
+        recorder.handshaken(
+            from,
+            &Handshaken { took, resumed, was_to_resume, early_data: false, wire_bytes: 1_000 },
+        );
     }
     let counts = Handshakes {
         full: 2,
         by_ticket: 1,
         by_session_id: 1,
+        full_bytes: 2_000,
+        resumed_bytes: 2_000,
         not_resumed: 1,
         ..Handshakes::default()
     };
