@@ -8,8 +8,9 @@ use crate::process;
 
 /// Makes sure that every package the tests need is installed, the servers `kettle bench` compares among them.
 pub fn ensure() -> Result<(), String> {
-    let all: Vec<&'static str> = NEEDED.iter().chain(PEERS).copied().collect();
-    without_their_services(|| ensure_all(&all))
+    let servers = [PEERS, BEHIND].concat();
+    let all = [NEEDED, &servers].concat();
+    without_their_services(&servers, || ensure_all(&all))
 }
 
 /// Makes sure that these packages are installed.
@@ -31,15 +32,18 @@ pub fn ensure_all(needed: &[&'static str]) -> Result<(), String> {
 
 /// Makes sure that the servers `kettle bench` compares are installed.
 pub fn ensure_peers() -> Result<(), String> {
-    without_their_services(|| ensure_all(PEERS))?;
+    without_their_services(PEERS, || ensure_all(PEERS))?;
     println!("installed: {}", PEERS.join(", "));
     Ok(())
 }
 
 /// Debian starts a server when it installs it; those that are new after `install` are stopped again, so that none disturbs a
 /// measurement or answers to the network.
-fn without_their_services(install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    let new = missing(PEERS)?;
+fn without_their_services(
+    servers: &[&'static str],
+    install: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let new = missing(servers)?;
     install()?;
     let is_systemd = Path::new("/run/systemd/system").is_dir();
     for unit in new.into_iter().filter(|_| is_systemd).filter_map(unit) {
@@ -52,7 +56,7 @@ fn without_their_services(install: impl FnOnce() -> Result<(), String>) -> Resul
 fn unit(package: &str) -> Option<&str> {
     match package {
         "stunnel4" => Some("stunnel.target"),
-        "libnginx-mod-stream" => None,
+        "libnginx-mod-stream" | "python3-aiosmtpd" => None,
         package => Some(package),
     }
 }
@@ -103,6 +107,9 @@ const NEEDED: &[&str] = &[
 
 /// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4"];
+
+/// The servers that tests have behind tunnels.
+const BEHIND: &[&str] = &["postgresql", "python3-aiosmtpd"];
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,100 @@
+//! A mail server and a mail client that others wrote, on both sides of STARTTLS.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Instant;
+
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::certificate::{Kind, issue};
+use kettle_tests::environment::{patience, skip};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::{Running, Tool};
+use tempfile::TempDir;
+
+/// Python's aiosmtpd, which prints the mails it gets.
+struct MailServer {
+    process: Running,
+    _folder: TempDir,
+    address: SocketAddr,
+}
+
+impl MailServer {
+    /// Starts it; with TLS it takes mails behind STARTTLS only.
+    fn start(has_tls: bool) -> Option<Self> {
+        if !Path::new("/usr/lib/python3/dist-packages/aiosmtpd").exists() {
+            skip("aiosmtpd is not installed");
+            return None;
+        }
+        let folder = TempDir::new().unwrap();
+        let address = Backend::listen().address();
+        let listen = address.to_string();
+        let mut words = vec!["-u", "-m", "aiosmtpd", "-n", "-l", &listen];
+        let issued = issue(&["localhost"], Kind::Ecdsa);
+        let [chain, key] = ["chain", "key"].map(|name| folder.path().join(name));
+        fs::write(&chain, issued.chain).unwrap();
+        fs::write(&key, issued.key).unwrap();
+        if has_tls {
+            words.extend(["--tlscert", chain.to_str().unwrap()]);
+            words.extend(["--tlskey", key.to_str().unwrap()]);
+        }
+        let process = Tool::new("/usr/bin/python3").args(words).start();
+        let deadline = Instant::now() + patience();
+        while TcpStream::connect(address).is_err() {
+            assert!(Instant::now() < deadline, "no mail server: {}", process.stderr.text());
+            std::thread::yield_now();
+        }
+        Some(Self { process, _folder: folder, address })
+    }
+
+    /// Waits for a mail with these words.
+    fn wait_for(&self, words: &str) {
+        self.process.stdout.wait_until("the mail", |bytes| {
+            String::from_utf8_lossy(bytes).contains(words).then_some(())
+        });
+    }
+}
+
+/// Sends a mail by curl.
+fn send(kettle: &Kettle, options: &[&str], text: &str) {
+    let address = kettle.address();
+    let _ = Tool::new("curl")
+        .args(["--silent", "--show-error", "--cacert"])
+        .args([kettle.folder.path("authority.pem")])
+        .args(["--resolve", &format!("localhost:{}:{}", address.port(), address.ip())])
+        .args(["--mail-from", "a@kettle.example", "--mail-rcpt", "b@kettle.example"])
+        .args(options)
+        .args(["--upload-file", "-", &format!("smtp://localhost:{}/me", address.port())])
+        .input(format!("Subject: {text}\r\n\r\n{text}\r\n"))
+        .succeed();
+}
+
+#[test]
+fn a_mail_client_begins_tls_with_us() {
+    let Some(server) = MailServer::start(false) else { return };
+    let app = backend("app", "", &[server.address]);
+    let listener = "kind = \"tls\"\nbackend = \"app\"\nstarttls = \"smtp\"";
+    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    for version in ["1.2", "1.3"] {
+        let options = ["--ssl-reqd", "--tls-max", version];
+        send(&kettle, &options, &format!("terminated {version}"));
+        server.wait_for(&format!("Subject: terminated {version}"));
+        assert_eq!(kettle.tunnel().text("tls_version"), format!("TLSv{version}"));
+    }
+}
+
+#[test]
+fn we_begin_tls_with_a_mail_server() {
+    let Some(server) = MailServer::start(true) else { return };
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
+         starttls = \"smtp\"\n[[backend.server]]\naddress = \"{}\"\n",
+        server.address
+    );
+    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
+    let kettle = Kettle::start(setup.more(&app));
+    send(&kettle, &[], "originated");
+    server.wait_for("Subject: originated");
+    assert_eq!(kettle.tunnel().text("server_tls_version"), "TLSv1.3");
+}

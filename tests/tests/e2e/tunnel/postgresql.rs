@@ -1,0 +1,182 @@
+//! PostgreSQL on both sides: psql through us, and its server behind TLS that we begin.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::certificate::{Kind, authority_pem, issue};
+use kettle_tests::environment::skip;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::{Running, Tool};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+
+/// A server with an empty database, and a certificate of its own. It answers with and without TLS.
+struct Database {
+    process: Running,
+    folder: TempDir,
+    address: SocketAddr,
+}
+
+impl Database {
+    fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            skip("PostgreSQL is not installed");
+            return None;
+        };
+        let folder = TempDir::new().unwrap();
+        let data = folder.path().join("data");
+        let address = Backend::listen().address();
+        let as_owner = Owner::of(folder.path());
+        let words = ["--no-sync", "--auth=trust", "--username=kettle", "--locale=C", "--pgdata"];
+        let _ = as_owner.run(programs.join("initdb")).args(words).args([&data]).succeed();
+        let issued = issue(&["localhost"], Kind::Ecdsa);
+        for (name, text) in [
+            ("server.crt", issued.chain.as_str()),
+            ("server.key", &issued.key),
+            ("pg_hba.conf", "host all all 127.0.0.0/8 trust\n"),
+        ] {
+            as_owner.write(&data.join(name), text);
+        }
+        fs::write(folder.path().join("authority.pem"), authority_pem()).unwrap();
+        let settings = [
+            format!("listen_addresses={}", address.ip()),
+            format!("port={}", address.port()),
+            "unix_socket_directories=".into(),
+            "fsync=off".into(),
+            "ssl=on".into(),
+        ];
+        let postgres = as_owner.run(programs.join("postgres")).args(["-D"]).args([&data]);
+        let process = settings.iter().fold(postgres, |tool, it| tool.args(["-c", it])).start();
+        process.stderr.wait_until("PostgreSQL", |bytes| {
+            String::from_utf8_lossy(bytes).contains("ready to accept connections").then_some(())
+        });
+        Some(Self { process, folder, address })
+    }
+
+    /// What psql is answered that connects to `to` in this way.
+    fn ask(&self, to: SocketAddr, way: &str, query: &str) -> String {
+        let target = format!(
+            "host=localhost hostaddr={} port={} user=kettle dbname=postgres sslrootcert={} {way}",
+            to.ip(),
+            to.port(),
+            self.folder.path().join("authority.pem").display()
+        );
+        let words = ["--no-psqlrc", "--tuples-only", "--no-align", "--command", query, &target];
+        Tool::new("psql").args(words).succeed().trim().to_owned()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // It ends at once, and takes its shared memory with it.
+        let process = i32::try_from(self.process.process()).ok().and_then(Pid::from_raw);
+        let is_told = process.is_some_and(|process| kill_process(process, Signal::QUIT).is_ok());
+        if is_told && !std::thread::panicking() {
+            let _ = self.process.ended();
+        }
+    }
+}
+
+/// Who owns the files and runs the server, which refuses to be run by root.
+struct Owner(Option<(u32, u32)>);
+
+impl Owner {
+    fn of(folder: &Path) -> Self {
+        if !geteuid().is_root() {
+            return Self(None);
+        }
+        // Debian's package makes this user.
+        let users = fs::read_to_string("/etc/passwd").unwrap();
+        let line = users.lines().find_map(|line| line.strip_prefix("postgres:x:")).unwrap();
+        let mut numbers = line.split(':').map(|number| number.parse().unwrap());
+        let ids = (numbers.next().unwrap(), numbers.next().unwrap());
+        let owner = Self(Some(ids));
+        owner.give(folder);
+        owner
+    }
+
+    fn give(&self, path: &Path) {
+        if let Some((user, group)) = self.0 {
+            chown(path, Some(user), Some(group)).unwrap();
+        }
+    }
+
+    fn write(&self, path: &Path, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        self.give(path);
+    }
+
+    fn run(&self, program: PathBuf) -> Tool {
+        match self.0 {
+            Some((user, group)) => Tool::new("setpriv")
+                .args([format!("--reuid={user}"), format!("--regid={group}")])
+                .args(["--clear-groups"])
+                .args([program]),
+            None => Tool::new(program),
+        }
+    }
+}
+
+/// Where the newest one is that Debian has installed.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let folders = versions.flatten().map(|version| version.path().join("bin"));
+    folders.filter(|folder| folder.join("initdb").is_file()).max()
+}
+
+/// Whether psql can begin TLS without asking for it in PostgreSQL's own words: 17 or newer.
+fn speaks_direct_tls() -> bool {
+    let said = Tool::new("psql").args(["--version"]).succeed();
+    let version = said.split_whitespace().find_map(|word| word.split('.').next()?.parse().ok());
+    version.is_some_and(|version: u32| version >= 17)
+}
+
+/// Whether the server sees TLS on this connection.
+const IS_TLS: &str = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
+
+/// More than the crossover.
+const LONG: &str = "select repeat('kettle', 200000)";
+
+#[test]
+fn psql_speaks_tls_to_us() {
+    let Some(database) = Database::start() else { return };
+    let app = backend("app", "", &[database.address]);
+    let listener = "kind = \"tls\"\nbackend = \"app\"\nstarttls = \"postgres\"\n";
+    let direct = listener.to_owned() + "alpn = [\"postgresql\"]\n";
+    let kettle = Kettle::start(Setup::default().listener(listener).listener(&direct).more(&app));
+    let [asked, alpn] = kettle.addresses[..] else { panic!() };
+    let mut ways = vec![(asked, "sslmode=verify-full")];
+    if speaks_direct_tls() {
+        ways.push((alpn, "sslmode=verify-full"));
+        ways.push((alpn, "sslmode=verify-full sslnegotiation=direct"));
+    }
+    for (address, way) in ways {
+        assert_eq!(database.ask(address, way, IS_TLS), "f", "{way}: TLS ends here");
+        assert_eq!(database.ask(address, way, LONG), "kettle".repeat(200_000), "{way}");
+        for _ in 0..2 {
+            assert_eq!(kettle.tunnel().text("tls_version"), "TLSv1.3", "{way}");
+        }
+    }
+}
+
+#[test]
+fn we_speak_tls_to_postgresql() {
+    let Some(database) = Database::start() else { return };
+    let app = format!(
+        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
+         starttls = \"postgres\"\n[[backend.server]]\naddress = \"{}\"\n",
+        database.address
+    );
+    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
+    let kettle = Kettle::start(setup.more(&app));
+    let address = kettle.address();
+    assert_eq!(database.ask(address, "sslmode=disable", IS_TLS), "t");
+    assert_eq!(database.ask(address, "sslmode=disable", LONG), "kettle".repeat(200_000));
+    assert_eq!(kettle.tunnel().text("server_tls_version"), "TLSv1.3");
+}
