@@ -140,8 +140,8 @@ impl Connection {
                 Ok(Err(error)) => return self.handshake_failed(&error),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),
             }
-            let mut state = pin!(self.worker.handshake_turns.take());
-            let take = |context: &mut Context<'_>| state.as_mut().poll(context);
+            let mut turn = pin!(self.worker.handshake_turns.take());
+            let take = |context: &mut Context<'_>| turn.as_mut().poll(context);
             if let Err(interrupt) = self.deadline.wait(Stage::Begun, take).await {
                 return self.handshake_interrupted(interrupt);
             }

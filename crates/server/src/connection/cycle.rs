@@ -41,8 +41,15 @@ impl Arrival {
     }
 }
 
-/// What cannot be answered but with an error: the head as far as it is one, and the status.
-type Refused = (Option<Box<Head>>, u16);
+/// What was received of a request.
+enum Received {
+    /// Less than its head.
+    Part,
+    /// Its head, and how its body is framed.
+    Head(Box<Head>, BodyFraming),
+    /// What cannot be answered but with an error: the head as far as it is one, and the status.
+    Refused(Option<Box<Head>>, u16),
+}
 
 impl Connection {
     /// Serves the next request.
@@ -51,22 +58,19 @@ impl Connection {
         stream: &mut TlsStream,
         state: &mut CycleState,
     ) -> Result<(), End> {
-        let parsed = loop {
+        let (head, framing) = loop {
             match self.take_head(stream, state) {
-                Some(parsed) => break parsed,
-                None => self.receive(stream, state).await?,
+                Received::Part => self.receive(stream, state).await?,
+                Received::Head(head, framing) => break (head, framing),
+                // Where the next request would begin is unknown: answer, then close.
+                Received::Refused(head, status) => {
+                    let refused = self.refuse(stream, head.as_deref(), status, state.answered + 1);
+                    return Err(Box::pin(refused).await);
+                }
             }
         };
         state.is_started = false;
         state.answered += 1;
-        let (head, framing) = match parsed {
-            Ok(parsed) => parsed,
-            // Where the next request would begin is unknown: answer, then close.
-            Err((head, status)) => {
-                let refused = self.refuse(stream, head.as_deref(), status, state.answered);
-                return Err(Box::pin(refused).await);
-            }
-        };
         let snapshot = self.worker.snapshot();
         if !self.worker.is_current(&self.snapshot) && !snapshot.tls.takes(stream.session()) {
             // Who was asked for nothing, or showed what is no longer taken, has to come again.
@@ -127,20 +131,16 @@ impl Connection {
         }
     }
 
-    /// Takes the head of a request out of what was received; `None` if it is not complete yet.
-    fn take_head(
-        &self,
-        stream: &mut TlsStream,
-        state: &mut CycleState,
-    ) -> Option<Result<(Box<Head>, BodyFraming), Refused>> {
+    /// Takes the head of a request out of what was received.
+    fn take_head(&self, stream: &mut TlsStream, state: &mut CycleState) -> Received {
         let received = stream.received().bytes();
         if received.is_empty() {
-            return None;
+            return Received::Part;
         }
         let (head, bytes) = match state.progress.parse(received, &self.head_limits()) {
-            Ok(Parse::Partial) => return None,
+            Ok(Parse::Partial) => return Received::Part,
             Ok(Parse::Complete { head, bytes }) => (head, bytes),
-            Err(error) => return Some(Err((None, error.status()))),
+            Err(error) => return Received::Refused(None, error.status()),
         };
         let framing = body_framing(&head).and_then(|framing| {
             if framing == BodyFraming::Chunked {
@@ -151,10 +151,10 @@ impl Connection {
         });
         let head = head.moved_to(());
         let head = Box::new(head.moved_to(stream.take_front(bytes)));
-        Some(match framing {
-            Ok(framing) => Ok((head, framing)),
-            Err(error) => Err((Some(head), error.status())),
-        })
+        match framing {
+            Ok(framing) => Received::Head(head, framing),
+            Err(error) => Received::Refused(Some(head), error.status()),
+        }
     }
 
     /// Whether the connection ends with the response to this request.
