@@ -11,9 +11,9 @@ use crate::read::{Item, Reader};
 /// The units of durations in milliseconds, the longest first, with the other spellings read.
 const UNITS: [(&str, u64, &[&str]); 5] = [
     ("d", 86_400_000, &["day", "days"]),
-    ("h", 3_600_000, &["hour", "hours"]),
-    ("m", 60_000, &["min", "minute", "minutes"]),
-    ("s", 1000, &["sec", "second", "seconds"]),
+    ("h", 3_600_000, &["hr", "hrs", "hour", "hours"]),
+    ("m", 60_000, &["min", "mins", "minute", "minutes"]),
+    ("s", 1000, &["sec", "secs", "second", "seconds"]),
     ("ms", 1, &["millisecond", "milliseconds"]),
 ];
 
