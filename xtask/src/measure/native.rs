@@ -1,9 +1,11 @@
 //! `measure native`: what an operation costs kettle and nginx in processor time, measured by `kettle-bench` and held against
-//! docs/performance/targets.toml. Records are sealed in user space, since this works on every machine.
+//! docs/performance/targets.toml; and what a file costs kettle from an overlay. Records are sealed in user space, since this works on every machine.
+
+mod overlay;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,6 +21,8 @@ use crate::vm::cache::{Cache, at, remove_folder};
 #[serde(deny_unknown_fields)]
 struct Targets {
     run: Vec<Run>,
+    /// Measured with kettle alone, from an overlay and from the file system below it.
+    overlay: Run,
 }
 
 /// One run of `kettle-bench` and what is looked at in its results.
@@ -44,44 +48,82 @@ struct Target {
     #[serde(default = "one")]
     times: f64,
     unit: String,
-    /// What kettle may cost at most: a part of nginx' cost, or an amount.
+    /// What kettle may cost at most: a part of what it is compared with, or an amount.
     part: Option<f64>,
     most: Option<f64>,
 }
 
-/// Measures everything and prints the table.
+/// What measures, and what is measured.
+struct Programs {
+    bench: PathBuf,
+    kettle: PathBuf,
+    nginx: PathBuf,
+}
+
+/// Measures everything and prints the tables.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let targets: Targets = toml::from_str(TARGETS).map_err(|error| error.to_string())?;
-    let reference = Reference::obtain(&Cache::open()?)?;
-    let kettle = programs::kettle(arguments)?;
-    let bench = programs::kettle_bench(arguments)?;
+    let programs = Programs {
+        nginx: Reference::obtain(&Cache::open()?)?.tree().to_owned(),
+        kettle: programs::kettle(arguments)?,
+        bench: programs::kettle_bench(arguments)?,
+    };
     let folder = checkout::target_folder().join("native");
     remove_folder(&folder)?;
+    let rounds = arguments.rounds.unwrap_or(ROUNDS);
     let mut rows = Vec::new();
     for (number, run) in targets.run.iter().enumerate() {
         let wanted: Vec<_> = run.target.iter().filter(|it| arguments.wants(&it.name)).collect();
         if wanted.is_empty() {
             continue;
         }
+        let words = format!("{SUBJECTS} --rounds {rounds}");
         let output = folder.join(number.to_string());
-        let mut command = std::process::Command::new(&bench);
-        command.arg("run").args(run.words.split(' ')).args(SUBJECTS.split(' '));
-        command.args(["--rounds", &arguments.rounds.unwrap_or(ROUNDS).to_string()]);
-        command.arg("--output").arg(&output);
-        process::run(command.env("KETTLE_BIN", &kettle).env("KETTLE_NGINX", reference.tree()))?;
-        let samples = read(&output.join("results.jsonl"))?;
+        let samples = run.samples(&programs, &words, &output.join("files"), &output)?;
         for target in wanted {
             rows.push(target.row(&samples).map_err(|why| format!("{}: {why}", target.name))?);
         }
     }
-    println!(
-        "\n| server's work for one | kettle | nginx | ratio | target |\n|---|--:|--:|--:|--:|"
-    );
-    for row in rows {
-        println!("{row}");
+    let is_overlay_wanted = targets.overlay.target.iter().any(|it| arguments.wants(&it.name));
+    let overlay = is_overlay_wanted
+        .then(|| overlay::rows(&targets.overlay, &programs, &folder.join("overlay"), rounds));
+    if !rows.is_empty() {
+        print_table("server's work for one | kettle | nginx", &rows);
+    }
+    match overlay {
+        Some(Ok(rows)) => {
+            print_table("kettle's work for one | overlayfs | file system below", &rows)
+        }
+        Some(Err(why)) => println!("\nnot measured from overlayfs: {why}"),
+        None => {}
     }
     println!("\nMachine, configurations and samples: {}/*/report.html", folder.display());
     Ok(())
+}
+
+fn print_table(head: &str, rows: &[String]) {
+    println!("\n| {head} | ratio | target |\n|---|--:|--:|--:|--:|");
+    for row in rows {
+        println!("{row}");
+    }
+}
+
+impl Run {
+    /// Has `kettle-bench` measure this with more `words` of the command line, files from this `directory`, and gives the samples.
+    fn samples(
+        &self,
+        programs: &Programs,
+        words: &str,
+        directory: &Path,
+        output: &Path,
+    ) -> Result<Vec<Value>, String> {
+        let mut command = std::process::Command::new(&programs.bench);
+        command.arg("run").args(self.words.split(' ')).args(words.split(' '));
+        command.arg("--directory").arg(directory).arg("--output").arg(output);
+        command.env("KETTLE_BIN", &programs.kettle).env("KETTLE_NGINX", &programs.nginx);
+        process::run(&mut command)?;
+        read(&output.join("results.jsonl"))
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<Value>, String> {
@@ -93,24 +135,34 @@ fn read(path: &Path) -> Result<Vec<Value>, String> {
 
 impl Target {
     fn row(&self, samples: &[Value]) -> Result<String, String> {
-        let of = |server: &str| -> BTreeMap<u64, f64> {
-            samples.iter().filter_map(|sample| self.value(sample, server)).collect()
-        };
-        let (kettle, nginx) = (of("kettle "), of("nginx "));
+        self.compared(&self.values(samples, "kettle "), &self.values(samples, "nginx "))
+    }
+
+    /// What the first costs beside the second, by the rounds they were measured in.
+    fn compared(
+        &self,
+        first: &BTreeMap<u64, f64>,
+        second: &BTreeMap<u64, f64>,
+    ) -> Result<String, String> {
         // Of one round, so that what disturbed it disturbed both.
-        let ratios = kettle.iter().filter_map(|(round, it)| Some(it / nginx.get(round)?));
+        let ratios = first.iter().filter_map(|(round, it)| Some(it / second.get(round)?));
         let estimate = |samples: Vec<f64>| Estimate::of(samples).ok_or("no samples".to_owned());
         let ratio = estimate(ratios.collect())?;
-        let kettle = estimate(kettle.into_values().collect())?;
-        let nginx = estimate(nginx.into_values().collect())?;
+        let first = estimate(first.values().copied().collect())?;
+        let second = estimate(second.values().copied().collect())?;
         let Self { name, unit, .. } = self;
         let (target, is_met) = match (self.part, self.most) {
             (Some(part), _) => (format!("≤ {part:.2}"), ratio.median <= part),
-            (None, Some(most)) => (format!("≤ {most} {unit}"), kettle.median <= most),
+            (None, Some(most)) => (format!("≤ {most} {unit}"), first.median <= most),
             (None, None) => (String::new(), true),
         };
         let mark = if is_met { "" } else { " missed" };
-        Ok(format!("| {name} ({unit}) | {kettle} | {nginx} | {ratio} | {target}{mark} |"))
+        Ok(format!("| {name} ({unit}) | {first} | {second} | {ratio} | {target}{mark} |"))
+    }
+
+    /// The figure of a server in each round.
+    fn values(&self, samples: &[Value], server: &str) -> BTreeMap<u64, f64> {
+        samples.iter().filter_map(|sample| self.value(sample, server)).collect()
     }
 
     /// The round and the figure of a sample that is looked at.

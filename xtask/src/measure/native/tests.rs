@@ -4,7 +4,7 @@ use super::*;
 fn the_targets_name_figures_there_are() {
     let targets: Targets = toml::from_str(TARGETS).unwrap();
     let figures = include_str!("../../../../crates/bench/src/figure.rs");
-    for target in targets.run.iter().flat_map(|run| &run.target) {
+    for target in targets.run.iter().chain([&targets.overlay]).flat_map(|run| &run.target) {
         assert!(figures.contains(&format!("\"{}\"", target.figure)), "{}", target.name);
     }
 }
