@@ -3,7 +3,7 @@
 mod handshake;
 #[cfg(test)]
 mod tests;
-mod trust;
+pub(crate) mod trust;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -11,15 +11,15 @@ use rcgen::{
     KeyIdMethod, KeyPair, PKCS_ECDSA_P256_SHA256, RevokedCertParams, SerialNumber,
     SignatureAlgorithm,
 };
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
-    AlertDescription, ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig,
-    ServerConnection, SignatureScheme,
+    AlertDescription, ClientConfig, ClientConnection, Error, ServerConfig, ServerConnection,
+    SignatureScheme,
 };
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 
 use crate::acceptors::{Acceptor, Acceptors};
+use crate::connector::trust::TrustsAnyone;
 use crate::handshake::{Established, Handshake, HandshakeError, Step};
 use crate::identity::{Identities, Identity};
 use crate::policy::{Policy, SiteGroup};
@@ -172,7 +172,7 @@ pub(crate) fn client_config(provider: CryptoProvider, schemes: &[SignatureScheme
         .with_safe_default_protocol_versions()
         .expect("versions")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(TrustsEverybody(schemes.to_vec())))
+        .with_custom_certificate_verifier(Arc::new(TrustsAnyone(schemes.to_vec())))
         .with_no_client_auth()
 }
 
@@ -317,41 +317,3 @@ pub(crate) fn handshake(
 
 /// TLS 1.2 takes two round trips; a hello retry adds one; the last carries the tickets.
 const FLIGHTS_MAX: usize = 4;
-
-#[derive(Debug)]
-struct TrustsEverybody(Vec<SignatureScheme>);
-
-impl ServerCertVerifier for TrustsEverybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _cert: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.clone()
-    }
-}
