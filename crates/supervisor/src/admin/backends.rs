@@ -2,19 +2,8 @@
 
 use std::fmt;
 
-use kettle_server::backend::{Backends, ServerStatus};
+use kettle_server::backend::{BackendStatus, Backends};
 use serde::{Deserialize, Serialize};
-
-/// A backend.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackendStatus {
-    /// The name that listeners and sites call it by.
-    pub name: String,
-    /// Connections that wait for a server with room.
-    pub waiting: usize,
-    /// Its servers, in the order of the configuration.
-    pub servers: Vec<ServerStatus>,
-}
 
 /// All backends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,12 +11,7 @@ pub struct BackendsStatus(pub Vec<BackendStatus>);
 
 impl From<&Backends> for BackendsStatus {
     fn from(backends: &Backends) -> Self {
-        let backend = |it: &kettle_server::backend::Backend| BackendStatus {
-            name: it.name.to_string(),
-            waiting: it.waiting(),
-            servers: it.status(),
-        };
-        Self(backends.iter().map(|it| backend(it)).collect())
+        Self(backends.status())
     }
 }
 
@@ -69,7 +53,7 @@ impl fmt::Display for BackendsStatus {
 
 #[cfg(test)]
 mod tests {
-    use kettle_server::backend::Health;
+    use kettle_server::backend::{Health, ServerStatus};
 
     use super::*;
 
