@@ -53,7 +53,7 @@ pub trait Connection {
         let mut response = self.response_head();
         let bytes = response.announced_bytes();
         let has_none = response.status == 304 || response.status < 200;
-        response.body = if has_none { Vec::new() } else { self.body(bytes) };
+        response.body = if has_none { Vec::new() } else { self.receive_exactly(bytes) };
         response
     }
 
@@ -72,8 +72,8 @@ pub trait Connection {
         }
     }
 
-    /// Reads `bytes` bytes of a body.
-    fn body(&mut self, bytes: usize) -> Vec<u8> {
+    /// Receives exactly so many bytes, such as a body.
+    fn receive_exactly(&mut self, bytes: usize) -> Vec<u8> {
         while self.beyond().len() < bytes {
             let had = self.beyond().len();
             assert_ne!(self.receive_more(), 0, "the connection ended after {had} of {bytes} bytes");

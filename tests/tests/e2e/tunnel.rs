@@ -20,6 +20,9 @@ use kettle_tests::backend::backend;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
+/// The settings of a backend that speaks TLS, and whose certificate is verified.
+const VERIFIED: &str = "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"";
+
 /// A listener of this kind before a backend named `app`.
 fn before(kind: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
     let listener = format!("kind = \"{kind}\"\nbackend = \"app\"\n{settings}");

@@ -46,7 +46,7 @@ fn a_file_replaced_by_another_is_sent_to_its_old_end() {
         begin_download(&mut client);
         kettle.folder.replace("www/large", "the new content");
 
-        assert_same(&client.body(LARGE), &content(LARGE), path);
+        assert_same(&client.receive_exactly(LARGE), &content(LARGE), path);
         assert_same(&client.get("/large").body, b"the new content", path);
     }
 }

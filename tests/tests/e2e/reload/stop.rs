@@ -25,7 +25,7 @@ fn a_stopping_server_finishes_downloads_and_takes_no_new_connections() {
     assert_eq!(idle.end(), End::Orderly);
     assert!(TcpStream::connect(kettle.address()).is_err());
     for client in &mut downloads {
-        assert_same(&client.body(LARGE), &content(LARGE), "a download in flight");
+        assert_same(&client.receive_exactly(LARGE), &content(LARGE), "a download in flight");
         assert_eq!(client.end(), End::Orderly);
     }
     drop(downloads);
@@ -38,7 +38,7 @@ fn the_first_interrupt_says_what_a_second_does() {
     let mut download = begin(&kettle, "user");
     kettle.signal(Signal::INT);
     kettle.messages().wait_for("finishing requests; again to stop now");
-    assert_same(&download.body(LARGE), &content(LARGE), "a download in flight");
+    assert_same(&download.receive_exactly(LARGE), &content(LARGE), "a download in flight");
     drop(download);
     assert!(kettle.ended().status.success());
 }

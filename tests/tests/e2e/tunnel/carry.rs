@@ -22,7 +22,7 @@ fn every_suite_is_carried_and_logged() {
     for suite in SUITES {
         let mut client = kettle.connect(suite);
         client.send(b"ping").unwrap();
-        assert_eq!(read_exactly_from(&mut client, 4), b"ping", "{}", suite.name);
+        assert_eq!(client.receive_exactly(4), b"ping", "{}", suite.name);
         client.close_sending();
         assert_eq!(client.end(), End::Orderly, "{}", suite.name);
         let entry = kettle.tunnel();
@@ -120,7 +120,7 @@ fn what_comes_with_the_last_flight_of_the_handshake_is_carried() {
         let mut client = Dialer::suite(suite).begin(kettle.address());
         client.tls.write_tls(&mut client.wire).unwrap();
         client.finish_handshake_with(b"at once");
-        assert_eq!(read_exactly_from(&mut client, 7), b"at once");
+        assert_eq!(client.receive_exactly(7), b"at once");
     }
 }
 
@@ -186,15 +186,4 @@ fn the_kernel_moves_and_encrypts_what_goes_to_the_client() {
             assert_eq!(counts.growth("TlsTxSw"), 1, "{} {path}", suite.name);
         }
     }
-}
-
-fn read_exactly_from(client: &mut impl Connection, bytes: usize) -> Vec<u8> {
-    let mut received = Vec::new();
-    let mut room = [0; 4_096];
-    while received.len() < bytes {
-        let count = client.receive(&mut room).unwrap();
-        assert!(count > 0, "the end after {} bytes", received.len());
-        received.extend_from_slice(&room[..count]);
-    }
-    received
 }

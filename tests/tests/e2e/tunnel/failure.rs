@@ -25,8 +25,7 @@ fn standing(kettle: &Kettle, backend: &Backend, suite: Suite) -> (Client, TcpStr
     let mut server = backend.accept();
     assert_eq!(read_exactly(&mut server, 4), b"ping");
     server.write_all(b"pong").unwrap();
-    let mut room = [0; 4];
-    assert_eq!(client.receive(&mut room).unwrap(), 4);
+    assert_eq!(client.receive_exactly(4), b"pong");
     (client, server)
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::Backend;
+use kettle_tests::backend::{Backend, backend};
 use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, get};
@@ -11,12 +11,11 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 
+use super::VERIFIED;
+
 /// Plain in, TLS to this server.
 fn originator(to: &Kettle, tls: &str) -> Kettle {
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\n{tls}\n[[backend.server]]\naddress = \"{}\"\n",
-        to.address()
-    );
+    let app = backend("app", &format!("[backend.tls]\n{tls}"), &[to.address()]);
     let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
     let strangers = ClientAuthority::new("strangers").pem();
     Kettle::start(setup.file("strangers.pem", strangers).more(&app))
@@ -80,11 +79,7 @@ fn a_pinned_key_is_enough() {
 #[test]
 fn tls_on_both_sides_is_opened_and_sealed_again() {
     let inner = Kettle::start(Setup::default().sizes(&[300_000]));
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
-         [[backend.server]]\naddress = \"{}\"\n",
-        inner.address()
-    );
+    let app = backend("app", VERIFIED, &[inner.address()]);
     let listener = "kind = \"tls\"\nbackend = \"app\"";
     let outer = Kettle::start(Setup::default().listener(listener).more(&app));
     let mut client = Dialer::default().connect(outer.address());
@@ -119,12 +114,8 @@ fn a_server_that_asks_for_a_certificate_gets_ours() {
         .file("clients.pem", authority.pem())
         .site("client_auth = { roots = \"clients.pem\" }");
     let inner = Kettle::start(inner);
-    let shown = "name = \"localhost\"\nroots = \"authority.pem\"\n\
-                 certificate = { chain = \"own.pem\", key = \"own.key\" }";
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\n{shown}\n[[backend.server]]\naddress = \"{}\"\n",
-        inner.address()
-    );
+    let shown = "certificate = { chain = \"own.pem\", key = \"own.key\" }";
+    let app = backend("app", &format!("{VERIFIED}\n{shown}"), &[inner.address()]);
     let setup = Setup::default()
         .listener("kind = \"tcp\"\nbackend = \"app\"")
         .file("own.pem", own.chain.clone())

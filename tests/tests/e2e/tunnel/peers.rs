@@ -14,7 +14,7 @@ use kettle_tests::setup::Setup;
 use kettle_tests::tool::{Running, Tool};
 use tempfile::TempDir;
 
-use super::{before, terminator};
+use super::{VERIFIED, before, terminator};
 
 /// One of them, with a folder of its own.
 struct Peer {
@@ -165,11 +165,7 @@ fn we_speak_tls_to_stunnel_and_stunnel_to_us() {
     // Stunnel ends TLS; we begin it.
     let config = format!("{common}connect = {plain}\ncert = FOLDER/own.pem\n");
     let Some(stunnel) = Peer::start("stunnel", &[], &config, &files) else { return };
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
-         [[backend.server]]\naddress = \"{}\"\n",
-        stunnel.address
-    );
+    let app = backend("app", VERIFIED, &[stunnel.address]);
     let outer =
         Kettle::start(Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"").more(&app));
     let mut socket = TcpStream::connect(outer.address()).unwrap();

@@ -21,14 +21,8 @@ fn ping(client: &mut Client) {
 /// Sends this through a tunnel and back.
 fn echoed(client: &mut Client, message: &[u8]) {
     client.send(message).unwrap();
-    let mut room = vec![0; message.len()];
-    let mut received = 0;
-    while received < room.len() {
-        let bytes = client.receive(&mut room[received..]).unwrap();
-        assert_ne!(bytes, 0, "the tunnel has ended");
-        received += bytes;
-    }
-    assert!(room == message, "another tunnel's bytes, or broken ones");
+    let received = client.receive_exactly(message.len());
+    assert!(received == message, "another tunnel's bytes, or broken ones");
     client.wire.received.clear();
 }
 

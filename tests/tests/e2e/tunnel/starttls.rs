@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
-use kettle_tests::backend::{Backend, read_exactly};
+use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::client::{Dialer, Wire};
 use kettle_tests::environment::patience;
 use kettle_tests::http::Connection;
@@ -12,7 +12,7 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 
-use super::{before, terminator};
+use super::{VERIFIED, before, terminator};
 
 /// A mail server without TLS: it greets, and answers EHLO and QUIT.
 fn mail_server() -> SocketAddr {
@@ -110,11 +110,8 @@ fn tls_begins_between_two_of_us() {
     for protocol in ["smtp", "postgres"] {
         let server = if protocol == "smtp" { mail_server() } else { Backend::echoing() };
         let inner = Kettle::start(before("tls", &format!("starttls = \"{protocol}\""), &[server]));
-        let app = format!(
-            "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
-             starttls = \"{protocol}\"\n[[backend.server]]\naddress = \"{}\"\n",
-            inner.address()
-        );
+        let settings = format!("{VERIFIED}\nstarttls = \"{protocol}\"");
+        let app = backend("app", &settings, &[inner.address()]);
         let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
         let outer = Kettle::start(setup.more(&app));
         let mut socket = TcpStream::connect(outer.address()).unwrap();
@@ -137,11 +134,7 @@ fn tls_begins_between_two_of_us() {
 
 #[test]
 fn a_server_that_does_not_offer_tls_gets_no_client() {
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\nstarttls = \"smtp\"\n\
-         [[backend.server]]\naddress = \"{}\"\n",
-        mail_server()
-    );
+    let app = backend("app", &format!("{VERIFIED}\nstarttls = \"smtp\""), &[mail_server()]);
     let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
     let kettle = Kettle::start(setup.more(&app));
     let mut socket = TcpStream::connect(kettle.address()).unwrap();
