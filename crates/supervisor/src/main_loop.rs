@@ -76,8 +76,10 @@ pub(super) async fn run(
             Some(Asked { request, reply }) = asked.recv() => main_loop.on_request(request, reply),
             Some(change) = changed.recv() => main_loop.on_change(&change),
             ended = main_loop.reloads.next_end() => {
-                main_loop.on_reload_end(ended);
-                watching = main_loop.watch_backends();
+                // Who watches the backends in force goes on doing so: a check may be under way.
+                if main_loop.on_reload_end(ended) {
+                    watching = main_loop.watch_backends();
+                }
             }
             () = &mut watching => watching = Box::pin(pending()),
             ended = main_loop.supervisor.workers.next_end() => {
@@ -263,7 +265,8 @@ impl MainLoop {
         }
     }
 
-    fn on_reload_end(&mut self, ended: reloads::Ended) {
+    /// Says whether another configuration is in force now.
+    fn on_reload_end(&mut self, ended: reloads::Ended) -> bool {
         let reloads::Ended { subject, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
         let reply = match self.supervisor.live.commit(outcome) {
@@ -294,6 +297,7 @@ impl MainLoop {
             // Whoever asked may be gone.
             let _ = asker.send(reply.clone());
         }
+        matches!(reply, Reply::Done { .. })
     }
 
     fn log_refusal(&mut self, subject: Subject, findings: &[Finding]) {

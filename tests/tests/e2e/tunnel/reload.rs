@@ -1,5 +1,6 @@
 //! A reload changes what new connections get, and no tunnel.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -114,6 +115,20 @@ fn a_backend_that_is_gone_keeps_its_tunnels_and_gets_no_more() {
     after.send(b"new").unwrap();
     assert_eq!(read_exactly(&mut new.accept(), 3), b"new");
     ping(&mut client);
+}
+
+#[test]
+fn a_refused_reload_leaves_a_check_under_way_alone() {
+    let listening = Backend::listen();
+    let check = "[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1m\"\nfall = 1";
+    let app = backend("app", check, &[listening.address()]);
+    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let kettle = Kettle::start(setup);
+    let mut asked = listening.accept();
+    kettle.folder.change_config("name = \"app\"", "nmae = \"app\"");
+    assert!(!kettle.ctl(&["reload"]).output().status.success());
+    asked.write_all(b"HTTP/1.1 500 no\r\n\r\n").unwrap();
+    kettle.wait_for_status("/backends/0/servers/0/health", "down");
 }
 
 #[test]
