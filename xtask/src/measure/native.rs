@@ -57,14 +57,18 @@ struct Target {
 struct Programs {
     bench: PathBuf,
     kettle: PathBuf,
-    nginx: PathBuf,
+    /// nginx as [`Reference`] has it, where it is measured.
+    nginx: Option<PathBuf>,
 }
 
 /// Measures everything and prints the tables.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let targets: Targets = toml::from_str(TARGETS).map_err(|error| error.to_string())?;
+    let has_wanted = |run: &Run| run.target.iter().any(|it| arguments.wants(&it.name));
+    let reference = targets.run.iter().any(has_wanted);
+    let reference = reference.then(|| Reference::obtain(&Cache::open()?)).transpose()?;
     let programs = Programs {
-        nginx: Reference::obtain(&Cache::open()?)?.tree().to_owned(),
+        nginx: reference.map(|it| it.tree().to_owned()),
         kettle: programs::kettle(arguments)?,
         bench: programs::kettle_bench(arguments)?,
     };
@@ -84,8 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
             rows.push(target.row(&samples).map_err(|why| format!("{}: {why}", target.name))?);
         }
     }
-    let is_overlay_wanted = targets.overlay.target.iter().any(|it| arguments.wants(&it.name));
-    let overlay = is_overlay_wanted
+    let overlay = has_wanted(&targets.overlay)
         .then(|| overlay::rows(&targets.overlay, &programs, &folder.join("overlay"), rounds));
     if !rows.is_empty() {
         print_table("server's work for one | kettle | nginx", &rows);
@@ -120,7 +123,8 @@ impl Run {
         let mut command = std::process::Command::new(&programs.bench);
         command.arg("run").args(self.words.split(' ')).args(words.split(' '));
         command.arg("--directory").arg(directory).arg("--output").arg(output);
-        command.env("KETTLE_BIN", &programs.kettle).env("KETTLE_NGINX", &programs.nginx);
+        command.env("KETTLE_BIN", &programs.kettle);
+        command.envs(programs.nginx.iter().map(|tree| ("KETTLE_NGINX", tree)));
         process::run(&mut command)?;
         read(&output.join("results.jsonl"))
     }
