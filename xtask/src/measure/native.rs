@@ -15,7 +15,7 @@ use super::reference::Reference;
 use super::{Arguments, programs};
 use crate::checkout;
 use crate::process;
-use crate::vm::cache::{Cache, at, remove_folder};
+use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +120,7 @@ impl Run {
         directory: &Path,
         output: &Path,
     ) -> Result<Vec<Value>, String> {
+        create_folder(directory)?;
         let mut command = std::process::Command::new(&programs.bench);
         command.arg("run").args(self.words.split(' ')).args(words.split(' '));
         command.arg("--directory").arg(directory).arg("--output").arg(output);
