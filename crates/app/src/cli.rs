@@ -187,6 +187,16 @@ pub(crate) enum CtlCommand {
     Reopen,
     /// Show backends and how their servers are
     Backends,
+    /// Show open tunnels: who, where to, how much by which path
+    Tunnels {
+        /// How many are shown one by one, 1000 at most
+        #[arg(long, value_name = "N", default_value_t = 20,
+              value_parser = clap::value_parser!(u16).range(..=1_000))]
+        top: u16,
+        /// Which ones: newest, oldest, bytes or idle
+        #[arg(long, value_name = "ORDER", default_value = "newest")]
+        by: kettle_server::open_tunnels::TunnelOrder,
+    },
     /// Let a server have no new connections; those it has go on
     Drain {
         #[command(flatten)]
@@ -275,6 +285,7 @@ Examples:
   kettle ctl status
   kettle ctl reload --config kettle.toml
   kettle ctl drain app/10.0.0.5:80    no new connections for this server of a backend
+  kettle ctl tunnels --by bytes       open tunnels, those that carried most first
   kettle ctl path user                no further connection moves into the kernel
   kettle ctl status --json | jq .total.responses";
 

@@ -26,6 +26,7 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
     match reply {
         Reply::Status(status) => print(status),
         Reply::Backends { backends } => print(backends),
+        Reply::Tunnels { tunnels } => print(tunnels),
         Reply::Done { message } => print_line(message),
         Reply::Refused { message, findings } => {
             for finding in findings {
@@ -46,6 +47,7 @@ fn request(command: &CtlCommand) -> Request {
         CtlCommand::Reload => Request::Reload,
         CtlCommand::Path { placement } => Request::Path { placement: *placement },
         CtlCommand::Backends => Request::Backends,
+        CtlCommand::Tunnels { top, by } => Request::Tunnels { top: usize::from(*top), by: *by },
         CtlCommand::Drain { server } => drain(server, true),
         CtlCommand::Ready { server } => drain(server, false),
         CtlCommand::Reopen => Request::Reopen,
@@ -58,6 +60,7 @@ fn print_json(reply: &Reply) -> ExitCode {
     let text = match reply {
         Reply::Status(status) => serde_json::to_string_pretty(status),
         Reply::Backends { backends } => serde_json::to_string_pretty(backends),
+        Reply::Tunnels { tunnels } => serde_json::to_string_pretty(tunnels),
         other => serde_json::to_string_pretty(other),
     };
     match text {
@@ -66,7 +69,7 @@ fn print_json(reply: &Reply) -> ExitCode {
     }
     match reply {
         Reply::Refused { .. } => ExitCode::FAILURE,
-        Reply::Done { .. } | Reply::Status(_) | Reply::Backends { .. } => ExitCode::SUCCESS,
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod limits;
 pub mod metrics;
 mod offload;
 pub mod open_file;
+pub mod open_tunnels;
 mod pipes;
 pub mod redirect;
 mod relay;

@@ -76,6 +76,12 @@ impl Deadlines {
         self.wake_interrupted();
     }
 
+    /// How many ticks have passed.
+    #[must_use]
+    pub fn ticks(&self) -> u32 {
+        self.state.ticks.get()
+    }
+
     /// From now on only requests are a reason to stay.
     pub fn drain(&self) {
         self.state.draining_since.set(Some(self.state.ticks.get()));
@@ -138,6 +144,11 @@ impl Deadline {
     ) -> Result<T, Interrupt> {
         self.extend(limit);
         self.wait(Stage::Idle, poll).await
+    }
+
+    /// How many ticks have passed on its worker.
+    pub fn ticks(&self) -> u32 {
+        self.state.ticks.get()
     }
 
     /// Starts the time again, because there was progress.

@@ -9,12 +9,13 @@ use std::time::Instant;
 use kettle_config::Config;
 use kettle_kernel::probe::Capabilities;
 use kettle_tls::Acceptors;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::access_log::WorkerLog;
 use crate::backend::Backends;
 use crate::kill_switch::KillSwitch;
 use crate::metrics::WorkerMetrics;
+use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;
 use crate::tunnel_routes::TunnelRoutes;
 
@@ -37,6 +38,8 @@ pub struct WorkerSetup {
     pub kill_switch: Arc<KillSwitch>,
     /// What this kernel carries.
     pub capabilities: Arc<Capabilities>,
+    /// Questions about its tunnels.
+    pub questions: mpsc::Receiver<TunnelsQuestion>,
 }
 
 /// One configuration in force. A connection takes the current one with each request, or keeps the one it

@@ -14,6 +14,7 @@ use crate::access_log::{Direction, TunnelEntry};
 use crate::backend::{ConnectError, Connected, Server, Slot};
 use crate::clock::Clock;
 use crate::limits::{Deadline, Stage, TICK};
+use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Flow, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
@@ -49,9 +50,8 @@ pub(crate) struct Tunnel {
     deadline: Rc<Deadline>,
     settings: Arc<TunnelSettings>,
     peers: Peers,
-    number: u64,
-    accepted: Instant,
-    server_name: Option<Box<str>>,
+    /// What the operator may look at while it is open.
+    shown: Rc<OpenTunnel>,
     /// Until there is a server.
     client: Side,
     carried: Option<Carried>,
@@ -64,7 +64,6 @@ pub(crate) struct Tunnel {
 /// The bytes both ways, and the server that was found.
 struct Carried {
     relay: Relay,
-    server: Arc<Server>,
     connect_time: Duration,
     /// Counts the connection on its server, until it is over.
     slot: Option<Slot>,
@@ -87,14 +86,17 @@ impl Tunnel {
         accepted: Instant,
     ) -> Self {
         worker.metrics.tunnel_opened();
+        let ends = [peers.client, peers.listener];
+        let backend = Arc::clone(&settings.backend);
+        let tick = worker.deadlines.ticks();
+        let shown = Rc::new(OpenTunnel::new(number, accepted, ends, backend, tick));
+        worker.open_tunnels.add(&shown);
         Self {
             worker,
             deadline,
             settings,
             peers,
-            number,
-            accepted,
-            server_name: None,
+            shown,
             client: Side::Closed,
             carried: None,
             end: TunnelEnd::Draining.as_str(),
@@ -105,7 +107,10 @@ impl Tunnel {
 
     /// Finds a server and carries the bytes until both sides have ended.
     pub(crate) async fn carry(mut self, client: Client) {
-        self.server_name = client.server_name().map(Box::from);
+        if let Some(name) = client.server_name() {
+            // Nobody has set it before.
+            let _ = self.shown.server_name.set(name.into());
+        }
         self.client = client.side;
         // A TLS 1.2 client waits for our Finished before it says a word.
         let flush = |context: &mut Context<'_>| self.client.poll_flush_handshake(context);
@@ -126,6 +131,7 @@ impl Tunnel {
             }
         };
         let Connected { socket, server, slot, connect_time } = connected;
+        let _ = self.shown.server.set(server);
         let client_side = std::mem::replace(&mut self.client, Side::Closed);
         let relay = Relay::new(
             client_side,
@@ -135,14 +141,13 @@ impl Tunnel {
             &self.worker.pipes,
             &self.worker.offloads,
         );
-        let carried =
-            self.carried.insert(Carried { relay, server, connect_time, slot: Some(slot) });
+        let carried = self.carried.insert(Carried { relay, connect_time, slot: Some(slot) });
         let backend = &self.settings.backend.settings;
         let time = Time {
             idle: backend.idle_timeout,
-            end: backend.total_timeout.map(|total| self.accepted + total),
+            end: backend.total_timeout.map(|total| self.shown.accepted + total),
         };
-        self.end = run(&mut carried.relay, &self.deadline, &time).await.as_str();
+        self.end = run(&mut carried.relay, &self.deadline, &time, &self.shown).await.as_str();
         self.record();
         if let Some(carried) = &mut self.carried {
             carried.slot = None;
@@ -157,8 +162,8 @@ impl Tunnel {
             backend.settings.send_proxy,
             &self.peers,
             self.client.session(),
-            self.server_name.as_deref(),
-            self.number,
+            self.shown.server_name.get().map(|name| &**name),
+            self.shown.number,
         );
         let open = async |socket, server: &Server| {
             open::open(socket, server, &self.settings, &introduction).await
@@ -171,7 +176,8 @@ impl Tunnel {
         if std::mem::replace(&mut self.is_recorded, true) {
             return;
         }
-        let duration = self.accepted.elapsed();
+        self.worker.open_tunnels.remove(&self.shown);
+        let duration = self.shown.accepted.elapsed();
         let (flows, [client, server]) = match &self.carried {
             Some(carried) => (carried.relay.flows().map(Some), carried.relay.sides()),
             None => ([None; 2], [&self.client, &Side::Closed]),
@@ -194,17 +200,17 @@ impl Tunnel {
             peer: self.peers.socket,
             listener: self.peers.listener,
             backend: Some(&self.settings.backend.name),
-            server: self.carried.as_ref().map(|carried| &*carried.server.name),
+            server: self.shown.server.get().map(|server| &*server.name),
             connect_time: self.carried.as_ref().map(|carried| carried.connect_time),
             to_backend,
             to_client,
             end: self.end,
             failure: self.failure.as_deref(),
             session: client.session(),
-            server_name: self.server_name.as_deref(),
+            server_name: self.shown.server_name.get().map(|name| &**name),
             server_session: server.session(),
             duration,
-            connection: self.number,
+            connection: self.shown.number,
         });
     }
 }
@@ -240,8 +246,9 @@ impl Time {
     }
 }
 /// Carries bytes until both directions have ended or the time is over.
-async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time) -> TunnelEnd {
+async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time, shown: &OpenTunnel) -> TunnelEnd {
     let mut progress = relay.progress();
+    shown.carried(relay.flows(), deadline.ticks());
     deadline.extend(time.left());
     let carry = |context: &mut Context<'_>| {
         let polled = relay.poll(context);
@@ -251,6 +258,7 @@ async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time) -> TunnelEnd {
                 return Poll::Ready(None);
             }
             progress = relay.progress();
+            shown.carried(relay.flows(), deadline.ticks());
             deadline.extend(time.left());
         }
         polled.map(Some)

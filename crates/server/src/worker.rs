@@ -60,6 +60,10 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     let ticking = spawn_local(tick(Rc::clone(&worker)));
     let state = Rc::clone(&worker);
     let turning = spawn_local(async move { state.handshake_turns.run().await });
+    let (state, questions) = (Rc::clone(&worker), setup.questions);
+    let answering = spawn_local(async move {
+        state.open_tunnels.answer(questions, || state.deadlines.ticks()).await;
+    });
     let mut accepting = Accepting::default();
     accepting.follow(&worker, &first)?;
     drop(first);
@@ -95,6 +99,7 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     }
     ticking.abort();
     turning.abort();
+    answering.abort();
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use crate::kill_switch::KillSwitch;
 use crate::limits::{Deadlines, HandshakeTurns, SendTurns};
 use crate::metrics::WorkerMetrics;
 use crate::offload::Offloads;
+use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
 use crate::setup::Snapshot;
 
@@ -30,6 +31,7 @@ pub(crate) struct WorkerState {
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
     pub(crate) offloads: Rc<Offloads>,
+    pub(crate) open_tunnels: OpenTunnels,
     pub(crate) pipes: Rc<Pipes>,
     pub(crate) send_turns: SendTurns,
     pub(crate) deadlines: Deadlines,
@@ -84,6 +86,7 @@ impl WorkerState {
             log,
             offloads: Rc::new(Offloads::new(capabilities, kill_switch, Arc::clone(&metrics))),
             metrics,
+            open_tunnels: OpenTunnels::default(),
             pipes: Rc::default(),
             send_turns: SendTurns::default(),
             deadlines: Deadlines::default(),

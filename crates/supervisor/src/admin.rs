@@ -21,6 +21,7 @@ pub mod backends;
 pub mod client;
 pub mod protocol;
 pub mod status;
+pub mod tunnels;
 
 use crate::accept::{Bounds, accept_each};
 use protocol::{REQUEST_BYTES_MAX, Reply, Request, parse_request, to_line};

@@ -15,12 +15,13 @@ use kettle_config::{Config, Finding};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
 use kettle_tls::tickets::SharedResumption;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::admin::AdminSocket;
 use kettle_server::access_log::AccessLog;
 use kettle_server::kill_switch::KillSwitch;
 use kettle_server::metrics::Metrics;
+use kettle_server::open_tunnels::TunnelsQuestion;
 use kettle_server::setup::{Shutdown, WorkerSetup};
 
 mod accept;
@@ -49,6 +50,8 @@ use workers::Workers;
 pub struct Supervisor {
     live: Live,
     workers: Workers,
+    /// For each worker, where it is asked for its tunnels.
+    questions: Vec<mpsc::Sender<TunnelsQuestion>>,
     metrics: Arc<Metrics>,
     kill_switch: Arc<KillSwitch>,
     capabilities: Arc<Capabilities>,
@@ -137,12 +140,14 @@ impl Supervisor {
         let live = Live::new(prepared, bound, resources, resumption, log, Arc::clone(&metrics));
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Running);
-        let setups = setups(&live, &metrics, &kill_switch, &capabilities, &shutdown);
+        let (setups, questions) =
+            setups(&live, &metrics, &kill_switch, &capabilities, &shutdown).into_iter().unzip();
         let workers = Workers::start(setups, shutdown)
             .map_err(|error| refused("a worker thread cannot be started", &error))?;
         Ok(Self {
             live,
             workers,
+            questions,
             metrics,
             kill_switch,
             capabilities,
@@ -207,7 +212,7 @@ fn setups(
     kill_switch: &Arc<KillSwitch>,
     capabilities: &Arc<Capabilities>,
     shutdown: &watch::Sender<Shutdown>,
-) -> Vec<WorkerSetup> {
+) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
     let pins = live.prepared().config.server.pin_workers;
     let cpus = process::cpus_allowed();
     let mut setups = Vec::with_capacity(metrics.workers().len());
@@ -215,7 +220,8 @@ fn setups(
         let (Some(snapshot), Some(log)) = (live.subscribe(index), live.log().worker(index)) else {
             continue;
         };
-        setups.push(WorkerSetup {
+        let (asker, questions) = mpsc::channel(QUESTIONS_MAX);
+        let setup = WorkerSetup {
             index,
             cpu: cpus.get(index % cpus.len().max(1)).copied().filter(|_| pins),
             snapshot,
@@ -224,10 +230,15 @@ fn setups(
             shutdown: shutdown.subscribe(),
             kill_switch: Arc::clone(kill_switch),
             capabilities: Arc::clone(capabilities),
-        });
+            questions,
+        };
+        setups.push((setup, asker));
     }
     setups
 }
+
+/// Questions that wait for a worker.
+const QUESTIONS_MAX: usize = 16;
 
 fn one_finding(finding: Finding) -> StartError {
     StartError::Findings(vec![finding])

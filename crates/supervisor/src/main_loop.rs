@@ -18,6 +18,7 @@ use tokio::time::{interval, sleep_until};
 use crate::Supervisor;
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::status::{Counts, ListenerStatus, Status};
+use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
 use crate::endpoint;
 use crate::file_watch::FileWatch;
@@ -27,6 +28,7 @@ use crate::reload::Subject;
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Numbers;
+use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
 use kettle_server::tunnel::watch_backends;
 
@@ -55,7 +57,7 @@ pub(super) async fn run(
         reloads: Reloads::default(),
         files,
         files_refused: Vec::new(),
-        reopenings: JoinSet::new(),
+        waiting_for_others: JoinSet::new(),
     };
 
     let mut watching = main_loop.watch_backends();
@@ -119,8 +121,8 @@ struct MainLoop {
     files: FileWatch,
     /// Why changed files were not taken, which is said once.
     files_refused: Vec<Finding>,
-    /// What waits for the access log.
-    reopenings: JoinSet<()>,
+    /// What waits for the access log, or for workers.
+    waiting_for_others: JoinSet<()>,
 }
 
 struct Draining {
@@ -166,6 +168,7 @@ impl MainLoop {
             Request::Reload => return self.reloads.ask(Some(reply)),
             Request::Reopen => return self.reopen_log(Some(reply)),
             Request::Path { placement } => self.set_placement(placement),
+            Request::Tunnels { top, by } => return self.show_tunnels(top, by, reply),
             Request::Backends => Reply::Backends { backends: self.backends().into() },
             Request::Drain { backend, server, is_draining } => {
                 self.drain_server(&backend, &server, is_draining)
@@ -188,6 +191,17 @@ impl MainLoop {
 
     fn backends(&self) -> &Backends {
         &self.supervisor.live.prepared().backends
+    }
+
+    /// Another task waits for the workers.
+    fn show_tunnels(&mut self, top: usize, order: TunnelOrder, asker: oneshot::Sender<Reply>) {
+        let workers = self.supervisor.questions.clone();
+        while self.waiting_for_others.try_join_next().is_some() {}
+        self.waiting_for_others.spawn(async move {
+            let tunnels = TunnelsScreen(tunnels::ask(workers, top, order).await);
+            // Whoever asked may be gone.
+            let _ = asker.send(Reply::Tunnels { tunnels });
+        });
     }
 
     fn drain_server(&self, backend: &str, server: &str, is_draining: bool) -> Reply {
@@ -331,8 +345,8 @@ impl MainLoop {
     /// Another task waits for the writer, which may wait for a disk.
     fn reopen_log(&mut self, asker: Asker) {
         let log = Arc::clone(self.supervisor.live.log());
-        while self.reopenings.try_join_next().is_some() {}
-        self.reopenings.spawn(async move {
+        while self.waiting_for_others.try_join_next().is_some() {}
+        self.waiting_for_others.spawn(async move {
             let reply = match log.reopen().await {
                 Ok(()) => Reply::Done { message: "the access log is open again".to_owned() },
                 Err(error) => {

@@ -5,6 +5,7 @@ mod carry;
 mod end;
 mod failure;
 mod introduction;
+mod look;
 mod mail;
 mod originate;
 mod pairing;

@@ -51,7 +51,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["deliver", "tunnel"],
     &["worker_state"],
     &["respond", "setup"],
-    &["route", "tunnel_routes"],
+    &["open_tunnels", "route", "tunnel_routes"],
     &["relay"],
     &["files"],
     &["redirect"],

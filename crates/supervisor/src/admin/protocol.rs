@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::backends::BackendsStatus;
 use super::status::Status;
+use super::tunnels::TunnelsScreen;
 use kettle_server::kill_switch::Placement;
+use kettle_server::open_tunnels::TunnelOrder;
 
 /// What `kettle ctl` can ask of a running server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +27,13 @@ pub enum Request {
     },
     /// The backends and their servers.
     Backends,
+    /// Open tunnels.
+    Tunnels {
+        /// How many are to be told one by one.
+        top: usize,
+        /// Which ones.
+        by: TunnelOrder,
+    },
     /// Let a server of a backend have no new connections, or have them again.
     Drain {
         /// The backend.
@@ -61,6 +70,11 @@ pub enum Reply {
     Backends {
         /// In the order of the configuration.
         backends: BackendsStatus,
+    },
+    /// Open tunnels.
+    Tunnels {
+        /// How many, and some of them one by one.
+        tunnels: TunnelsScreen,
     },
 }
 

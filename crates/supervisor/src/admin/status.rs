@@ -309,7 +309,8 @@ impl fmt::Display for Listed<'_> {
 /// What is left of 80 columns beside the title.
 const LISTED_COLUMNS: usize = 58;
 
-struct Uptime(u64);
+/// A length of time in seconds, in its two largest units.
+pub(super) struct Uptime(pub(super) u64);
 
 impl fmt::Display for Uptime {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -326,7 +327,7 @@ impl fmt::Display for Uptime {
 }
 
 /// A size in binary units, to one decimal.
-struct Bytes(u64);
+pub(super) struct Bytes(pub(super) u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
