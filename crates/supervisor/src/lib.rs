@@ -32,6 +32,7 @@ mod file_watch;
 mod main_loop;
 mod memory;
 mod notify;
+mod pinning;
 mod placement;
 mod port_owner;
 pub mod prepare;
@@ -42,6 +43,7 @@ mod workers;
 
 pub use reload::read;
 
+use pinning::Pinning;
 use reload::Live;
 use resources::Resources;
 use workers::Workers;
@@ -213,9 +215,12 @@ fn setups(
     capabilities: &Arc<Capabilities>,
     shutdown: &watch::Sender<Shutdown>,
 ) -> Vec<(WorkerSetup, mpsc::Sender<TunnelsQuestion>)> {
-    let pins = live.prepared().config.server.pin_workers;
-    let cpus = process::cpus_allowed();
-    let mut setups = Vec::with_capacity(metrics.workers().len());
+    let workers = metrics.workers().len();
+    let pinning = live.prepared().config.server.pin_workers.then(Pinning::of_this_process);
+    if let Some(pinning) = &pinning {
+        tracing::info!("{}", pinning.line(workers));
+    }
+    let mut setups = Vec::with_capacity(workers);
     for (index, worker_metrics) in metrics.workers().iter().enumerate() {
         let (Some(snapshot), Some(log)) = (live.subscribe(index), live.log().worker(index)) else {
             continue;
@@ -223,7 +228,7 @@ fn setups(
         let (asker, questions) = mpsc::channel(QUESTIONS_MAX);
         let setup = WorkerSetup {
             index,
-            cpu: cpus.get(index % cpus.len().max(1)).copied().filter(|_| pins),
+            cpu: pinning.as_ref().and_then(|pinning| pinning.processor(index)),
             snapshot,
             metrics: Arc::clone(worker_metrics),
             log,

@@ -15,7 +15,9 @@ settings! {
     pub struct Server {
         /// Worker threads. Each has its own listeners and keeps its connections for life.
         pub workers: Option<usize> = optional(number(0, 1, 1024, "workers"), "one per CPU the process may use, by its processor mask and its control groups' `cpu.max`"),
-        /// Ties each worker to one CPU. Worth it when nothing else runs on the machine.
+        /// Ties each worker to one CPU of those the process may use: one hardware thread of every core first, so that no
+        /// two workers share a core (SMT) while another has none. A line at the start says which. Worth it when nothing
+        /// else runs on the machine.
         pub pin_workers: bool = flag(false),
         /// The user to become once the listeners are bound and the keys are read.
         pub user: Option<String> = optional(text(&rules::USER_NAME, ""), "the user that started kettle"),
