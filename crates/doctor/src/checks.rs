@@ -2,7 +2,9 @@
 
 mod aes_gcm_driver;
 mod boot;
+mod connection_tracking;
 mod control_group;
+mod interrupts;
 mod kernel;
 mod key_updates;
 mod known_bugs;
@@ -28,7 +30,7 @@ use crate::finding::Finding;
 use crate::machine::Machine;
 
 /// Every check.
-pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 19] = [
+pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 21] = [
     kernel::check,
     option::check,
     module::check,
@@ -41,10 +43,12 @@ pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 19] = [
     aes_gcm_driver::check,
     processor::check,
     network_cards::check,
+    interrupts::check,
     low_water_mark::check,
     page_clearing::check,
     multipath::check,
     open_files::check,
+    connection_tracking::check,
     locked_memory::check,
     control_group::check,
     served_folders::check,

@@ -22,6 +22,8 @@ pub struct Machine {
     pub(crate) network_cards: Result<Vec<NetworkCard>, String>,
     pub(crate) open_files: Limit,
     pub(crate) locked_memory: Limit,
+    /// How many processors this process may use.
+    pub(crate) processors: usize,
     pub(crate) is_root: bool,
     /// Folders that are served, or may be.
     pub(crate) folders: Vec<PathBuf>,
@@ -43,6 +45,7 @@ impl Machine {
             network_cards: netlink::network_cards().map_err(|error| error.to_string()),
             open_files: process::open_files_limit(),
             locked_memory: process::locked_memory_limit(),
+            processors: process::cpus_allowed().len(),
             is_root: process::is_root(),
             folders: Vec::new(),
         }
@@ -89,17 +92,26 @@ impl Machine {
         Some(content)
     }
 
+    /// Whether there is such a file or folder.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.root.join(path).exists()
+    }
+
     /// The files of a folder with one ending, in the order of their names.
     pub(crate) fn files_in(&self, folder: &str, ending: &str) -> Vec<String> {
+        let names = self.names_in(folder).into_iter().filter(|name| name.ends_with(ending));
+        names.map(|name| format!("{folder}/{name}")).collect()
+    }
+
+    /// What is in a folder, in the order of the names.
+    pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = self.root.join(folder).read_dir() else { return Vec::new() };
-        let mut paths: Vec<_> = entries
+        let mut names: Vec<_> = entries
             .take(FOLDER_ENTRIES_MAX)
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.ends_with(ending))
-            .map(|name| format!("{folder}/{name}"))
             .collect();
-        paths.sort();
-        paths
+        names.sort();
+        names
     }
 
     /// A command that needs root, as this user would type it.

@@ -369,3 +369,79 @@ fn a_served_folder_that_never_answers_keeps_nobody_waiting() {
     assert_eq!(finding.state, Warning);
     assert!(finding.message.ends_with("does not answer"), "{}", finding.message);
 }
+
+/// A card with so many queues, on interrupts from 40 with these affinities, that has received this much.
+fn card(fixture: Fixture, queues: usize, affinities: &[&str], packets: u64) -> Fixture {
+    let of = |path: &str| format!("sys/class/net/eth0/{path}");
+    let mut fixture = fixture
+        .file(&of("device/vendor"), "0x8086")
+        .file(&of("statistics/rx_packets"), format!("{packets}\n"));
+    for queue in 0..queues {
+        fixture = fixture.file(&of(&format!("queues/rx-{queue}/rps_cpus")), "00000000,00000000\n");
+    }
+    let mut counts =
+        "           CPU0       CPU1\n 39:          0          0  PCI-MSI eth0-config\n".to_owned();
+    fixture =
+        fixture.file(&of("device/msi_irqs/39"), "").file("proc/irq/39/smp_affinity_list", "3\n");
+    for (number, affinity) in (40..).zip(affinities) {
+        counts += &format!(" {number}:         17          0  PCI-MSI eth0-{number}\n");
+        fixture = fixture
+            .file(&of(&format!("device/msi_irqs/{number}")), "")
+            .file(&format!("proc/irq/{number}/effective_affinity_list"), format!("{affinity}\n"));
+    }
+    fixture.file("proc/interrupts", counts)
+}
+
+#[test]
+fn queues_that_interrupt_one_processor_are_named() {
+    let machine = || Fixture::with_ktls("6.12.1");
+    let narrow = card(machine(), 2, &["0", "0"], 1 << 20);
+    let (state, fix) = state_and_fix(&narrow, "interrupts");
+    assert_eq!(state, Warning);
+    assert!(fix.contains("irqbalance") && fix.contains("/proc/irq/{40,41}/"), "{fix}");
+    let message = found(&narrow, "interrupts").unwrap().message;
+    assert!(message.contains("all 2 queues of eth0 interrupt processor 0"), "{message}");
+
+    let spread = card(machine(), 2, &["0", "2"], 1 << 20);
+    assert_eq!(found(&spread, "interrupts").unwrap().state, Good);
+    // A card that nobody uses, and interrupts that nobody knows.
+    assert!(found(&card(machine(), 2, &["0", "0"], 9), "interrupts").is_none());
+    assert!(found(&card(machine(), 2, &[], 1 << 20), "interrupts").is_none());
+    // One processor has nobody to share with.
+    let mut alone = card(machine(), 2, &["0", "0"], 1 << 20);
+    alone.machine.processors = 1;
+    assert!(found(&alone, "interrupts").is_none());
+}
+
+#[test]
+fn a_card_with_one_queue_wants_packet_steering() {
+    let mut fixture = card(Fixture::with_ktls("6.12.1"), 1, &["0"], 1 << 20);
+    let path = "/sys/class/net/eth0/queues/rx-0/rps_cpus";
+    let (state, fix) = state_and_fix(&fixture, "interrupts");
+    assert_eq!((state, fix), (Warning, format!("echo f | sudo tee {path}")));
+    fixture.machine.processors = 70;
+    let (_, fix) = state_and_fix(&fixture, "interrupts");
+    assert_eq!(fix, format!("echo 3f,ffffffff,ffffffff | sudo tee {path}"));
+    let steered = fixture.file(&path[1..], "00000000,0000000f\n");
+    assert_eq!(found(&steered, "interrupts").unwrap().state, Good);
+}
+
+#[test]
+fn a_table_of_connections_that_is_small_or_nearly_full_is_named() {
+    let of = |most: &str, tracked: &str| {
+        let folder = "proc/sys/net/netfilter/nf_conntrack";
+        let fixture = Fixture::with_ktls("6.12.1").file(&format!("{folder}_max"), most);
+        let fixture = fixture.file(&format!("{folder}_count"), tracked);
+        found(&fixture, "tracking").unwrap()
+    };
+    assert_eq!(of("262144\n", "12\n").state, Good);
+    let full = of("262144\n", "209716\n");
+    assert_eq!(full.state, Warning);
+    assert!(full.message.contains("209716 of at most 262144"), "{}", full.message);
+    assert_eq!(full.fix[0], "sudo sysctl -w net.netfilter.nf_conntrack_max=1048576");
+    assert!(full.fix[1].starts_with("echo 262144 | sudo tee /sys/module/"), "{}", full.fix[1]);
+    assert_eq!(of("32768\n", "1\n").state, Warning);
+    // No module, or a kernel that tells nothing of it.
+    assert!(found(&Fixture::with_ktls("6.12.1"), "tracking").is_none());
+    assert_eq!(of("18446744073709551615\n", "1\n").state, Good);
+}
