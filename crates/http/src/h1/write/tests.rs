@@ -18,6 +18,13 @@ fn a_head_is_a_status_line_and_field_lines() {
 }
 
 #[test]
+fn a_length_of_content_is_a_line_of_its_own() {
+    let mut out = b"before\r\n".to_vec();
+    write_content_length(&mut out, 4_294_967_296);
+    assert_eq!(out, b"before\r\ncontent-length: 4294967296\r\n");
+}
+
+#[test]
 fn a_head_is_appended_to_what_is_there() {
     let mut out = b"before".to_vec();
     write_status_line(&mut out, 404);
