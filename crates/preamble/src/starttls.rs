@@ -88,3 +88,6 @@ impl std::error::Error for StartTlsError {}
 
 /// Of a server's refusal so much is told.
 const WORDS_BYTES_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests;

@@ -333,3 +333,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn logs_and_metrics_get_a_word_for_everything() {
+    assert_eq!([Version::V1, Version::V2].map(Version::as_str), ["v1", "v2"]);
+    let errors = [
+        ProxyError::Missing,
+        ProxyError::TooLong,
+        ProxyError::Malformed,
+        ProxyError::WrongChecksum,
+    ];
+    assert_eq!(
+        errors.map(ProxyError::reason),
+        ["missing", "too_long", "malformed", "wrong_checksum"]
+    );
+    assert!(errors.iter().all(|error| error.to_string().contains("PROXY header")));
+}
+
+#[test]
+fn only_ip_has_addresses() {
+    let both = inet("192.0.2.1:1", "192.0.2.2:2");
+    assert_eq!(both.client(), Some(address("192.0.2.1:1")));
+    assert_eq!(both.destination(), Some(address("192.0.2.2:2")));
+    for none in [Endpoints::Socket, Endpoints::Unix { source: b"a", destination: b"b" }] {
+        assert_eq!((none.client(), none.destination()), (None, None));
+    }
+}
