@@ -10,6 +10,7 @@ use kettle_tests::client::{Dialer, End, Wire, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustls::AlertDescription;
 
 /// Sends its name to whoever connects.
@@ -115,12 +116,16 @@ fn the_protocol_decides_before_the_name_alone_does() {
         ("c.example", &["http/1.1", "imap"], "rest"),
         ("c.example", &[], "rest"),
     ] {
-        let dialer = Dialer::default().server_name(name).alpn(offered);
-        assert_eq!(heard(&dialer, &kettle), Ok(expected.to_owned()), "{name} {offered:?}");
+        for suite in ONE_OF_EACH_VERSION {
+            let dialer = Dialer::suite(suite).server_name(name).alpn(offered);
+            assert_eq!(heard(&dialer, &kettle), Ok(expected.to_owned()), "{name} {offered:?}");
+        }
     }
     for (name, offered) in [("localhost", "imap"), ("x.b.example", "h2"), ("c.example", "pop3")] {
-        let refused = heard(&Dialer::default().server_name(name).alpn(&[offered]), &kettle);
-        assert_eq!(refused, alert(AlertDescription::NoApplicationProtocol), "{name} {offered}");
+        for suite in ONE_OF_EACH_VERSION {
+            let refused = heard(&Dialer::suite(suite).server_name(name).alpn(&[offered]), &kettle);
+            assert_eq!(refused, alert(AlertDescription::NoApplicationProtocol), "{name} {offered}");
+        }
     }
 }
 
