@@ -14,7 +14,7 @@ use crate::{doctor, logging};
 /// Runs a configuration until told to stop; `greet` says where it can be reached.
 pub(crate) fn run(config: Config, greet: impl FnOnce(&Supervisor)) -> ExitCode {
     logging::start("warn");
-    let supervisor = match Supervisor::start(config, doctor::obstacle) {
+    let supervisor = match Supervisor::start(config, None, doctor::obstacle) {
         Ok(supervisor) => supervisor,
         Err(StartError::Findings(findings)) => return fail_with(&findings),
         Err(error) => return fail(error),

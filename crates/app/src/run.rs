@@ -1,9 +1,10 @@
 //! `kettle run`: the server that a configuration file describes.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use kettle_config::Config;
-use kettle_supervisor::{StartError, Supervisor, read};
+use kettle_supervisor::{Loader, StartError, Supervisor, read};
 
 use crate::cli::ConfigArgument;
 use crate::output::{fail, fail_with};
@@ -16,16 +17,18 @@ pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
         Err(findings) => return fail_with(&findings),
     };
     logging::start(&config.log.level);
-    match start(config) {
+    let path = argument.path().to_path_buf();
+    match start(config, Arc::new(move || read(&path))) {
         Ok(code) | Err(code) => code,
     }
 }
 
-fn start(config: Config) -> Result<ExitCode, ExitCode> {
-    let supervisor = Supervisor::start(config, doctor::obstacle).map_err(|error| match error {
-        StartError::Findings(findings) => fail_with(&findings),
-        StartError::Refused(message) => fail(message),
-    })?;
+fn start(config: Config, loader: Loader) -> Result<ExitCode, ExitCode> {
+    let supervisor =
+        Supervisor::start(config, Some(loader), doctor::obstacle).map_err(|error| match error {
+            StartError::Findings(findings) => fail_with(&findings),
+            StartError::Refused(message) => fail(message),
+        })?;
     let outcome = supervisor.run(|supervisor| {
         for address in supervisor.addresses() {
             tracing::info!("listening on {address}");

@@ -32,6 +32,11 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
         }
     }
+    for own in config.listener_certificates() {
+        for file in [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()].into_iter().flatten() {
+            findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
+        }
+    }
     for tls in of_backends {
         if let Roots::File(roots) = &tls.roots {
             findings.extend(check_readable(config, roots, IDENTITY_FILE_BYTES_MAX));
@@ -49,12 +54,12 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             })
         })
     }));
+    for client_auth in config.client_auths() {
+        findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
+        let crl = client_auth.crl.as_ref();
+        findings.extend(crl.and_then(|crl| check_readable(config, crl, CRL_FILE_BYTES_MAX)));
+    }
     for site in &config.sites {
-        if let Some(client_auth) = &site.client_auth {
-            findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
-            let crl = client_auth.crl.as_ref();
-            findings.extend(crl.and_then(|crl| check_readable(config, crl, CRL_FILE_BYTES_MAX)));
-        }
         for page in site.error_pages.values() {
             findings.extend(check_readable(config, page, u64::MAX));
         }

@@ -12,6 +12,7 @@ mod glob;
 mod located;
 mod model;
 mod nearest;
+mod origin;
 mod parse;
 mod read;
 mod reference;
@@ -27,12 +28,15 @@ pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, CacheRule, Certificate, Check, CheckKind,
     ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits, Listener,
-    ListenerKind, Log, LogFormat, LogTarget, Metrics, Network, PassthroughListener, PlainHttp,
-    RedirectListener, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls, Suite,
-    Symlinks, TcpListener, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
-    TxPathChoice, Ways,
+    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
+    PassthroughListener, PlainHttp, ProxyTlv, RedirectListener, Roots, Route, SendProxy, Server,
+    ServerAddress, Site, StartTls, Suite, Symlinks, TcpListener, Tls, TlsListener, TlsVersion,
+    Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };
-pub use parse::{parse, parse_bytes};
+pub use nearest::meant;
+pub use origin::{Origin, Origins};
+pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;
 pub use schema::{json_schema, json_schema_text};
+pub use setting::quoted;
 pub use word::UnknownWord;

@@ -10,14 +10,17 @@ mod site;
 mod tls;
 mod ways;
 
-pub use backend::{Backend, BackendServer, BackendTls, Balance, Check, CheckKind, SendProxy};
+pub use backend::{
+    Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
+};
 pub use listener::{
-    HttpsListener, Listener, ListenerKind, PassthroughListener, PlainHttp, RedirectListener,
-    TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
+    HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
+    RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
+    UnknownNames,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
-pub use site::{ClientAuth, ClientAuthMode, Coding, Hsts, Route, Site, Symlinks};
-pub use tls::{Certificate, Group, StartTls, Suite, Tls, TlsVersion};
+pub use site::{Coding, Hsts, Route, Site, Symlinks};
+pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 pub use ways::Ways;
 
 pub use crate::setting::{CacheRule, LogTarget, Network, Roots, ServerAddress};
@@ -27,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
 use crate::located::{Located, Position};
+use crate::origin::Origins;
 use crate::setting::{section, sections, settings};
 use crate::source::{Places, Source};
 
@@ -60,6 +64,8 @@ settings! {
         pub(crate) source: Source,
         /// Where each setting is written, by its keys: `site.0.default`.
         pub(crate) places: Places,
+        /// Where its text came from, if it was made from another file.
+        pub(crate) origins: Origins,
     }
 }
 
@@ -75,10 +81,10 @@ impl Config {
         message: impl Into<String>,
         instead: Option<String>,
     ) -> Finding {
-        Finding {
+        self.origins.trace(Finding {
             path: self.path.clone(),
             ..self.source.finding_at(at, offending, message.into(), instead)
-        }
+        })
     }
 
     /// Where a setting is written, by its keys and, for `[[listener]]` and `[[site]]`, its index
@@ -86,6 +92,17 @@ impl Config {
     pub fn position_of(&self, setting: &str) -> Position {
         let place = self.places.get(setting);
         place.map_or(Position::NOT_WRITTEN, |place| self.source.position(place.start))
+    }
+
+    /// The certificates that listeners have of their own.
+    pub fn listener_certificates(&self) -> impl Iterator<Item = &ListenerCertificate> {
+        self.listeners.iter().filter_map(Listener::tls).flat_map(|tls| &tls.certificates)
+    }
+
+    /// What clients are asked for, by sites and by listeners.
+    pub fn client_auths(&self) -> impl Iterator<Item = &ClientAuth> {
+        let of_sites = self.sites.iter().filter_map(|site| site.client_auth.as_ref());
+        of_sites.chain(self.listener_certificates().filter_map(|own| own.client_auth.as_ref()))
     }
 
     /// Every file that certificates, keys, ticket keys, and whom to trust are read from.
@@ -97,7 +114,10 @@ impl Config {
             let Certificate { chain, key, ocsp } = certificate;
             files.extend([Some(chain), Some(key), ocsp.as_ref()]);
         }
-        for client_auth in self.sites.iter().filter_map(|site| site.client_auth.as_ref()) {
+        for own in self.listener_certificates() {
+            files.extend([Some(&own.chain), Some(&own.key), own.ocsp.as_ref()]);
+        }
+        for client_auth in self.client_auths() {
             files.extend([Some(&client_auth.roots), client_auth.crl.as_ref()]);
         }
         for tls in of_backends() {

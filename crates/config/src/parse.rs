@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 use crate::check;
 use crate::finding::{Finding, Instead};
 use crate::model::Config;
+use crate::origin::Origins;
 use crate::read::{Item, Reader};
 use crate::setting::Settings;
 use crate::source::Source;
@@ -26,6 +27,15 @@ pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
     let instead = Instead::act("save the file as UTF-8 in your editor");
     let range = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
     Err(vec![Source::new(&shown, path).finding(&range, message, instead)])
+}
+
+/// Reads a configuration that was made from another file, `path`. Findings, those of later stages too, are shown where
+/// its lines came from.
+pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, Vec<Finding>> {
+    match parse(text, path) {
+        Ok(config) => Ok(Config { origins, ..config }),
+        Err(findings) => Err(findings.into_iter().map(|finding| origins.trace(finding)).collect()),
+    }
 }
 
 /// Reads a configuration. `path` is the file the text came from: relative paths start from its

@@ -29,7 +29,7 @@ pub(crate) use number::{
 };
 pub use place::LogTarget;
 pub(crate) use place::{LocatedPath, located_path, log_target, path, plain_path};
-pub(crate) use quote::quoted;
+pub use quote::quoted;
 pub(crate) use section::{
     Settings, Variants, optional, required, section, sections, settings_by_word,
 };
@@ -39,7 +39,7 @@ pub(crate) use table::Table;
 pub(crate) use text::{
     located_text, located_texts, located_texts_or_all, text, text_or_off, texts,
 };
-pub(crate) use word::{flag, known_word, level, word, word_list};
+pub(crate) use word::{flag, known_word, level, word, word_list, word_list_or_none};
 
 use crate::read::{Item, Reader};
 

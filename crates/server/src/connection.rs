@@ -29,6 +29,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use kettle_config::{Listener, ListenerKind};
+use kettle_preamble::proxy;
 use kettle_tls::Acceptors;
 use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
@@ -49,6 +50,8 @@ pub(crate) struct Connection {
     remote: SocketAddr,
     /// What the client connected to, where that header says so.
     destination: Option<SocketAddr>,
+    /// In which version that header was.
+    proxy_header: Option<proxy::Version>,
     accepted: Instant,
     /// Unique while this process lives.
     number: u64,
@@ -78,8 +81,18 @@ impl Connection {
     ) -> Self {
         let (deadline, number) = (worker.deadlines.register(), worker.next_connection_number());
         let (worker, accepted) = (OpenConnection::new(worker), Instant::now());
-        let destination = None;
-        Self { worker, deadline, snapshot, listener, remote, destination, accepted, number }
+        let (destination, proxy_header) = (None, None);
+        Self {
+            worker,
+            deadline,
+            snapshot,
+            listener,
+            remote,
+            destination,
+            proxy_header,
+            accepted,
+            number,
+        }
     }
 
     /// Serves the connection to its end.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use kettle_preamble::proxy;
+
 use crate::access_log::{Direction, TunnelEntry};
 use crate::backend::{ConnectError, Connected, Server, Slot};
 use crate::clock::Clock;
@@ -33,6 +35,8 @@ pub(crate) struct Peers {
     pub(crate) listener: SocketAddr,
     /// What the client connected to.
     pub(crate) destination: SocketAddr,
+    /// In which version a load balancer said so, if one did.
+    pub(crate) header: Option<proxy::Version>,
 }
 
 /// The client's side of a tunnel.
@@ -159,7 +163,7 @@ impl Tunnel {
     async fn connect(&self) -> Result<Connected<Opened>, ConnectError> {
         let backend = &self.settings.backend;
         let introduction = introduction(
-            backend.settings.send_proxy,
+            &backend.settings,
             &self.peers,
             self.client.session(),
             self.shown.server_name.get().map(|name| &**name),

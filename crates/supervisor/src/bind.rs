@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use kettle_config::{Config, Finding, Listener};
@@ -46,7 +47,23 @@ pub fn bind(
             Err(error) => findings.push(finding(config, listener, &error)),
         }
     }
-    if findings.is_empty() { Ok(bound) } else { Err(findings) }
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    keep_alive(config, &bound);
+    Ok(bound)
+}
+
+/// Accepted sockets inherit it. One that was held before has it from now on.
+fn keep_alive(config: &Config, bound: &[BoundAddress]) {
+    for (listener, address) in config.listeners.iter().zip(bound) {
+        let Some(silence) = listener.keepalive else { continue };
+        for socket in &address.sockets {
+            if let Err(error) = socket::keep_alive(socket.as_fd(), silence) {
+                tracing::warn!(%error, "whether clients are still there cannot be asked");
+            }
+        }
+    }
 }
 
 fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result<BoundAddress> {

@@ -41,7 +41,7 @@ mod resources;
 mod text_format;
 mod workers;
 
-pub use reload::read;
+pub use reload::{Loader, read};
 
 use pinning::Pinning;
 use reload::Live;
@@ -91,7 +91,8 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Supervisor {
-    /// Loads and binds everything, gives up privileges and starts the workers. `explain` is asked
+    /// Loads and binds everything, gives up privileges and starts the workers. `loader` is asked for the configuration
+    /// at each reload; without one only the files that this one names are read again. `explain` is asked
     /// for better words than the probe has when this kernel encrypts nothing.
     ///
     /// # Errors
@@ -99,6 +100,7 @@ impl Supervisor {
     /// Returns every mistake found; nothing is left running.
     pub fn start(
         mut config: Config,
+        loader: Option<Loader>,
         explain: impl FnOnce() -> Option<String>,
     ) -> Result<Self, StartError> {
         let refused =
@@ -139,7 +141,8 @@ impl Supervisor {
                 tracing::info!("{line}");
             }
         }
-        let live = Live::new(prepared, bound, resources, resumption, log, Arc::clone(&metrics));
+        let metrics_of_live = Arc::clone(&metrics);
+        let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader);
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Running);
         let (setups, questions) =

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use kettle_config::{Config, Finding, Listener, Located, Position, check_files};
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityWarning};
-use kettle_tls::policy::{self, Policy};
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
-use kettle_tls::{Acceptors, Cipher, Version, self_signed};
+use kettle_tls::{Acceptors, self_signed};
 
 use crate::admin;
 use crate::file_watch::FileStates;
@@ -24,6 +23,7 @@ mod acceptors;
 mod access;
 mod client_auth;
 mod identities;
+mod policy;
 mod tunnels;
 
 pub use access::account;
@@ -94,11 +94,12 @@ pub fn prepare(
     let router = Router::build(&config).map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(&config, &mut findings);
-    let policy = tls_policy(&config);
+    let policy = policy::of(&config.tls);
     let source = AcceptorSource {
         config: &config,
         policy: &policy,
         identities: &identities,
+        of_listeners: &loaded.of_listeners,
         client_auth: &client_auth,
         resumption,
     };
@@ -109,6 +110,13 @@ pub fn prepare(
         (Some(router), Some((tls, of_tunnels))) if findings.mistakes.is_empty() => {
             let mut warnings = findings.serious;
             warnings.append(&mut findings.warnings);
+            // Several listeners may show one file, and a file may hold chain and key.
+            let mut seen = Vec::new();
+            warnings.retain(|warning| {
+                let is_new = !seen.contains(warning);
+                seen.extend(is_new.then(|| warning.clone()));
+                is_new
+            });
             let before = in_force.map(|prepared| &*prepared.backends);
             let backends = Backends::new(&config.backends, before);
             let tunnels = tunnels::routes(&config, of_tunnels, &backends, &connectors);
@@ -139,7 +147,7 @@ pub fn check(config: &Config) -> Report {
     let router = Router::build(config).map_err(|mistakes| findings.add_mistakes(mistakes));
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(config, &mut findings);
-    let policy = tls_policy(config);
+    let policy = policy::of(&config.tls);
     match SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache) {
         Err(error) => findings.of_tls(config, &error),
         Ok(resumption) => {
@@ -149,6 +157,7 @@ pub fn check(config: &Config) -> Report {
                 config,
                 policy,
                 identities,
+                of_listeners: &loaded.of_listeners,
                 client_auth,
                 resumption,
             });
@@ -162,6 +171,19 @@ pub fn check(config: &Config) -> Report {
     warnings.sort_by_key(Finding::position);
     let folders = router.map(|router| router.disclosures()).unwrap_or_default();
     Report { mistakes: findings.into_mistakes(), warnings, folders }
+}
+
+/// Does all that a start does before it binds, and gives what should be looked at.
+///
+/// # Errors
+///
+/// Returns what a start would be refused for, in the order of the file.
+pub fn try_out(config: Config) -> Result<Vec<Finding>, Vec<Finding>> {
+    let (rotation, sessions) = (config.tls.ticket_rotation, config.tls.session_cache);
+    let resumption = SharedResumption::new(rotation, sessions).map_err(|error| {
+        vec![config.finding(config.position_of("tls"), "", error.to_string(), None)]
+    })?;
+    prepare(config, &resumption, None).map(|prepared| prepared.warnings)
 }
 
 fn load_ticket_secret(config: &Config, findings: &mut Findings) -> Option<TicketSecret> {
@@ -203,9 +225,11 @@ impl Findings {
         &mut self,
         source: &AcceptorSource<'_>,
     ) -> Option<(Acceptors, Vec<Option<Acceptors>>)> {
-        let of_listener =
-            |listener: &Listener| listener.tls().map(|tls| source.tls(listener, tls)).transpose();
-        let of_tunnels: Result<_, _> = source.config.listeners.iter().map(of_listener).collect();
+        let of_listener = |(index, listener): (usize, &Listener)| {
+            listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
+        };
+        let listeners = source.config.listeners.iter().enumerate();
+        let of_tunnels: Result<_, _> = listeners.map(of_listener).collect();
         let made = source.https().and_then(|https| Ok((https, of_tunnels?)));
         // What could not be read before is missing here, and was named.
         made.map_err(|error| {
@@ -260,41 +284,6 @@ impl Findings {
             is_new
         });
         self.mistakes
-    }
-}
-
-fn tls_policy(config: &Config) -> Policy {
-    use kettle_config::{Group as ConfigGroup, Suite, TlsVersion};
-    let tls = &config.tls;
-    Policy {
-        versions: tls
-            .versions
-            .iter()
-            .map(|version| match version {
-                TlsVersion::Tls12 => Version::Tls12,
-                TlsVersion::Tls13 => Version::Tls13,
-            })
-            .collect(),
-        suites: tls
-            .suites
-            .iter()
-            .map(|suite| match suite {
-                Suite::Aes128Gcm => Cipher::Aes128Gcm,
-                Suite::Aes256Gcm => Cipher::Aes256Gcm,
-                Suite::Chacha20Poly1305 => Cipher::Chacha20Poly1305,
-            })
-            .collect(),
-        groups: tls
-            .groups
-            .iter()
-            .map(|group| match group {
-                ConfigGroup::X25519MlKem768 => policy::Group::X25519MlKem768,
-                ConfigGroup::X25519 => policy::Group::X25519,
-                ConfigGroup::P256 => policy::Group::P256,
-                ConfigGroup::P384 => policy::Group::P384,
-            })
-            .collect(),
-        tickets_per_handshake: tls.tickets.into(),
     }
 }
 

@@ -30,9 +30,13 @@ pub struct Live {
     log: Arc<AccessLog>,
     metrics: Arc<Metrics>,
     snapshots: Vec<watch::Sender<Arc<Snapshot>>>,
+    loader: Option<Loader>,
     /// Held by the thread that reads a configuration, for as long as it lives.
     reader: Arc<Semaphore>,
 }
+
+/// Where the configuration comes from: asked at every reload, on a thread that may wait.
+pub type Loader = Arc<dyn Fn() -> Result<Config, Vec<Finding>> + Send + Sync>;
 
 /// What a reload reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,7 @@ impl Live {
         resumption: SharedResumption,
         log: AccessLog,
         metrics: Arc<Metrics>,
+        loader: Option<Loader>,
     ) -> Self {
         metrics.set_source(Arc::clone(&prepared.backends) as _);
         resumption.configure(prepared.config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
@@ -72,6 +77,7 @@ impl Live {
             log: Arc::new(log),
             metrics,
             snapshots,
+            loader,
             reader: Arc::new(Semaphore::new(1)),
         }
     }
@@ -114,6 +120,7 @@ impl Live {
     ) -> impl Future<Output = Result<Candidate, Vec<Finding>>> + use<> {
         let query = Query {
             subject,
+            loader: self.loader.clone(),
             in_force: Arc::clone(&self.prepared),
             bound: self.bound.clone(),
             resources: self.resources,
@@ -196,6 +203,7 @@ impl Live {
 /// All that reading a configuration takes, for the thread that does it.
 struct Query {
     subject: Subject,
+    loader: Option<Loader>,
     in_force: Arc<Prepared>,
     bound: Vec<BoundAddress>,
     resources: Resources,
@@ -207,10 +215,9 @@ impl Query {
     /// Everything that can fail and leaves no trace when it does.
     fn run(self) -> Result<Candidate, Vec<Finding>> {
         let in_force = &self.in_force.config;
-        let has_file = !in_force.path.as_os_str().is_empty();
-        let mut config = match self.subject {
-            Subject::Configuration if has_file => read(&in_force.path)?,
-            Subject::Configuration | Subject::NamedFiles => Config::clone(in_force),
+        let mut config = match (self.subject, &self.loader) {
+            (Subject::Configuration, Some(load)) => load()?,
+            (Subject::Configuration, None) | (Subject::NamedFiles, _) => Config::clone(in_force),
         };
         self.resources.fill_in(&mut config, Some(self.workers));
         let prepared = prepare(config, &self.resumption, Some(&self.in_force))?;

@@ -82,14 +82,14 @@ impl Acceptor {
 pub struct Acceptors {
     by_name: Arc<Names<Acceptor>>,
     default: Acceptor,
-    takes_others: bool,
+    others: Others,
 }
 
 impl Acceptors {
     /// One acceptor for everybody, until names get others.
     #[must_use]
     pub fn new(default: Acceptor) -> Self {
-        Self { by_name: Arc::default(), default, takes_others: true }
+        Self { by_name: Arc::default(), default, others: Others::Taken }
     }
 
     /// Gives these names, exact or `*.` and a parent domain, an acceptor. A name that has one keeps it.
@@ -100,7 +100,12 @@ impl Acceptors {
 
     /// Refuses clients that ask for a name that was not added, or for none.
     pub fn refuse_others(&mut self) {
-        self.takes_others = false;
+        self.others = Others::Refused;
+    }
+
+    /// Refuses clients that ask for a name that was not added; those that ask for none are taken.
+    pub fn refuse_unknown_names(&mut self) {
+        self.others = Others::TakenWithoutName;
     }
 
     /// Whether a session was made as one of the same name would be made now: since then other acceptors may have come.
@@ -121,12 +126,21 @@ impl Acceptors {
         let named = server_name.filter(|name| name.parse::<IpAddr>().is_err());
         match named.and_then(|name| self.by_name.find(name)) {
             Some(acceptor) => Ok(acceptor),
-            None if self.takes_others => Ok(&self.default),
+            None if self.others == Others::Taken => Ok(&self.default),
+            None if self.others == Others::TakenWithoutName && named.is_none() => Ok(&self.default),
             // RFC 8446 §9.2.
             None if named.is_none() => Err(NO_NAME),
             None => Err(UNKNOWN_NAME),
         }
     }
+}
+
+/// Clients that ask for a name that nobody has, or for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Taken,
+    TakenWithoutName,
+    Refused,
 }
 
 impl From<Acceptor> for Acceptors {

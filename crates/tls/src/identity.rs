@@ -34,6 +34,7 @@ pub struct Identity {
     stapled: Option<Stapled>,
     key_kind: KeyKind,
     names: Vec<String>,
+    common_name: Option<String>,
     not_before: SystemTime,
     not_after: SystemTime,
     fingerprint: String,
@@ -111,6 +112,7 @@ impl Identity {
             stapled,
             key_kind,
             names: facts.names,
+            common_name: facts.common_name,
             not_before: facts.not_before,
             not_after: facts.not_after,
         }
@@ -119,6 +121,13 @@ impl Identity {
     /// The DNS names and addresses the certificate is for, in lower case.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// The names by which clients may ask for the certificate: those that it is for, and the common name of its subject,
+    /// by which old certificates are still found.
+    pub fn asked_names(&self) -> Vec<String> {
+        let common_name = self.common_name.iter().filter(|name| !self.names.contains(name));
+        self.names.iter().chain(common_name).cloned().collect()
     }
 
     /// Whether the certificate is for this name, directly or by a wildcard of one label.

@@ -6,6 +6,8 @@ use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 
 use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::CertificateDer;
 use x509_parser::asn1_rs::ToDer;
 use x509_parser::certificate::X509Certificate;
@@ -69,6 +71,26 @@ impl PeerIdentity {
         })
     }
 }
+
+impl PeerIdentity {
+    /// The peer's own certificate in PEM.
+    #[must_use]
+    pub fn certificate_pem(&self) -> Option<String> {
+        let text = STANDARD.encode(self.chain.first()?);
+        let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
+        for (index, letter) in text.chars().enumerate() {
+            if index > 0 && index % PEM_LINE_LETTERS == 0 {
+                pem.push('\n');
+            }
+            pem.push(letter);
+        }
+        pem.push_str("\n-----END CERTIFICATE-----\n");
+        Some(pem)
+    }
+}
+
+/// RFC 7468 §2.
+const PEM_LINE_LETTERS: usize = 64;
 
 impl AlternativeName {
     fn of(name: &GeneralName<'_>) -> Option<Self> {

@@ -140,12 +140,13 @@ fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>)
             check_taken(name, listener, config, reader);
         }
         check_open_door(listener, config, reader);
+        check_own_certificates(listener, reader);
     }
     let names_backend = listener.backends().next().is_some();
     let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
     let address = &listener.address;
     let (message, instead) = match &listener.kind {
-        ListenerKind::Tls(_) if !is_carried && names_backend => (
+        ListenerKind::Tls(tls) if !is_carried && names_backend && tls.certificates.is_empty() => (
             "no site has a certificate for this listener",
             "[[site]] with names = [\"_\"] and a [[site.certificate]]",
         ),
@@ -173,6 +174,15 @@ fn check_protocols(index: usize, listener: &Listener, config: &Config, reader: &
             let instead = "remove it, or give it one in `backend_by_alpn`";
             reader.find_at(&place, message, Instead::act(instead));
         }
+    }
+}
+
+/// Certificates of a listener's own take the place of sites.
+fn check_own_certificates(listener: &Listener, reader: &mut Reader<'_>) {
+    let own = listener.tls().filter(|tls| !tls.certificates.is_empty());
+    if let Some(site) = own.and_then(|tls| tls.sites.first()) {
+        let message = "a listener with certificates of its own reaches no site".to_owned();
+        reader.find_located(site, message, Instead::act("remove `sites` or the certificates"));
     }
 }
 

@@ -6,7 +6,7 @@ use super::tls::{Certificate, StartTls};
 use crate::located::Located;
 use crate::setting::{
     Roots, ServerAddress, duration, flag, located_server_address, located_text, number, optional,
-    required, roots, rules, section, sections, settings, text, texts, word,
+    required, roots, rules, section, sections, settings, text, texts, word, word_list_or_none,
 };
 use crate::word::words;
 
@@ -35,6 +35,28 @@ words! {
         V1 = "v1",
         /// By a header of version 2: addresses, and what TLS agreed on and proved.
         V2 = "v2",
+        /// By a header of the version that the client's own load balancer sent (`accept_proxy`), 2 where there was none.
+        AsReceived = "as-received",
+        /// By the client's address alone: a byte for its family (2 is IPv4, 10 is IPv6), then its 4 or 16 bytes.
+        Ip = "ip",
+    }
+}
+
+words! {
+    /// What a PROXY header of version 2 says besides addresses, where there is something to say.
+    pub enum ProxyTlv {
+        /// The application protocol agreed on.
+        Alpn = "alpn",
+        /// The name that the client asked for.
+        Authority = "authority",
+        /// The client's certificate in PEM, as type 0xe0. That is hitch's, and takes a receiver that knows it.
+        ClientCertificate = "client-certificate",
+        /// Version and cipher of TLS, and whether the client has a certificate.
+        Tls = "tls",
+        /// Among what is said of TLS: the common name in the client's certificate.
+        CommonName = "common-name",
+        /// A name for the connection, unique on this machine.
+        UniqueId = "unique-id",
     }
 }
 
@@ -62,6 +84,9 @@ settings! {
         /// Whether a server is told by a PROXY header whom the connection is for. Only turn it on for servers that
         /// expect one.
         pub send_proxy: SendProxy = word(SendProxy::Off),
+        /// What a header of version 2 says besides addresses, where there is something to say.
+        pub proxy_tlvs: Vec<ProxyTlv> = word_list_or_none(&[
+            ProxyTlv::Alpn, ProxyTlv::Authority, ProxyTlv::Tls, ProxyTlv::CommonName, ProxyTlv::UniqueId]),
         /// The time a server has to take a connection, with its TLS handshake and the dialogue before it. Then the next
         /// server is tried, each at most once.
         pub connect_timeout: Duration = duration(

@@ -1,12 +1,15 @@
 //! `[[listener]]`: an address, what it speaks, and where its records are encrypted.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use super::tls::StartTls;
+use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
-    KIB, MIB, Network, backends_by_alpn, located_address, located_text, located_texts_or_all,
-    networks, number, one_number, optional, required, rules, settings, size, texts, variants, word,
+    KIB, MIB, Network, backends_by_alpn, duration, located_address, located_path, located_text,
+    located_texts_or_all, networks, number, one_number, optional, required, rules, section,
+    sections, settings, size, texts, variants, word, word_list,
 };
 use crate::word::words;
 
@@ -48,6 +51,10 @@ settings! {
         /// or 2). From there a connection must begin with one, within 3 seconds, and the client it
         /// names is the one in log and limits; from elsewhere a connection with one is closed.
         pub accept_proxy: Vec<Network> = networks(),
+        /// How long a connection may be silent before the kernel asks whether its client is still there (TCP keepalive),
+        /// and closes it if nobody answers.
+        pub keepalive: Option<Duration> = optional(duration(
+            Duration::from_hours(1), Duration::from_secs(1), Duration::from_hours(9)), "the kernel does not ask"),
     }
     variants {
         /// What is spoken on this address.
@@ -121,6 +128,38 @@ words! {
     }
 }
 
+words! {
+    /// What a client gets that asks for a name which no certificate of a listener has.
+    pub enum UnknownNames {
+        /// The listener's first certificate.
+        Serve = "serve",
+        /// The alert `unrecognized_name`. Clients that ask for no name get the first certificate.
+        Refuse = "refuse",
+    }
+}
+
+settings! {
+    /// A certificate that a listener shows to clients that ask for a name in it.
+    pub struct ListenerCertificate {
+        /// The certificate and the intermediates above it, in PEM, the server's own first.
+        pub chain: Located<PathBuf> = required(located_path()),
+        /// The private key, in PEM; it may be in the same file. No other user should be able to read it.
+        pub key: Located<PathBuf> = required(located_path()),
+        /// An OCSP response to staple, in DER.
+        pub ocsp: Option<Located<PathBuf>> = optional(located_path(), "nothing is stapled"),
+        /// Asks clients for certificates of their own, where they ask for a name in this one.
+        pub client_auth: Option<ClientAuth> = optional(section(), "clients are not asked"),
+    }
+}
+
+impl ListenerCertificate {
+    /// The certificate and its key alone.
+    pub fn certificate(&self) -> Certificate {
+        let Self { chain, key, ocsp, .. } = self.clone();
+        Certificate { chain, key, ocsp }
+    }
+}
+
 settings! {
     /// A listener that ends TLS in front of a backend.
     pub struct TlsListener {
@@ -133,6 +172,15 @@ settings! {
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
         /// The names of the sites that are reached here, out of all.
         pub sites: Vec<Located<String>> = located_texts_or_all(&rules::SITE_NAME),
+        /// Certificates of the listener's own, each for the names in it, its common name included. With them no site is
+        /// reached here. Of those that have a name the first is shown, and the first of all to clients that ask for no name.
+        pub certificates: Vec<ListenerCertificate> as "certificate" = sections(),
+        /// With certificates of its own: what a client gets that asks for a name which none of them has.
+        pub unknown_names: UnknownNames = word(UnknownNames::Serve),
+        /// The versions offered here, if not those of `[tls]`.
+        pub versions: Vec<TlsVersion> = word_list(&[]),
+        /// The ciphers offered here, the preferred one first, if not those of `[tls]`.
+        pub suites: Vec<Suite> = word_list(&[]),
         /// The application protocols that `backend` speaks (ALPN), preferred first. A client that offers others only is
         /// refused. An empty list agrees on none.
         pub alpn: Vec<String> = texts(&rules::ALPN, &[]),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::listener::{Listener, TlsListener, TxPathChoice};
-use super::tls::Certificate;
+use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
     CacheRule, backends_by_alpn, cache_rules, duration, error_pages, flag, headers, located_path,
@@ -50,30 +50,6 @@ settings! {
     }
 }
 
-words! {
-    /// Whether a client must show a certificate.
-    pub enum ClientAuthMode {
-        /// A client without a good certificate gets no connection.
-        Required = "required",
-        /// A client may come without one. One that is not good ends the connection all the same.
-        Optional = "optional",
-    }
-}
-
-settings! {
-    /// Clients that show who they are by a certificate. Sessions made with other settings than these are not resumed.
-    pub struct ClientAuth {
-        /// Whether they must.
-        pub mode: ClientAuthMode = word(ClientAuthMode::Required),
-        /// The authorities whose certificates are taken, in PEM.
-        pub roots: Located<PathBuf> = required(located_path()),
-        /// Lists of revoked certificates: any number in PEM, or one in DER; of one authority the newest counts. Every
-        /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
-        /// or the client is refused.
-        pub crl: Option<Located<PathBuf>> = optional(located_path(), "revocation is not checked"),
-    }
-}
-
 impl Site {
     /// Whether a listener carries connections for its names to a backend.
     pub fn is_reached(&self, listener: &Listener) -> bool {
@@ -81,7 +57,8 @@ impl Site {
         let is_taken = |tls: &TlsListener| {
             tls.sites.is_empty() || tls.sites.iter().any(|name| self.names.contains(name))
         };
-        has_backend && listener.tls().is_none_or(is_taken) && listener.reaches_sites_backends()
+        let takes_sites = |tls: &TlsListener| tls.certificates.is_empty() && is_taken(tls);
+        has_backend && listener.tls().is_none_or(takes_sites) && listener.reaches_sites_backends()
     }
 }
 

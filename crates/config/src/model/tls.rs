@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::located::Located;
 use crate::setting::{
-    duration, flag, located_path, number, optional, required, settings, word_list,
+    duration, flag, located_path, number, optional, required, settings, word, word_list,
 };
 use crate::word::words;
 
@@ -92,6 +92,30 @@ settings! {
         pub key: Located<PathBuf> = required(located_path()),
         /// An OCSP response to staple, in DER.
         pub ocsp: Option<Located<PathBuf>> = optional(located_path(), "nothing is stapled"),
+    }
+}
+
+words! {
+    /// Whether a client must show a certificate.
+    pub enum ClientAuthMode {
+        /// A client without a good certificate gets no connection.
+        Required = "required",
+        /// A client may come without one. One that is not good ends the connection all the same.
+        Optional = "optional",
+    }
+}
+
+settings! {
+    /// Clients that show who they are by a certificate. Sessions made with other settings than these are not resumed.
+    pub struct ClientAuth {
+        /// Whether they must.
+        pub mode: ClientAuthMode = word(ClientAuthMode::Required),
+        /// The authorities whose certificates are taken, in PEM.
+        pub roots: Located<PathBuf> = required(located_path()),
+        /// Lists of revoked certificates: any number in PEM, or one in DER; of one authority the newest counts. Every
+        /// authority that signed a certificate of the client's chain, the root included, needs one that has not run out,
+        /// or the client is refused.
+        pub crl: Option<Located<PathBuf>> = optional(located_path(), "revocation is not checked"),
     }
 }
 

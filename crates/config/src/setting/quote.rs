@@ -1,7 +1,7 @@
 //! Texts and keys as they are written in the file.
 
 /// A text as it is written in the file: a basic TOML string.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {

@@ -116,11 +116,17 @@ fn one_of(words: &[&str]) -> String {
 
 /// A list of different words. It may be empty only if its default is.
 pub(crate) fn word_list<W: Word>(default: &'static [W]) -> WordList<W> {
-    WordList { default }
+    WordList { default, may_be_empty: default.is_empty() }
+}
+
+/// A list of different words that may be empty, whatever its default.
+pub(crate) fn word_list_or_none<W: Word>(default: &'static [W]) -> WordList<W> {
+    WordList { default, may_be_empty: true }
 }
 
 pub(crate) struct WordList<W: 'static> {
     default: &'static [W],
+    may_be_empty: bool,
 }
 
 impl<W: Word> WordList<W> {
@@ -138,7 +144,7 @@ impl<W: Word> Kind for WordList<W> {
     }
 
     fn form(&self) -> Form {
-        Form::List { of: Box::new(word_form::<W>()), may_be_empty: self.default.is_empty() }
+        Form::List { of: Box::new(word_form::<W>()), may_be_empty: self.may_be_empty }
     }
 
     fn fallback_text(&self) -> Fallback {
@@ -154,7 +160,7 @@ impl<W: Word> Kind for WordList<W> {
             reader.wrong_type(item, "a list", Instead::write(instead));
             return None;
         };
-        if elements.is_empty() && !self.default.is_empty() {
+        if elements.is_empty() && !self.may_be_empty {
             let message = format!("`{}` needs at least one entry", item.name());
             reader.find(item, message, Instead::write(self.default_text()));
         }

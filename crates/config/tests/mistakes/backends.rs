@@ -274,7 +274,7 @@ kettle.toml:9:14: only a [[listener]] with kind = "https" uses `plain_http`
  9 | plain_http = "redirect"
    |              ^^^^^^^^^^
 help: remove it here
-kettle.toml:16:14: `send_proxy` takes one of "off", "v1", "v2", not true or false
+kettle.toml:16:14: `send_proxy` takes one of "off", "v1", "v2", "as-received", "ip", not true or false
  16 | send_proxy = true
     |              ^^^^
 help: write "off"

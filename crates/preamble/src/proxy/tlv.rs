@@ -13,6 +13,8 @@ pub enum Tlv<'b> {
     Authority(&'b [u8]),
     /// A number for this connection, at most 128 bytes.
     UniqueId(&'b [u8]),
+    /// The client's certificate in PEM, as hitch says it.
+    ClientCertificate(&'b [u8]),
     /// What is known of TLS towards the client.
     Tls(TlsFacts<'b>),
 }
@@ -69,6 +71,7 @@ impl<'b> Tlvs<'b> {
             ALPN => Some(Tlv::Alpn(value)),
             AUTHORITY => Some(Tlv::Authority(value)),
             UNIQUE_ID => Some(Tlv::UniqueId(value)),
+            CLIENT_CERTIFICATE => Some(Tlv::ClientCertificate(value)),
             TLS => TlsFacts::read(value).map(Tlv::Tls),
             _ => None,
         })
@@ -87,6 +90,7 @@ impl Tlv<'_> {
             Tlv::Alpn(value) => write(target, ALPN, value),
             Tlv::Authority(value) => write(target, AUTHORITY, value),
             Tlv::UniqueId(value) => write(target, UNIQUE_ID, value),
+            Tlv::ClientCertificate(value) => write(target, CLIENT_CERTIFICATE, value),
             Tlv::Tls(facts) => {
                 let mut value = Vec::with_capacity(TLS_VALUE_BYTES);
                 facts.write(&mut value);
@@ -153,6 +157,9 @@ const TLS: u8 = 0x20;
 const TLS_VERSION: u8 = 0x21;
 const TLS_COMMON_NAME: u8 = 0x22;
 const TLS_CIPHER: u8 = 0x23;
+
+/// From the range for what applications agree on among themselves (§2.2.7): hitch's `proxy-client-cert`.
+const CLIENT_CERTIFICATE: u8 = 0xe0;
 
 /// `PP2_CLIENT_…` (§2.2.6).
 const CLIENT_SPEAKS_TLS: u8 = 0x01;

@@ -86,11 +86,13 @@ async fn ask(
     match backend.settings.send_proxy {
         SendProxy::Off => {}
         SendProxy::V1 => socket.write_all(b"PROXY UNKNOWN\r\n").await?,
-        SendProxy::V2 => {
+        SendProxy::V2 | SendProxy::AsReceived => {
             let mut header = Vec::new();
             proxy::write_v2(None, &[], &mut header);
             socket.write_all(&header).await?;
         }
+        // From 127.0.0.1, over IPv4.
+        SendProxy::Ip => socket.write_all(&[2, 127, 0, 0, 1]).await?,
     }
     let over_tls = match check.kind {
         CheckKind::Tcp => return Ok(()),

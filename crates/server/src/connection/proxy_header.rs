@@ -53,6 +53,7 @@ impl Connection {
     fn take_client(&mut self, header: &Header<'_>) {
         let client = header.endpoints.client();
         self.destination = header.endpoints.destination();
+        self.proxy_header = Some(header.version);
         let outcome = if client.is_some() { "client" } else { "own" };
         self.worker.metrics.proxy_header(header.version.as_str(), outcome);
         self.remote = client.unwrap_or(self.remote);

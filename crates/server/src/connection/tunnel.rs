@@ -33,6 +33,7 @@ impl Connection {
             socket: peer,
             listener: routes.address,
             destination: self.destination.or(local).unwrap_or(routes.address),
+            header: self.proxy_header,
         };
         let found = Box::pin(self.client_side(socket, received, &routes)).await;
         let Some((client, settings)) = found else { return };

@@ -1,14 +1,16 @@
 //! What a server is told of a connection before its first byte: the PROXY header.
 
-use kettle_config::SendProxy;
-use kettle_preamble::proxy::{TlsFacts, Tlv, write_v1, write_v2};
-use kettle_tls::{Resumption, Session, Version};
+use std::net::IpAddr;
+
+use kettle_config::{Backend, ProxyTlv, SendProxy};
+use kettle_preamble::proxy::{self, TlsFacts, Tlv, write_v1, write_v2};
+use kettle_tls::{PeerIdentity, Resumption, Session, Version};
 
 use super::Peers;
 
 /// The header for a client's connection; empty where none is sent.
 pub(super) fn introduction(
-    send_proxy: SendProxy,
+    backend: &Backend,
     peers: &Peers,
     session: Option<&Session>,
     server_name: Option<&str>,
@@ -16,25 +18,54 @@ pub(super) fn introduction(
 ) -> Vec<u8> {
     let mut header = Vec::new();
     let (source, destination) = (peers.client, peers.destination);
-    match send_proxy {
+    let is_v1_received = peers.header == Some(proxy::Version::V1);
+    match backend.send_proxy {
         SendProxy::Off => {}
+        SendProxy::Ip => header = ip_header(source.ip()),
         SendProxy::V1 => write_v1(source, destination, &mut header),
-        SendProxy::V2 => {
+        SendProxy::AsReceived if is_v1_received => write_v1(source, destination, &mut header),
+        SendProxy::AsReceived | SendProxy::V2 => {
+            let says = |tlv| backend.proxy_tlvs.contains(&tlv);
             // Unique on this machine: the process and the connection in it.
             let unique_id = format!("{:x}-{number:x}", std::process::id());
             let suite = session.map(openssl_suite);
-            let mut tlvs = Vec::with_capacity(4);
-            if let Some(session) = session {
-                tlvs.extend(session.alpn.as_ref().map(|alpn| Tlv::Alpn(alpn.as_bytes())));
-            }
-            tlvs.extend(server_name.map(|name| Tlv::Authority(name.as_bytes())));
-            tlvs.extend(session.map(|session| Tlv::Tls(facts(session, suite.as_deref()))));
-            tlvs.push(Tlv::UniqueId(unique_id.as_bytes()));
+            let alpn = session.and_then(|session| session.alpn.as_ref());
+            let peer = session.and_then(|session| session.peer.as_deref());
+            let certificate = peer.filter(|_| says(ProxyTlv::ClientCertificate));
+            let pem = certificate.and_then(PeerIdentity::certificate_pem);
+            let facts = session.map(|session| {
+                let facts = facts(session, suite.as_deref());
+                let common_name = facts.common_name.filter(|_| says(ProxyTlv::CommonName));
+                TlsFacts { common_name, ..facts }
+            });
+            let tlvs: Vec<_> = [
+                alpn.map(|alpn| Tlv::Alpn(alpn.as_bytes())).filter(|_| says(ProxyTlv::Alpn)),
+                server_name
+                    .map(|name| Tlv::Authority(name.as_bytes()))
+                    .filter(|_| says(ProxyTlv::Authority)),
+                pem.as_ref().map(|pem| Tlv::ClientCertificate(pem.as_bytes())),
+                facts.map(Tlv::Tls).filter(|_| says(ProxyTlv::Tls)),
+                Some(Tlv::UniqueId(unique_id.as_bytes())).filter(|_| says(ProxyTlv::UniqueId)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
             write_v2(Some((source, destination)), &tlvs, &mut header);
         }
     }
     header
 }
+
+/// What stud's and hitch's `write-ip` says: the number of the address family on Linux, and the address.
+fn ip_header(client: IpAddr) -> Vec<u8> {
+    match client {
+        IpAddr::V4(address) => [&[AF_INET], &address.octets()[..]].concat(),
+        IpAddr::V6(address) => [&[AF_INET6], &address.octets()[..]].concat(),
+    }
+}
+
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
 
 fn facts<'s>(session: &'s Session, suite: Option<&'s str>) -> TlsFacts<'s> {
     let peer = session.peer.as_deref();
@@ -65,7 +96,7 @@ fn openssl_suite(session: &Session) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
+    use std::net::{Ipv6Addr, SocketAddr};
 
     use kettle_preamble::proxy::{Endpoints, Parse, parse};
     use kettle_tls::{Alpn, Cipher};
@@ -111,10 +142,13 @@ mod tests {
     fn version_2_says_what_tls_agreed_on() {
         let address = |last, port| SocketAddr::from(([192, 0, 2, last], port));
         let (client, destination) = (address(1, 1000), address(2, 443));
-        let peers = Peers { client, socket: address(3, 9), listener: destination, destination };
+        let listener = destination;
+        let socket = address(3, 9);
+        let peers = Peers { client, socket, listener, destination, header: None };
+        let backend = |send_proxy| Backend { send_proxy, ..Backend::default() };
         let session = session(Version::Tls13, "TLS13_AES_128_GCM_SHA256");
         let name = Some("a.example");
-        let header = introduction(SendProxy::V2, &peers, Some(&session), name, 9);
+        let header = introduction(&backend(SendProxy::V2), &peers, Some(&session), name, 9);
         let Ok(Parse::Complete { header, bytes }) = parse(&header) else { panic!() };
         assert!(bytes > 16);
         assert_eq!(header.endpoints, Endpoints::Inet { source: client, destination });
@@ -128,8 +162,39 @@ mod tests {
         assert_eq!(facts.version, Some(b"TLSv1.3".as_slice()));
         assert_eq!(facts.cipher, Some(b"TLS_AES_128_GCM_SHA256".as_slice()));
         assert!(facts.verify_result != 0 && !facts.certificate_in_session);
-        assert!(introduction(SendProxy::Off, &peers, None, None, 9).is_empty());
-        let v1 = introduction(SendProxy::V1, &peers, None, None, 9);
+        assert!(introduction(&backend(SendProxy::Off), &peers, None, None, 9).is_empty());
+        let v1 = introduction(&backend(SendProxy::V1), &peers, None, None, 9);
         assert_eq!(v1, b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n");
+        let ip = introduction(&backend(SendProxy::Ip), &peers, None, None, 9);
+        assert_eq!(ip, [2, 192, 0, 2, 1]);
+        assert_eq!(ip_header(Ipv6Addr::LOCALHOST.into())[..2], [10, 0]);
+        let from_v1 = Peers { header: Some(proxy::Version::V1), ..peers };
+        assert_eq!(introduction(&backend(SendProxy::AsReceived), &from_v1, None, None, 9), v1);
+    }
+
+    #[test]
+    fn version_2_says_no_more_than_it_may() {
+        let address = SocketAddr::from(([192, 0, 2, 1], 443));
+        let peers = Peers {
+            client: address,
+            socket: address,
+            listener: address,
+            destination: address,
+            header: None,
+        };
+        let session = session(Version::Tls13, "TLS13_AES_128_GCM_SHA256");
+        let backend = |proxy_tlvs: &[ProxyTlv]| Backend {
+            send_proxy: SendProxy::V2,
+            proxy_tlvs: proxy_tlvs.to_vec(),
+            ..Backend::default()
+        };
+        let kinds = |tlvs: &[ProxyTlv]| {
+            let bytes = introduction(&backend(tlvs), &peers, Some(&session), Some("a.example"), 1);
+            let Ok(Parse::Complete { header, .. }) = parse(&bytes) else { panic!() };
+            header.tlvs.raw().map(|(kind, _)| kind).collect::<Vec<_>>()
+        };
+        assert!(kinds(&[]).is_empty());
+        assert_eq!(kinds(&[ProxyTlv::Tls, ProxyTlv::Authority]), [0x02, 0x20]);
+        assert_eq!(kinds(&Backend::default().proxy_tlvs), [0x01, 0x02, 0x20, 0x05]);
     }
 }

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use kettle_config::{Config, Listener, Located, Site, TlsListener};
+use kettle_config::{ClientAuth as ConfigClientAuth, Config, Listener, Located, Site};
+use kettle_config::{TlsListener, UnknownNames};
 use kettle_server::route::client_auth_groups;
-use kettle_tls::identity::Identities;
+use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::policy::{Policy, PolicyError};
 use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, SiteGroup};
 
 use super::client_auth::LoadedClientAuth;
+use super::policy;
 
 /// What all acceptors are made of.
 pub(super) struct AcceptorSource<'a> {
     pub(super) config: &'a Config,
     pub(super) policy: &'a Policy,
     pub(super) identities: &'a Arc<Identities>,
+    pub(super) of_listeners: &'a [Vec<Arc<Identity>>],
     pub(super) client_auth: &'a LoadedClientAuth,
     pub(super) resumption: &'a SharedResumption,
 }
@@ -27,12 +30,13 @@ impl AcceptorSource<'_> {
     /// Those of all https listeners.
     pub(super) fn https(&self) -> Result<Acceptors, PolicyError> {
         let SiteGroup { service, alpn, .. } = SiteGroup::default();
-        self.acceptors(service, |_| true, |_| (alpn.to_vec(), false))
+        self.acceptors(self.policy, service, |_| true, |_| (alpn.to_vec(), false))
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
     pub(super) fn tls<'p>(
         &'p self,
+        index: usize,
         listener: &'p Listener,
         tls: &'p TlsListener,
     ) -> Result<Acceptors, PolicyError> {
@@ -47,8 +51,13 @@ impl AcceptorSource<'_> {
             let protocols = ways.protocols(&tls.alpn).into_iter();
             (protocols.map(str::as_bytes).collect(), ways.needs_alpn())
         };
-        let mut acceptors =
-            self.acceptors(&service, |site| site.is_reached(listener), protocols)?;
+        let policy = policy::of_listener(tls, self.policy);
+        if !tls.certificates.is_empty() {
+            let identities = self.of_listeners.get(index).map_or(&[][..], Vec::as_slice);
+            return self.own(&policy, &service, tls, identities, &protocols(None));
+        }
+        let is_reached = |site: &Site| site.is_reached(listener);
+        let mut acceptors = self.acceptors(&policy, &service, is_reached, protocols)?;
         let default = self.config.default_site().and_then(|site| self.config.sites.get(site));
         let names_backend = listener.backends().next().is_some();
         if !names_backend && !default.is_some_and(|site| site.is_reached(listener)) {
@@ -57,8 +66,56 @@ impl AcceptorSource<'_> {
         Ok(acceptors)
     }
 
+    /// Those of a listener that has certificates of its own.
+    fn own(
+        &self,
+        policy: &Policy,
+        service: &str,
+        tls: &TlsListener,
+        identities: &[Arc<Identity>],
+        (alpn, is_alpn_required): &Protocols<'_>,
+    ) -> Result<Acceptors, PolicyError> {
+        // What could not be read was named, and nothing is served without it.
+        if identities.len() != tls.certificates.len() {
+            return Err(unread("certificates"));
+        }
+        let mut by_name = Identities::new();
+        for identity in identities {
+            by_name.add_site(&identity.asked_names(), false, vec![Arc::clone(identity)]);
+        }
+        let by_name = Arc::new(by_name);
+        let mut made: Vec<(Option<&ConfigClientAuth>, Acceptor)> = Vec::new();
+        let mut acceptors: Option<Acceptors> = None;
+        for (certificate, identity) in tls.certificates.iter().zip(identities) {
+            let asked = certificate.client_auth.as_ref();
+            let known = made.iter().find(|(settings, _)| *settings == asked);
+            let acceptor = match known {
+                Some((_, acceptor)) => acceptor.clone(),
+                None => {
+                    let client_auth = asked.map(|asked| self.client_auth.of_listener(asked));
+                    // Whoever cannot be asked is not let in.
+                    let client_auth =
+                        client_auth.map(|loaded| loaded.ok_or_else(|| unread("roots")));
+                    let (client_auth, is_alpn_required) =
+                        (client_auth.transpose()?, *is_alpn_required);
+                    let group = SiteGroup { service, client_auth, alpn, is_alpn_required };
+                    Acceptor::for_group(policy, Arc::clone(&by_name), self.resumption, &group)?
+                }
+            };
+            let all = acceptors.get_or_insert_with(|| Acceptors::new(acceptor.clone()));
+            all.add(identity.asked_names().iter().map(String::as_str), &acceptor);
+            made.push((asked, acceptor));
+        }
+        let mut acceptors = acceptors.ok_or_else(|| unread("certificates"))?;
+        if tls.unknown_names == UnknownNames::Refuse {
+            acceptors.refuse_unknown_names();
+        }
+        Ok(acceptors)
+    }
+
     fn acceptors<'p>(
         &'p self,
+        policy: &Policy,
         service: &str,
         is_reached: impl Fn(&Site) -> bool,
         protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
@@ -72,7 +129,7 @@ impl AcceptorSource<'_> {
             if let Some((_, acceptor)) = known.iter().find(|(other, _)| *other == key) {
                 return Ok(acceptor.clone());
             }
-            let acceptor = self.acceptor(service, group, &key.1)?;
+            let acceptor = self.acceptor(policy, service, group, &key.1)?;
             known.push((key, acceptor.clone()));
             Ok(acceptor)
         };
@@ -87,6 +144,7 @@ impl AcceptorSource<'_> {
 
     fn acceptor(
         &self,
+        policy: &Policy,
         service: &str,
         group: Option<usize>,
         (alpn, is_alpn_required): &Protocols<'_>,
@@ -94,13 +152,16 @@ impl AcceptorSource<'_> {
         let client_auth = match group {
             None => None,
             Some(group) => {
-                let known = self.client_auth.iter().find(|(number, _)| *number == group);
+                let known = self.client_auth.by_site.iter().find(|(number, _)| *number == group);
                 // Whoever cannot be asked is not let in.
-                let unread = || PolicyError::Refused("roots that could not be read".to_owned());
-                Some(&known.ok_or_else(unread)?.1)
+                Some(&known.ok_or_else(|| unread("roots"))?.1)
             }
         };
         let group = SiteGroup { service, client_auth, alpn, is_alpn_required: *is_alpn_required };
-        Acceptor::for_group(self.policy, Arc::clone(self.identities), self.resumption, &group)
+        Acceptor::for_group(policy, Arc::clone(self.identities), self.resumption, &group)
     }
+}
+
+fn unread(what: &str) -> PolicyError {
+    PolicyError::Refused(format!("{what} that could not be read"))
 }

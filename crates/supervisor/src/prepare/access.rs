@@ -104,17 +104,22 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
                 needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
             }
         }
-        if let Some(client_auth) = &site.client_auth {
-            for file in [Some(&client_auth.roots), client_auth.crl.as_ref()].into_iter().flatten() {
-                needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
-            }
-        }
         for page in site.error_pages.values() {
             needs.push(Need::of(page, Act::Read, "it is not shown"));
         }
         for route in &site.routes {
             let act = if route.listing { Act::List } else { Act::Search };
             needs.push(Need::of(&route.root, act, "requests get 403"));
+        }
+    }
+    for own in config.listener_certificates() {
+        for file in [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()].into_iter().flatten() {
+            needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
+        }
+    }
+    for client_auth in config.client_auths() {
+        for file in [Some(&client_auth.roots), client_auth.crl.as_ref()].into_iter().flatten() {
+            needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
         }
     }
     if let Some(secret) = &config.tls.ticket_secret {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use kettle_config::{ClientAuthMode as ConfigMode, Config, Located};
+use kettle_config::{
+    ClientAuth as ConfigClientAuth, ClientAuthMode as ConfigMode, Config, Located,
+};
 use kettle_tls::identity::{IdentityError, IdentityWarning};
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode};
@@ -10,12 +12,26 @@ use kettle_tls::{ClientAuth, ClientAuthMode};
 use super::Findings;
 use kettle_server::route::client_auth_groups;
 
-/// What each group of sites asks for, by the number of its first site.
-pub(super) type LoadedClientAuth = Vec<(usize, ClientAuth)>;
+/// What clients are asked for.
+#[derive(Default)]
+pub(super) struct LoadedClientAuth {
+    /// By each group of sites, by the number of its first site.
+    pub(super) by_site: Vec<(usize, ClientAuth)>,
+    /// By certificates of listeners, by their settings.
+    pub(super) of_listeners: Vec<(ConfigClientAuth, ClientAuth)>,
+}
+
+impl LoadedClientAuth {
+    /// What was loaded for these settings of a listener's certificate.
+    pub(super) fn of_listener(&self, settings: &ConfigClientAuth) -> Option<&ClientAuth> {
+        let known = self.of_listeners.iter().find(|(known, _)| known == settings);
+        known.map(|(_, loaded)| loaded)
+    }
+}
 
 /// Reads roots and revocation lists, once for all sites that have the same.
 pub(super) fn load(config: &Config, findings: &mut Findings) -> LoadedClientAuth {
-    let mut loaded = Vec::new();
+    let mut loaded = LoadedClientAuth::default();
     for (number, group) in client_auth_groups(config).into_iter().enumerate() {
         let Some(settings) = config.sites.get(number).and_then(|site| site.client_auth.as_ref())
         else {
@@ -24,20 +40,32 @@ pub(super) fn load(config: &Config, findings: &mut Findings) -> LoadedClientAuth
         if group != Some(number) {
             continue;
         }
-        let roots = load_file(config, &settings.roots, findings, Roots::load);
-        let revocation = match &settings.crl {
-            None => Some(None),
-            Some(crl) => load_file(config, crl, findings, RevocationLists::load).map(Some),
-        };
-        let mode = match settings.mode {
-            ConfigMode::Required => ClientAuthMode::Required,
-            ConfigMode::Optional => ClientAuthMode::Optional,
-        };
-        if let (Some(roots), Some(revocation)) = (roots, revocation) {
-            loaded.push((number, ClientAuth { mode, roots, revocation }));
+        loaded.by_site.extend(load_one(config, settings, findings).map(|one| (number, one)));
+    }
+    for settings in config.listener_certificates().filter_map(|own| own.client_auth.as_ref()) {
+        if !loaded.of_listeners.iter().any(|(known, _)| known == settings) {
+            let one = load_one(config, settings, findings);
+            loaded.of_listeners.extend(one.map(|one| (settings.clone(), one)));
         }
     }
     loaded
+}
+
+fn load_one(
+    config: &Config,
+    settings: &ConfigClientAuth,
+    findings: &mut Findings,
+) -> Option<ClientAuth> {
+    let roots = load_file(config, &settings.roots, findings, Roots::load);
+    let revocation = match &settings.crl {
+        None => Some(None),
+        Some(crl) => load_file(config, crl, findings, RevocationLists::load).map(Some),
+    };
+    let mode = match settings.mode {
+        ConfigMode::Required => ClientAuthMode::Required,
+        ConfigMode::Optional => ClientAuthMode::Optional,
+    };
+    Some(ClientAuth { mode, roots: roots?, revocation: revocation? })
 }
 
 /// Reads a file of certificates or lists; what is wrong with it becomes a finding at its place.

@@ -34,6 +34,8 @@ pub enum MadeCertificate {
 #[derive(Default)]
 pub(super) struct LoadedIdentities {
     pub(super) by_site: Identities,
+    /// Those of listeners, one for each certificate in its order; nothing where one could not be loaded.
+    pub(super) of_listeners: Vec<Vec<Arc<Identity>>>,
     pub(super) all: Vec<Arc<Identity>>,
 }
 
@@ -59,6 +61,16 @@ pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> Loade
             check_names(config, site, &identities, findings);
         }
         loaded.add(site, identities);
+    }
+    for listener in &config.listeners {
+        let certificates = listener.tls().map_or(&[][..], |tls| &tls.certificates);
+        let mut identities = Vec::with_capacity(certificates.len());
+        for own in certificates {
+            let identity = load_identity(config, &own.certificate(), findings);
+            identities.extend(identity.map(Arc::new));
+        }
+        loaded.all.extend(identities.iter().cloned());
+        loaded.of_listeners.push(identities);
     }
     loaded
 }

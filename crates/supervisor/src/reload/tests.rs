@@ -36,7 +36,17 @@ impl Fixture {
         let bound = bind(&prepared.config, 2, &[]).unwrap();
         let log = AccessLog::start(&prepared.config.log, 2, Arc::clone(&metrics.log_lines_dropped))
             .unwrap();
-        let live = Live::new(prepared, bound, resources, resumption, log, Arc::clone(&metrics));
+        let path = path_of(&directory);
+        let loader: Loader = Arc::new(move || read(&path));
+        let live = Live::new(
+            prepared,
+            bound,
+            resources,
+            resumption,
+            log,
+            Arc::clone(&metrics),
+            Some(loader),
+        );
         let mut seen = live.subscribe(1).unwrap();
         seen.mark_unchanged();
         Self { directory, live, address, seen, metrics }

@@ -86,6 +86,8 @@ impl fmt::Display for KeyKind {
 /// What the certificates of one file say.
 pub(super) struct Facts {
     pub(super) names: Vec<String>,
+    /// In lower case. No client of today looks at it.
+    pub(super) common_name: Option<String>,
     pub(super) not_before: SystemTime,
     pub(super) not_after: SystemTime,
     /// Absent when the key is of a kind TLS servers here cannot use.
@@ -112,6 +114,7 @@ pub(super) fn inspect(
     };
     let mut facts = Facts {
         names: names(leaf),
+        common_name: common_name(leaf),
         not_before: moment(leaf.validity().not_before.timestamp()),
         not_after: moment(leaf.validity().not_after.timestamp()),
         key_kind: KeyKind::of(leaf),
@@ -152,6 +155,11 @@ fn names(leaf: &X509Certificate<'_>) -> Vec<String> {
             _ => None,
         })
         .collect()
+}
+
+fn common_name(leaf: &X509Certificate<'_>) -> Option<String> {
+    let name = leaf.subject().iter_common_name().next()?;
+    Some(name.as_str().ok()?.to_ascii_lowercase())
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {

@@ -1,0 +1,60 @@
+//! Configurations that were made from another file: what is wrong with them is shown where the operator wrote it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::finding::Finding;
+use crate::located::Position;
+
+/// Where something was written in the other file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The file; empty for a command line.
+    pub path: PathBuf,
+    /// Where it begins; not written for a command line.
+    pub at: Position,
+    /// What stands there.
+    pub written: String,
+    /// The whole line, for display.
+    pub source_line: Option<String>,
+}
+
+impl Origin {
+    /// A mistake there.
+    #[must_use]
+    pub fn finding(&self, message: impl Into<String>, instead: Option<String>) -> Finding {
+        Finding {
+            path: self.path.clone(),
+            line: self.at.line,
+            column: self.at.column,
+            offending: self.written.clone(),
+            message: message.into(),
+            instead,
+            source_line: self.source_line.clone(),
+        }
+    }
+}
+
+/// Where each line of a configuration's text came from, if from anywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins(Arc<[Option<Origin>]>);
+
+impl Origins {
+    /// Takes the origins of all lines in their order.
+    #[must_use]
+    pub fn new(lines: Vec<Option<Origin>>) -> Self {
+        Self(lines.into())
+    }
+
+    /// Brings a finding about the text to where it came from. A line that nobody wrote has no place.
+    pub(crate) fn trace(&self, finding: Finding) -> Finding {
+        if self.0.is_empty() {
+            return finding;
+        }
+        let line = finding.line.checked_sub(1).and_then(|line| self.0.get(line)?.as_ref());
+        match line {
+            Some(origin) => origin.finding(finding.message, finding.instead),
+            None => Finding { line: 0, column: 0, source_line: None, ..finding },
+        }
+    }
+}
