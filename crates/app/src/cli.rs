@@ -29,6 +29,13 @@ pub(crate) enum Command {
     Terminate(TerminateArguments),
     /// Speak TLS to another server for clients that cannot
     Originate(OriginateArguments),
+    /// Serve in the place of hitch, with its options and its hitch.conf
+    Hitch,
+    /// The same for stud
+    #[command(hide = true)]
+    Stud,
+    /// Print the kettle.toml that does what another program's configuration says
+    Import(ImportArguments),
     /// Run the server a configuration file describes
     Run(ConfigArgument),
     /// Find every mistake in a configuration and in the files it names
@@ -111,6 +118,29 @@ impl ConfigArgument {
         let named = self.file.as_deref().or(self.config.as_deref());
         named.unwrap_or(Path::new(DEFAULT_CONFIG))
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(crate) struct ImportArguments {
+    /// Whose configuration it is
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: ImportedProgram,
+    /// The configuration file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Check what it names, too, as `kettle check` does
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Whose configurations can be imported.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum ImportedProgram {
+    /// hitch.conf
+    Hitch,
+    /// stud.conf
+    Stud,
 }
 
 #[derive(Debug, Args)]
@@ -269,6 +299,14 @@ Examples:
 
 On a terminal each response is a line; --quiet ends that. Stop it with Ctrl-C: requests in flight are
 finished first.";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  kettle import hitch /etc/hitch/hitch.conf >kettle.toml
+  kettle import hitch /etc/hitch/hitch.conf --check >kettle.toml && kettle run kettle.toml
+
+What was not carried over stands in comments, with its place and what holds instead. `kettle hitch` runs the
+same text without writing it.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,10 @@ mod bench;
 mod check;
 mod cli;
 mod ctl;
+mod daemon;
 mod doctor;
+mod hitch;
+mod import;
 mod logging;
 mod manual;
 mod one_liner;
@@ -27,6 +30,9 @@ fn main() -> ExitCode {
     if bench::is_meant(&words) {
         return bench::hand_over(&words);
     }
+    if let Some((dialect, arguments)) = hitch::is_meant(&words) {
+        return hitch::hitch(dialect, &words, arguments);
+    }
     match Cli::parse().command {
         Command::Serve(arguments) => serve::serve(&arguments),
         Command::Terminate(arguments) => tunnel::terminate(&arguments),
@@ -34,6 +40,9 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        // Taken above: what follows is not ours to read.
+        Command::Hitch | Command::Stud => ExitCode::FAILURE,
+        Command::Import(arguments) => import::import(&arguments),
         Command::Bench | Command::Calibrate => bench::hand_over(&words),
         Command::Ctl(arguments) => ctl::ctl(&arguments),
         Command::Schema => manual::schema(),

@@ -17,6 +17,16 @@ pub(crate) fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }
 
+/// Prints a line to standard error.
+pub(crate) fn say(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Prints a warning to standard error.
+pub(crate) fn warn_of(warning: &Finding) {
+    say(format_args!("warning: {}\n", NamedFinding(warning)));
+}
+
 /// Prints why a command failed to standard error, and how it exits.
 pub(crate) fn fail(message: impl Display) -> ExitCode {
     let _ = writeln!(io::stderr().lock(), "error: {message}");

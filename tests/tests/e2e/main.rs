@@ -1,11 +1,13 @@
 //! Kettle as a user meets it: real processes, real sockets, real kernels.
 //!
 //! `bench` is about measuring, `serve` about HTTP and files, `kernel` about kernel TLS and what may go wrong with it, `wire`
-//! about the records that can be seen on the way, `reload` about running a server.
+//! about the records that can be seen on the way, `reload` about running a server, `hitch` about doing so under another
+//! name.
 // What cannot be done fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bench;
+mod hitch;
 mod kernel;
 mod reload;
 mod serve;

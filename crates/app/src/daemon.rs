@@ -1,0 +1,109 @@
+//! Leaving the terminal, the file with the number of the process, and the file for messages: what hitch and stud do by
+//! themselves, and systemd does for `kettle run`.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::output::fail;
+
+/// Starts this program again, without a terminal, and waits until it serves or fails.
+pub(crate) fn leave_terminal(words: &[OsString]) -> ExitCode {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(words.iter().skip(1)).env(MARK, "1").stdin(Stdio::null()).stdout(Stdio::piped());
+    if let Some(name) = words.first() {
+        command.arg0(name);
+    }
+    let started = command.spawn().and_then(|mut child| {
+        let mut answer = [0];
+        let read = child.stdout.take().map(|mut stdout| stdout.read_exact(&mut answer));
+        match read {
+            Some(Ok(())) => Ok(ExitCode::SUCCESS),
+            // It has said why.
+            _ => Ok(if child.wait()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
+        }
+    });
+    started.unwrap_or_else(|error| fail(format_args!("cannot leave the terminal: {error}")))
+}
+
+/// Whether this is the process that was started without a terminal.
+pub(crate) fn has_left() -> bool {
+    std::env::var_os(MARK).is_some()
+}
+
+/// A process that serves in the background or writes its messages to a file.
+#[derive(Default)]
+pub(crate) struct Background {
+    has_left: bool,
+    messages: Option<File>,
+}
+
+impl Background {
+    /// Opens what it will need, with the privileges that there are.
+    ///
+    /// # Errors
+    /// That the file for messages cannot be opened.
+    pub(crate) fn begin(log_file: Option<&Path>) -> io::Result<Self> {
+        let has_left = has_left();
+        if has_left {
+            // The parent is no group's leader's child yet, so this cannot fail; and if it does, it costs nothing.
+            let _ = rustix::process::setsid();
+        }
+        let open = |path| OpenOptions::new().append(true).create(true).mode(0o640).open(path);
+        Ok(Self { has_left, messages: log_file.map(open).transpose()? })
+    }
+
+    /// Called once it serves: from here on messages go to the file, and the parent may end.
+    pub(crate) fn settle(&self) {
+        if let Some(file) = &self.messages {
+            let _ = rustix::stdio::dup2_stderr(file);
+        }
+        if !self.has_left {
+            return;
+        }
+        let mut stdout = io::stdout().lock();
+        // A parent that is gone waits for nothing.
+        let _ = stdout.write_all(b"1").and_then(|()| stdout.flush());
+        if let Ok(nothing) = OpenOptions::new().write(true).open("/dev/null") {
+            let _ = rustix::stdio::dup2_stdout(&nothing);
+            if self.messages.is_none() {
+                let _ = rustix::stdio::dup2_stderr(&nothing);
+            }
+        }
+    }
+}
+
+/// A file with the number of this process, locked as long as it lives.
+pub(crate) struct PidFile {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl PidFile {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// That it cannot be written, or that another process has it.
+    pub(crate) fn write(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(false).mode(0o644).open(path)?;
+        file.try_lock().map_err(|_| io::Error::other("another process has it, and runs"))?;
+        file.set_len(0)?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Self { path: path.to_path_buf(), _locked: file })
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // Who serves may not be who was allowed to write there.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Tells the second process what it is.
+const MARK: &str = "KETTLE_HAS_LEFT_THE_TERMINAL";

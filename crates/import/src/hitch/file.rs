@@ -1,0 +1,309 @@
+//! The grammar of hitch.conf: `key = value`, and blocks in braces.
+
+use std::path::Path;
+
+use kettle_config::{Finding, Origin, Position, meant};
+
+use super::vocabulary::{Directive, Scope, Takes};
+use super::{Statement, Value};
+use crate::Surroundings;
+
+/// Reads a file.
+pub(super) fn read(
+    path: &Path,
+    surroundings: &dyn Surroundings,
+) -> Result<Vec<Statement>, Vec<Finding>> {
+    let text = surroundings.read(path).map_err(|error| {
+        let origin = Origin { path: path.to_path_buf(), ..Origin::default() };
+        vec![origin.finding(format!("the configuration cannot be read: {error}"), None)]
+    })?;
+    parse(path, &text)
+}
+
+/// Reads the text of a file.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Finding>> {
+    let mut parser = Parser { tokens: Vec::new(), next: 0, findings: Vec::new() };
+    for (index, line) in text.lines().enumerate() {
+        parser.split(path, index + 1, line);
+    }
+    let statements = parser.statements(Scope::Top, None);
+    if parser.findings.is_empty() {
+        return Ok(statements);
+    }
+    parser.findings.sort_by_key(Finding::position);
+    Err(parser.findings)
+}
+
+struct Token {
+    kind: Kind,
+    origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Open,
+    Close,
+    Equals,
+    Word,
+    /// Without its quotes.
+    Quoted(String),
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    next: usize,
+    findings: Vec<Finding>,
+}
+
+impl Parser {
+    /// Splits a line into its tokens.
+    fn split(&mut self, path: &Path, number: usize, line: &str) {
+        let origin = |column: usize, written: &str| Origin {
+            path: path.to_path_buf(),
+            at: Position { line: number, column },
+            written: written.to_owned(),
+            source_line: Some(line.to_owned()),
+        };
+        let (mut rest, mut column) = (line, 1);
+        while let Some(first) = rest.chars().next() {
+            let (kind, bytes) = match first {
+                '#' => return,
+                space if space.is_whitespace() => (None, space.len_utf8()),
+                '{' => (Some(Kind::Open), 1),
+                '}' => (Some(Kind::Close), 1),
+                '=' => (Some(Kind::Equals), 1),
+                '"' => match rest.get(1..).and_then(|text| text.find('"')) {
+                    Some(bytes) => {
+                        let text = rest.get(1..bytes + 1).unwrap_or_default().to_owned();
+                        (Some(Kind::Quoted(text)), bytes + 2)
+                    }
+                    None => {
+                        let instead = Some("write a `\"` at the end of the value".to_owned());
+                        let message = "this text does not end on its line";
+                        self.findings.push(origin(column, rest).finding(message, instead));
+                        return;
+                    }
+                },
+                _ => {
+                    let ends = |letter: char| letter.is_whitespace() || "{}=#\"".contains(letter);
+                    (Some(Kind::Word), rest.find(ends).unwrap_or(rest.len()))
+                }
+            };
+            let (written, behind) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
+            if let Some(kind) = kind {
+                self.tokens.push(Token { kind, origin: origin(column, written) });
+            }
+            column += written.chars().count();
+            rest = behind;
+        }
+    }
+
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.next)
+    }
+
+    fn is_next(&self, kind: &Kind) -> bool {
+        self.peek().is_some_and(|token| token.kind == *kind)
+    }
+
+    /// Takes the next token if it is of this kind.
+    fn take(&mut self, kind: &Kind) -> bool {
+        let is_next = self.is_next(kind);
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    /// Statements to the end of the file, or of the block that began at `opened`.
+    fn statements(&mut self, scope: Scope, opened: Option<&Origin>) -> Vec<Statement> {
+        let mut statements = Vec::new();
+        while let Some(token) = self.peek() {
+            let (kind, origin) = (token.kind.clone(), token.origin.clone());
+            if kind == Kind::Close {
+                self.next += 1;
+                if opened.is_some() {
+                    return statements;
+                }
+                self.findings.push(origin.finding("no block is open here", Some(REMOVE.into())));
+                continue;
+            }
+            self.next += 1;
+            statements.extend(self.statement(scope, kind, origin));
+        }
+        if let Some(opened) = opened {
+            let instead = Some("write a `}` behind its last setting".to_owned());
+            self.findings.push(opened.finding("this block is never closed", instead));
+        }
+        statements
+    }
+
+    fn statement(&mut self, scope: Scope, kind: Kind, key: Origin) -> Option<Statement> {
+        if kind != Kind::Word {
+            let message = format!("here the name of a setting should stand, not `{}`", key.written);
+            self.findings.push(key.finding(message, None));
+            self.skip_line(&key);
+            return None;
+        }
+        let name = key.written.clone();
+        if !self.take(&Kind::Equals) {
+            let message = format!("behind `{name}` a `=` is missing");
+            self.findings.push(key.finding(message, Some(format!("write {name} = …"))));
+            self.skip_line(&key);
+            return None;
+        }
+        let directive = Directive::find(&name);
+        let Some(directive) = directive.filter(|found| found.scopes.contains(&scope)) else {
+            self.unknown(scope, &key);
+            self.skip_value();
+            return None;
+        };
+        let takes_block = match directive.takes {
+            Takes::TextOr(inner) => Some(inner),
+            _ => None,
+        };
+        if self.is_next(&Kind::Open) {
+            let opened = self.peek()?.origin.clone();
+            self.next += 1;
+            let Some(inner) = takes_block else {
+                let message = format!("`{name}` takes no block");
+                self.findings.push(opened.finding(message, None));
+                self.next -= 1;
+                self.skip_value();
+                return None;
+            };
+            let block = self.statements(inner, Some(&opened));
+            return Some(Statement {
+                key: directive.name,
+                value: Value::Block(block),
+                origin: key,
+            });
+        }
+        let (text, origin) = self.value(directive, &key)?;
+        match check(directive, &text) {
+            Ok(()) => Some(Statement { key: directive.name, value: Value::Text(text), origin }),
+            Err((message, instead)) => {
+                self.findings.push(origin.finding(message, instead));
+                None
+            }
+        }
+    }
+
+    /// The text behind `=`. Of versions there may be several words.
+    fn value(&mut self, directive: &Directive, key: &Origin) -> Option<(String, Origin)> {
+        let Some(token) = self.peek() else {
+            let message = format!("`{}` has no value", directive.name);
+            self.findings.push(key.finding(message, None));
+            return None;
+        };
+        let mut origin = token.origin.clone();
+        let mut text = match &token.kind {
+            Kind::Quoted(text) => text.clone(),
+            // A word before `=` is the next setting.
+            Kind::Word if !self.is_setting(self.next) => origin.written.clone(),
+            _ => {
+                let message = format!("`{}` has no value", directive.name);
+                self.findings.push(key.finding(message, None));
+                return None;
+            }
+        };
+        self.next += 1;
+        while directive.takes == Takes::Protocols
+            && self.is_next(&Kind::Word)
+            && !self.is_setting(self.next)
+        {
+            let word = self.peek()?.origin.written.clone();
+            text = format!("{text} {word}");
+            self.next += 1;
+        }
+        if directive.takes == Takes::Protocols {
+            origin.written.clone_from(&text);
+        }
+        Some((text, origin))
+    }
+
+    fn is_setting(&self, index: usize) -> bool {
+        self.tokens.get(index + 1).is_some_and(|token| token.kind == Kind::Equals)
+    }
+
+    fn unknown(&mut self, scope: Scope, key: &Origin) {
+        let name = &key.written;
+        let known = Directive::names(scope);
+        let message = format!("`{name}` is not a setting of {}", scope.name());
+        let instead = match Directive::find(name).map(|found| found.scopes) {
+            Some([Scope::Frontend, ..]) => Some("write it in a frontend's block".to_owned()),
+            Some([Scope::PemFile, ..]) => Some("write it in a pem-file's block".to_owned()),
+            Some(_) => Some("write it outside of the block".to_owned()),
+            None => meant(name, &known).map(|meant| format!("write {meant}")),
+        };
+        let instead = instead.or_else(|| Some(REMOVE.to_owned()));
+        self.findings.push(key.finding(message, instead));
+    }
+
+    fn skip_line(&mut self, origin: &Origin) {
+        let is_there = |token: &Token| token.origin.at.line == origin.at.line;
+        while self.peek().is_some_and(is_there) && !self.is_next(&Kind::Close) {
+            self.next += 1;
+        }
+    }
+
+    /// Skips what stands behind the `=` of a setting that nobody knows.
+    fn skip_value(&mut self) {
+        if !self.take(&Kind::Open) {
+            self.next += usize::from(!self.is_next(&Kind::Close) && self.peek().is_some());
+            return;
+        }
+        let mut depth = 1_usize;
+        while depth > 0 && self.next < self.tokens.len() {
+            depth += usize::from(self.is_next(&Kind::Open));
+            depth -= usize::from(self.is_next(&Kind::Close));
+            self.next += 1;
+        }
+    }
+}
+
+/// What is wrong with a value, and what to do instead.
+pub(super) type Wrong = (String, Option<String>);
+
+/// Whether a setting takes a value of this form.
+pub(super) fn check(directive: &Directive, text: &str) -> Result<(), Wrong> {
+    let name = directive.name;
+    let wrong = |takes: &str, instead: &str| {
+        Err((format!("`{name}` takes {takes}, not `{text}`"), Some(format!("write {instead}"))))
+    };
+    match directive.takes {
+        Takes::Text | Takes::TextOr(_) => Ok(()),
+        Takes::Flag if flag(text).is_none() => wrong("on or off", "on or off"),
+        Takes::Number if text.parse::<u32>().is_err() => wrong("a number", "a number"),
+        Takes::Workers if text != "auto" && text.parse::<u32>().is_err() => {
+            wrong("a number or auto", "auto")
+        }
+        Takes::Verify if !["none", "optional", "required"].contains(&text) => {
+            wrong("none, optional or required", "required")
+        }
+        Takes::Protocols => {
+            let unknown = protocols(text).find(|word| !PROTOCOLS.contains(word));
+            match (unknown, protocols(text).next()) {
+                (None, Some(_)) => Ok(()),
+                _ => wrong(&format!("some of {}", PROTOCOLS.join(", ")), "TLSv1.2 TLSv1.3"),
+            }
+        }
+        Takes::Flag | Takes::Number | Takes::Workers | Takes::Verify => Ok(()),
+    }
+}
+
+/// The words of a list of versions.
+pub(super) fn protocols(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', '\t', ',', ':']).filter(|word| !word.is_empty())
+}
+
+/// The ways in which yes and no are written.
+pub(super) fn flag(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "yes" | "y" | "true" | "t" | "1" => Some(true),
+        "off" | "no" | "n" | "false" | "f" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+const PROTOCOLS: [&str; 5] = ["SSLv3", "TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+
+const REMOVE: &str = "remove it";

@@ -1,0 +1,412 @@
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kettle_config::{
+    ClientAuthMode, Config, ListenerCertificate, ProxyTlv, SendProxy, Suite, TlsListener,
+    TlsVersion, UnknownNames,
+};
+use proptest::prelude::*;
+
+use super::vocabulary::{Argument, DIRECTIVES, OPTIONS, Scope};
+use super::*;
+
+/// A machine of files in memory.
+#[derive(Default)]
+struct Files(BTreeMap<PathBuf, String>);
+
+impl Files {
+    fn with(path: &str, text: &str) -> Self {
+        Self([(PathBuf::from(path), text.to_owned())].into())
+    }
+}
+
+impl Surroundings for Files {
+    fn folder(&self) -> PathBuf {
+        "/work".into()
+    }
+
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.get(path).cloned().ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn files_in(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let inside = self.0.keys().filter_map(|path| path.strip_prefix(folder).ok());
+        Ok(inside.map(|path| path.display().to_string()).rev().collect())
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
+    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        match host {
+            "*" => Ok(vec![([0, 0, 0, 0], port).into()]),
+            "localhost" => Ok(vec![([127, 0, 0, 1], port).into()]),
+            _ => Ok(vec![SocketAddr::new(host.parse().map_err(io::Error::other)?, port)]),
+        }
+    }
+}
+
+const MINIMAL: &str = "pem-file = \"a.pem\"\n";
+
+fn from_file(text: &str) -> Result<Imported, Vec<Finding>> {
+    import_file(Dialect::Hitch, Path::new("/etc/hitch.conf"), &Files::with("/etc/hitch.conf", text))
+}
+
+#[track_caller]
+fn config(text: &str) -> Config {
+    let imported = from_file(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+    imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
+}
+
+fn shown(findings: &[Finding]) -> String {
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+fn line(dialect: Dialect, words: &[&str]) -> Result<Asked, Vec<Finding>> {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    command_line(dialect, &words, &Files::with("/work/hitch.conf", MINIMAL))
+}
+
+#[track_caller]
+fn run(dialect: Dialect, words: &[&str]) -> Imported {
+    match line(dialect, words) {
+        Ok(Asked::Run(imported)) => *imported,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn tls(config: &Config, listener: usize) -> &TlsListener {
+    config.listeners[listener].tls().unwrap()
+}
+
+fn chains(config: &Config, listener: usize) -> Vec<String> {
+    let of = |one: &ListenerCertificate| one.chain.value.display().to_string();
+    tls(config, listener).certificates.iter().map(of).collect()
+}
+
+/// Each setting of the file with what it makes of the configuration; the rest is `MINIMAL`.
+#[test]
+fn each_setting_does_what_hitch_does() {
+    type Test = fn(&Config) -> bool;
+    let table: [(&str, Test); 31] = [
+        ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:8443"),
+        ("", |it| it.backends[0].servers[0].address.to_string() == "127.0.0.1:8000"),
+        ("", |it| it.server.workers == Some(1) && it.log.level == "warn"),
+        ("frontend = \"[::1]:443\"", |it| it.listeners[0].address.to_string() == "[::1]:443"),
+        ("frontend = \"[*]:1+b.pem\"", |it| chains(it, 0) == ["/work/b.pem"]),
+        ("backend = \"[app.example]:80\"", |it| server(it) == "app.example:80"),
+        ("backend = \"[::1]:80\"", |it| server(it) == "[::1]:80"),
+        ("backend = \"/run/v.sock\"", |it| server(it) == "unix:/run/v.sock"),
+        ("backend = \"/v.sock\" chroot = \"/jail/\"", |it| server(it) == "unix:/jail/v.sock"),
+        ("sni-nomatch-abort = on", |it| tls(it, 0).unknown_names == UnknownNames::Refuse),
+        ("tls-protos = SSLv3 TLSv1.2", |it| it.tls.versions == [TlsVersion::Tls12]),
+        ("tls = on", |it| it.tls.versions.len() == 2),
+        ("ciphers = \"ECDHE+AES256:@STRENGTH\"", |it| it.tls.suites == [Suite::Aes256Gcm]),
+        ("ciphersuites = \"TLS_AES_128_GCM_SHA256\"", |it| it.tls.suites == [Suite::Aes128Gcm]),
+        ("prefer-server-ciphers = on ciphers = HIGH", |it| it.tls.suites[0] == Suite::Aes256Gcm),
+        ("prefer-server-ciphers = no ciphers = HIGH", |it| it.tls.suites[0] == Suite::Aes128Gcm),
+        ("ecdh-curve = \"X25519:prime256v1\"", |it| it.tls.groups.len() == 2),
+        ("ecdh-curve = auto", |it| it.tls.groups.len() == 4),
+        ("alpn-protos = \"h2, http/1.1,\"", |it| tls(it, 0).alpn == ["h2", "http/1.1"]),
+        ("workers = auto", |it| it.server.workers.is_none()),
+        ("workers = 4", |it| it.server.workers == Some(4)),
+        ("backlog = 77", |it| it.listeners[0].backlog == 77),
+        ("keepalive = 60", |it| it.listeners[0].keepalive == Some(Duration::from_secs(60))),
+        ("backend-refresh = 9", |it| it.backends[0].resolve_interval == Duration::from_secs(9)),
+        ("ssl-handshake-timeout = 7", |it| it.tls.handshake_timeout == Duration::from_secs(7)),
+        ("backend-connect-timeout = 7", |it| {
+            it.backends[0].connect_timeout == Duration::from_secs(7)
+        }),
+        ("user = \"u\" group = \"g\"", |it| it.server.group.as_deref() == Some("g")),
+        ("quiet = yes", |it| it.log.level == "error"),
+        ("log-level = 2", |it| it.log.level == "info"),
+        ("session-cache = 20000", |it| it.tls.session_cache == 20_000),
+        ("user = \"\" group = \"g\"", |it| it.server.user.is_none()),
+    ];
+    for (text, test) in table {
+        let config = config(&format!("{MINIMAL}{text}\n"));
+        assert!(test(&config), "{text}");
+    }
+}
+
+fn server(config: &Config) -> String {
+    config.backends[0].servers[0].address.to_string()
+}
+
+#[test]
+fn the_backend_is_told_what_hitch_tells_it() {
+    use ProxyTlv::{Alpn, Authority, ClientCertificate, Tls};
+    for (text, way, tlvs) in [
+        ("write-ip = on", SendProxy::Ip, None),
+        ("write-proxy-v1 = on", SendProxy::V1, None),
+        ("write-proxy-v2 = on", SendProxy::V2, Some(vec![Alpn, Authority, Tls])),
+        ("write-proxy = on proxy-tlv = off", SendProxy::V2, Some(vec![Alpn, Authority])),
+        ("write-proxy = on proxy-authority = no", SendProxy::V2, Some(vec![Alpn, Tls])),
+        (
+            "write-proxy = on proxy-client-cert = on",
+            SendProxy::V2,
+            Some(vec![Alpn, Authority, ClientCertificate, Tls]),
+        ),
+        ("proxy-proxy = on", SendProxy::AsReceived, Some(vec![Alpn])),
+        ("write-proxy = off", SendProxy::Off, None),
+    ] {
+        let config = config(&format!("{MINIMAL}{text}\n"));
+        let backend = &config.backends[0];
+        assert_eq!(backend.send_proxy, way, "{text}");
+        assert!(tlvs.is_none_or(|tlvs| backend.proxy_tlvs == tlvs), "{text}");
+        assert_eq!(config.listeners[0].accept_proxy.is_empty(), !text.starts_with("proxy-proxy"));
+    }
+}
+
+#[test]
+fn certificates_stand_in_hitchs_order() {
+    let text = "pem-file = \"1\" pem-file = \"2\" pem-dir = \"d\" pem-dir-glob = \"*.pem\"
+        frontend = { host = \"*\" port = \"1\" }
+        frontend = { port = \"2\" pem-file = \"3\" pem-file = \"4\" }
+        frontend = { port = \"3\" pem-file = \"3\" match-global-certs = on }";
+    let mut files = Files::with("/c", text);
+    for name in ["/work/d/a.pem", "/work/d/b.pem", "/work/d/c.txt"] {
+        files.0.insert(name.into(), String::new());
+    }
+    let config = import_file(Dialect::Hitch, Path::new("/c"), &files).unwrap().config().unwrap();
+    assert_eq!(chains(&config, 0), ["/work/2", "/work/1", "/work/d/a.pem", "/work/d/b.pem"]);
+    assert_eq!(chains(&config, 1), ["/work/4", "/work/3"]);
+    assert_eq!(chains(&config, 2)[..2], ["/work/3", "/work/2"]);
+}
+
+#[test]
+fn a_pem_file_may_be_a_block() {
+    let text = "client-verify = required client-verify-ca = \"ca\"
+        pem-file = { cert = \"a\" private-key = \"k\" ocsp-resp-file = \"o\" client-verify = optional client-verify-ca = \"own\" }
+        pem-file = { cert = \"b\" client-verify = none }
+        pem-file = \"c\"";
+    let imported = from_file(text).unwrap();
+    assert!(imported.warnings.iter().any(|it| it.message.contains("without the certificate")));
+    let config = imported.config().unwrap();
+    let [c, b, a] = &tls(&config, 0).certificates[..] else { panic!("{}", imported.toml) };
+    let asked = |one: &ListenerCertificate| {
+        let asked = one.client_auth.as_ref()?;
+        Some((asked.mode, asked.roots.value.display().to_string()))
+    };
+    assert_eq!(asked(c), Some((ClientAuthMode::Required, "/work/ca".to_owned())));
+    assert_eq!(asked(b), None);
+    assert_eq!(asked(a), Some((ClientAuthMode::Optional, "/work/own".to_owned())));
+    assert_eq!(a.key.value, Path::new("/work/k"));
+    assert_eq!(a.ocsp.as_ref().unwrap().value, Path::new("/work/o"));
+}
+
+#[test]
+fn a_response_in_ocsp_dir_is_stapled() {
+    // `printf %s a.pem | md5sum`
+    let staple = "/var/lib/hitch/d04cfea3b3e3a91fe6c6d7dfc0f3e4c8";
+    let hash = crate::openssl::name_hash("a.pem");
+    let mut files = Files::with("/c", MINIMAL);
+    files.0.insert(Path::new(staple).with_file_name(hash), String::new());
+    let config = import_file(Dialect::Hitch, Path::new("/c"), &files).unwrap().config().unwrap();
+    assert!(tls(&config, 0).certificates[0].ocsp.is_some());
+    assert_eq!(crate::openssl::name_hash(""), "d41d8cd98f00b204e9800998ecf8427e");
+}
+
+#[test]
+fn a_frontend_offers_its_own() {
+    let text = "tls-protos = TLSv1.2 ciphers = \"EECDH+AESGCM\" pem-file = \"a\"
+        frontend = { port = \"1\" tls-protos = TLSv1.3 }
+        frontend = { port = \"2\" ciphers = \"ECDHE+AES128\" }
+        frontend = { port = \"3\" }";
+    let config = config(text);
+    assert_eq!(tls(&config, 0).versions, [TlsVersion::Tls13]);
+    assert_eq!(tls(&config, 0).suites, []);
+    assert_eq!(tls(&config, 1).suites, [Suite::Aes128Gcm]);
+    assert_eq!(tls(&config, 1).versions, [TlsVersion::Tls12]);
+    assert!(tls(&config, 2).suites.is_empty() && tls(&config, 2).versions.is_empty());
+    assert_eq!(config.tls.suites, [Suite::Aes128Gcm, Suite::Aes256Gcm]);
+}
+
+#[test]
+fn what_has_no_meaning_is_told_once_with_what_holds() {
+    for key in [
+        "ssl-engine = \"e\"",
+        "chroot = \"/x\"",
+        "syslog = on",
+        "tcp-fastopen = on",
+        "recv-bufsize = 1",
+        "shared-cache-listen = \"[*]:1\"",
+        "ocsp-dir = \"/o\"",
+        "ocsp-connect-tmo = 4",
+        "ocsp-verify-staple = on",
+        "ring-slots = 3",
+        "tls-protos = TLSv1.1 TLSv1.2",
+        "ciphers = ALL",
+        "ecdh-curve = \"X25519:X448\"",
+        "prefer-server-ciphers = off",
+    ] {
+        let imported = from_file(&format!("{MINIMAL}{key}\n")).unwrap();
+        let [warning] = &imported.warnings[..] else { panic!("{key}: {:?}", imported.warnings) };
+        assert!(warning.line == 2 && warning.instead.is_some(), "{warning}");
+        assert!(imported.toml.contains("# /etc/hitch.conf:2: "), "{}", imported.toml);
+    }
+    for nothing in ["chroot = \"\"", "syslog = off", "ssl-engine = \"\"", "ciphers = \"\""] {
+        assert_eq!(from_file(&format!("{MINIMAL}{nothing}\n")).unwrap().warnings, []);
+    }
+}
+
+/// Each mistake with the beginning of what is said of it, its place and its help.
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (text, expected) in [
+        ("wrkers = 3", "1:1: `wrkers` is not a setting of hitch"),
+        ("frontend = { prt = \"1\" }", "1:14: `prt` is not a setting of a frontend"),
+        ("host = \"a\"", "1:1: `host` is not a setting of hitch"),
+        ("workers 3", "1:1: behind `workers` a `=` is missing"),
+        ("workers = -1", "1:11: `workers` takes a number or auto, not `-1`"),
+        ("backlog =a50", "1:10: `backlog` takes a number, not `a50`"),
+        ("daemon = perhaps", "1:10: `daemon` takes on or off"),
+        ("backend = \"x", "1:11: this text does not end on its line"),
+        ("frontend = {", "1:12: this block is never closed"),
+        ("}", "1:1: no block is open here"),
+        ("backend = { }", "1:11: `backend` takes no block"),
+        ("backend = \"127.0.0.1\"", "1:11: `127.0.0.1` is no address"),
+        ("backend = \"[*]:1\"", "1:11: a backend is one host"),
+        ("frontend = \"[*]:70000\"", "1:12: `70000` is no port"),
+        ("frontend = { host = \"*\" port = \"\" }", "1:1: this frontend has no port"),
+        ("frontend = \"[nowhere]:1\"", "1:12: cannot listen on [nowhere]:1"),
+        ("frontend = \"[*]:1\" frontend = { port = \"1\" }", "1:20: another frontend listens"),
+        ("tls-protos = TLSv1.9", "1:14: `tls-protos` takes some of"),
+        ("tls-protos = TLSv1.1", "1:14: kettle has TLS 1.2 and TLS 1.3 only"),
+        ("tls = on ssl = off", "1:16: `ssl` follows `tls`"),
+        ("ciphers = \"RC4\"", "1:11: kettle has none of the ciphers `RC4`"),
+        ("ciphersuites = \"X\"", "1:16: kettle has none of the suites `X`"),
+        ("ecdh-curve = \"X448\"", "1:14: kettle has none of the key exchanges"),
+        ("client-verify = required", "1:17: clients are asked for certificates"),
+        ("client-verify = maybe", "1:17: `client-verify` takes none, optional or required"),
+        ("write-ip = on write-proxy = on", "1:29: `write-proxy` and `write-ip` exclude"),
+        ("syslog-facility = \"info\"", "1:19: there is no syslog facility `info`"),
+        ("pem-file = { private-key = \"a\" }", "1:1: this pem-file names no certificate"),
+        ("user = \"a b\"", "1:8: "),
+        ("alpn-protos = \"h2,,x\"", "1:15: "),
+        ("client = on", "1:10: the client's mode"),
+    ] {
+        let text = format!("{text}\n{MINIMAL}");
+        let findings = match from_file(&text).and_then(|imported| imported.config()) {
+            Err(findings) => shown(&findings),
+            Ok(_) => panic!("{text}"),
+        };
+        let expected = format!("/etc/hitch.conf:{expected}");
+        assert!(findings.lines().any(|line| line.starts_with(&expected)), "{expected}\n{findings}");
+    }
+    let missing = shown(&from_file("workers = 1").unwrap_err());
+    assert!(missing.contains("no certificate is named for [*]:8443"), "{missing}");
+}
+
+#[test]
+fn the_command_line_of_the_source_document_is_understood() {
+    let words =
+        "-n 2 -f 127.0.0.1,8443 -b 127.0.0.1,8080 -c ALL -B 1000 -C 20000 --write-proxy PEM";
+    let imported = run(Dialect::Stud, &words.split(' ').collect::<Vec<_>>());
+    let config = imported.config().unwrap();
+    assert_eq!(config.server.workers, Some(2));
+    assert_eq!(config.listeners[0].address.to_string(), "127.0.0.1:8443");
+    assert_eq!((config.listeners[0].backlog, config.tls.session_cache), (1000, 20_000));
+    assert_eq!(config.backends[0].send_proxy, SendProxy::V1);
+    assert_eq!((server(&config).as_str(), config.tls.suites.len()), ("127.0.0.1:8080", 3));
+    assert_eq!(chains(&config, 0), ["/work/PEM"]);
+    assert!(!imported.process.refuses_root);
+}
+
+#[test]
+fn the_command_line_wins_over_its_file() {
+    let unit = "--user _hitch --group _hitch --config hitch.conf --quiet";
+    let imported = run(Dialect::Hitch, &unit.split(' ').collect::<Vec<_>>());
+    assert_eq!(imported.path, Path::new("/work/hitch.conf"));
+    assert!(!imported.process.refuses_root);
+    let config = imported.config().unwrap();
+    assert_eq!(config.server.user.as_deref(), Some("_hitch"));
+    assert_eq!(
+        (config.log.level.as_str(), chains(&config, 0)),
+        ("error", vec!["/work/a.pem".into()])
+    );
+    let with_more = ["--config=hitch.conf", "-qs", "-n3", "--daemon", "-pp", "b.pem"];
+    let imported = run(Dialect::Hitch, &with_more);
+    assert!(imported.process.is_daemon);
+    assert_eq!(imported.process.pid_file.as_deref(), Some(Path::new("/work/p")));
+    assert_eq!(chains(&imported.config().unwrap(), 0), ["/work/b.pem", "/work/a.pem"]);
+    assert_eq!(imported.config().unwrap().server.workers, Some(3));
+}
+
+#[test]
+fn options_are_taken_as_getopt_takes_them() {
+    assert!(matches!(line(Dialect::Hitch, &["--he"]), Ok(Asked::Help)));
+    assert!(matches!(line(Dialect::Hitch, &["-V"]), Ok(Asked::Version)));
+    assert!(matches!(line(Dialect::Hitch, &["a.pem", "-t"]), Ok(Asked::Test(_))));
+    for (words, expected) in [
+        (["--nothing"].as_slice(), "no option --nothing"),
+        (&["-Z"], "no option -Z"),
+        (&["--write"], "may be --write-ip or --write-proxy"),
+        (&["--workers"], "--workers needs a value"),
+        (&["-b"], "-b needs a value"),
+        (&["--test=on"], "--test takes no value"),
+        (&["--daemon=yes"], "--daemon takes on or off"),
+        (&["--config=none"], "cannot be read"),
+        (&["--workers=x", "a"], "`workers` takes a number or auto"),
+        (&["--client", "a"], "kettle originate"),
+    ] {
+        let findings = shown(&line(Dialect::Hitch, words).unwrap_err());
+        assert!(findings.contains(expected), "{words:?}: {findings}");
+    }
+}
+
+#[test]
+fn the_words_are_consistent() {
+    for option in OPTIONS.iter().filter(|option| option.argument != Argument::None) {
+        assert!(option.long == "config" || vocabulary::Directive::find(option.key).is_some());
+    }
+    for directive in DIRECTIVES {
+        let same = DIRECTIVES.iter().filter(|other| other.name == directive.name);
+        assert!(same.count() == 1 && !directive.scopes.is_empty(), "{}", directive.name);
+    }
+    assert!(vocabulary::Directive::names(Scope::Frontend).contains(&"port"));
+    assert!(usage(Dialect::Hitch).contains("--sni-nomatch-abort"));
+}
+
+/// What stands in hitch.conf, in any order and with any values.
+fn statements() -> impl Strategy<Value = String> {
+    let directive = prop::sample::select(DIRECTIVES.iter().map(|it| it.name).collect::<Vec<_>>());
+    let value = prop_oneof![
+        Just("on".to_owned()),
+        Just("TLSv1.2 TLSv1.3".to_owned()),
+        Just("required".to_owned()),
+        Just("\"[*]:443\"".to_owned()),
+        Just("\"[127.0.0.1]:443+x.pem\"".to_owned()),
+        Just("\"/run/x.sock\"".to_owned()),
+        Just("{ port = \"1\" cert = \"a\" }".to_owned()),
+        (0_u32..100_000).prop_map(|number| number.to_string()),
+        "\"[ -~]{0,12}\"",
+    ];
+    let statement = (directive, value).prop_map(|(key, value)| format!("{key} = {value}\n"));
+    prop::collection::vec(statement, 0..8).prop_map(|all| all.concat())
+}
+
+proptest! {
+    /// What is printed is what is run.
+    #[test]
+    fn the_text_and_the_configuration_are_the_same(text in statements()) {
+        let Ok(imported) = from_file(&format!("{MINIMAL}{text}")) else { return Ok(()) };
+        let Ok(used) = imported.config() else { return Ok(()) };
+        let read = kettle_config::parse(&imported.toml, &imported.path).unwrap();
+        prop_assert_eq!(&read.listeners, &used.listeners);
+        prop_assert_eq!(&read.backends, &used.backends);
+        prop_assert_eq!((&read.server, &read.tls, &read.log), (&used.server, &used.tls, &used.log));
+    }
+
+    #[test]
+    fn no_text_makes_it_fail_without_a_word(text in "[ -~\n]{0,80}") {
+        match from_file(&text) {
+            Ok(imported) => _ = imported.config(),
+            Err(findings) => prop_assert!(!findings.is_empty()),
+        }
+    }
+}

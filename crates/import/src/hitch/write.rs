@@ -1,0 +1,359 @@
+//! From hitch's picture to the text of a kettle.toml that does the same.
+
+mod certificates;
+mod offer;
+
+use std::path::Path;
+
+use kettle_config::{Finding, Origin, quoted};
+
+use super::Dialect;
+use super::model::{Frontend, Model, Setting, Settings, Target};
+use crate::toml_text::TomlText;
+use crate::{Imported, Process, Surroundings};
+use offer::Offer;
+
+/// Writes it.
+pub(super) fn write(
+    model: &Model,
+    path: &Path,
+    surroundings: &dyn Surroundings,
+) -> Result<Imported, Vec<Finding>> {
+    let mut writer = Writer {
+        model,
+        surroundings,
+        text: TomlText::default(),
+        warnings: Vec::new(),
+        findings: Vec::new(),
+    };
+    writer.all();
+    let process = writer.process();
+    let Writer { text: body, warnings, findings, .. } = writer;
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let mut text = TomlText::default();
+    let name = model.dialect.name();
+    match path.as_os_str().is_empty() {
+        true => text.comment(format_args!("Made from the command line of {name}.")),
+        false => {
+            text.comment(format_args!("Made from {}, a configuration of {name}.", path.display()))
+        }
+    }
+    warnings.iter().for_each(|warning| text.remark(warning));
+    remark_process(&process, &mut text, name);
+    text.append(body);
+    let (toml, origins) = text.finish();
+    Ok(Imported { toml, path: path.to_path_buf(), warnings, process, origins })
+}
+
+/// What `kettle hitch` does by itself and a configuration does not say.
+fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
+    if process.is_daemon || process.pid_file.is_some() {
+        text.comment(format_args!(
+            "`kettle {name}` leaves the terminal and writes its number; `kettle run` stays, as systemd wants it."
+        ));
+    }
+    if let Some(file) = &process.log_file {
+        text.comment(format_args!(
+            "`kettle {name}` writes messages to {}; `kettle run` to standard error: StandardError=append:{0}",
+            file.display()
+        ));
+    }
+}
+
+struct Writer<'m> {
+    model: &'m Model,
+    surroundings: &'m dyn Surroundings,
+    text: TomlText,
+    warnings: Vec<Finding>,
+    findings: Vec<Finding>,
+}
+
+impl Writer<'_> {
+    fn all(&mut self) {
+        self.without_meaning();
+        self.server();
+        let global = self.offer(&self.model.settings, None);
+        self.tls(&global);
+        let default = Frontend::default_one();
+        let frontends = match self.model.frontends.as_slice() {
+            [] => std::slice::from_ref(&default),
+            frontends => frontends,
+        };
+        for frontend in frontends {
+            self.frontend(frontend);
+        }
+        self.backend();
+    }
+
+    fn warn(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
+        self.warnings.push(origin.finding(message, Some(instead.to_owned())));
+    }
+
+    /// Settings that stand for nothing here, with what holds instead.
+    fn without_meaning(&mut self) {
+        for (key, what, instead) in WITHOUT_MEANING {
+            if let Some(setting) = self.model.settings.text(key)
+                && self.model.settings.flag(key) != Some(false)
+            {
+                self.warn(&setting.origin, format!("`{key}` is not carried over: {what}"), instead);
+            }
+        }
+        if let Some(old) = self.model.settings.text("prefer-server-ciphers")
+            && self.model.settings.flag("prefer-server-ciphers") == Some(false)
+        {
+            let message = "kettle's order of ciphers decides, not the client's";
+            self.warn(&old.origin, message, "`suites` says it in kettle.toml");
+        }
+    }
+
+    fn server(&mut self) {
+        let settings = &self.model.settings;
+        self.text.table("[server]", None);
+        match settings.text("workers") {
+            Some(workers) if workers.text == "auto" => {}
+            Some(workers) => {
+                let number = workers.text.parse::<u32>().unwrap_or(1).clamp(1, WORKERS_MAX);
+                self.text.set("workers", number, Some(&workers.origin));
+            }
+            None => self.text.line("workers = 1 # without this line, one for each CPU", None),
+        }
+        if let Some(user) = settings.text("user") {
+            self.text.set("user", quoted(&user.text), Some(&user.origin));
+            if let Some(group) = settings.text("group") {
+                self.text.set("group", quoted(&group.text), Some(&group.origin));
+            }
+        }
+        let (level, origin) = match (settings.number("log-level"), settings.on("quiet")) {
+            (Some((0, origin)), _) => ("error", Some(origin)),
+            (Some((1, origin)), _) => ("warn", Some(origin)),
+            (Some((_, origin)), _) => ("info", Some(origin)),
+            (None, Some(quiet)) => ("error", Some(&quiet.origin)),
+            (None, None) => ("warn", None),
+        };
+        self.text.table("[log]", None);
+        self.text.set("level", quoted(level), origin);
+    }
+
+    fn tls(&mut self, offer: &Offer) {
+        let settings = &self.model.settings;
+        self.text.table("[tls]", None);
+        self.seconds("handshake_timeout", "ssl-handshake-timeout", 30);
+        self.offered(offer);
+        if let Some(curves) = settings.text("ecdh-curve").filter(|curves| curves.text != "auto") {
+            self.groups(curves);
+        }
+        if let Some((sessions, origin)) =
+            settings.number("session-cache").or_else(|| settings.number("shared-cache"))
+        {
+            self.text.set("session_cache", sessions.min(SESSIONS_MAX), Some(origin));
+        }
+    }
+
+    /// A time, within what kettle takes; `default` is hitch's.
+    fn seconds(&mut self, key: &str, setting: &str, default: u32) {
+        let (seconds, origin) = match self.model.settings.number(setting) {
+            Some((0, origin)) => (SECONDS_MAX, Some(origin)),
+            Some((seconds, origin)) => (seconds.min(SECONDS_MAX), Some(origin)),
+            None => (default, None),
+        };
+        self.text.set(key, quoted(&format!("{seconds}s")), origin);
+    }
+
+    fn frontend(&mut self, frontend: &Frontend) {
+        let endpoint = &frontend.endpoint;
+        let addresses = match self.surroundings.addresses(&endpoint.host, endpoint.port) {
+            Ok(addresses) if !addresses.is_empty() => addresses,
+            Ok(_) => return self.unknown_host(frontend, "it has no address"),
+            Err(error) => return self.unknown_host(frontend, &error.to_string()),
+        };
+        let shown = self.shown(frontend);
+        let own =
+            frontend.has_own_offer().then(|| self.offer(&frontend.settings, Some(self.model)));
+        for address in addresses {
+            self.text.table("[[listener]]", Some(&frontend.origin));
+            let address = quoted(&address.to_string());
+            self.text.set("address", address, Some(&frontend.origin));
+            self.text.set("kind", quoted("tls"), None);
+            self.text.set("backend", quoted(BACKEND), None);
+            self.listener_settings(frontend);
+            if let Some(offer) = &own {
+                self.offered(offer);
+            }
+            shown.iter().for_each(|one| self.certificate(one));
+        }
+    }
+
+    fn unknown_host(&mut self, frontend: &Frontend, why: &str) {
+        let message = format!("cannot listen on {}: {why}", frontend.endpoint);
+        self.findings.push(frontend.origin.finding(message, None));
+    }
+
+    fn listener_settings(&mut self, frontend: &Frontend) {
+        let settings = &self.model.settings;
+        if let Some((backlog @ 1.., origin)) = settings.number("backlog") {
+            self.text.set("backlog", backlog.min(BACKLOG_MAX), Some(origin));
+        }
+        match settings.number("keepalive") {
+            Some((0, _)) => {}
+            Some((seconds, origin)) => {
+                let seconds = seconds.min(KEEPALIVE_SECONDS_MAX);
+                self.text.set("keepalive", quoted(&format!("{seconds}s")), Some(origin));
+            }
+            None => self.text.set("keepalive", quoted("3600s"), None),
+        }
+        if let Some(alpn) = settings.text("alpn-protos") {
+            let names = alpn.text.split(',').map(|name| name.trim().to_owned());
+            let mut names: Vec<String> = names.collect();
+            // hitch takes a comma at the end, too.
+            if names.last().is_some_and(String::is_empty) {
+                names.pop();
+            }
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            self.text.set("alpn", format_args!("[{}]", names.join(", ")), Some(&alpn.origin));
+        }
+        if let Some(proxied) = settings.on("proxy-proxy") {
+            let networks = "[\"0.0.0.0/0\", \"::/0\"]";
+            self.text.set("accept_proxy", networks, Some(&proxied.origin));
+        }
+        let key = "sni-nomatch-abort";
+        if frontend.settings.flag(key).or_else(|| settings.flag(key)) == Some(true) {
+            self.text.set("unknown_names", quoted("refuse"), Some(&frontend.origin));
+        }
+    }
+
+    fn backend(&mut self) {
+        let default = Origin::default();
+        let (address, origin) = match &self.model.backend {
+            None => ("127.0.0.1:8000".to_owned(), &default),
+            Some((Target::Unix(path), origin)) => {
+                let root = self.model.settings.text("chroot");
+                let root = root.map_or("", |root| root.text.trim_end_matches('/'));
+                (format!("unix:{root}{path}"), origin)
+            }
+            Some((Target::Network(endpoint), origin)) if endpoint.host.contains(':') => {
+                (endpoint.to_string(), origin)
+            }
+            Some((Target::Network(endpoint), origin)) => {
+                (format!("{}:{}", endpoint.host, endpoint.port), origin)
+            }
+        };
+        self.text.table("[[backend]]", Some(origin));
+        self.text.set("name", quoted(BACKEND), None);
+        self.introduction();
+        self.seconds("connect_timeout", "backend-connect-timeout", 30);
+        // hitch has no such limit; this is the longest there is.
+        self.text.set("idle_timeout", quoted("240h"), None);
+        if let Some((seconds @ 1.., origin)) = self.model.settings.number("backend-refresh") {
+            let seconds = seconds.min(DAY_SECONDS);
+            self.text.set("resolve_interval", quoted(&format!("{seconds}s")), Some(origin));
+        }
+        self.text.table("[[backend.server]]", Some(origin));
+        self.text.set("address", quoted(&address), Some(origin));
+    }
+
+    /// What the backend is told of a client.
+    fn introduction(&mut self) {
+        let settings = &self.model.settings;
+        let line = settings.on("write-proxy");
+        let v1 = settings.on("write-proxy-v1");
+        let v2 = settings.on("write-proxy-v2");
+        let (v1, v2) = match self.model.dialect {
+            Dialect::Hitch => (v1, v2.or(line)),
+            Dialect::Stud => (v1.or(line), v2),
+        };
+        let ways = [
+            ("ip", settings.on("write-ip")),
+            ("v1", v1),
+            ("v2", v2),
+            ("as-received", settings.on("proxy-proxy")),
+        ];
+        let Some((way, Some(setting))) = ways.into_iter().find(|(_, setting)| setting.is_some())
+        else {
+            return;
+        };
+        self.text.set("send_proxy", quoted(way), Some(&setting.origin));
+        let is_said = |key: &str| settings.flag(key) != Some(false);
+        let tlvs = match way {
+            "v2" => [
+                Some("alpn"),
+                Some("authority").filter(|_| is_said("proxy-authority")),
+                settings.on("proxy-client-cert").map(|_| "client-certificate"),
+                Some("tls").filter(|_| is_said("proxy-tlv")),
+            ],
+            "as-received" => [Some("alpn"), None, None, None],
+            _ => return,
+        };
+        let tlvs: Vec<String> = tlvs.into_iter().flatten().map(quoted).collect();
+        self.text.set("proxy_tlvs", format_args!("[{}]", tlvs.join(", ")), Some(&setting.origin));
+    }
+
+    fn process(&self) -> Process {
+        let settings = &self.model.settings;
+        let file = |setting: &Setting| self.surroundings.folder().join(&setting.text);
+        Process {
+            is_daemon: settings.on("daemon").is_some(),
+            pid_file: settings.text("pidfile").map(file),
+            log_file: settings.text("log-filename").map(file),
+            refuses_root: self.model.dialect == Dialect::Hitch && settings.text("user").is_none(),
+        }
+    }
+}
+
+impl Frontend {
+    /// Where hitch listens if nothing says otherwise.
+    fn default_one() -> Self {
+        let endpoint = super::model::Endpoint { host: "*".to_owned(), port: 8443 };
+        let settings = Settings::default();
+        Self { endpoint, origin: Origin::default(), pem_files: Vec::new(), settings }
+    }
+
+    fn has_own_offer(&self) -> bool {
+        let has = |key: &&str| self.settings.text(key).is_some();
+        ["tls-protos", "tls", "ssl", "ciphers", "ciphersuites", "prefer-server-ciphers"]
+            .iter()
+            .any(has)
+    }
+}
+
+/// The name of the one backend.
+const BACKEND: &str = "backend";
+
+/// What kettle.toml takes at most.
+const WORKERS_MAX: u32 = 1024;
+const SESSIONS_MAX: u32 = 1_048_576;
+const BACKLOG_MAX: u32 = 65_535;
+const SECONDS_MAX: u32 = 300;
+const KEEPALIVE_SECONDS_MAX: u32 = 9 * 3600;
+const DAY_SECONDS: u32 = 24 * 3600;
+
+/// Settings without a meaning: why, and what to do.
+const WITHOUT_MEANING: [(&str, &str, &str); 16] = [
+    ("ssl-engine", "there is no OpenSSL", "keys are read from their files"),
+    (
+        "chroot",
+        "kettle serves from the whole file system",
+        "write RootDirectory= or ProtectSystem=strict in its unit",
+    ),
+    ("syslog", "messages go to standard error", "systemd's journal takes them from there"),
+    ("tcp-fastopen", "clients connect as usual", "sessions are resumed instead"),
+    ("recv-bufsize", "the kernel chooses the size of buffers", "see net.ipv4.tcp_rmem"),
+    ("send-bufsize", "the kernel chooses the size of buffers", "see net.ipv4.tcp_wmem"),
+    ("shared-cache-listen", "hosts share keys of tickets, not sessions", SECRET),
+    ("shared-cache-peer", "hosts share keys of tickets, not sessions", SECRET),
+    ("shared-cache-if", "hosts share keys of tickets, not sessions", SECRET),
+    ("ocsp-dir", "no OCSP response is fetched", "those that lie there are stapled"),
+    ("ocsp-connect-tmo", "no OCSP response is fetched", "have them put into ocsp-dir"),
+    ("ocsp-resp-tmo", "no OCSP response is fetched", "have them put into ocsp-dir"),
+    ("ocsp-refresh-interval", "no OCSP response is fetched", "have them put into ocsp-dir"),
+    (
+        "ocsp-verify-staple",
+        "the client verifies the signature",
+        "kettle staples what is in time and for the certificate",
+    ),
+    ("ring-slots", "there are no ring buffers", "memory is taken as it is needed"),
+    ("ring-data-len", "there are no ring buffers", "memory is taken as it is needed"),
+];
+
+const SECRET: &str = "write `ticket_secret` below [tls] of a kettle.toml, the same on all hosts";

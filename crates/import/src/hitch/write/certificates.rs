@@ -1,0 +1,186 @@
+//! The certificates that a frontend shows, in kettle's order: the default first, and of two with the same name the one
+//! that hitch takes, the later.
+
+use std::path::PathBuf;
+
+use kettle_config::{Finding, Origin, quoted};
+
+use super::Writer;
+use crate::hitch::model::{Frontend, PemFile, Setting, Settings};
+use crate::openssl::name_hash;
+
+/// A certificate as a frontend shows it.
+pub(super) struct Shown {
+    path: PathBuf,
+    key: PathBuf,
+    ocsp: Option<PathBuf>,
+    /// `required` or `optional`, and the authorities.
+    asked: Option<(String, PathBuf)>,
+    origin: Origin,
+}
+
+impl Writer<'_> {
+    pub(super) fn shown(&mut self, frontend: &Frontend) -> Vec<Shown> {
+        let mut pem_files: Vec<PemFile> = frontend.pem_files.iter().rev().cloned().collect();
+        let takes_all = frontend.settings.flag("match-global-certs");
+        if takes_all.unwrap_or(pem_files.is_empty()) {
+            pem_files.extend(self.model.pem_files.iter().rev().cloned());
+            pem_files.extend(self.pem_dir());
+        }
+        if pem_files.is_empty() && self.findings.is_empty() {
+            let message = format!("no certificate is named for {}", frontend.endpoint);
+            let instead =
+                Some("write pem-file = \"…\", or name the file as an argument".to_owned());
+            self.findings.push(frontend.origin.finding(message, instead));
+        }
+        let mut known: Vec<String> = Vec::new();
+        pem_files.retain(|pem| {
+            let is_new = !known.contains(&pem.path);
+            known.push(pem.path.clone());
+            is_new
+        });
+        let shown: Vec<Shown> = pem_files.iter().map(|pem| self.one(frontend, pem)).collect();
+        self.warn_of_open_door(&shown);
+        shown
+    }
+
+    /// The files of `pem-dir` in their order.
+    fn pem_dir(&mut self) -> Vec<PemFile> {
+        let Some(dir) = self.model.settings.text("pem-dir") else { return Vec::new() };
+        let folder = self.surroundings.folder().join(&dir.text);
+        let mut names = match self.surroundings.files_in(&folder) {
+            Ok(names) => names,
+            Err(error) => {
+                let message = format!("the folder {} cannot be read: {error}", folder.display());
+                let finding = dir.origin.finding(message, None);
+                if !self.findings.contains(&finding) {
+                    self.findings.push(finding);
+                }
+                return Vec::new();
+            }
+        };
+        names.sort_unstable();
+        let glob = self.model.settings.text("pem-dir-glob");
+        let fits = |name: &String| glob.is_none_or(|glob| matches(&glob.text, name));
+        let pem_file = |name: String| PemFile {
+            path: format!("{}/{name}", dir.text.trim_end_matches('/')),
+            origin: dir.origin.clone(),
+            settings: Settings::default(),
+        };
+        names.into_iter().filter(fits).map(pem_file).collect()
+    }
+
+    fn one(&self, frontend: &Frontend, pem: &PemFile) -> Shown {
+        let folder = self.surroundings.folder();
+        let path = folder.join(&pem.path);
+        let key =
+            pem.settings.text("private-key").map_or(path.clone(), |key| folder.join(&key.text));
+        let ocsp = match pem.settings.text("ocsp-resp-file") {
+            Some(file) => Some(folder.join(&file.text)),
+            None => self.staple_in_dir(&pem.path),
+        };
+        let levels = [&pem.settings, &frontend.settings, &self.model.settings];
+        let verify = levels.iter().find_map(|settings| settings.text("client-verify"));
+        let authorities = levels.iter().find_map(|settings| settings.text("client-verify-ca"));
+        let asked = verify.filter(|verify| verify.text != "none").zip(authorities);
+        let asked = asked
+            .map(|(verify, ca): (&Setting, &Setting)| (verify.text.clone(), folder.join(&ca.text)));
+        Shown { path, key, ocsp, asked, origin: pem.origin.clone() }
+    }
+
+    /// hitch names a response by the MD5 of its certificate's path.
+    fn staple_in_dir(&self, path: &str) -> Option<PathBuf> {
+        let dir = self.model.settings.text("ocsp-dir").map_or(OCSP_DIR, |dir| dir.text.as_str());
+        let file = self.surroundings.folder().join(dir).join(name_hash(path));
+        self.surroundings.is_file(&file).then_some(file)
+    }
+
+    /// As in hitch, who asks for another name is not asked for a certificate.
+    fn warn_of_open_door(&mut self, shown: &[Shown]) {
+        let Some(asking) = shown.iter().find(|one| one.asked.is_some()) else { return };
+        let differs = |one: &&Shown| one.asked != asking.asked;
+        let Some(open) = shown.iter().find(differs) else { return };
+        let message = format!(
+            "clients that ask for a name in {} reach the same backend without the certificate demanded here",
+            open.path.display()
+        );
+        let instead =
+            Some("give each its own frontend and backend if that is not meant".to_owned());
+        let warning: Finding = asking.origin.finding(message, instead);
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    pub(super) fn certificate(&mut self, shown: &Shown) {
+        let origin = Some(&shown.origin);
+        let path = |path: &PathBuf| quoted(&path.display().to_string());
+        self.text.table("[[listener.certificate]]", origin);
+        self.text.set("chain", path(&shown.path), origin);
+        self.text.set("key", path(&shown.key), origin);
+        if let Some(ocsp) = &shown.ocsp {
+            self.text.set("ocsp", path(ocsp), origin);
+        }
+        if let Some((mode, roots)) = &shown.asked {
+            self.text.table("[listener.certificate.client_auth]", origin);
+            self.text.set("mode", quoted(mode), origin);
+            self.text.set("roots", path(roots), origin);
+        }
+    }
+}
+
+/// fnmatch(3) with `*` and `?`; sets in brackets fit nothing.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    // By how much of the name the pattern so far can stand for.
+    let mut reached = vec![false; name.len() + 1];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    }
+    for letter in pattern {
+        let mut next = vec![false; name.len() + 1];
+        let mut is_any = false;
+        for (index, slot) in next.iter_mut().enumerate() {
+            let here = reached.get(index).copied().unwrap_or(false);
+            is_any |= here;
+            let before = index.checked_sub(1);
+            let was = before.and_then(|before| reached.get(before).copied()).unwrap_or(false);
+            let is_same = before.and_then(|before| name.get(before)) == Some(&letter);
+            *slot = match letter {
+                '*' => is_any,
+                '?' => was,
+                _ => was && is_same,
+            };
+        }
+        reached = next;
+    }
+    reached.last().copied().unwrap_or(false)
+}
+
+/// Where hitch looks if nothing says otherwise.
+const OCSP_DIR: &str = "/var/lib/hitch/";
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_are_those_of_the_shell() {
+        for (pattern, name, fits) in [
+            ("*.pem", "a.pem", true),
+            ("*.pem", ".pem", true),
+            ("*.pem", "a.pem.bak", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b*", "xxbxxaxx", false),
+            ("a.pem", "a.pem", true),
+        ] {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Other programs' configurations and command lines, turned into ours.
+//!
+//! An import writes the text of a kettle.toml, and that text is what is run: nothing is configured that an operator
+//! could not read. What the machine must be asked for (folders, names of hosts) comes from [`Surroundings`].
+#![forbid(unsafe_code)]
+
+pub mod hitch;
+mod openssl;
+mod toml_text;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use kettle_config::{Config, Finding, Origins};
+
+/// What an import asks of the machine.
+pub trait Surroundings {
+    /// The folder that relative paths start from.
+    fn folder(&self) -> PathBuf;
+
+    /// The text of a configuration file.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    fn read(&self, path: &Path) -> io::Result<String>;
+
+    /// The names of the regular files in a folder, in any order.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    fn files_in(&self, folder: &Path) -> io::Result<Vec<String>>;
+
+    /// Whether there is a regular file.
+    fn is_file(&self, path: &Path) -> bool;
+
+    /// The addresses to listen on for a host, `*` for all of this machine's.
+    ///
+    /// # Errors
+    /// That nobody knows the host.
+    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// A configuration made from another program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The text of the kettle.toml. What was not carried over stands in its comments.
+    pub toml: String,
+    /// The file that it was made from; empty if the command line said all.
+    pub path: PathBuf,
+    /// What was not carried over, with what holds instead.
+    pub warnings: Vec<Finding>,
+    /// What is no part of a configuration.
+    pub process: Process,
+    origins: Origins,
+}
+
+/// What the other program did beyond its service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// It left its terminal.
+    pub is_daemon: bool,
+    /// It wrote its number there.
+    pub pid_file: Option<PathBuf>,
+    /// It wrote its messages there.
+    pub log_file: Option<PathBuf>,
+    /// It did not serve as root.
+    pub refuses_root: bool,
+}
+
+impl Imported {
+    /// The configuration that the text describes.
+    ///
+    /// # Errors
+    /// Values that kettle does not take, where they were written.
+    pub fn config(&self) -> Result<Config, Vec<Finding>> {
+        kettle_config::parse_made(&self.toml, &self.path, self.origins.clone())
+    }
+}

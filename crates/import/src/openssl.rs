@@ -1,0 +1,160 @@
+//! OpenSSL's words for ciphers, curves and versions, as far as kettle has them.
+
+use kettle_config::{Group, Suite};
+use md5::{Digest, Md5};
+
+/// What a list of ciphers comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ciphers {
+    /// Those that kettle has, in the list's order.
+    pub(crate) suites: Vec<Suite>,
+    /// Whether the list may hold others, which kettle has not.
+    pub(crate) has_others: bool,
+}
+
+/// Evaluates a list for TLS 1.2 as `ciphers(1)` describes it, over the suites that kettle has: ECDHE with an AEAD, for
+/// RSA and ECDSA keys alike.
+pub(crate) fn ciphers(list: &str) -> Ciphers {
+    let mut chosen: Vec<Choice> = Vec::new();
+    let mut killed: Vec<Choice> = Vec::new();
+    let mut has_others = false;
+    let rules = list.split([':', ' ', ',', ';']).filter(|rule| !rule.is_empty());
+    for rule in rules {
+        if rule.starts_with('@') {
+            if rule.starts_with("@STRENGTH") {
+                chosen.sort_by_key(|(suite, _)| *suite == Suite::Aes128Gcm);
+            }
+            continue;
+        }
+        let (operator, words) = match rule.split_at_checked(1) {
+            Some((operator @ ("!" | "-" | "+"), words)) => (operator, words),
+            _ => ("", rule),
+        };
+        let named = |choice: &Choice| words.split('+').all(|word| is_of(*choice, word));
+        match operator {
+            "!" => {
+                killed.extend(all().filter(named));
+                chosen.retain(|choice| !named(choice));
+            }
+            "-" => chosen.retain(|choice| !named(choice)),
+            "+" => chosen.sort_by_key(named),
+            _ => {
+                let is_new = |choice: &Choice| !killed.contains(choice) && !chosen.contains(choice);
+                let new: Vec<_> = all().filter(named).filter(is_new).collect();
+                chosen.extend(new);
+                has_others |= !is_aead_alone(words);
+            }
+        }
+    }
+    let mut suites = Vec::new();
+    for (suite, _) in chosen {
+        if !suites.contains(&suite) {
+            suites.push(suite);
+        }
+    }
+    Ciphers { suites, has_others }
+}
+
+/// A cipher with the key that the server's certificate has.
+type Choice = (Suite, Key);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Ecdsa,
+    Rsa,
+}
+
+fn all() -> impl Iterator<Item = Choice> {
+    STRENGTH.into_iter().flat_map(|suite| [(suite, Key::Ecdsa), (suite, Key::Rsa)])
+}
+
+/// The names of TLS 1.3's suites, and those that kettle has not.
+pub(crate) fn tls13_suites(list: &str) -> (Vec<Suite>, Vec<&str>) {
+    let (mut suites, mut unknown) = (Vec::new(), Vec::new());
+    for name in list.split(':').map(str::trim).filter(|name| !name.is_empty()) {
+        let suite = match name {
+            "TLS_AES_128_GCM_SHA256" => Suite::Aes128Gcm,
+            "TLS_AES_256_GCM_SHA384" => Suite::Aes256Gcm,
+            "TLS_CHACHA20_POLY1305_SHA256" => Suite::Chacha20Poly1305,
+            other => {
+                unknown.push(other);
+                continue;
+            }
+        };
+        if !suites.contains(&suite) {
+            suites.push(suite);
+        }
+    }
+    (suites, unknown)
+}
+
+/// Key exchanges by their names, and those that kettle has not.
+pub(crate) fn groups(list: &str) -> (Vec<Group>, Vec<&str>) {
+    let (mut groups, mut unknown) = (Vec::new(), Vec::new());
+    for name in list.split(':').map(str::trim).filter(|name| !name.is_empty()) {
+        let group = match name.to_ascii_lowercase().trim_start_matches('?') {
+            "x25519mlkem768" => Group::X25519MlKem768,
+            "x25519" => Group::X25519,
+            "prime256v1" | "secp256r1" | "p-256" => Group::P256,
+            "secp384r1" | "p-384" => Group::P384,
+            _ => {
+                unknown.push(name);
+                continue;
+            }
+        };
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    (groups, unknown)
+}
+
+/// The MD5 of a text in hexadecimal digits, by which hitch names files.
+pub(crate) fn name_hash(text: &str) -> String {
+    Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// OpenSSL's own order.
+const STRENGTH: [Suite; 3] = [Suite::Aes256Gcm, Suite::Chacha20Poly1305, Suite::Aes128Gcm];
+
+/// Whether a word of `ciphers(1)` stands for a suite, or for a group that it is in. What nobody knows stands for none.
+fn is_of((suite, key): Choice, word: &str) -> bool {
+    let is_chacha = suite == Suite::Chacha20Poly1305;
+    match word {
+        "ALL" | "DEFAULT" | "HIGH" | "TLSv1.2" | "AEAD" => true,
+        "kEECDH" | "kECDHE" | "EECDH" | "ECDHE" | "ECDH" => true,
+        "aRSA" => key == Key::Rsa,
+        "aECDSA" | "ECDSA" => key == Key::Ecdsa,
+        "AES" | "AESGCM" => !is_chacha,
+        "AES128" => suite == Suite::Aes128Gcm,
+        "AES256" => suite == Suite::Aes256Gcm,
+        "CHACHA20" => is_chacha,
+        name => {
+            let of_key = match key {
+                Key::Ecdsa => name.strip_prefix("ECDHE-ECDSA-"),
+                Key::Rsa => name.strip_prefix("ECDHE-RSA-"),
+            };
+            let cipher = match suite {
+                Suite::Aes128Gcm => "AES128-GCM-SHA256",
+                Suite::Aes256Gcm => "AES256-GCM-SHA384",
+                Suite::Chacha20Poly1305 => "CHACHA20-POLY1305",
+            };
+            of_key == Some(cipher)
+        }
+    }
+}
+
+/// Whether a rule that adds names nothing but suites that kettle has.
+fn is_aead_alone(words: &str) -> bool {
+    let names = |word: &str| all().any(|choice| is_of(choice, word));
+    let is_ephemeral =
+        |word: &str| matches!(word, "kEECDH" | "kECDHE" | "EECDH" | "ECDHE" | "ECDH");
+    let is_aead = |word: &str| matches!(word, "AESGCM" | "CHACHA20" | "AEAD");
+    let parts: Vec<&str> = words.split('+').collect();
+    let is_one = matches!(parts.as_slice(), [one] if one.starts_with("ECDHE-") && names(one));
+    is_one
+        || (parts.iter().any(|word| is_ephemeral(word)) && parts.iter().any(|word| is_aead(word)))
+}
+
+#[cfg(test)]
+mod tests;

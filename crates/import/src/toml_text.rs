@@ -1,0 +1,60 @@
+//! The text of a kettle.toml as it grows, with the place each line came from.
+
+use std::fmt::Display;
+
+use kettle_config::{Finding, Origin, Origins};
+
+/// Lines and their origins.
+#[derive(Default)]
+pub(crate) struct TomlText {
+    text: String,
+    origins: Vec<Option<Origin>>,
+}
+
+impl TomlText {
+    /// Adds a line.
+    pub(crate) fn line(&mut self, text: impl Display, origin: Option<&Origin>) {
+        let text = text.to_string();
+        // One line is one entry, whatever a file had in it.
+        self.text.extend(text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+        self.text.push('\n');
+        self.origins.push(origin.cloned());
+    }
+
+    /// Adds `key = value`, whose value is TOML already.
+    pub(crate) fn set(&mut self, key: &str, value: impl Display, origin: Option<&Origin>) {
+        self.line(format_args!("{key} = {value}"), origin);
+    }
+
+    /// Adds a table's header after an empty line.
+    pub(crate) fn table(&mut self, header: &str, origin: Option<&Origin>) {
+        self.line("", None);
+        self.line(header, origin);
+    }
+
+    /// Adds a comment.
+    pub(crate) fn comment(&mut self, text: impl Display) {
+        self.line(format_args!("# {text}"), None);
+    }
+
+    /// Adds what was not carried over as a comment with its place.
+    pub(crate) fn remark(&mut self, finding: &Finding) {
+        let place = match finding.line {
+            0 => String::new(),
+            line => format!("{}:{line}: ", finding.path.display()),
+        };
+        let instead = finding.instead.iter().map(|instead| format!("; {instead}"));
+        self.comment(format_args!("{place}{}{}", finding.message, instead.collect::<String>()));
+    }
+
+    /// Adds all of another text.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+        self.origins.extend(other.origins);
+    }
+
+    /// The text and where its lines came from.
+    pub(crate) fn finish(self) -> (String, Origins) {
+        (self.text, Origins::new(self.origins))
+    }
+}
