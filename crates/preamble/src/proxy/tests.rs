@@ -177,7 +177,11 @@ fn version_2_may_have_4096_bytes_and_no_more() {
     let larger = v2(0x20, 0, &vec![0; V2_BYTES_MAX - 15]);
     // Refused as soon as it says how long it is.
     assert_eq!(parse(&larger[..16]), Err(ProxyError::TooLong));
-    assert_eq!(parse(&larger[..15]), Ok(Parse::Partial { missing_bytes: 1 }));
+    for missing_bytes in 1..16 {
+        let begun = &larger[..16 - missing_bytes];
+        assert_eq!(parse(begun), Ok(Parse::Partial { missing_bytes }));
+    }
+    assert_eq!(parse(&largest[..1_000]), Ok(Parse::Partial { missing_bytes: 3_096 }));
 }
 
 #[test]
