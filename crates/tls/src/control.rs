@@ -156,12 +156,6 @@ impl ControlReader {
         }
     }
 
-    /// Which end of the connection the peer is.
-    #[must_use]
-    pub fn peer(&self) -> Peer {
-        self.peer
-    }
-
     /// A record of application data; `bytes` is its length.
     ///
     /// # Errors

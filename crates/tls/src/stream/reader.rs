@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::StreamError;
 use super::writer::Answer;
 use crate::buffers::Queue;
-use crate::control::{Action, Alert, ControlReader, Peer, Violation};
+use crate::control::{Action, Alert, ControlReader, Violation};
 use crate::records::{ContentType, RecordOpener, missing_record_bytes, whole_record_bytes};
 use crate::secrets::TrafficSecret;
 use crate::ticket_reader::{TicketReader, Tickets};
@@ -159,13 +159,13 @@ impl TlsReader {
         Ok(())
     }
 
-    /// How much to read behind the beginning of a record.
+    /// How much to read behind the beginning of a record: its rest, so that what follows is read into the shared buffer
+    /// again. A record that is only announced gets no memory for it: the smallest pooled buffer, which its first byte got
+    /// it, has room for any.
     pub(super) fn room_bytes(&self) -> usize {
-        match self.control.peer() {
-            // A client that says it sends a large record gets no memory for its word.
-            Peer::Client => RECEIVE_MORE_BYTES,
-            // The rest of the record, so that what follows it is read into the shared buffer again.
-            Peer::Server => missing_record_bytes(self.ciphertext.filled()).max(RECEIVE_MORE_BYTES),
+        match missing_record_bytes(self.ciphertext.filled()) {
+            0 => RECEIVE_MORE_BYTES,
+            bytes => bytes,
         }
     }
 }
@@ -220,5 +220,5 @@ impl From<Queue> for Received {
     }
 }
 
-/// When part of a record is left over, how much more is read at least.
+/// How much is read behind less than a record's header.
 const RECEIVE_MORE_BYTES: usize = 4_096;
