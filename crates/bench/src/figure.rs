@@ -152,6 +152,8 @@ figures! {
     MEMORY_BYTES_PER_CONNECTION: lower("memory_bytes_per_connection", "Server memory per connection", "B").said("holds", "memory", "for a connection");
     MEMORY_TRAFFIC_PER_BYTE: lower("memory_traffic_per_byte", "Bytes to and from memory per byte", "");
     KERNEL_BYTES_PER_CONNECTION: lower("kernel_bytes_per_connection", "Kernel memory per connection", "B");
+    DESCRIPTORS_PER_CONNECTION: lower("descriptors_per_connection", "Server descriptors per connection", "");
+    IDLE_CPU_PERCENT: lower("idle_cpu_percent", "Server CPU while nothing happens", "% of one core");
     ATTEMPTED_PER_SECOND: context("attempted_per_second", "Attempted", "1/s");
     SUCCEEDED_PER_SECOND: higher("succeeded_per_second", "Successful", "1/s");
     FAILED_PER_SECOND: lower("failed_per_second", "Failed", "1/s");

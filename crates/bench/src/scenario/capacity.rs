@@ -6,12 +6,21 @@ use rustix::process::{Resource, getrlimit};
 /// What to say if so many connections at once are more than this process and a server started by it may have open.
 #[must_use]
 pub fn refuse_connections(connections: u32) -> Option<String> {
-    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    too_many(connections, limit)
+    too_many(connections, 1, limit())
 }
 
-fn too_many(connections: u32, limit: u64) -> Option<String> {
-    let needed = u64::from(connections) + DESCRIPTORS_BESIDE;
+/// The same through a terminator: it has both ends of each, and so has this process, where client and backend are.
+#[must_use]
+pub fn refuse_tunnels(connections: u32) -> Option<String> {
+    too_many(connections, 2, limit())
+}
+
+fn limit() -> u64 {
+    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
+}
+
+fn too_many(connections: u32, sockets_each: u64, limit: u64) -> Option<String> {
+    let needed = u64::from(connections) * sockets_each + DESCRIPTORS_BESIDE;
     (needed > limit).then(|| {
         format!(
             "{connections} connections need {needed} open files and a process may have {limit} here, {} fewer; \

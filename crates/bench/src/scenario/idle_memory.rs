@@ -30,7 +30,12 @@ pub const SCENARIO: Scenario = Scenario {
     name: "idle-memory",
     title: "Memory of idle connections",
     question: "What does each server, and the kernel for it, hold for a connection on which nothing happens?",
-    headline: &[figure::MEMORY_BYTES_PER_CONNECTION.name, figure::KERNEL_BYTES_PER_CONNECTION.name],
+    headline: &[
+        figure::DESCRIPTORS_PER_CONNECTION.name,
+        figure::IDLE_CPU_PERCENT.name,
+        figure::MEMORY_BYTES_PER_CONNECTION.name,
+        figure::KERNEL_BYTES_PER_CONNECTION.name,
+    ],
     rules,
     run,
 };
@@ -47,6 +52,10 @@ fn rules(options: &Options) -> Vec<String> {
             "Connections are idle after their handshake, or after one request for {BODY_BYTES} bytes. Timeouts of the servers \
              are longer than the measurement."
         ),
+        format!(
+            "Descriptors are counted as memory is: a terminator's connection has two sockets, and any more are pipes. While all \
+             are idle the server's processor time is read over {WATCH:.0?}."
+        ),
         "Kernel memory (slab and sockets) counts both ends of each connection, since both are on this machine, and the backend \
          connections of terminators; it is the whole machine's, so what others did meanwhile is in it."
             .to_owned(),
@@ -62,7 +71,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let mut setup = bench.setup();
     setup.site = site;
     setup.backend = backend.as_ref().map(|backend| backend.address);
-    let points = points(bench)?;
+    let points = points(bench, backend.is_some())?;
     let rounds = options.rounds_or(1, 3, 5);
     let mut planned = Vec::new();
     for point in &points {
@@ -124,9 +133,9 @@ impl Idle<'_> {
         let before = Memory::read(&processes).map_err(broken)?;
         let during = self.held(bench, self.point.connections, self.point.requests, || {
             system.settle(SETTLE_MAX)?;
-            Memory::read(&processes)
+            Ok((Memory::read(&processes)?, idle_cpu_percent(&system)?))
         })?;
-        let during = during.map_err(broken)?;
+        let (during, idle_cpu_percent) = during.map_err(broken)?;
         let of_each =
             |more: u64, less: u64| (more as f64 - less as f64) / f64::from(self.point.connections);
         let mut figures = BTreeMap::new();
@@ -137,8 +146,13 @@ impl Idle<'_> {
             [
                 (figure::MEMORY_BYTES_PER_CONNECTION.name, memory),
                 (figure::KERNEL_BYTES_PER_CONNECTION.name, kernel),
+                (figure::IDLE_CPU_PERCENT.name, idle_cpu_percent),
             ],
         );
+        if during.descriptors > 0 {
+            let descriptors = of_each(during.descriptors, before.descriptors);
+            replace(&mut figures, [(figure::DESCRIPTORS_PER_CONNECTION.name, descriptors)]);
+        }
         let sample = Sample {
             scenario: key.scenario.clone(),
             subject: key.subject.clone(),
@@ -181,13 +195,26 @@ impl Idle<'_> {
     }
 }
 
+/// The server's processor time while nothing happens.
+#[allow(clippy::disallowed_methods, reason = "what does not happen gives no event to wait for")]
+fn idle_cpu_percent(system: &SystemUnderTest) -> Result<f64, MeasureError> {
+    let (began, before) = (Instant::now(), system.cpu()?);
+    std::thread::sleep(WATCH);
+    let used = system.cpu()?.saturating_sub(before);
+    Ok(used.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0)
+}
+
 /// Numbers of connections and of requests on each before it falls silent. What the machine cannot hold is said instead.
-fn points(bench: &mut Bench<'_>) -> Result<Vec<IdlePoint>, BenchError> {
+fn points(bench: &mut Bench<'_>, has_backend: bool) -> Result<Vec<IdlePoint>, BenchError> {
     let options = bench.options;
     let usual = options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
     let mut points = Vec::new();
     for connections in options.connections.clone().unwrap_or(usual) {
-        if let Some(why) = capacity::refuse_connections(connections) {
+        let refused = match has_backend {
+            true => capacity::refuse_tunnels(connections),
+            false => capacity::refuse_connections(connections),
+        };
+        if let Some(why) = refused {
             bench.absent(format!("{connections} connections"), why)?;
             continue;
         }
@@ -210,6 +237,9 @@ const WARM_UP_CONNECTIONS: u32 = 50;
 
 /// Time for all connections to open.
 const OPEN_MAX: Duration = Duration::from_secs(60);
+
+/// Long enough for a timer of a second to be seen.
+const WATCH: Duration = Duration::from_secs(2);
 
 const SETTLE_MAX: Duration = Duration::from_secs(5);
 

@@ -14,6 +14,8 @@ pub struct Memory {
     pub kernel_bytes: u64,
     /// The kernel's structures: sockets, files, kernel TLS contexts.
     pub slab_bytes: u64,
+    /// Descriptors the server's processes have open; none where they may not be seen.
+    pub descriptors: u64,
     /// What TCP has queued. Its bookkeeping is part of the slab too, so idle connections are the ones to compare.
     pub socket_bytes: u64,
 }
@@ -22,8 +24,11 @@ impl Memory {
     /// Reads it now. It takes milliseconds for each GiB a process has mapped.
     pub fn read(processes: &[u32]) -> Result<Self, MeasureError> {
         let mut pss_bytes = 0_u64;
+        let mut descriptors = 0;
         for process in processes {
             pss_bytes = pss_bytes.saturating_add(pss(*process)?);
+            let open = std::fs::read_dir(format!("/proc/{process}/fd"));
+            descriptors += open.map_or(0, |open| open.count() as u64);
         }
         let slab = kibibytes(&text(MEMINFO)?, "Slab:");
         let slab_bytes =
@@ -32,7 +37,7 @@ impl Memory {
         let pages = text(SOCKSTAT).ok().and_then(|text| tcp_pages(&text)).unwrap_or(0);
         let socket_bytes = pages.saturating_mul(page_bytes());
         let kernel_bytes = slab_bytes.saturating_add(socket_bytes);
-        Ok(Self { pss_bytes, kernel_bytes, slab_bytes, socket_bytes })
+        Ok(Self { pss_bytes, kernel_bytes, slab_bytes, descriptors, socket_bytes })
     }
 }
 

@@ -2,9 +2,10 @@ use super::*;
 
 #[test]
 fn what_is_missing_is_said_as_a_number() {
-    assert_eq!(too_many(1000, 1200), None);
-    let why = too_many(10_000, 4096).unwrap();
+    assert_eq!(too_many(1000, 1, 1200), None);
+    let why = too_many(10_000, 1, 4096).unwrap();
     assert!(why.contains("need 10200 open files") && why.contains("6104 fewer"));
+    assert!(too_many(10_000, 2, 20_000).unwrap().contains("need 20200 open files"));
 }
 
 #[test]
