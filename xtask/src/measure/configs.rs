@@ -1,4 +1,4 @@
-//! The two servers' configurations, published in docs/performance.
+//! The servers' configurations, published in docs/performance.
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +19,11 @@ impl ConfigInput<'_> {
     /// kettle.toml for a `path` and a largest file kept in memory.
     pub fn kettle(&self, path: &str, hot_file: &str) -> String {
         self.fill(KETTLE).replace("@PATH@", path).replace("@HOT_FILE@", hot_file)
+    }
+
+    /// kettle.toml for tunnels by a `path` to a plain server on port 8080.
+    pub fn tunnel(&self, path: &str) -> String {
+        self.fill(TUNNEL).replace("@PATH@", path)
     }
 
     /// nginx.conf with or without kTLS and sendfile.
@@ -42,4 +47,5 @@ pub fn write(path: &Path, text: &str) -> Result<(), String> {
 }
 
 const KETTLE: &str = include_str!("../../../docs/performance/kettle.toml");
+const TUNNEL: &str = include_str!("../../../docs/performance/tunnel.toml");
 const NGINX: &str = include_str!("../../../docs/performance/nginx.conf");

@@ -10,7 +10,7 @@ mod table;
 mod vector;
 mod window;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Arguments, commit, configs, programs};
@@ -84,7 +84,7 @@ impl<'s> Bed<'s> {
     ) -> Result<Self, String> {
         let qemu = counter::qemu_version()?;
         let counter = Counter::build(checkout::target_folder().join("vm/counter"))?;
-        let folder = lay_out(servers, &counter.window_program())?;
+        let folder = lay_out(servers, &counter.programs())?;
         let servers = servers.to_vec();
         Ok(Self { cache: Cache::open()?, image, kettle, profile, servers, folder, counter, qemu })
     }
@@ -142,12 +142,15 @@ impl<'s> Bed<'s> {
 }
 
 /// Makes the folder that the guest sees as `/kettle/measure`: configurations, what is served, the script and its helper.
-fn lay_out(servers: &[&Server], window: &Path) -> Result<PathBuf, String> {
+fn lay_out(servers: &[&Server], programs: &[PathBuf]) -> Result<PathBuf, String> {
     let folder = checkout::target_folder().join("vm/measure");
     remove_folder(&folder)?;
     create_folder(&folder.join("site"))?;
     configs::write(&folder.join("guest.sh"), SCRIPT)?;
-    std::fs::copy(window, folder.join("window")).map_err(|error| at(window, &error))?;
+    for program in programs {
+        let name = program.file_name().unwrap_or_default();
+        std::fs::copy(program, folder.join(name)).map_err(|error| at(program, &error))?;
+    }
     for kibibytes in SITE {
         let path = folder.join(format!("site/{kibibytes}"));
         let body: Vec<u8> = (0..kibibytes * 1024).map(|offset| noise(offset as u64)).collect();

@@ -1,4 +1,5 @@
-//! The emulator's plugin that counts (`counter.c`) and the guest's program that says when (`window.c`): built here, since Debian's QEMU
+//! The emulator's plugin that counts (`counter.c`) the guest's program that says when (`window.c`) and the server behind
+//! tunnels (`backend.c`): built here, since Debian's QEMU
 //! comes without plugins and without their header.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use super::window::{self, Window};
 use crate::process;
 use crate::vm::cache::{at, create_folder, remove_folder};
 
-/// Both programs, in a folder with the file the plugin writes.
+/// The programs, in a folder with the file the plugin writes.
 pub struct Counter {
     folder: PathBuf,
 }
@@ -19,7 +20,12 @@ impl Counter {
     pub fn build(folder: PathBuf) -> Result<Self, String> {
         remove_folder(&folder)?;
         create_folder(&folder)?;
-        for (name, text) in [("counter.c", COUNTER), ("marks.h", MARKS), ("window.c", WINDOW)] {
+        for (name, text) in [
+            ("counter.c", COUNTER),
+            ("marks.h", MARKS),
+            ("window.c", WINDOW),
+            ("backend.c", BACKEND),
+        ] {
             configs::write(&folder.join(name), text)?;
         }
         let build = |words: &[&str]| {
@@ -29,6 +35,7 @@ impl Counter {
         };
         build(&["-fPIC", "-shared", "-fvisibility=hidden", "-o", "counter.so", "counter.c"])?;
         build(&["-static", "-o", "window", "window.c"])?;
+        build(&["-static", "-D_GNU_SOURCE", "-o", "backend", "backend.c"])?;
         Ok(Self { folder })
     }
 
@@ -41,9 +48,9 @@ impl Counter {
         Ok(format!("{folder}/counter.so,out={folder}/windows"))
     }
 
-    /// The guest's program.
-    pub fn window_program(&self) -> PathBuf {
-        self.folder.join("window")
+    /// The guest's programs: what opens windows, and what is behind tunnels.
+    pub fn programs(&self) -> [PathBuf; 2] {
+        ["window", "backend"].map(|name| self.folder.join(name))
     }
 
     /// The windows of the guest that has just ended.
@@ -79,6 +86,7 @@ fn is_supported(version: &str) -> bool {
 const COUNTER: &str = include_str!("counter.c");
 const MARKS: &str = include_str!("marks.h");
 const WINDOW: &str = include_str!("window.c");
+const BACKEND: &str = include_str!("backend.c");
 
 #[cfg(test)]
 mod tests;

@@ -141,7 +141,9 @@ fn compare(baseline: &Baseline, rules: &[String], vectors: &[Vector]) -> Result<
             ));
         };
         figures += 1;
-        let allowed = limit.absolute.max(limit.relative * then.abs());
+        let is_in_turns = server.contains("tunnel") && *bytes >= 1 << 20;
+        let play = if is_in_turns && name.ends_with("_per_request") { TURNS_PLAY } else { 1.0 };
+        let allowed = limit.absolute.max(limit.relative * play * then.abs());
         if (now - then).abs() > allowed {
             sentences.push(format!(
                 "{server}, {bytes} B: {} is {now:.4}, was {then:.4}; {allowed:.4} more or less is allowed",
@@ -183,7 +185,17 @@ const LIMITS: &[Limit] = &[
     limit("pages_allocated_per_request", "pages allocated per request", 0.02, 0.5),
 ];
 
-const CHECKED: &[&str] = &["kettle-user", "kettle-kernel-sendfile", "kettle-auto"];
+/// How much a tunnel's backend has sent when its turn comes moves with the ticks too: 1 MiB by `user` took 110 calls or 128.
+const TURNS_PLAY: f64 = 7.0;
+
+const CHECKED: &[&str] = &[
+    "kettle-user",
+    "kettle-kernel-sendfile",
+    "kettle-auto",
+    "kettle-tunnel-user",
+    "kettle-tunnel-kernel-splice",
+    "kettle-tunnel-to-backend",
+];
 const PLANS: &str = "1:20:220 64:10:50 1024:2:10";
 const ROUNDS: usize = 2;
 

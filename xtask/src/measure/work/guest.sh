@@ -56,13 +56,17 @@ moved() {
     awk '$1 == "TlsTxSw" { print $2 }' /proc/net/tls_stat
 }
 
-# Fetches the file $2 times over one connection, by way of the command $3... if there is one, and checks what came.
+# Fetches the file $2 times over one connection, or sends it, by way of the command $3... if there is one, and checks what came.
 fetch() {
     size=$1 files=$2
     shift 2
+    case $server in
+    *-to-backend) words="--upload-file site/$size --header Expect:" counted=size_upload ;;
+    *) words= counted=size_download ;;
+    esac
     "$@" curl --silent --show-error --fail --insecure --tlsv1.3 --curves X25519 \
-        --tls13-ciphers TLS_AES_128_GCM_SHA256 --output /dev/null \
-        --write-out '%{http_code} %{size_download} %{num_connects}\n' \
+        --tls13-ciphers TLS_AES_128_GCM_SHA256 --output /dev/null $words \
+        --write-out '%{http_code} %{'$counted'} %{num_connects}\n' \
         "https://127.0.0.1:8443/$size?[1-$files]" >/run/fetched
     awk -v files="$files" -v bytes=$((size * 1024)) '
         $1 == 200 && $2 == bytes { right++ }
@@ -111,6 +115,7 @@ END
 }
 
 describe
+./backend &
 [ "${KETTLE_COUNT_CALLS:-0}" = 1 ] || calibrate
 for server in $KETTLE_SERVERS; do
     case $server in

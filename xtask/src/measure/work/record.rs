@@ -88,6 +88,7 @@ impl Record<'_> {
             format!("kettle is built by {rustc} in the profile {}.", self.bed.profile),
             "One worker, TLS 1.3, TLS_AES_128_GCM_SHA256, X25519, ECDSA P-256, no access log, files in the page cache.".into(),
             "curl fetches one file again and again over one connection; a figure is the difference of two numbers of requests, divided by it.".into(),
+            "Tunnels go to a plain server on the same CPU, whose work is not counted; `to-backend` sends the body instead of fetching it.".into(),
             "All figures are the server's processes' but for the pages, which are the whole guest's.".into(),
         ])
     }

@@ -13,6 +13,7 @@ pub struct Server {
 
 enum Config {
     Kettle { path: &'static str, hot_file: &'static str },
+    Tunnel { path: &'static str },
     Nginx { has_ktls: bool, has_sendfile: bool },
 }
 
@@ -24,6 +25,7 @@ impl Server {
             ConfigInput { folder: "/run/measure", site: "/kettle/measure/site", port: 8443 };
         match self.config {
             Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
+            Config::Tunnel { path } => (input.tunnel(path), "toml"),
             Config::Nginx { has_ktls, has_sendfile } => {
                 (input.nginx(has_ktls, has_sendfile), "conf")
             }
@@ -32,7 +34,7 @@ impl Server {
 
     /// Whether it is kettle.
     pub fn is_kettle(&self) -> bool {
-        matches!(self.config, Config::Kettle { .. })
+        matches!(self.config, Config::Kettle { .. } | Config::Tunnel { .. })
     }
 
     /// How results name it: `kettle kernel-write`.
@@ -63,6 +65,22 @@ pub const SERVERS: &[Server] = &[
         name: "kettle-auto",
         is_offloaded: None,
         config: Config::Kettle { path: "auto", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "kettle-tunnel-user",
+        is_offloaded: Some(false),
+        config: Config::Tunnel { path: "user" },
+    },
+    Server {
+        name: "kettle-tunnel-kernel-splice",
+        is_offloaded: Some(true),
+        config: Config::Tunnel { path: "kernel-splice" },
+    },
+    Server {
+        // The guest's script sends the body instead of fetching it. Nothing moves: all is opened in user space.
+        name: "kettle-tunnel-to-backend",
+        is_offloaded: Some(false),
+        config: Config::Tunnel { path: "user" },
     },
     Server {
         name: "nginx-user",

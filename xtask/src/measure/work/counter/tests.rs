@@ -9,9 +9,9 @@ fn the_version_is_found_and_judged() {
 }
 
 #[test]
-fn both_programs_build_without_a_warning() {
+fn all_programs_build_without_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let counter = Counter::build(folder.path().join("counter")).unwrap();
-    assert!(counter.window_program().is_file());
+    assert!(counter.programs().iter().all(|program| program.is_file()));
     assert!(counter.plugin().unwrap().contains("counter.so,out=/"));
 }
