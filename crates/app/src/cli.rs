@@ -297,8 +297,8 @@ Examples:
   kettle serve --cert c.pem --key k.pem --listen :443
   kettle serve --path user            never the kernel, for comparison
 
-On a terminal each response is a line; --quiet ends that. Stop it with Ctrl-C: requests in flight are
-finished first.";
+On a terminal each response is a line; --quiet ends that. Ctrl-C stops it, and requests in flight
+are finished first.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:

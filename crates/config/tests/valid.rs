@@ -31,6 +31,19 @@ root = "www"
 "#;
 
 #[test]
+fn the_unit_starts_what_it_can_and_lets_go_what_it_need_not() {
+    let unit = include_str!("../../../packaging/kettle.service");
+    let said: Vec<&str> = unit.lines().filter(|line| !line.starts_with('#')).collect();
+    // An expired certificate is a warning to `run`, and an error to `check`: it must not keep the server down.
+    assert!(!said.iter().any(|line| line.contains("kettle check")), "{unit}");
+    let kept =
+        ["ProtectProc=invisible", "ProtectHome=yes", "SystemCallFilter=~@privileged @resources"];
+    for line in kept {
+        assert!(said.contains(&line), "{line}");
+    }
+}
+
+#[test]
 fn every_packaged_example_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/examples");
     let mut examples = 0;

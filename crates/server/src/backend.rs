@@ -84,8 +84,8 @@ pub struct Server {
 }
 
 impl Backends {
-    /// The backends of a configuration that is put in force. What was known of their servers `before` is kept, and whoever
-    /// waits there is served by these as well.
+    /// The backends of a configuration. What was known of their servers `before` is kept. Until [`put_in_force`](Self::put_in_force)
+    /// nothing changes for those that serve.
     #[must_use]
     pub fn new(config: &[kettle_config::Backend], before: Option<&Self>) -> Self {
         let backend = |settings: &kettle_config::Backend| {
@@ -93,6 +93,12 @@ impl Backends {
             Arc::new(Backend::new(settings, before.map(Arc::as_ref)))
         };
         Self { backends: config.iter().map(backend).collect() }
+    }
+
+    /// Takes the place of those they were made from. Whoever waits there goes on by what was in force then, but lets those pass
+    /// that came later and find room.
+    pub fn put_in_force(&self) {
+        self.iter().for_each(|backend| backend.put_in_force());
     }
 
     /// The backend of this name.
@@ -139,25 +145,32 @@ impl Backend {
         let shared = before.map_or_else(Arc::default, |before| Arc::clone(&before.shared));
         let mut known: Vec<_> = before.map_or_else(Vec::new, |before| before.servers.clone());
         let server = |it: &kettle_config::BackendServer| {
-            let same = known.iter().position(|known| known.address == it.address.value);
-            let same = same.map(|index| known.swap_remove(index));
+            // Several may have one address: those keep their states by their names.
+            let has_address = |known: &Arc<Server>| known.address == it.address.value;
+            let has_both = |known: &Arc<Server>| has_address(known) && *known.name == *name_of(it);
+            let same = known.iter().position(has_both);
+            let same = same.or_else(|| known.iter().position(has_address));
+            let same = same.map(|index| known.remove(index));
             Arc::new(Server::new(it, same.as_deref()))
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
-        if settings.check.is_none() {
-            servers.iter().for_each(|server| server.state.forget_checks());
-        }
-        let backend = Self {
+        Self {
             name: settings.name.value.as_str().into(),
             settings: settings.clone(),
             credits: Mutex::new(vec![0; servers.len()]),
             servers,
-            generation: shared.generation.fetch_add(1, Relaxed) + 1,
+            generation: before.map_or(0, |before| before.generation + 1),
             shared,
-        };
+        }
+    }
+
+    fn put_in_force(&self) {
+        if self.settings.check.is_none() {
+            self.servers.iter().for_each(|server| server.state.forget_checks());
+        }
+        self.shared.generation.store(self.generation, Relaxed);
         // Those that wait may find that there is more room now.
-        backend.shared.queue.call_front();
-        backend
+        self.shared.queue.call_front();
     }
 
     /// How many connections wait for a slot.
@@ -183,12 +196,11 @@ impl Backend {
 impl Server {
     fn new(settings: &kettle_config::BackendServer, known: Option<&Self>) -> Self {
         let address = settings.address.value.clone();
-        let text = address.to_string();
         let state = known
             .map_or_else(|| Arc::new(ServerState::new(&address)), |known| Arc::clone(&known.state));
         Self {
-            name: settings.name.as_deref().unwrap_or(&text).into(),
-            key: balance::key_of(&text),
+            name: name_of(settings).into(),
+            key: balance::key_of(&address.to_string()),
             address,
             state,
             weight: settings.weight,
@@ -205,6 +217,11 @@ impl Server {
     fn has_room(&self) -> bool {
         self.connections_max.is_none_or(|most| self.state.connections() < most)
     }
+}
+
+/// How a server is called; one without a name by its address.
+fn name_of(settings: &kettle_config::BackendServer) -> String {
+    settings.name.clone().unwrap_or_else(|| settings.address.value.to_string())
 }
 
 #[cfg(test)]

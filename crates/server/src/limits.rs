@@ -153,8 +153,9 @@ impl Deadline {
 
     /// Starts the time again, because there was progress.
     pub fn extend(&self, limit: Duration) {
-        // The current tick is partly over, so one more is counted.
-        let ticks = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX).saturating_add(1);
+        // The current tick is partly over, so one more is counted; and a part of a second is a whole one: late, never early.
+        let seconds = limit.as_secs().saturating_add(u64::from(limit.subsec_nanos() > 0));
+        let ticks = u32::try_from(seconds).unwrap_or(u32::MAX).saturating_add(1);
         self.deadline_ticks.set(self.state.ticks.get().saturating_add(ticks));
     }
 

@@ -215,28 +215,33 @@ impl Relay {
         direction.finish(&self.pipes);
     }
 
-    /// Ends both directions before their time. Nobody is told that this was all, except by what `truncation` allows.
+    /// Ends both directions before their time. Nobody is told that this was all: `truncation` is about clients that end, and
+    /// this is our doing.
     pub(crate) fn cut(&mut self, end: TunnelEnd) {
         self.note(end);
         if self.to_client.stage != Stage::Finished {
             self.client.cut();
         }
-        let may_be_short = self.truncation == Truncation::Fin
-            && matches!((&self.client, &self.backend), (Side::Tls(_), Side::Plain(_)));
-        if self.to_backend.stage != Stage::Finished && !may_be_short {
+        if self.to_backend.stage != Stage::Finished {
             self.backend.cut();
         }
         self.finish(Party::Client);
         self.finish(Party::Backend);
     }
 
-    /// Sends the last words that are due, then takes in what TLS peers still send until they close too: to close with
-    /// bytes unread would reset the connection under what was sent last. The caller does not wait long.
+    /// Sends the last words that are due, then takes in what peers still send until they close too: to close with
+    /// bytes unread would reset the connection under what was sent last. The caller does not wait long, unless
+    /// [`unacknowledged_bytes`](Self::unacknowledged_bytes) become fewer.
     pub(crate) fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let client = self.client.poll_leave(context);
         let backend = self.backend.poll_leave(context);
         ready!(client);
         backend
+    }
+
+    /// What both sides have not received yet of what was sent to them.
+    pub(crate) fn unacknowledged_bytes(&self) -> usize {
+        self.client.unacknowledged_bytes() + self.backend.unacknowledged_bytes()
     }
 
     /// Grows whenever something went either way.

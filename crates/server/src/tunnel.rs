@@ -4,6 +4,8 @@ mod introduction;
 mod open;
 mod watch;
 
+use std::future::pending;
+use std::mem::replace;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,13 +13,14 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use kettle_preamble::proxy;
+use tokio::io::Interest;
 
 use crate::access_log::{Direction, TunnelEntry};
-use crate::backend::{ConnectError, Connected, Server, Slot};
+use crate::backend::{ConnectError, Connected, Server, Slot, Socket};
 use crate::clock::Clock;
 use crate::limits::{Deadline, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
-use crate::relay::{Flow, Relay, Side, TunnelEnd};
+use crate::relay::{Flow, Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
 use introduction::introduction;
@@ -123,9 +126,15 @@ impl Tunnel {
             return;
         }
         // Boxed: connecting is over soon, and idle tunnels are many.
-        let connected = match Box::pin(self.connect()).await {
+        let silent_bytes = self.client.silent_bytes().filter(|_| client.received.is_empty());
+        let connected = match Box::pin(self.connect(silent_bytes)).await {
             Ok(connected) => connected,
-            Err(error) => {
+            // Nobody is there for whom a server would be had.
+            Err(NoServer::Departed(end)) => {
+                self.end = end.as_str();
+                return;
+            }
+            Err(NoServer::Failed(error)) => {
                 let backend = &self.settings.backend.name;
                 tracing::debug!(%backend, %error, "no server for a client");
                 self.end = error.reason();
@@ -136,7 +145,7 @@ impl Tunnel {
         };
         let Connected { socket, server, slot, connect_time } = connected;
         let _ = self.shown.server.set(server);
-        let client_side = std::mem::replace(&mut self.client, Side::Closed);
+        let client_side = replace(&mut self.client, Side::Closed);
         let relay = Relay::new(
             client_side,
             socket.side,
@@ -153,14 +162,59 @@ impl Tunnel {
         };
         self.end = run(&mut carried.relay, &self.deadline, &time, &self.shown).await.as_str();
         self.record();
-        if let Some(carried) = &mut self.carried {
-            carried.slot = None;
-            let leave = |context: &mut Context<'_>| carried.relay.poll_linger(context);
-            let _ = self.deadline.idle_within(LINGER, leave).await;
+        self.linger().await;
+    }
+
+    /// Takes leave of both sides, and gives them the time to receive what was sent to them, as long as they do.
+    async fn linger(&mut self) {
+        let Self { carried: Some(Carried { relay, slot, .. }), deadline, worker, .. } = self else {
+            return;
+        };
+        *slot = None;
+        let mut unacknowledged_bytes = relay.unacknowledged_bytes();
+        loop {
+            let leave = |context: &mut Context<'_>| match relay.poll_linger(context) {
+                // A server that stops waits for what was sent, not for goodbyes.
+                Poll::Pending
+                    if worker.deadlines.is_draining() && relay.unacknowledged_bytes() == 0 =>
+                {
+                    Poll::Ready(())
+                }
+                polled => polled,
+            };
+            let is_left = deadline.within(LINGER, leave).await.is_ok();
+            let before = replace(&mut unacknowledged_bytes, relay.unacknowledged_bytes());
+            if is_left || unacknowledged_bytes == 0 || unacknowledged_bytes >= before {
+                return;
+            }
         }
     }
 
-    async fn connect(&self) -> Result<Connected<Opened>, ConnectError> {
+    /// Waits until a client is gone: it was reset, or ended before it said anything. `silent_bytes` is what came already, if
+    /// that may be an end and nothing else.
+    async fn departure(&self, silent_bytes: Option<usize>) -> TunnelEnd {
+        let (socket, end_bytes_max) = match &self.client {
+            Side::Tls(stream) => (stream.tcp(), CLOSE_NOTIFY_BYTES_MAX),
+            Side::Plain(Socket::Tcp(socket)) => (socket, 0),
+            Side::Plain(Socket::Unix(_)) | Side::Closed => return pending().await,
+        };
+        if let Some(before) = silent_bytes {
+            // Priority, because that is also "its side is closed", without "there is something to read".
+            let ready = socket.ready(Interest::PRIORITY | Interest::ERROR).await;
+            let is_reset = ready.is_ok_and(|ready| ready.is_error());
+            let mut seen = [0; CLOSE_NOTIFY_BYTES_MAX + 1];
+            let is_silent = |bytes| before + bytes <= end_bytes_max;
+            if !is_reset && socket.peek(&mut seen).await.is_ok_and(is_silent) {
+                return TunnelEnd::closed_by(Party::Client);
+            }
+        }
+        let _ = socket.ready(Interest::ERROR).await;
+        TunnelEnd::ClientReset
+    }
+
+    /// Connects to a server, unless the client is gone before. One that ends before it says anything may wait for a server
+    /// that speaks first; as long as it waits in a queue it is taken for one that has given up.
+    async fn connect(&self, silent_bytes: Option<usize>) -> Result<Connected<Opened>, NoServer> {
         let backend = &self.settings.backend;
         let introduction = introduction(
             &backend.settings,
@@ -172,12 +226,28 @@ impl Tunnel {
         let open = async |socket, server: &Server| {
             open::open(socket, server, &self.settings, &introduction).await
         };
-        backend.connect_with(self.peers.client.ip(), open).await
+        let mut attempts = backend.attempts(self.peers.client.ip());
+        loop {
+            let attempt = tokio::select! {
+                biased;
+                attempt = attempts.next() => attempt.map_err(NoServer::Failed)?,
+                end = self.departure(silent_bytes) => return Err(NoServer::Departed(end)),
+            };
+            let opened = tokio::select! {
+                biased;
+                opened = attempt.connect_with(&open) => opened,
+                end = self.departure(None) => return Err(NoServer::Departed(end)),
+            };
+            match opened {
+                Ok(opened) => return Ok(attempts.succeeded(attempt, opened)),
+                Err(failure) => attempts.failed(attempt, failure),
+            }
+        }
     }
 
     /// Counts the tunnel and writes its line.
     fn record(&mut self) {
-        if std::mem::replace(&mut self.is_recorded, true) {
+        if replace(&mut self.is_recorded, true) {
             return;
         }
         self.worker.open_tunnels.remove(&self.shown);
@@ -229,6 +299,14 @@ fn direction(flow: Flow) -> Direction {
     Direction { bytes: flow.bytes, path: Some(flow.path), reason: flow.reason }
 }
 
+/// Why a client has no server.
+enum NoServer {
+    /// None could be had.
+    Failed(ConnectError),
+    /// The client left before.
+    Departed(TunnelEnd),
+}
+
 /// How long a tunnel may last.
 struct Time {
     /// Without a byte in either direction.
@@ -275,6 +353,9 @@ async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time, shown: &OpenTu
     relay.cut(end);
     end
 }
+
+/// A close_notify in a record: header, alert, and what TLS 1.2 and 1.3 add to it (24 and 17 bytes).
+const CLOSE_NOTIFY_BYTES_MAX: usize = 31;
 
 /// How long peers may take to receive our last words and to close their sides.
 const LINGER: Duration = Duration::from_secs(5);

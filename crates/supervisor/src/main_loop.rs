@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use kettle_config::Finding;
+use kettle_config::{Finding, Position};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
@@ -283,6 +283,8 @@ impl MainLoop {
     fn on_reload_end(&mut self, ended: reloads::Ended) -> bool {
         let reloads::Ended { subject, outcome, askers } = ended;
         let known = self.supervisor.warnings().to_vec();
+        // Nobody would accept what comes to a listener that is opened now.
+        let outcome = if self.draining.is_some() { Err(vec![self.stopping()]) } else { outcome };
         let reply = match self.supervisor.live.commit(outcome) {
             Ok(()) => {
                 let sites = self.supervisor.live.prepared().config.sites.len();
@@ -312,6 +314,12 @@ impl MainLoop {
             let _ = asker.send(reply.clone());
         }
         matches!(reply, Reply::Done { .. })
+    }
+
+    fn stopping(&self) -> Finding {
+        let config = &self.supervisor.live.prepared().config;
+        let message = "the server is about to end".to_owned();
+        config.finding(Position::NOT_WRITTEN, "", message, None)
     }
 
     fn log_refusal(&mut self, subject: Subject, findings: &[Finding]) {

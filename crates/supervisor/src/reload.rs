@@ -193,6 +193,7 @@ impl Live {
         for (worker, sender) in self.snapshots.iter().enumerate() {
             sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
         }
+        prepared.backends.put_in_force();
         self.metrics.set_source(Arc::clone(&prepared.backends) as _);
         self.prepared = Arc::new(prepared);
         self.bound = bound;

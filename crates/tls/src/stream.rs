@@ -205,4 +205,9 @@ impl TlsStream {
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+
+    /// The same to wait for: whoever received or sent here would break the stream.
+    pub fn tcp(&self) -> &TcpStream {
+        &self.socket
+    }
 }

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use clap::Parser;
-use kettle_config::TxPathChoice;
+use kettle_config::{PlainHttp, TxPathChoice};
 
 use super::*;
 use crate::cli::{Cli, Command};
@@ -30,6 +30,7 @@ fn flags_become_settings() {
     assert_eq!(config.listeners[0].address.value, SocketAddr::from(([0, 0, 0, 0], 9000)));
     assert_eq!(config.listeners[0].https().unwrap().path, TxPathChoice::KernelWrite);
     assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 20);
+    assert_eq!(config.listeners[0].https().unwrap().plain_http, PlainHttp::Redirect);
     assert_eq!(config.server.workers, Some(3));
     assert!(config.sites[0].routes[0].listing);
     assert_eq!(config.sites[0].routes[0].root.value, Path::new("/srv/www"));

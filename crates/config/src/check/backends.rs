@@ -123,6 +123,15 @@ fn check_tls(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         }
     }
     check_trust(index, tls, reader);
+    let other = tls.alpn.iter().find(|protocol| !protocol.starts_with("http/1."));
+    if let (Some(check), Some(other)) = (&backend.check, other)
+        && check.kind == CheckKind::Http
+        && let Some(place) = reader.place(&format!("backend.{index}.check.kind"))
+    {
+        let message =
+            format!("the check speaks HTTP/1.1, and by `alpn` the server may agree on \"{other}\"");
+        reader.find_at(&place, message, Instead::write("\"tls\""));
+    }
 }
 
 fn check_trust(index: usize, tls: &BackendTls, reader: &mut Reader<'_>) {

@@ -443,3 +443,28 @@ address = "127.0.0.1:80""#,
 help: remove it here and write `backend` in the site "a.example""#,
     ),
 ];
+
+#[test]
+fn a_check_speaks_what_the_server_may_agree_on() {
+    assert_found(CHECKS);
+}
+
+const CHECKS: &[Row] = &[(
+    r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tcp"
+backend = "app"
+[[backend]]
+name = "app"
+[backend.tls]
+alpn = ["h2", "http/1.1"]
+[backend.check]
+kind = "http"
+[[backend.server]]
+address = "app.example:443""#,
+    r#"kettle.toml:11:8: the check speaks HTTP/1.1, and by `alpn` the server may agree on "h2"
+ 11 | kind = "http"
+    |        ^^^^^^
+help: write "tls""#,
+)];

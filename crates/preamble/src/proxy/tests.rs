@@ -45,6 +45,9 @@ fn version_1_lines_are_read() {
         ("PROXY UNKNOWN\r\n", Endpoints::Socket),
         ("PROXY UNKNOWN ffff:: ffff:: 65535 65535\r\n", Endpoints::Socket),
     ];
+    let ignored = b"PROXY UNKNOWN \xff\xfe\r\n";
+    let (header, bytes) = whole(ignored);
+    assert_eq!((header.endpoints, bytes), (Endpoints::Socket, ignored.len()));
     for (line, expected) in lines {
         let followed = format!("{line}\x16\x03\x01");
         let (header, bytes) = whole(followed.as_bytes());

@@ -42,11 +42,11 @@ pub(super) fn parse(received: &[u8]) -> Result<Parse<'_>, ProxyError> {
 }
 
 fn endpoints(text: &[u8]) -> Option<Endpoints<'static>> {
-    let text = std::str::from_utf8(text).ok()?;
     // "The receiver must ignore anything presented before the CRLF."
-    if text == "UNKNOWN" || text.starts_with("UNKNOWN ") {
+    if text == b"UNKNOWN" || text.starts_with(b"UNKNOWN ") {
         return Some(Endpoints::Socket);
     }
+    let text = std::str::from_utf8(text).ok()?;
     let mut words = text.split(' ');
     let family = words.next()?;
     let (source, destination) = (words.next()?, words.next()?);

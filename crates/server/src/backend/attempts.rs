@@ -65,34 +65,6 @@ impl Backend {
             queue_deadline: None,
         }
     }
-
-    /// Connects a client to one of the servers.
-    ///
-    /// # Errors
-    /// [`ConnectError`].
-    pub async fn connect(self: &Arc<Self>, client: IpAddr) -> Result<Connected, ConnectError> {
-        self.connect_with(client, async |socket, _: &Server| Ok(socket)).await
-    }
-
-    /// Connects a client to one of the servers and makes of the connection what is wanted, a TLS stream for example, all
-    /// within `connect_timeout`. If `make` fails, the next server is tried.
-    ///
-    /// # Errors
-    /// [`ConnectError`].
-    pub async fn connect_with<S>(
-        self: &Arc<Self>,
-        client: IpAddr,
-        make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
-    ) -> Result<Connected<S>, ConnectError> {
-        let mut attempts = self.attempts(client);
-        loop {
-            let attempt = attempts.next().await?;
-            match attempt.connect_with(&make).await {
-                Ok(socket) => return Ok(attempts.succeeded(attempt, socket)),
-                Err(failure) => attempts.failed(attempt, failure),
-            }
-        }
-    }
 }
 
 impl Attempts {

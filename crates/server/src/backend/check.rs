@@ -68,6 +68,8 @@ fn take_note(backend: &Backend, server: &Server, check: &Check, outcome: Result<
         Err(failure) => {
             if server.state.check_failed(&failure, check.fall) {
                 tracing::warn!(backend = %backend.name, server = %server.name, %failure, "a server is out: checks fail");
+                // Those that wait for it may have another now.
+                backend.shared.queue.call_front();
             }
         }
     }

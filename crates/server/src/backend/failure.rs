@@ -30,6 +30,8 @@ pub enum Outcome {
     StartTls,
     /// The TLS handshake failed.
     Tls,
+    /// It closed after it was told who the client is.
+    TurnedAway,
     /// It answered, but not as a healthy server does.
     BadAnswer,
     /// Something else.
@@ -49,7 +51,14 @@ impl Outcome {
     /// good order.
     #[must_use]
     pub fn is_against_server(self) -> bool {
-        !matches!(self, Self::Connected | Self::NoResources | Self::Abandoned | Self::StartTls)
+        !matches!(
+            self,
+            Self::Connected
+                | Self::NoResources
+                | Self::Abandoned
+                | Self::StartTls
+                | Self::TurnedAway
+        )
     }
 }
 
@@ -65,6 +74,7 @@ impl Label for Outcome {
         "no_resources",
         "starttls",
         "tls",
+        "turned_away",
         "bad_answer",
         "other",
         "abandoned",

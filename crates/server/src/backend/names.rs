@@ -68,6 +68,9 @@ fn take_note(backend: &Backend, server: &Server, found: Result<Vec<SocketAddr>, 
         Err(failure) => {
             let is_nowhere = server.state.not_found(&failure);
             tracing::warn!(backend = %backend.name, server = %server.name, %failure, is_nowhere, "a server's name is not found");
+            if is_nowhere {
+                backend.shared.queue.call_front();
+            }
         }
     }
 }

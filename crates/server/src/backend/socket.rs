@@ -24,7 +24,7 @@ pub enum Socket {
 }
 
 /// Connects to a server: to the first of its addresses that takes the connection. Each has an equal share of the time
-/// that is left, so that one that does not answer leaves some to the others.
+/// that is left, so that one that does not answer leaves some to the others, but enough for a long way.
 ///
 /// # Errors
 /// What the last address said; [`io::ErrorKind::TimedOut`] at the deadline.
@@ -41,8 +41,8 @@ pub(super) async fn connect(
     for (index, address) in addresses.iter().enumerate() {
         let now = Instant::now();
         let left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-        let share = now + deadline.saturating_duration_since(now) / left;
-        outcome = match timeout_at(share, TcpStream::connect(*address)).await {
+        let share = (deadline.saturating_duration_since(now) / left).max(ADDRESS_TIME_MIN);
+        outcome = match timeout_at(deadline.min(now + share), TcpStream::connect(*address)).await {
             Ok(connected) => connected.and_then(prepared),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
@@ -67,12 +67,14 @@ pub(super) fn prepared(stream: TcpStream) -> io::Result<Socket> {
 
 /// A Unix socket with a full backlog says so at once (`EAGAIN`, connect(2)) where TCP would wait.
 async fn connect_unix(path: &Path) -> io::Result<Socket> {
+    let mut pause = FULL_PAUSE;
     loop {
         match UnixStream::connect(path).await {
             Ok(stream) => return Ok(Socket::Unix(stream)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL_PAUSE).await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(pause).await,
             Err(error) => return Err(error),
         }
+        pause = (2 * pause).min(FULL_PAUSE_MAX);
     }
 }
 
@@ -128,5 +130,12 @@ impl AsyncWrite for Socket {
 /// How long a connection is silent before the kernel asks whether its peer is still there.
 const KEEP_ALIVE: Duration = Duration::from_mins(1);
 
-/// Between two tries at a Unix socket with a full backlog.
+/// Between the first two tries at a Unix socket with a full backlog; it doubles from try to try,
 const FULL_PAUSE: Duration = Duration::from_millis(5);
+
+/// up to this: those that wait are not to cost more the more they are.
+const FULL_PAUSE_MAX: Duration = Duration::from_millis(80);
+
+/// What each of several addresses gets at least, if there is as much: a SYN around the world and back (RFC 8305 §5 recommends to
+/// wait as long before the next).
+const ADDRESS_TIME_MIN: Duration = Duration::from_millis(250);

@@ -83,3 +83,25 @@ fn count(backend: &Backend, server: usize, outcome: Outcome) -> u64 {
     use crate::metrics::{Label, Shape};
     backend.servers[server].state.connects.read()[outcome.index()]
 }
+
+/// As tunnels do it.
+impl Backend {
+    async fn connect(self: &Arc<Self>, client: IpAddr) -> Result<Connected, ConnectError> {
+        self.connect_with(client, async |socket, _: &Server| Ok(socket)).await
+    }
+
+    async fn connect_with<S>(
+        self: &Arc<Self>,
+        client: IpAddr,
+        make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
+    ) -> Result<Connected<S>, ConnectError> {
+        let mut attempts = self.attempts(client);
+        loop {
+            let attempt = attempts.next().await?;
+            match attempt.connect_with(&make).await {
+                Ok(socket) => return Ok(attempts.succeeded(attempt, socket)),
+                Err(failure) => attempts.failed(attempt, failure),
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Context;
 
-use kettle_tls::hello::{ClientHello, HELLO_BYTES_MAX, Peeked, peek};
+use kettle_tls::hello::{ClientHello, Peeked, peek};
 use tokio::net::TcpStream;
 
 use super::plain::{poll_read, poll_write_all};
@@ -78,12 +78,18 @@ impl Connection {
         routes: &TunnelRoutes,
     ) -> Option<(Client, Arc<TunnelSettings>)> {
         self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
+        // Looked at again only when it may be whole: single bytes must not each cost a look at all before them.
+        let mut whole_bytes = 0;
         let outcome = loop {
-            match peek(&received) {
+            let peeked = match received.len() < whole_bytes {
+                true => Peeked::More(whole_bytes - received.len()),
+                false => peek(&received),
+            };
+            match peeked {
                 Peeked::More(_) if received.len() > PEEKED_BYTES_MAX => {
                     break Err(("no_hello", UNEXPECTED_MESSAGE));
                 }
-                Peeked::More(_) => {}
+                Peeked::More(missing_bytes) => whole_bytes = received.len() + missing_bytes,
                 Peeked::Hello(message) => match ClientHello::parse(&message) {
                     Some(hello) => break find(routes, &hello),
                     None => break Err(("malformed", DECODE_ERROR)),
@@ -129,8 +135,8 @@ fn find(routes: &TunnelRoutes, hello: &ClientHello<'_>) -> Result<Routed, (&'sta
 
 type Routed = (Option<Box<str>>, Arc<TunnelSettings>);
 
-/// A hello of the longest kind, in records of a few bytes each.
-const PEEKED_BYTES_MAX: usize = 4 * HELLO_BYTES_MAX;
+/// Four times the longest hello that is carried: it may come in records of a few bytes each.
+const PEEKED_BYTES_MAX: usize = 4 * 16 * 1_024;
 
 /// Fatal alerts in records of their own (RFC 8446 §6), for clients with whom nothing is agreed on.
 const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];

@@ -51,6 +51,24 @@ fn progress_starts_the_time_again() {
 }
 
 #[test]
+fn a_part_of_a_second_is_not_cut_off() {
+    for limit in [1, 900, 1_500].map(Duration::from_millis) {
+        let deadlines = Deadlines::default();
+        let deadline = deadlines.register();
+        let wakes = Arc::new(Wakes::default());
+        let mut wait = pin!(deadline.within(limit, |_| Poll::<()>::Pending));
+        // The first tick may come at once.
+        for _ in 0..=limit.as_secs() {
+            assert!(poll_once(wait.as_mut(), &wakes).is_pending(), "{limit:?}");
+            deadlines.tick();
+        }
+        assert!(poll_once(wait.as_mut(), &wakes).is_pending(), "{limit:?}");
+        deadlines.tick();
+        assert_eq!(poll_once(wait.as_mut(), &wakes), Poll::Ready(Err(Interrupt::Expired)));
+    }
+}
+
+#[test]
 fn draining_interrupts_idle_waits_only() {
     let deadlines = Deadlines::default();
     let (idle, busy) = (deadlines.register(), deadlines.register());

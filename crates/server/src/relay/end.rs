@@ -81,7 +81,7 @@ impl TunnelEnd {
         }
     }
 
-    pub(super) fn closed_by(party: Party) -> Self {
+    pub(crate) fn closed_by(party: Party) -> Self {
         match party {
             Party::Client => Self::ClientClosed,
             Party::Backend => Self::BackendClosed,

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_kernel::{socket, transfer};
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::{KeyChanges, TlsStream};
+use kettle_tls::stream::{KeyChanges, StreamError, TlsStream};
 use kettle_tls::{Session, Version};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -51,6 +51,15 @@ impl Side {
         }
     }
 
+    /// How many bytes came and were kept, if they may be an end and nothing else; `None` where something was said.
+    pub(crate) fn silent_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Tls(stream) if !stream.received().bytes().is_empty() => None,
+            Self::Tls(stream) => Some(stream.unopened_bytes()),
+            Self::Plain(_) | Self::Closed => Some(0),
+        }
+    }
+
     /// Takes out what was received and kept.
     pub(super) fn take_received(&mut self, queue: &mut Queue) {
         if let Self::Tls(stream) = self {
@@ -67,16 +76,38 @@ impl Side {
         }
     }
 
-    /// Sends what TLS still has to say, waits for the peer to close too, and closes.
+    /// Sends what TLS still has to say, waits for the peer to close too, and closes. A peer without TLS is waited for only
+    /// until it has all that went to it.
     pub(super) fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if let Self::Tls(stream) = self
-            && ready!(stream.poll_close(context)).is_ok()
-        {
+        match self {
+            Self::Tls(stream) => {
+                if ready!(stream.poll_close(context)).is_ok()
+                    && let Err(StreamError::Io(error)) = ready!(stream.poll_drain(context))
+                    && error.kind() == io::ErrorKind::TimedOut
+                {
+                    // It talks on. That is not answered by a reset, which would take from it what it has not read.
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            }
             // However it ends, it has ended.
-            let _ = ready!(stream.poll_drain(context));
+            Self::Plain(socket) => {
+                let _ = ready!(socket.poll_drain(context));
+            }
+            Self::Closed => {}
         }
         *self = Self::Closed;
         Poll::Ready(())
+    }
+
+    /// What went there and has not arrived yet, as far as the kernel can tell.
+    pub(super) fn unacknowledged_bytes(&self) -> usize {
+        let fd = match self {
+            Self::Tls(stream) => stream.socket(),
+            Self::Plain(socket) => socket.as_fd(),
+            Self::Closed => return 0,
+        };
+        socket::pending_output_bytes(fd).unwrap_or(0)
     }
 
     /// Drops the connection so that its peer cannot take what it got for the whole.
@@ -162,6 +193,24 @@ impl Socket {
         }
     }
 
+    /// Throws away what still comes, until the peer ends or has everything: to close with bytes unread would reset the connection
+    /// (RFC 9293 §3.10.4), and take from the peer what it has not read.
+    fn poll_drain(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut thrown_away = [0; DRAINED_BYTES];
+        for _ in 0..DRAIN_READS_MAX {
+            match self.try_receive_part(|fd| transfer::receive(fd, &mut thrown_away))? {
+                Some(0) => return Poll::Ready(Ok(())),
+                Some(_) => {}
+                None if socket::pending_output_bytes(self.as_fd())? == 0 => {
+                    return Poll::Ready(Ok(()));
+                }
+                None => ready!(self.poll_read_ready(context))?,
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
     /// Sends what the socket takes at once.
     pub(super) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut sent_bytes = 0;
@@ -206,6 +255,10 @@ impl Socket {
         }
     }
 }
+
+/// What is thrown away at once, and how often before others have their turn.
+const DRAINED_BYTES: usize = 4_096;
+const DRAIN_READS_MAX: usize = 64;
 
 fn would_block() -> io::Error {
     io::ErrorKind::WouldBlock.into()

@@ -26,9 +26,22 @@ pub(super) async fn open(
     settings: &TunnelSettings,
     introduction: &[u8],
 ) -> Result<Opened, Failure> {
-    if !introduction.is_empty() {
-        socket.write_all(introduction).await?;
+    if introduction.is_empty() {
+        return begin(socket, server, settings).await;
     }
+    socket.write_all(introduction).await?;
+    // Whoever closes on one client's address may be well for all others. Whether it is, checks find out.
+    begin(socket, server, settings).await.map_err(|failure| match failure.outcome {
+        Outcome::Closed => Failure { outcome: Outcome::TurnedAway, ..failure },
+        _ => failure,
+    })
+}
+
+async fn begin(
+    mut socket: Socket,
+    server: &Server,
+    settings: &TunnelSettings,
+) -> Result<Opened, Failure> {
     let Some(connector) = settings.connector(server) else {
         if settings.is_greeted() {
             take_greeting(&mut socket).await?;

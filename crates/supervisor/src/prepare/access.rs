@@ -93,6 +93,8 @@ struct Refusal {
     by: PathBuf,
     /// The permission it would take, as chmod writes it.
     wanted: &'static str,
+    /// Whether certificates and keys are what cannot be read.
+    is_of_key: bool,
 }
 
 fn needs(config: &Config) -> Vec<Need<'_>> {
@@ -155,10 +157,17 @@ impl<'c> Need<'c> {
         let real = self.real.as_deref();
         let mut folders = [Some(self.path), real].into_iter().flatten().flat_map(folders_above);
         let (by, wanted) = match folders.find(|folder| may(folder, Access::EXEC_OK).is_err()) {
+            // To be let in is not all that it takes to make a file there.
+            Some(folder) if self.makes_in(folder) => (folder, "wx"),
             Some(folder) => (folder, "x"),
             None => self.last_step(),
         };
-        Some(Refusal { by: by.to_owned(), wanted })
+        Some(Refusal { by: by.to_owned(), wanted, is_of_key: self.act == Act::Read })
+    }
+
+    /// Whether it would be made in this folder.
+    fn makes_in(&self, folder: &Path) -> bool {
+        matches!(self.act, Act::Append | Act::Keep) && folder == nearest_folder(self.path)
     }
 
     fn attempt(&self) -> io::Result<()> {
@@ -226,7 +235,7 @@ impl<'c> Need<'c> {
 impl Refusal {
     /// One command that mends it.
     fn instead(&self, config: &Config, account: Option<&Account>) -> String {
-        let Self { by, wanted } = self;
+        let Self { by, wanted, is_of_key } = self;
         let shown = by.display();
         let (Some(user), Some(account)) = (&config.server.user, account) else {
             return format!("give this user the permission `{wanted}` on {shown}");
@@ -252,7 +261,8 @@ impl Refusal {
             }
             false => {
                 let group = group_name(account.gid());
-                format!("`chgrp {group} {shown} && chmod g+{wanted} {shown}`; {KEYS_PAGE}")
+                let page = if *is_of_key { format!("; {KEYS_PAGE}") } else { String::new() };
+                format!("`chgrp {group} {shown} && chmod g+{wanted} {shown}`{page}")
             }
         }
     }

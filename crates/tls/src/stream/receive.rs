@@ -31,6 +31,12 @@ impl TlsStream {
         &self.reader.received
     }
 
+    /// How much has come that is not opened yet.
+    #[must_use]
+    pub fn unopened_bytes(&self) -> usize {
+        self.reader.ciphertext.filled().len()
+    }
+
     /// Marks the first `bytes` of what was received as done with.
     pub fn consume(&mut self, bytes: usize) {
         self.reader.received.consume(bytes);

@@ -97,6 +97,20 @@ fn a_server_whose_reload_waits_for_a_disk_stops() {
 }
 
 #[test]
+fn a_server_that_stops_opens_nothing_anew() {
+    let mut kettle = Kettle::start(Setup::paths(&["user"]).sizes(&[4_000_000]));
+    let mut client = Dialer::default().reading_slowly().connect(kettle.address());
+    client.send(&get("/4000000")).unwrap();
+    assert!(client.receive(&mut [0; 1]).unwrap() > 0);
+    kettle.signal(Signal::TERM);
+    kettle.messages().wait_for("finishing requests");
+    assert!(!kettle.ctl(&["reload"]).output().status.success());
+    kettle.messages().wait_for("the server is about to end");
+    drop(client);
+    assert!(kettle.ended().status.success());
+}
+
+#[test]
 fn a_key_that_does_not_fit_its_certificate_leaves_the_old_ones_in_force() {
     let kettle = Kettle::start(Setup::default().file("www/a", "content"));
     let before = shown(&kettle);

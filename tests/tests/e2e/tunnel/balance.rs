@@ -154,3 +154,45 @@ fn metrics_have_the_servers() {
         assert!(text.contains(line), "no {line} in\n{text}");
     }
 }
+
+#[test]
+fn who_has_gone_waits_no_more() {
+    let servers = server("a", answering(), "connections = 1");
+    let kettle = balancing("queue = 2\nqueue_timeout = \"5m\"", &servers);
+    let first = answered(&kettle);
+    let waiting = [(); 2].map(|()| Dialer::default().connect(kettle.address()));
+    kettle.wait_for_status("/backends/0/waiting", 2);
+    let [mut orderly, cut] = waiting;
+    orderly.close_sending();
+    drop(cut);
+    kettle.wait_for_status("/backends/0/waiting", 0);
+    let mut ends = [kettle.tunnel(), kettle.tunnel()].map(|it| it.text("end").to_owned());
+    ends.sort();
+    assert!(ends.iter().all(|end| end.starts_with("client_")), "{ends:?}");
+    // Their places are free, and what a client says before it ends is not nothing.
+    let mut asking = Dialer::default().connect(kettle.address());
+    asking.send(b"?").unwrap();
+    asking.close_sending();
+    kettle.wait_for_status("/backends/0/waiting", 1);
+    drop(first);
+    assert_eq!(asking.receive(&mut [0; 1]).unwrap(), 1);
+}
+
+#[test]
+fn a_backup_serves_those_that_wait_when_checks_fail() {
+    let listening = Backend::listen();
+    let address = listening.address();
+    let check = "[backend.check]\ninterval = \"50ms\"\nfall = 1\nrise = 1";
+    let servers =
+        server("a", address, "connections = 1") + &server("b", answering(), "backup = true");
+    let kettle = balancing("queue_timeout = \"5m\"", &format!("{check}\n{servers}"));
+    kettle.wait_for_status("/backends/0/servers/0/health", "up");
+    let mut first = Dialer::default().connect(kettle.address());
+    first.send(b"?").unwrap();
+    kettle.wait_for_status("/backends/0/servers/0/connections", 1);
+    let mut second = Dialer::default().connect(kettle.address());
+    second.send(b"?").unwrap();
+    kettle.wait_for_status("/backends/0/waiting", 1);
+    drop(listening);
+    assert_eq!(second.receive(&mut [0; 1]).unwrap(), 1);
+}

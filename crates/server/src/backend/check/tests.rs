@@ -187,6 +187,7 @@ async fn reloads_do_not_put_checks_off() {
             sleep(Duration::from_secs(1)).await;
             watching.abort();
             backends = Arc::new(Backends::new(std::slice::from_ref(&settings), Some(&backends)));
+            backends.put_in_force();
         }
         assert_eq!(backends.find("app").unwrap().status()[0].health, Health::Down);
     };

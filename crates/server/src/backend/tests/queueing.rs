@@ -182,6 +182,7 @@ fn no_place_is_lost_to_those_who_leave_at_the_moment_they_are_called() {
     let before = Backends::new(std::slice::from_ref(&settings), None);
     settings.queue_timeout = Duration::from_micros(50);
     let after = Backends::new(&[settings], Some(&before));
+    after.put_in_force();
     let (patient, impatient) = (before.find("app").unwrap(), after.find("app").unwrap());
     let held = AtomicU32::new(0);
     std::thread::scope(|scope| {

@@ -257,6 +257,8 @@ fn the_page_sorts_by_links_and_shows_the_order() {
     assert!(!page.contains("<nav"), "all is on one page");
     assert!(page.contains("<a class=\"up\" href=\"../\">../</a>"));
     assert!(page.contains("name=\"viewport\""));
+    assert!(page.contains("@media(max-width"), "narrow screens have a form of their own");
+    assert!(page.contains("a.up::before"), "folders and files have signs");
     assert!(page.contains("name=\"color-scheme\" content=\"light dark\""));
     assert!(!page.contains("<script"));
     let top = html(&[], "/", "");

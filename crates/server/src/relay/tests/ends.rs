@@ -6,6 +6,8 @@ use kettle_config::Truncation;
 use kettle_kernel::transfer;
 
 use super::stage::{Kind, Peer, Seen, Setup, Tcp, Tls12, Tls13, Unix, locally, pattern};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
 
 use crate::relay::direction::Fault;
@@ -248,7 +250,7 @@ async fn data_and_its_end_may_come_in_one_read() {
 #[tokio::test]
 async fn a_deadline_tells_nobody_that_this_was_all() {
     let cases = [
-        (Tls13, Tcp, Fin, Cut, Closed),
+        (Tls13, Tcp, Fin, Cut, Reset),
         (Tls12, Tcp, ByReset, Cut, Reset),
         (Tls13, Tls13, Fin, Cut, Reset),
         (Tcp, Tcp, Fin, Reset, Reset),
@@ -285,9 +287,33 @@ async fn a_deadline_takes_back_no_end_that_was_told() {
         relay.cut(TunnelEnd::TooLong);
         assert_eq!(poll_fn(|context| relay.poll(context)).await, TunnelEnd::TooLong);
         drop(relay);
-        assert_eq!(backend.rest().await, (vec![], Closed));
+        // Who still could say something has not said all.
+        assert_eq!(backend.rest().await, (vec![], Reset));
     })
     .await;
+}
+
+#[tokio::test]
+async fn who_is_left_talking_receives_all_that_was_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let (far, near) = tokio::join!(TcpStream::connect(address), listener.accept());
+    let (mut far, near) = (far.expect("connected"), near.expect("accepted").0);
+    let mut sent_bytes = 0;
+    near.writable().await.expect("open");
+    while let Ok(bytes) = near.try_write(&[7; 65_536]) {
+        sent_bytes += bytes;
+    }
+    far.write_all(b"and one more thing").await.expect("sent");
+    let mut side = Side::from(near);
+    let leave = poll_fn(|context| side.poll_leave(context));
+    let receive = async {
+        let mut received = vec![0; sent_bytes];
+        far.read_exact(&mut received).await.expect("nothing is taken back");
+        far.shutdown().await.expect("open");
+        assert_eq!(far.read(&mut [0]).await.expect("no reset"), 0);
+    };
+    tokio::join!(leave, receive);
 }
 
 async fn poll_once(relay: &mut Relay) {

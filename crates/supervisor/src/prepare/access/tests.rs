@@ -90,6 +90,11 @@ fn each_permission_that_is_missing_is_found_with_its_command() {
     assert!(found[2].contains("may not open files in www: requests get 403"), "{}", found[2]);
     assert!(found[3].contains("may not write to log/access.log (because of log)"), "{}", found[3]);
     assert!(found[3].contains("install -d -o nobody"), "{}", found[3]);
+    stage.allow("log", 0o700);
+    let closed = stage.found(&config);
+    assert_eq!(closed[3], found[3], "to be let in would not be enough");
+    assert!(closed.iter().all(|it| it.contains(KEYS_PAGE) == it.contains("live")), "{closed:#?}");
+    stage.allow("log", 0o755);
 
     // What the advice says mends one after the other.
     chown(stage.path("live"), None, Some(gid)).unwrap();
