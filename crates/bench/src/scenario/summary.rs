@@ -183,6 +183,13 @@ mod tests {
     }
 
     #[test]
+    fn a_run_without_another_server_says_how_to_have_one() {
+        let samples = vec![sample("kettle auto", 1024.0, 1000.0)];
+        let text = text(&Results { samples, ..Results::default() });
+        assert!(text.contains("no other server was measured; `kettle bench list`"), "{text}");
+    }
+
+    #[test]
     fn three_rounds_have_an_interval_and_what_was_measured_again_is_counted() {
         let mut results = Results::default();
         for value in [26_000.0, 27_100.0, 28_000.0] {

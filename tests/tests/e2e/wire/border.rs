@@ -180,7 +180,8 @@ fn nothing_behind_a_resumed_tls12_finished_is_lost() {
     }
 }
 
-/// In a full handshake the server's Finished comes last: what a client sends ahead of it can only be wrong.
+/// In a full handshake the server's Finished comes last. A client that does not wait for it (False Start, RFC 7918) sends what is
+/// right all the same; none of ours can, so here are only what is wrong and half a record.
 #[test]
 fn what_stands_behind_a_full_tls12_finished_is_judged_by_the_new_keys() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));

@@ -9,7 +9,7 @@ use crate::results::{Point, Sample};
 use crate::scenario::plan::place;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, rounds_to_decide};
 
-/// The tables and sentences; nothing where only one program was measured.
+/// The tables and sentences; where only kettle was measured, how to have another beside it.
 pub(super) fn text(samples: &[&Sample], figure: &Figure) -> String {
     let subjects = subjects(samples, figure);
     let is_ours = |subject: &&str| subject.starts_with("kettle");
@@ -20,8 +20,12 @@ pub(super) fn text(samples: &[&Sample], figure: &Figure) -> String {
         return String::new();
     };
     let peers = subjects.iter().filter(|subject| !is_ours(subject) && !subject.ends_with(" plain"));
-    peers.map(|peer| beside(samples, figure, own, peer)).collect()
+    let text: String = peers.map(|peer| beside(samples, figure, own, peer)).collect();
+    if subjects.iter().all(is_ours) { NO_PEER.to_owned() } else { text }
 }
+
+const NO_PEER: &str =
+    "\nVerdict: none, no other server was measured; `kettle bench list` names those that can be.\n";
 
 /// One point of a comparison.
 struct Row {
