@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding, Listener, Located, Position, check_files};
+use kettle_config::{
+    Config, Finding, Listener, ListenerCertificate, Located, Position, check_files,
+};
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityWarning};
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
@@ -85,6 +87,7 @@ pub fn prepare(
 ) -> Result<Prepared, Vec<Finding>> {
     let look = FileStates::of(&config);
     let mut findings = Findings::of_files(&config);
+    findings.of_open_doors(&config);
     if in_force.is_none() && config.server.user.is_some() {
         findings.of_access(&config);
     }
@@ -142,6 +145,7 @@ pub fn prepare(
 #[must_use]
 pub fn check(config: &Config) -> Report {
     let mut findings = Findings::of_files(config);
+    findings.of_open_doors(config);
     findings.of_access(config);
     let loaded = load_identities(config, &mut findings);
     let router = Router::build(config).map_err(|mistakes| findings.add_mistakes(mistakes));
@@ -218,6 +222,25 @@ impl Findings {
             findings.mistake(config, at, &path.display().to_string(), error.to_string());
         }
         findings
+    }
+
+    /// Of certificates before one backend, none should be a way around what another demands.
+    fn of_open_doors(&mut self, config: &Config) {
+        for tls in config.listeners.iter().filter_map(Listener::tls) {
+            let Some(asking) = tls.certificates.iter().find(|it| it.client_auth.is_some()) else {
+                continue;
+            };
+            let differs = |it: &&ListenerCertificate| it.client_auth != asking.client_auth;
+            if let Some(open) = tls.certificates.iter().find(differs) {
+                let message = format!(
+                    "clients that ask for a name in {} reach the same backend without the certificate demanded here",
+                    open.chain.value.display()
+                );
+                let instead = "give each a listener and a backend of its own if that is not meant";
+                let at = asking.chain.at;
+                self.warnings.push(config.finding(at, "", message, Some(instead.to_owned())));
+            }
+        }
     }
 
     /// The acceptors of the https listeners, and those of each listener that carries connections on.

@@ -21,7 +21,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         check_tls(index, backend, reader);
     }
     for (index, listener) in config.listeners.iter().enumerate() {
-        check_listener(listener, config, reader);
+        check_listener(index, listener, config, reader);
         check_protocols(index, listener, config, reader);
     }
     for site in &config.sites {
@@ -143,13 +143,13 @@ fn check_trust(index: usize, tls: &BackendTls, reader: &mut Reader<'_>) {
 }
 
 /// A listener must be able to carry somebody somewhere, and to show somebody's certificate.
-fn check_listener(listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
     if let Some(tls) = listener.tls() {
         for name in &tls.sites {
             check_taken(name, listener, config, reader);
         }
         check_open_door(listener, config, reader);
-        check_own_certificates(listener, reader);
+        check_own_certificates(index, listener, reader);
     }
     let names_backend = listener.backends().next().is_some();
     let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
@@ -187,7 +187,14 @@ fn check_protocols(index: usize, listener: &Listener, config: &Config, reader: &
 }
 
 /// Certificates of a listener's own take the place of sites.
-fn check_own_certificates(listener: &Listener, reader: &mut Reader<'_>) {
+fn check_own_certificates(index: usize, listener: &Listener, reader: &mut Reader<'_>) {
+    let has_none = listener.tls().is_some_and(|tls| tls.certificates.is_empty());
+    let place = reader.place(&format!("listener.{index}.unknown_names"));
+    if let Some(place) = place.filter(|_| has_none) {
+        let message = "this is about the certificates of a listener's own, and there is none";
+        let instead = "remove it, and `backend` here: then only names that sites have are served";
+        reader.find_at(&place, message.to_owned(), Instead::act(instead));
+    }
     let own = listener.tls().filter(|tls| !tls.certificates.is_empty());
     if let Some(site) = own.and_then(|tls| tls.sites.first()) {
         let message = "a listener with certificates of its own reaches no site".to_owned();

@@ -468,3 +468,30 @@ address = "app.example:443""#,
     |        ^^^^^^
 help: write "tls""#,
 )];
+
+#[test]
+fn unknown_names_are_those_of_certificates_of_ones_own() {
+    assert_found(UNKNOWN_NAMES);
+}
+
+const UNKNOWN_NAMES: &[Row] = &[(
+    r#"#alone
+[[listener]]
+address = "0.0.0.0:443"
+kind = "tls"
+backend = "app"
+unknown_names = "refuse"
+[[site]]
+names = ["a.example"]
+[[site.certificate]]
+chain = "a.pem"
+key = "a.key"
+[[backend]]
+name = "app"
+[[backend.server]]
+address = "127.0.0.1:80""#,
+    r#"kettle.toml:6:17: this is about the certificates of a listener's own, and there is none
+ 6 | unknown_names = "refuse"
+   |                 ^^^^^^^^
+help: remove it, and `backend` here: then only names that sites have are served"#,
+)];

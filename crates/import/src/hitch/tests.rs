@@ -200,6 +200,24 @@ fn a_pem_file_may_be_a_block() {
 }
 
 #[test]
+fn a_frontend_opens_no_certificate_that_is_everybodys() {
+    let text = "client-verify = required client-verify-ca = \"ca\" backend = \"[127.0.0.1]:80\"
+        pem-file = { cert = \"a\" client-verify-ca = \"ignored\" }
+        frontend = { host = \"127.0.0.1\" port = \"1\" client-verify = none }
+        frontend = { host = \"127.0.0.1\" port = \"2\" client-verify = none
+            match-global-certs = on pem-file = \"own\" }";
+    let config = from_file(text).unwrap().config().unwrap();
+    let asked = |listener: usize| {
+        let certificates = tls(&config, listener).certificates.iter();
+        let roots = |it: &ListenerCertificate| Some(it.client_auth.as_ref()?.roots.value.clone());
+        certificates.map(roots).collect::<Vec<_>>()
+    };
+    let demanded = Some(PathBuf::from("/work/ca"));
+    assert_eq!(asked(0), [demanded.clone()]);
+    assert_eq!(asked(1), [None, demanded]);
+}
+
+#[test]
 fn a_response_in_ocsp_dir_is_stapled() {
     // `printf %s a.pem | md5sum`
     let staple = "/var/lib/hitch/d04cfea3b3e3a91fe6c6d7dfc0f3e4c8";

@@ -122,3 +122,22 @@ fn a_user_or_group_that_is_not_there_is_named_where_it_stands() {
         assert_eq!(places(&report.mistakes), [place], "{:?}", report.mistakes);
     }
 }
+
+#[test]
+fn certificates_of_a_listener_that_ask_differently_are_told_of() {
+    let asking = "[listener.certificate.client_auth]\nmode = \"required\"\nroots = \"ca\"\n";
+    let found = |second: &str| {
+        let text = format!(
+            "[[listener]]\naddress = \"127.0.0.1:8443\"\nkind = \"tls\"\nbackend = \"app\"\n\
+             [[listener.certificate]]\nchain = \"a\"\nkey = \"a\"\n{asking}\
+             [[listener.certificate]]\nchain = \"b\"\nkey = \"b\"\n{second}\
+             [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
+        );
+        let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
+        let mut findings = Findings::default();
+        findings.of_open_doors(&config);
+        places(&findings.warnings)
+    };
+    assert_eq!(found(asking), []);
+    assert_eq!(found(""), [(6, 9)]);
+}

@@ -19,13 +19,22 @@ pub(super) struct Shown {
     origin: Origin,
 }
 
+/// Whose a certificate is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Frontend,
+    All,
+}
+
 impl Writer<'_> {
     pub(super) fn shown(&mut self, frontend: &Frontend) -> Vec<Shown> {
-        let mut pem_files: Vec<PemFile> = frontend.pem_files.iter().rev().cloned().collect();
+        let own = frontend.pem_files.iter().rev().cloned();
+        let mut pem_files: Vec<(PemFile, Owner)> = own.map(|pem| (pem, Owner::Frontend)).collect();
         let takes_all = frontend.settings.flag("match-global-certs");
         if takes_all.unwrap_or(pem_files.is_empty()) {
-            pem_files.extend(self.model.pem_files.iter().rev().cloned());
-            pem_files.extend(self.pem_dir());
+            let all = self.model.pem_files.iter().rev().cloned();
+            let all: Vec<PemFile> = all.chain(self.pem_dir()).collect();
+            pem_files.extend(all.into_iter().map(|pem| (pem, Owner::All)));
         }
         if pem_files.is_empty() && self.findings.is_empty() {
             let message = format!("no certificate is named for {}", frontend.endpoint);
@@ -34,12 +43,13 @@ impl Writer<'_> {
             self.findings.push(frontend.origin.finding(message, instead));
         }
         let mut known: Vec<String> = Vec::new();
-        pem_files.retain(|pem| {
+        pem_files.retain(|(pem, _)| {
             let is_new = !known.contains(&pem.path);
             known.push(pem.path.clone());
             is_new
         });
-        let shown: Vec<Shown> = pem_files.iter().map(|pem| self.one(frontend, pem)).collect();
+        let one = |(pem, owner): &(PemFile, Owner)| self.one(frontend, pem, *owner);
+        let shown: Vec<Shown> = pem_files.iter().map(one).collect();
         self.warn_of_open_door(&shown);
         shown
     }
@@ -70,7 +80,7 @@ impl Writer<'_> {
         names.into_iter().filter(fits).map(pem_file).collect()
     }
 
-    fn one(&self, frontend: &Frontend, pem: &PemFile) -> Shown {
+    fn one(&self, frontend: &Frontend, pem: &PemFile, owner: Owner) -> Shown {
         let folder = self.surroundings.folder();
         let path = folder.join(&pem.path);
         let key =
@@ -79,9 +89,15 @@ impl Writer<'_> {
             Some(file) => Some(folder.join(&file.text)),
             None => self.staple_in_dir(&pem.path),
         };
-        let levels = [&pem.settings, &frontend.settings, &self.model.settings];
-        let verify = levels.iter().find_map(|settings| settings.text("client-verify"));
-        let authorities = levels.iter().find_map(|settings| settings.text("client-verify-ca"));
+        // What a frontend says is not about certificates that are everybody's: whom they ask, they ask everywhere.
+        let of_frontend = Some(&frontend.settings).filter(|_| owner == Owner::Frontend);
+        let above = || of_frontend.into_iter().chain([&self.model.settings]);
+        let of_pem = pem.settings.text("client-verify");
+        let verify = of_pem.or_else(|| above().find_map(|it| it.text("client-verify")));
+        // Authorities alone change nothing.
+        let authorities = of_pem.and_then(|_| pem.settings.text("client-verify-ca"));
+        let authorities =
+            authorities.or_else(|| above().find_map(|it| it.text("client-verify-ca")));
         let asked = verify.filter(|verify| verify.text != "none").zip(authorities);
         let asked = asked
             .map(|(verify, ca): (&Setting, &Setting)| (verify.text.clone(), folder.join(&ca.text)));
