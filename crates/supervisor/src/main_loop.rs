@@ -49,7 +49,6 @@ pub(super) async fn run(
     tokio::pin!(control, scrapes);
     let mut rotation = interval(TICKET_KEY_CHECK);
     let (mut counting, mut crowd) = (interval(COUNT_PERIOD), Crowd::default());
-    let mut had_left = false;
     let (files, mut changed) = FileWatch::new();
     let mut main_loop = MainLoop {
         supervisor,
@@ -103,12 +102,9 @@ pub(super) async fn run(
             _ = counting.tick() => {
                 let open = main_loop.supervisor.metrics.total().connections.now();
                 let most = main_loop.supervisor.metrics.take_most_connections();
-                let has_left = crowd.has_left(open, most);
-                // Workers and their runtime forget connections up to a tick later, and a few bytes hold a page.
-                if has_left || had_left {
+                if crowd.leaves_memory(open, most) {
                     kettle_kernel::process::release_free_memory();
                 }
-                had_left = has_left;
             }
             outcome = &mut control => outcome?,
             outcome = &mut scrapes => outcome?,

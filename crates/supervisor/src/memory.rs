@@ -12,12 +12,21 @@ pub(super) struct Crowd {
     last: u64,
     /// How many were still there when it was last said that a crowd has left.
     stayed: u64,
+    /// Whether it was said at the last count.
+    had_left: bool,
 }
 
 impl Crowd {
+    /// As [`has_left`](Self::has_left), and once more at the next count: workers and their runtime forget connections up to a
+    /// tick later, and a few bytes hold a page.
+    pub(super) fn leaves_memory(&mut self, open: u64, most: u64) -> bool {
+        let has_left = self.has_left(open, most);
+        has_left | std::mem::replace(&mut self.had_left, has_left)
+    }
+
     /// Takes the number of open connections of now, and the most there were since it was asked before; says whether a crowd has left, and nobody more
     /// is on the way out, since the last time that this was said.
-    pub(super) fn has_left(&mut self, open: u64, most: u64) -> bool {
+    fn has_left(&mut self, open: u64, most: u64) -> bool {
         self.most = self.most.max(open).max(most);
         let is_settled = self.last.saturating_sub(open) <= self.most / 10;
         self.last = open;
@@ -57,6 +66,13 @@ mod tests {
         let mut crowd = Crowd::default();
         assert!(crowd.has_left(3, 2_500));
         assert!(!crowd.has_left(3, 4), "said once");
+    }
+
+    #[test]
+    fn what_is_forgotten_later_is_given_back_later() {
+        let mut crowd = Crowd::default();
+        let seen = [2_500, 0, 0, 0, 0].map(|open| crowd.leaves_memory(open, open));
+        assert_eq!(seen, [false, false, true, true, false]);
     }
 
     #[test]
