@@ -213,7 +213,7 @@ fn a_frontend_opens_no_certificate_that_is_everybodys() {
         certificates.map(roots).collect::<Vec<_>>()
     };
     let demanded = Some(PathBuf::from("/work/ca"));
-    assert_eq!(asked(0), [demanded.clone()]);
+    assert_eq!(asked(0).as_slice(), std::slice::from_ref(&demanded));
     assert_eq!(asked(1), [None, demanded]);
 }
 
