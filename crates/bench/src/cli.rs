@@ -329,7 +329,7 @@ const SECONDS_MAX: f64 = 86_400.0;
 const EXAMPLES: &str = "\
 Examples:
   kettle bench list                                  what can be compared here
-  kettle bench run web-sizes --effort quick          a first style, with a page of charts
+  kettle bench run web-sizes --effort quick          a first look, with a page of charts
   kettle bench run all --effort thorough             to publish; may take hours
   kettle bench diff before/results.jsonl after/results.jsonl
   kettle bench load https://localhost:8443/ --connections 100";

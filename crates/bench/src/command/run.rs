@@ -20,7 +20,7 @@ use crate::scenario::summary;
 pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
     if arguments.names.is_empty() && arguments.resume.is_none() {
         print(format_args!(
-            "Name one or more comparisons, or `all`:\n\n{}\nA first style: kettle bench run web-sizes --effort quick\n",
+            "Name one or more comparisons, or `all`:\n\n{}\nA first look: kettle bench run web-sizes --effort quick\n",
             names()
         ));
         return ExitCode::FAILURE;

@@ -73,7 +73,7 @@ pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Tru
         && doubtful * 10 < all
         && !is_shared;
     let level = match (is_weak, is_strong) {
-        (true, _) => "a first style: it shows directions, not distances",
+        (true, _) => "a first look: it shows directions, not distances",
         (_, true) => "well",
         _ => "in what is decided, on a machine like this one",
     };

@@ -115,7 +115,7 @@ fn growth(samples: &Samples) -> String {
         return String::new();
     }
     let sure = if rounds < SAMPLES_MIN {
-        format!(" With {} that is a first style.", speech::rounds(rounds))
+        format!(" With {} that is a first look.", speech::rounds(rounds))
     } else {
         String::new()
     };

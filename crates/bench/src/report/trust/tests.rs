@@ -48,8 +48,8 @@ fn rounds_warnings_and_the_machine_decide_how_far_a_run_is_trusted() {
     assert_eq!(level(&results(6, None, None)), "well");
     assert!(level(&results(6, Some("kvm"), None)).starts_with("in what is decided"));
     assert!(level(&results(5, None, None)).starts_with("in what is decided"));
-    assert!(level(&results(2, None, None)).starts_with("a first style"));
-    assert!(level(&results(6, None, Some("noise"))).starts_with("a first style"));
+    assert!(level(&results(2, None, None)).starts_with("a first look"));
+    assert!(level(&results(6, None, Some("noise"))).starts_with("a first look"));
 }
 
 #[test]
