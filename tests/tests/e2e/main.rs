@@ -1,7 +1,7 @@
 //! Kettle as a user meets it: real processes, real sockets, real kernels.
 //!
 //! `bench` is about measuring, `serve` about HTTP and files, `kernel` about kernel TLS and what may go wrong with it, `wire`
-//! about the records that can be seen on the way, `reload` about running a server, `hitch` about doing so under another
+//! about the records that can be seen on the way, `routes` about the settings of routes, `reload` about running a server, `hitch` about doing so under another
 //! name.
 // What cannot be done fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -10,6 +10,7 @@ mod bench;
 mod hitch;
 mod kernel;
 mod reload;
+mod routes;
 mod serve;
 mod tunnel;
 mod wire;

@@ -126,6 +126,9 @@ settings! {
         pub root: Located<PathBuf> = required(located_path()),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
+        /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
+        /// browser. A folder without an index file counts as nothing unless it is listed.
+        pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
         /// Lists folders without an index file, 1,000 entries a page.
         pub listing: bool = flag(false),
         /// What happens at a symbolic link.

@@ -113,6 +113,11 @@ pub(crate) static USER_NAME: TextRule =
     TextRule { what: "the name or number of an account", example: "kettle", read: user_name };
 pub(crate) static PREFIX: TextRule =
     TextRule { what: "a path that begins with a slash", example: "/", read: prefix };
+pub(crate) static FALLBACK: TextRule = TextRule {
+    what: "a file below `root` that begins with a slash",
+    example: "/index.html",
+    read: fallback,
+};
 pub(crate) static FILE_NAME: TextRule =
     TextRule { what: "a file name", example: "index.html", read: file_name };
 pub(crate) static CHARSET: TextRule =
@@ -296,6 +301,17 @@ fn prefix(text: &str) -> Result<String, Wrong> {
         return Err(Wrong::advice(why, "write the character itself in place of each %XX"));
     }
     Ok(text.to_owned())
+}
+
+fn fallback(text: &str) -> Result<String, Wrong> {
+    if text.starts_with('=') {
+        return Err(Wrong::advice("404 is the answer without it", "remove it"));
+    }
+    let path = prefix(text)?;
+    match path.ends_with('/') {
+        true => Err(Wrong::meant("it is a file, not a folder", format!("{path}index.html"))),
+        false => Ok(path),
+    }
 }
 
 fn without_dots(path: &str) -> String {

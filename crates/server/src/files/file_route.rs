@@ -23,6 +23,8 @@ pub struct FileRoute {
     is_root_missed: AtomicBool,
     /// File names that answer for a folder.
     pub index: Vec<String>,
+    /// The file that answers where there is none, by its path below the root, with its slash.
+    pub fallback: Option<String>,
     /// Whether folders without an index file are listed.
     pub listing: bool,
     /// Compressed siblings to look for.
@@ -48,6 +50,7 @@ impl FileRoute {
             root: Arc::new(root),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
+            fallback: route.fallback.clone(),
             listing: route.listing,
             codings: route.precompressed.clone(),
             cache_rules: route.cache_control.clone(),

@@ -86,13 +86,19 @@ impl Files {
         if !matches!(head.method(), Method::Get | Method::Head) {
             return None;
         }
-        let entry = self.cache.borrow().find(key(route, route.below(path)?, head))?;
+        self.remembered(key(route, route.below(path)?, head), head)?.ok()
+    }
+
+    fn remembered(&self, key: KeyRef<'_>, head: &Head) -> Option<Result<Response, HttpError>> {
+        let entry = self.cache.borrow().find(key)?;
         let age = self.clock.monotonic().saturating_sub(entry.checked.get());
         if age >= self.revalidate {
             return None;
         }
-        let response = respond(&entry, head, &*self.clock).ok()?;
-        self.metrics.cache_hit();
+        let response = respond(&entry, head, &*self.clock);
+        if response.is_ok() {
+            self.metrics.cache_hit();
+        }
         Some(response)
     }
 
@@ -115,12 +121,8 @@ impl Files {
         };
         let key = key(route, below, head);
         let now = self.clock.monotonic();
-        let sighting = self.finder.find(route, relative, key.preference, now).await;
-        let sighting = sighting.map_err(locate::status_of)?;
-        if sighting.is_root_new {
-            self.forget_entries();
-        }
-        let Sighting { found, root, looked, .. } = sighting;
+        let Sighting { found, root, looked, .. } =
+            self.sight(route, relative, key.preference, now).await?;
         match found {
             Located::File(found) => {
                 let entry = self.entry(route, key, found, &root, looked).await;
@@ -131,16 +133,59 @@ impl Files {
             Located::Directory if route.listing => {
                 self.list(route, relative, target, head, now).await
             }
+            Located::Directory if route.fallback.is_some() => self.fall_back(route, head).await,
             Located::Directory => Err(403.into()),
             Located::Refused(status) => {
                 // Out of descriptors or a failing disk: the file may well be there again.
                 if status < 500 {
                     self.cache.borrow_mut().forget(key);
                 }
-                Err(status.into())
+                match (status, &route.fallback) {
+                    (404, Some(_)) => self.fall_back(route, head).await,
+                    _ => Err(status.into()),
+                }
             }
             Located::WouldBlock | Located::Beyond(_) => Err(503.into()),
         }
+    }
+
+    /// Answers from the route's fallback file. It is remembered by its own path: what was not found
+    /// is not remembered, and takes no room from what is there.
+    async fn fall_back(&self, route: &Arc<FileRoute>, head: &Head) -> Result<Response, HttpError> {
+        let below = route.fallback.as_deref().unwrap_or_default();
+        let key = key(route, below, head);
+        if let Some(answer) = self.remembered(key, head) {
+            return answer;
+        }
+        let (now, relative) = (self.clock.monotonic(), below.trim_start_matches('/'));
+        let Sighting { found, root, looked, .. } =
+            self.sight(route, relative, key.preference, now).await?;
+        match found {
+            Located::File(found) => {
+                let entry = self.entry(route, key, found, &root, looked).await;
+                let entry = entry.map_err(locate::status_of)?;
+                respond(&entry, head, &*self.clock)
+            }
+            Located::WouldBlock | Located::Beyond(_) => Err(503.into()),
+            Located::Refused(status) if status != 404 => Err(status.into()),
+            // Never another fallback.
+            Located::Refused(_) | Located::SlashMissing | Located::Directory => Err(404.into()),
+        }
+    }
+
+    async fn sight(
+        &self,
+        route: &Arc<FileRoute>,
+        relative: &str,
+        preference: Preference,
+        now: Duration,
+    ) -> Result<Sighting<Located>, HttpError> {
+        let sighting = self.finder.find(route, relative, preference, now).await;
+        let sighting = sighting.map_err(locate::status_of)?;
+        if sighting.is_root_new {
+            self.forget_entries();
+        }
+        Ok(sighting)
     }
 
     /// Reads a site's own page for an error.

@@ -2,6 +2,7 @@ mod stage;
 
 mod conditions;
 mod errors;
+mod fallback;
 mod folders;
 mod memory;
 mod ranges;

@@ -1,0 +1,3 @@
+//! What a route does besides serving files, as curl sees it.
+
+mod fallback;
