@@ -208,15 +208,15 @@ impl Client {
         }
     }
 
-    /// Sends the last flight of a TLS 1.2 handshake with these bytes behind it in the same write. The server's answer is
-    /// not read.
-    pub fn finish_handshake_and_bytes(&mut self, header: &[u8], body: &[u8]) {
+    /// Sends the last flight of a TLS 1.2 handshake with bytes behind it in the same write, made from all that was received.
+    /// The server's answer is not read.
+    pub fn finish_handshake_and_bytes(&mut self, behind: impl FnOnce(&[u8]) -> Vec<u8>) {
+        let mut behind = Some(behind);
         loop {
             let mut flight = self.flight();
             let has_finished = flight.windows(6).any(|window| window == CHANGE_CIPHER_SPEC_RECORD);
-            if has_finished {
-                flight.extend_from_slice(header);
-                flight.extend_from_slice(body);
+            if has_finished && let Some(behind) = behind.take() {
+                flight.extend(behind(&self.wire.received));
             }
             self.wire.write_all(&flight).unwrap();
             if has_finished {

@@ -10,6 +10,7 @@ pub mod certificate;
 pub mod client;
 pub mod content;
 pub mod environment;
+pub mod false_start;
 pub mod fuse;
 pub mod http;
 pub mod kernel_counts;

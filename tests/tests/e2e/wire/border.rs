@@ -1,12 +1,14 @@
 //! What stands in one write with the client's Finished: nothing of it is lost, none of it is swallowed.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use rustls::client::{Resumption, Tls12Resumption};
 
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::paths_here;
+use kettle_tests::false_start::EarlyKeys;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{PSK_KEY_EXCHANGE_MODES, RawHandshake, RawHello};
@@ -173,26 +175,56 @@ fn nothing_behind_a_resumed_tls12_finished_is_lost() {
             assert_eq!(client.end(), End::Orderly, "{path}");
 
             let mut client = begin();
-            client.finish_handshake_and_bytes(&[APPLICATION_DATA, 3, 3, 0, 24], &[7; 24]);
+            client.finish_handshake_and_bytes(|_| garbage());
             assert_eq!(client.end(), End::Alert(rustls::AlertDescription::BadRecordMac), "{path}");
         }
         kettle.wait_until_idle();
     }
 }
 
-/// In a full handshake the server's Finished comes last. A client that does not wait for it (False Start, RFC 7918) sends what is
-/// right all the same; none of ours can, so here are only what is wrong and half a record.
+/// In a full handshake the server's Finished comes last, and a client need not wait for it.
+#[test]
+fn nothing_behind_a_full_tls12_finished_is_lost() {
+    for tickets in [0, 2] {
+        let setup = Setup::paths(paths_here()).sizes(&[70_000]);
+        let kettle = Kettle::start(setup.set("tls", &format!("tickets = {tickets}")));
+        for path in paths_here() {
+            let finished_with = |content_type, content: &[u8]| {
+                let keys = Arc::new(EarlyKeys::default());
+                let dialer = Dialer::suite(TLS12_AES_128).key_log(keys.clone());
+                let mut client = dialer.begin(kettle.address_by(path));
+                client.finish_handshake_and_bytes(|received| {
+                    keys.seal(received, content_type, content)
+                });
+                client
+            };
+            let case = format!("{path}, {tickets} tickets");
+            let mut client = finished_with(APPLICATION_DATA, &get("/70000"));
+            assert_same(&client.response().body, &content(70_000), &case);
+
+            let mut client = finished_with(ALERT, &[1, 0]);
+            assert_eq!(client.end(), End::Orderly, "{case}");
+
+            // No handshake message is right here: a client asks for renegotiation, and is refused.
+            let mut client = finished_with(HANDSHAKE, &[24, 0, 0, 1, 1]);
+            let end = client.end();
+            assert!(matches!(end, End::Alert(_)), "{case}: {end:?}");
+        }
+        kettle.wait_until_idle();
+    }
+}
+
 #[test]
 fn what_stands_behind_a_full_tls12_finished_is_judged_by_the_new_keys() {
     let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
     for path in paths_here() {
         let mut client = Dialer::suite(TLS12_AES_128).begin(kettle.address_by(path));
-        client.finish_handshake_and_bytes(&[APPLICATION_DATA, 3, 3, 0, 24], &[7; 24]);
+        client.finish_handshake_and_bytes(|_| garbage());
         assert_eq!(client.end(), End::Alert(rustls::AlertDescription::BadRecordMac), "{path}");
 
         // Half a record of what comes next.
         let mut client = Dialer::suite(TLS12_AES_128).begin(kettle.address_by(path));
-        client.finish_handshake_and_bytes(&[APPLICATION_DATA, 3], &[]);
+        client.finish_handshake_and_bytes(|_| vec![APPLICATION_DATA, 3]);
         while client.tls.is_handshaking() {
             client.tls.read_tls(&mut client.wire).unwrap();
             client.tls.process_new_packets().unwrap();
@@ -205,6 +237,11 @@ fn what_stands_behind_a_full_tls12_finished_is_judged_by_the_new_keys() {
         assert_same(&client.response().body, &content(70_000), path);
     }
     kettle.wait_until_idle();
+}
+
+/// A record that nobody sealed.
+fn garbage() -> Vec<u8> {
+    [&[APPLICATION_DATA, 3, 3, 0, 24][..], &[7; 24]].concat()
 }
 
 fn close_notify() -> Received {
