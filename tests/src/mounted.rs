@@ -14,14 +14,45 @@ impl Mounted {
     /// # Errors
     /// What `mount` said.
     pub fn at(folder: PathBuf, kind: &str, options: &str, input: Stdio) -> Result<Self, String> {
+        Self::source(folder, kind, Path::new(kind), options, input)
+    }
+
+    /// A file system in a file of its own, `image`, with the files of `content`.
+    ///
+    /// # Errors
+    /// What the program that makes such file systems said, or `mount`.
+    pub fn image(
+        folder: PathBuf,
+        kind: &str,
+        image: &Path,
+        content: &Path,
+    ) -> Result<Self, String> {
+        let image_argument = image.to_str().unwrap();
+        let content_argument = content.to_str().unwrap();
+        if kind == "squashfs" {
+            run("mksquashfs", &[content_argument, image_argument, "-quiet", "-no-progress"])?;
+            return Self::source(folder, kind, image, "loop,ro", Stdio::null());
+        }
+        // As large as the one of them that wants most; nothing of it is written before it is needed.
+        fs::File::create(image).and_then(|file| file.set_len(320 << 20)).unwrap();
+        run(&format!("mkfs.{kind}"), &["-q", image_argument])?;
+        let mounted = Self::source(folder.clone(), kind, image, "loop", Stdio::null())?;
+        run("cp", &["-rT", content_argument, folder.to_str().unwrap()])?;
+        Ok(mounted)
+    }
+
+    fn source(
+        folder: PathBuf,
+        kind: &str,
+        source: &Path,
+        options: &str,
+        input: Stdio,
+    ) -> Result<Self, String> {
         fs::create_dir_all(&folder).unwrap();
         let mut mount = Command::new("mount");
         // No helper programs: what is mounted is the kernel's or the test's own.
-        mount.args(["-i", "-t", kind, "-o", options, kind]).arg(&folder).stdin(input);
-        let output = mount.output().map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
-        }
+        mount.args(["-i", "-t", kind, "-o", options]).arg(source).arg(&folder).stdin(input);
+        succeeded(&mut mount)?;
         Ok(Self(folder))
     }
 
@@ -37,6 +68,18 @@ impl Mounted {
         let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
         Self::at(folder, "overlay", &options, Stdio::null())
     }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    succeeded(Command::new(program).args(arguments)).map_err(|why| format!("{program}: {why}"))
+}
+
+fn succeeded(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
 impl Drop for Mounted {

@@ -87,7 +87,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; what the guests are built and run with.
+/// What each is for: a C compiler for aws-lc; clients and tools the end-to-end tests call; a browser for reports; file systems to serve from; what the guests are built and run with.
 const NEEDED: &[&str] = &[
     "gcc",
     "libc6-dev",
@@ -98,6 +98,9 @@ const NEEDED: &[&str] = &[
     "openssl",
     "procps",
     "strace",
+    "btrfs-progs",
+    "squashfs-tools",
+    "xfsprogs",
     "debian-archive-keyring",
     "e2fsprogs",
     "kmod",

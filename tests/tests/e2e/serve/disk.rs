@@ -46,7 +46,8 @@ fn impatient_by(paths: &[&str]) -> Setup {
 /// Takes a file out of the page cache, so that the next reader needs a disk thread.
 fn forget_content(kettle: &Kettle, path: &str) {
     let file = File::open(kettle.folder.path(path)).unwrap();
-    file.sync_all().unwrap();
+    // A file system that can only be read has nothing to write, and says so.
+    let _ = file.sync_all();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
 }
 
@@ -199,12 +200,42 @@ fn files_on_an_overlay_are_read_without_a_thread_in_between() {
     let (Ok(_beside), Ok(_mounted)) = (beside_on, mounted) else {
         return skip("no overlay can be mounted here");
     };
+    threads_stop_reading(&kettle, "/overlay/large");
+}
+
+#[test]
+fn what_common_file_systems_hold_is_served_from_memory_and_from_the_disk() {
+    if is_guest() {
+        return skip("counts on reads that take less than a millisecond");
+    }
+    for kind in ["ext4", "xfs", "btrfs", "squashfs"] {
+        let kettle = Kettle::start(Setup::paths(paths_here()).without_memory());
+        kettle.folder.write("content/large", content(BODY_BYTES));
+        let (image, files) = (kettle.folder.path("image"), kettle.folder.path("content"));
+        let mounted = Mounted::image(kettle.folder.path("www/mounted"), kind, &image, &files);
+        let Ok(_mounted) = mounted.inspect_err(|why| skip(&format!("{kind}: {why}"))) else {
+            continue;
+        };
+        for path in paths_here() {
+            forget_content(&kettle, "www/mounted/large");
+            let mut client = kettle.connect_by(path, TLS13_AES_128);
+            for _ in 0..2 {
+                let body = client.get("/mounted/large").body;
+                assert_same(&body, &content(BODY_BYTES), &format!("{kind}, {path}"));
+            }
+        }
+        threads_stop_reading(&kettle, "/mounted/large");
+    }
+}
+
+/// What lies in memory is read on the worker, on every path.
+fn threads_stop_reading(kettle: &Kettle, target: &str) {
     for path in paths_here() {
         let mut client = kettle.connect_by(path, TLS13_AES_128);
         let deadline = Instant::now() + patience();
         // A machine with too much to do may make a read look slow once.
-        while requests_read_on_the_worker(&kettle, &mut client) < REQUESTS {
-            assert!(Instant::now() < deadline, "{path}: threads go on reading");
+        while requests_read_on_the_worker(kettle, &mut client, target) < REQUESTS {
+            assert!(Instant::now() < deadline, "{target}, {path}: threads go on reading");
         }
     }
 }
@@ -212,11 +243,15 @@ fn files_on_an_overlay_are_read_without_a_thread_in_between() {
 const REQUESTS: u64 = 8;
 
 /// Of [`REQUESTS`] requests for the file, all that no disk thread read for.
-fn requests_read_on_the_worker(kettle: &Kettle, client: &mut impl Connection) -> u64 {
+fn requests_read_on_the_worker(
+    kettle: &Kettle,
+    client: &mut impl Connection,
+    target: &str,
+) -> u64 {
     let mut without = 0;
     for _ in 0..REQUESTS {
         let before = waits_of_disk_threads(kettle);
-        assert_eq!(client.get("/overlay/large").body.len(), BODY_BYTES);
+        assert_eq!(client.get(target).body.len(), BODY_BYTES);
         // Looking at the file again, once a second, is one hand-over.
         without += u64::from(waits_of_disk_threads(kettle) <= before + 2);
     }
