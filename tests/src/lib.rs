@@ -9,6 +9,7 @@ pub mod backend;
 pub mod certificate;
 pub mod client;
 pub mod content;
+pub mod control_group;
 pub mod environment;
 pub mod false_start;
 pub mod fuse;

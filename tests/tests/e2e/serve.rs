@@ -2,6 +2,7 @@
 
 mod body;
 mod client_certificate;
+mod control_group;
 mod curl;
 mod disk;
 mod doctor_host;
