@@ -1,7 +1,9 @@
 //! The answer as a card: whole, honest, and nothing without an answer.
 
+use std::path::Path;
+
 use kettle_bench::report;
-use kettle_bench::results::Clock;
+use kettle_bench::results::{Clock, read};
 
 use crate::answer::Made;
 
@@ -26,4 +28,17 @@ fn without_an_answer_there_is_no_card() {
     let alone = Made::on("yes", Clock::Time).small("kettle auto", &[1.0; 3]).results();
     assert_eq!(report::card(&[alone]), None);
     assert_eq!(report::card(&[]), None);
+}
+
+/// What README shows is made of the results that lie beside it, and of nothing else.
+#[test]
+fn the_answer_that_is_shown_is_that_of_its_results() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    let files = ["large-file", "comparisons", "ramps", "suites", "work"]
+        .map(|name| read::read(&folder.join(name).with_extension("jsonl")).unwrap());
+    let card = report::card(&files).unwrap();
+    for (name, made) in [("answer.md", card.markdown), ("answer.svg", card.svg)] {
+        let shown = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(shown == made, "{name}: make it again as docs/results/README.md says");
+    }
 }

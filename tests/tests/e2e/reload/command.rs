@@ -167,25 +167,38 @@ fn serve_starts_without_a_folder_for_its_certificate() {
 }
 
 #[test]
-fn serve_writes_a_line_for_each_response_to_a_terminal() {
+fn serve_writes_a_line_for_each_response_to_a_terminal_unless_it_is_to_be_quiet() {
     if std::process::Command::new("script").arg("--version").output().is_err() {
         return skip("there is no `script`, which makes a terminal");
     }
     let _turn = Turn::shared();
-    let (_, folder) = Setup::default().file("www/a", "content").lay_out();
-    let address = unused_port();
-    let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
-    let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
-    // Whoever stops `script` only takes its terminal away, and for a server that is the signal to reload.
-    let command = format!("setpriv --pdeathsig TERM {} {address} --workers 1", words.join(" "));
-    let serve = Tool::new("script")
-        .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
-        .environment("XDG_STATE_HOME", folder.path("state"))
-        .start();
-    serve.stdout.wait_for("TLS: ");
-    let url = format!("https://{address}/a");
-    assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
-    serve.stdout.wait_for(" 200 GET /a 7 B ");
+    for (quiet, is_told) in [("", true), ("--quiet", false)] {
+        let (_, folder) = Setup::default().file("www/a", "content").lay_out();
+        let address = unused_port();
+        let words = [kettle_program(), "serve".into(), folder.path("www"), "--listen".into()];
+        let words: Vec<_> = words.iter().map(|word| word.display().to_string()).collect();
+        // Whoever stops `script` only takes its terminal away, and for a server that is the signal to reload.
+        let server = format!("{} {address} --workers 1 {quiet}", words.join(" "));
+        let command = format!("setpriv --pdeathsig TERM {server} & echo process $!.; wait");
+        let serve = Tool::new("script")
+            .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
+            .environment("XDG_STATE_HOME", folder.path("state"))
+            .start();
+        serve.stdout.wait_for("TLS: ");
+        let url = format!("https://{address}/a");
+        assert_eq!(Tool::new("curl").args(["--silent", "--insecure", &url]).succeed(), "content");
+        if is_told {
+            serve.stdout.wait_for(" 200 GET /a 7 B ");
+            continue;
+        }
+        // All lines are written when it has ended.
+        let said = serve.stdout.text();
+        let process = said.split("process ").nth(1).and_then(|rest| rest.split('.').next());
+        assert_eq!(Tool::new("kill").args(["-TERM", process.unwrap()]).succeed(), "");
+        assert!(serve.stdout.has_ended_in_time());
+        let said = serve.stdout.text();
+        assert!(!said.contains("GET /a"), "{said}");
+    }
 }
 
 /// `kettle serve` on a folder with a file `a`, once it serves, with its address.

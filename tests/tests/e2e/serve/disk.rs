@@ -243,11 +243,7 @@ fn threads_stop_reading(kettle: &Kettle, target: &str) {
 const REQUESTS: u64 = 8;
 
 /// Of [`REQUESTS`] requests for the file, all that no disk thread read for.
-fn requests_read_on_the_worker(
-    kettle: &Kettle,
-    client: &mut impl Connection,
-    target: &str,
-) -> u64 {
+fn requests_read_on_the_worker(kettle: &Kettle, client: &mut impl Connection, target: &str) -> u64 {
     let mut without = 0;
     for _ in 0..REQUESTS {
         let before = waits_of_disk_threads(kettle);
