@@ -1,15 +1,18 @@
 //! Leaving the terminal, the file with the number of the process, and the file for messages: what hitch and stud do by
 //! themselves, and systemd does for `kettle run`.
 
+mod files;
+
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::output::fail;
+pub(crate) use files::PidFile;
 
 /// Starts this program again, without a terminal, and waits until it serves or fails.
 pub(crate) fn leave_terminal(words: &[OsString]) -> ExitCode {
@@ -43,25 +46,43 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Opens what it will need, with the privileges that there are.
+    /// Opens what it will need, with the privileges that there are. The file for messages may belong to `owner`, too, the
+    /// user that serves.
     ///
     /// # Errors
     /// That the file for messages cannot be opened.
-    pub(crate) fn begin(log_file: Option<&Path>) -> io::Result<Self> {
+    pub(crate) fn begin(log_file: Option<&Path>, owner: Option<u32>) -> io::Result<Self> {
         let has_left = has_left();
         if has_left {
             // The parent is no group's leader's child yet, so this cannot fail; and if it does, it costs nothing.
             let _ = rustix::process::setsid();
         }
-        let open = |path| OpenOptions::new().append(true).create(true).mode(0o640).open(path);
+        let open = |path| files::open(path, OpenOptions::new().append(true).mode(0o640), owner);
         Ok(Self { has_left, messages: log_file.map(open).transpose()? })
     }
 
-    /// Called once it serves: from here on messages go to the file, and the parent may end.
-    pub(crate) fn settle(&self) {
+    /// Writes the number of this process.
+    ///
+    /// # Errors
+    /// That it cannot be written, or that another process has the file.
+    pub(crate) fn pid_file(&self, path: &Path) -> io::Result<PidFile> {
+        PidFile::write(path, self.messages.as_ref())
+    }
+
+    /// Whether messages have a file of their own, which nobody watches who waits for the start.
+    pub(crate) fn has_messages(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    /// Called once nothing can go wrong that whoever starts must see: from here on messages go to their file.
+    pub(crate) fn divert_messages(&self) {
         if let Some(file) = &self.messages {
             let _ = rustix::stdio::dup2_stderr(file);
         }
+    }
+
+    /// Called once it serves: the parent may end.
+    pub(crate) fn settle(&self) {
         if !self.has_left {
             return;
         }
@@ -74,34 +95,6 @@ impl Background {
                 let _ = rustix::stdio::dup2_stderr(&nothing);
             }
         }
-    }
-}
-
-/// A file with the number of this process, locked as long as it lives.
-pub(crate) struct PidFile {
-    path: PathBuf,
-    _locked: File,
-}
-
-impl PidFile {
-    /// Writes it.
-    ///
-    /// # Errors
-    /// That it cannot be written, or that another process has it.
-    pub(crate) fn write(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(false).mode(0o644).open(path)?;
-        file.try_lock().map_err(|_| io::Error::other("another process has it, and runs"))?;
-        file.set_len(0)?;
-        writeln!(file, "{}", std::process::id())?;
-        Ok(Self { path: path.to_path_buf(), _locked: file })
-    }
-}
-
-impl Drop for PidFile {
-    fn drop(&mut self) {
-        // Who serves may not be who was allowed to write there.
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

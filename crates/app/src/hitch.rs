@@ -9,12 +9,13 @@ use std::sync::Arc;
 use kettle_config::{Config, Finding};
 use kettle_import::Imported;
 use kettle_import::hitch::{Asked, Dialect, command_line, usage};
-use kettle_supervisor::{Loader, StartError, Supervisor, prepare};
+use kettle_supervisor::{Loader, prepare};
 
-use crate::daemon::{Background, PidFile, has_left, leave_terminal};
+use crate::daemon::{Background, has_left, leave_terminal};
 use crate::import::ThisMachine;
+use crate::logging::{self, Syslog};
 use crate::output::{fail, fail_with, print, print_line, say, warn_of};
-use crate::{doctor, logging};
+use crate::run;
 
 /// Whose words these are, with those that are its arguments, if it is one of the two.
 pub(crate) fn is_meant(words: &[OsString]) -> Option<(Dialect, &[OsString])> {
@@ -60,7 +61,6 @@ pub(crate) fn hitch(dialect: Dialect, words: &[OsString], arguments: &[OsString]
 
 /// Loads all that a start loads.
 fn test(name: &str, imported: &Imported) -> ExitCode {
-    imported.warnings.iter().for_each(warn_of);
     let outcome = imported.config().and_then(prepare::try_out);
     match outcome {
         Ok(warnings) => {
@@ -84,31 +84,28 @@ fn start(
             "hitch does not serve as root; name a user with --user=USER or user = \"…\"",
         ));
     }
-    logging::start(&config.log.level);
-    for warning in &imported.warnings {
-        tracing::warn!("{}", crate::output::NamedFinding(warning));
-    }
     let process = &imported.process;
-    let background = Background::begin(process.log_file.as_deref())
+    let syslog = process.syslog.map(|facility| Syslog::of(dialect.name(), facility));
+    logging::start_with_warnings(&config.log.level, syslog);
+    let owner = prepare::account(&config).map_err(|it| fail_with(&it))?.map(|it| it.uid());
+    let background = Background::begin(process.log_file.as_deref(), owner)
         .map_err(|error| fail(format_args!("the file for messages cannot be opened: {error}")))?;
-    let pid_file = process.pid_file.as_deref().map(PidFile::write).transpose();
+    let pid_file = process.pid_file.as_deref().map(|path| background.pid_file(path)).transpose();
     let pid_file =
         pid_file.map_err(|error| fail(format_args!("the pidfile cannot be written: {error}")))?;
     let loader: Loader = Arc::new(move || load(dialect, &arguments, is_root));
-    let supervisor = Supervisor::start(config, Some(loader), doctor::obstacle);
-    let supervisor = supervisor.map_err(|error| match error {
-        StartError::Findings(findings) => fail_with(&findings),
-        StartError::Refused(message) => fail(message),
-    })?;
-    let outcome = supervisor.run(|supervisor| {
-        for address in supervisor.addresses() {
-            tracing::info!("listening on {address}");
-        }
-        tracing::info!("{}", supervisor.placement_line());
+    let supervisor = run::start(config, Some(loader))?;
+    if background.has_messages() {
+        // They go to the file, and whoever starts this does not look there.
+        supervisor.warnings().iter().for_each(warn_of);
+        background.divert_messages();
+    }
+    let code = run::steer(supervisor, |supervisor| {
+        run::log_addresses(supervisor);
         background.settle();
     });
     drop(pid_file);
-    outcome.map_err(|error| fail(format_args!("the server cannot go on: {error}")))
+    Ok(code)
 }
 
 /// What a reload reads: the same command line, and its file as it is now.

@@ -32,7 +32,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let report = prepare::check(&config);
-    imported.warnings.iter().chain(&report.warnings).for_each(warn_of);
+    report.warnings.iter().for_each(warn_of);
     match report.mistakes.as_slice() {
         [] => ExitCode::SUCCESS,
         mistakes => fail_with(mistakes),

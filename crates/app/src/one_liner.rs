@@ -5,22 +5,20 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use kettle_config::{Config, LogFormat, LogTarget};
+use kettle_supervisor::Supervisor;
 use kettle_supervisor::prepare::MadeCertificate;
-use kettle_supervisor::{StartError, Supervisor};
 
-use crate::output::{fail, fail_with, print_line};
-use crate::{doctor, logging};
+use crate::logging;
+use crate::output::print_line;
+use crate::run;
 
 /// Runs a configuration until told to stop; `greet` says where it can be reached.
 pub(crate) fn run(config: Config, greet: impl FnOnce(&Supervisor)) -> ExitCode {
     logging::start("warn");
-    let supervisor = match Supervisor::start(config, None, doctor::obstacle) {
-        Ok(supervisor) => supervisor,
-        Err(StartError::Findings(findings)) => return fail_with(&findings),
-        Err(error) => return fail(error),
-    };
-    let outcome = supervisor.run(greet);
-    outcome.unwrap_or_else(|error| fail(format_args!("the server cannot go on: {error}")))
+    match run::start(config, None) {
+        Ok(supervisor) => run::steer(supervisor, greet),
+        Err(code) => code,
+    }
 }
 
 /// Somebody who watches gets a short line for each response or tunnel, at once.

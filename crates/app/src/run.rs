@@ -18,22 +18,34 @@ pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
     };
     logging::start(&config.log.level);
     let path = argument.path().to_path_buf();
-    match start(config, Arc::new(move || read(&path))) {
-        Ok(code) | Err(code) => code,
+    match start(config, Some(Arc::new(move || read(&path)))) {
+        Ok(supervisor) => steer(supervisor, log_addresses),
+        Err(code) => code,
     }
 }
 
-fn start(config: Config, loader: Loader) -> Result<ExitCode, ExitCode> {
-    let supervisor =
-        Supervisor::start(config, Some(loader), doctor::obstacle).map_err(|error| match error {
-            StartError::Findings(findings) => fail_with(&findings),
-            StartError::Refused(message) => fail(message),
-        })?;
-    let outcome = supervisor.run(|supervisor| {
-        for address in supervisor.addresses() {
-            tracing::info!("listening on {address}");
-        }
-        tracing::info!("{}", supervisor.placement_line());
-    });
-    outcome.map_err(|error| fail(format_args!("the server cannot go on: {error}")))
+/// Loads, binds and starts all that a configuration asks for, or says what is wrong with it. Without a loader a reload
+/// reads the files that it names, and no others.
+///
+/// # Errors
+/// How the command exits.
+pub(crate) fn start(config: Config, loader: Option<Loader>) -> Result<Supervisor, ExitCode> {
+    Supervisor::start(config, loader, doctor::obstacle).map_err(|error| match error {
+        StartError::Findings(findings) => fail_with(&findings),
+        StartError::Refused(message) => fail(message),
+    })
+}
+
+/// Steers a server to its end, and says how the command exits. `ready` is called once it serves.
+pub(crate) fn steer(supervisor: Supervisor, ready: impl FnOnce(&Supervisor)) -> ExitCode {
+    let outcome = supervisor.run(ready);
+    outcome.unwrap_or_else(|error| fail(format_args!("the server cannot go on: {error}")))
+}
+
+/// Says where it listens, and where records are encrypted.
+pub(crate) fn log_addresses(supervisor: &Supervisor) {
+    for address in supervisor.addresses() {
+        tracing::info!("listening on {address}");
+    }
+    tracing::info!("{}", supervisor.placement_line());
 }

@@ -66,6 +66,8 @@ settings! {
         pub(crate) places: Places,
         /// Where its text came from, if it was made from another file.
         pub(crate) origins: Origins,
+        /// What that file says and this configuration does not.
+        pub not_carried_over: Vec<Finding>,
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Process {
     pub pid_file: Option<PathBuf>,
     /// It wrote its messages there.
     pub log_file: Option<PathBuf>,
+    /// It wrote its messages to the system's log, too, below this facility (a number of syslog.h).
+    pub syslog: Option<u8>,
     /// It did not serve as root.
     pub refuses_root: bool,
 }
@@ -74,6 +76,8 @@ impl Imported {
     /// # Errors
     /// Values that kettle does not take, where they were written.
     pub fn config(&self) -> Result<Config, Vec<Finding>> {
-        kettle_config::parse_made(&self.toml, &self.path, self.origins.clone())
+        let mut config = kettle_config::parse_made(&self.toml, &self.path, self.origins.clone())?;
+        config.not_carried_over.clone_from(&self.warnings);
+        Ok(config)
     }
 }

@@ -10,6 +10,12 @@ pub(crate) struct Ciphers {
     pub(crate) suites: Vec<Suite>,
     /// Whether the list may hold others, which kettle has not.
     pub(crate) has_others: bool,
+    /// Those that the list has for one kind of key only. kettle has them for both.
+    pub(crate) of_one_key: Vec<(Suite, Key)>,
+    /// What `@SECLEVEL=` says.
+    pub(crate) security_level: Option<u8>,
+    /// A command (`@…`) that is none.
+    pub(crate) unknown: Option<String>,
 }
 
 /// Evaluates a list for TLS 1.2 as `ciphers(1)` describes it, over the suites that kettle has: ECDHE with an AEAD, for
@@ -17,12 +23,14 @@ pub(crate) struct Ciphers {
 pub(crate) fn ciphers(list: &str) -> Ciphers {
     let mut chosen: Vec<Choice> = Vec::new();
     let mut killed: Vec<Choice> = Vec::new();
-    let mut has_others = false;
+    let mut read = Ciphers::default();
     let rules = list.split([':', ' ', ',', ';']).filter(|rule| !rule.is_empty());
     for rule in rules {
-        if rule.starts_with('@') {
-            if rule.starts_with("@STRENGTH") {
-                chosen.sort_by_key(|(suite, _)| *suite == Suite::Aes128Gcm);
+        if let Some(command) = rule.strip_prefix('@') {
+            match (command, command.strip_prefix("SECLEVEL=").map(str::as_bytes)) {
+                ("STRENGTH", _) => chosen.sort_by_key(|(suite, _)| *suite == Suite::Aes128Gcm),
+                (_, Some([digit @ b'0'..=b'5'])) => read.security_level = Some(digit - b'0'),
+                _ => read.unknown = Some(rule.to_owned()),
             }
             continue;
         }
@@ -42,26 +50,49 @@ pub(crate) fn ciphers(list: &str) -> Ciphers {
                 let is_new = |choice: &Choice| !killed.contains(choice) && !chosen.contains(choice);
                 let new: Vec<_> = all().filter(named).filter(is_new).collect();
                 chosen.extend(new);
-                has_others |= !is_aead_alone(words);
+                read.has_others |= !is_aead_alone(words);
             }
         }
     }
-    let mut suites = Vec::new();
-    for (suite, _) in chosen {
-        if !suites.contains(&suite) {
-            suites.push(suite);
+    // Level 4 wants keys of 192 bits.
+    chosen.retain(|(suite, _)| read.security_level < Some(4) || *suite != Suite::Aes128Gcm);
+    for choice @ (suite, key) in &chosen {
+        if !read.suites.contains(suite) {
+            read.suites.push(*suite);
+        }
+        if !chosen.contains(&(*suite, key.other())) {
+            read.of_one_key.push(*choice);
         }
     }
-    Ciphers { suites, has_others }
+    read
 }
 
 /// A cipher with the key that the server's certificate has.
 type Choice = (Suite, Key);
 
+/// A kind of key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+pub(crate) enum Key {
     Ecdsa,
     Rsa,
+}
+
+impl Key {
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ecdsa => "ECDSA",
+            Self::Rsa => "RSA",
+        }
+    }
+
+    /// The other kind.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Ecdsa => Self::Rsa,
+            Self::Rsa => Self::Ecdsa,
+        }
+    }
 }
 
 fn all() -> impl Iterator<Item = Choice> {
@@ -125,21 +156,23 @@ fn is_of((suite, key): Choice, word: &str) -> bool {
         "kEECDH" | "kECDHE" | "EECDH" | "ECDHE" | "ECDH" => true,
         "aRSA" => key == Key::Rsa,
         "aECDSA" | "ECDSA" => key == Key::Ecdsa,
-        "AES" | "AESGCM" => !is_chacha,
+        "AES" | "AESGCM" | "FIPS" => !is_chacha,
         "AES128" => suite == Suite::Aes128Gcm,
         "AES256" => suite == Suite::Aes256Gcm,
         "CHACHA20" => is_chacha,
         name => {
-            let of_key = match key {
-                Key::Ecdsa => name.strip_prefix("ECDHE-ECDSA-"),
-                Key::Rsa => name.strip_prefix("ECDHE-RSA-"),
+            let (of_key, registered) = match key {
+                Key::Ecdsa => ("ECDHE-ECDSA-", "TLS_ECDHE_ECDSA_WITH_"),
+                Key::Rsa => ("ECDHE-RSA-", "TLS_ECDHE_RSA_WITH_"),
             };
-            let cipher = match suite {
-                Suite::Aes128Gcm => "AES128-GCM-SHA256",
-                Suite::Aes256Gcm => "AES256-GCM-SHA384",
-                Suite::Chacha20Poly1305 => "CHACHA20-POLY1305",
+            let (cipher, in_full) = match suite {
+                Suite::Aes128Gcm => ("AES128-GCM-SHA256", "AES_128_GCM_SHA256"),
+                Suite::Aes256Gcm => ("AES256-GCM-SHA384", "AES_256_GCM_SHA384"),
+                Suite::Chacha20Poly1305 => ("CHACHA20-POLY1305", "CHACHA20_POLY1305_SHA256"),
             };
-            of_key == Some(cipher)
+            // OpenSSL 3.2 takes the names that IANA registered, too.
+            name.strip_prefix(of_key) == Some(cipher)
+                || name.strip_prefix(registered) == Some(in_full)
         }
     }
 }

@@ -165,7 +165,8 @@ pub fn write_v1(source: SocketAddr, destination: SocketAddr, target: &mut Vec<u8
 
 /// Writes a header of version 2 with what was said in TLS, if anything was. `None` speaks for ourselves (LOCAL).
 ///
-/// Values that would make it longer than [`V2_BYTES_MAX`] are left out, the last first: a receiver may refuse more.
+/// Values that would make it longer than [`V2_BYTES_MAX`] are left out, the client's certificate first, then the last: a
+/// receiver may refuse more.
 pub fn write_v2(
     endpoints: Option<(SocketAddr, SocketAddr)>,
     tlvs: &[Tlv<'_>],

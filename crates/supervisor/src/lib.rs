@@ -48,6 +48,9 @@ use reload::Live;
 use resources::Resources;
 use workers::Workers;
 
+/// What warnings about the configuration are logged as, for those who want them whatever the level.
+pub const CONFIGURATION_TARGET: &str = "kettle::configuration";
+
 /// A server whose workers run.
 pub struct Supervisor {
     live: Live,

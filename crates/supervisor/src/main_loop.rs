@@ -15,7 +15,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{interval, sleep_until};
 
-use crate::Supervisor;
 use crate::admin::protocol::{Reply, Request};
 use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
@@ -25,6 +24,7 @@ use crate::file_watch::FileWatch;
 use crate::memory::{COUNT_PERIOD, Crowd};
 use crate::notify::{State, notify};
 use crate::reload::Subject;
+use crate::{CONFIGURATION_TARGET, Supervisor};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Numbers;
@@ -346,7 +346,7 @@ impl MainLoop {
         let is_known =
             |warning: &Finding| known.iter().any(|known| known.message == warning.message);
         for warning in self.supervisor.warnings().iter().filter(|warning| !is_known(warning)) {
-            tracing::warn!("{warning}");
+            tracing::warn!(target: CONFIGURATION_TARGET, "{warning}");
         }
     }
 

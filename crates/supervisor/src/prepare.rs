@@ -111,15 +111,10 @@ pub fn prepare(
     let ticket_secret = load_ticket_secret(&config, &mut findings);
     match (router, acceptors) {
         (Some(router), Some((tls, of_tunnels))) if findings.mistakes.is_empty() => {
-            let mut warnings = findings.serious;
+            let mut warnings = config.not_carried_over.clone();
+            warnings.append(&mut findings.serious);
             warnings.append(&mut findings.warnings);
-            // Several listeners may show one file, and a file may hold chain and key.
-            let mut seen = Vec::new();
-            warnings.retain(|warning| {
-                let is_new = !seen.contains(warning);
-                seen.extend(is_new.then(|| warning.clone()));
-                is_new
-            });
+            keep_each_once(&mut warnings);
             let before = in_force.map(|prepared| &*prepared.backends);
             let backends = Backends::new(&config.backends, before);
             let tunnels = tunnels::routes(&config, of_tunnels, &backends, &connectors);
@@ -171,7 +166,9 @@ pub fn check(config: &Config) -> Report {
     load_ticket_secret(config, &mut findings);
     let mut serious = std::mem::take(&mut findings.serious);
     findings.mistakes.append(&mut serious);
-    let mut warnings = std::mem::take(&mut findings.warnings);
+    let mut warnings = config.not_carried_over.clone();
+    warnings.append(&mut findings.warnings);
+    keep_each_once(&mut warnings);
     warnings.sort_by_key(Finding::position);
     let folders = router.map(|router| router.disclosures()).unwrap_or_default();
     Report { mistakes: findings.into_mistakes(), warnings, folders }
@@ -188,6 +185,16 @@ pub fn try_out(config: Config) -> Result<Vec<Finding>, Vec<Finding>> {
         vec![config.finding(config.position_of("tls"), "", error.to_string(), None)]
     })?;
     prepare(config, &resumption, None).map(|prepared| prepared.warnings)
+}
+
+/// Several listeners may show one file, and a file may hold chain and key.
+fn keep_each_once(warnings: &mut Vec<Finding>) {
+    let mut seen = Vec::new();
+    warnings.retain(|warning| {
+        let is_new = !seen.contains(warning);
+        seen.extend(is_new.then(|| warning.clone()));
+        is_new
+    });
 }
 
 fn load_ticket_secret(config: &Config, findings: &mut Findings) -> Option<TicketSecret> {

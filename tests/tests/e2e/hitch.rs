@@ -13,7 +13,7 @@ use kettle_tests::environment::{kettle_program, patience, skip};
 use kettle_tests::http::Connection;
 use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
 use kettle_tests::tool::{Running, Tool};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use rustls::crypto::aws_lc_rs::cipher_suite;
 use tempfile::TempDir;
 
@@ -63,11 +63,7 @@ impl Place {
 }
 
 fn wait_until_listening(address: SocketAddr) {
-    let deadline = Instant::now() + patience();
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < deadline, "nobody listens on {address}");
-        std::thread::yield_now();
-    }
+    wait_until("somebody listens", || TcpStream::connect(address).is_ok());
 }
 
 fn free() -> SocketAddr {
@@ -205,38 +201,139 @@ fn a_test_says_what_a_start_would() {
     assert_eq!(test(&[]).status.code(), Some(1));
 }
 
-#[test]
-fn a_daemon_leaves_its_number_and_reads_its_file_again() {
-    let (place, backend) = (Place::new(), Backend::echoing());
-    let (before, after) = (free(), free());
-    let config = |front: SocketAddr| {
-        place.config(&format!(
-            "pem-file = \"FOLDER/one\"\nfrontend = \"{}\"\nbackend = \"{}\"\n",
-            bracketed(front),
-            bracketed(backend)
-        ));
-    };
-    config(before);
-    // Not hitch, which must not stay root, and could then not read these files again.
-    let file = place.path("conf");
-    let words = ["--config", file.to_str().unwrap(), "--daemon", "--pidfile", "FOLDER/pid"];
-    let ended = place.tool("stud", &words).output();
-    assert!(ended.status.success(), "{}", ended.stderr);
-    let number = fs::read_to_string(place.path("pid")).unwrap();
-    let process = Pid::from_raw(number.trim().parse().unwrap()).unwrap();
-    assert!(shows(before, "one"));
-    config(after);
-    kill_process(process, Signal::HUP).unwrap();
-    wait_until_listening(after);
-    assert!(shows(after, "one"));
-    let second = place.tool("stud", &words[..2]).args(["--pidfile"]).args([place.path("pid")]);
-    assert_eq!(second.output().status.code(), Some(1), "its number is locked");
-    kill_process(process, Signal::TERM).unwrap();
+/// A process that nobody waits for, ended by its number.
+struct Daemon(Pid);
+
+impl Daemon {
+    /// Starts it, and reads its number from `FOLDER/pid`.
+    fn start(place: &Place, program: &str, words: &[&str]) -> (Self, String) {
+        let words = [words, &["--daemon", "--pidfile", "FOLDER/pid"]].concat();
+        let ended = place.tool(program, &words).output();
+        assert!(ended.status.success(), "{}", ended.stderr);
+        let number = fs::read_to_string(place.path("pid")).unwrap();
+        (Self(Pid::from_raw(number.trim().parse().unwrap()).unwrap()), ended.stderr)
+    }
+
+    fn reload(&self) {
+        kill_process(self.0, Signal::HUP).unwrap();
+    }
+
+    fn end(self) {
+        kill_process(self.0, Signal::TERM).unwrap();
+        // Whoever inherits it need not ask at once how it ended.
+        let state = format!("/proc/{}/stat", self.0.as_raw_nonzero());
+        wait_until("it ends", || fs::read_to_string(&state).map_or(true, |it| it.contains(") Z ")));
+    }
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + patience();
-    while place.path("pid").exists() {
-        assert!(Instant::now() < deadline, "it does not end");
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
         std::thread::yield_now();
     }
+}
+
+/// A configuration with this beside a certificate, a frontend and a backend.
+fn configure(place: &Place, front: SocketAddr, more: &str) {
+    let (front, backend) = (bracketed(front), bracketed(Backend::echoing()));
+    place.config(&format!(
+        "pem-file = \"FOLDER/one\"\nfrontend = \"{front}\"\nbackend = \"{backend}\"\n{more}\n"
+    ));
+}
+
+// Not hitch, which must not stay root, and could then not read these files again.
+
+#[test]
+fn a_daemon_leaves_its_number_and_reads_its_file_again() {
+    let (place, before, after) = (Place::new(), free(), free());
+    configure(&place, before, "");
+    let file = place.path("conf");
+    let words = ["--config", file.to_str().unwrap()];
+    let (daemon, _) = Daemon::start(&place, "stud", &words);
+    assert!(shows(before, "one"));
+    configure(&place, after, "");
+    daemon.reload();
+    wait_until_listening(after);
+    assert!(shows(after, "one"));
+    let second = [words[0], words[1], "--pidfile", "FOLDER/pid"];
+    assert_eq!(place.tool("stud", &second).output().status.code(), Some(1), "its number is locked");
+    daemon.end();
+    assert!(!place.path("pid").exists());
+}
+
+#[test]
+fn nobody_else_chooses_what_a_number_or_a_message_is_written_to() {
+    let (place, front) = (Place::new(), free());
+    configure(&place, front, "");
+    fs::write(place.path("victim"), "1").unwrap();
+    symlink(place.path("victim"), place.path("link")).unwrap();
+    for (words, expected) in [
+        (["--pidfile", "FOLDER/link", "--quiet"].as_slice(), "it is a symbolic link"),
+        (&["--log-filename", "FOLDER/link"], "it is a symbolic link"),
+        (&["--pidfile", "FOLDER/conf"], "it holds something else than a number"),
+        (
+            &["--log-filename", "FOLDER/log", "--pidfile", "FOLDER/log"],
+            "it is the file for messages",
+        ),
+    ] {
+        let words = [&["--config=FOLDER/conf"], words].concat();
+        let ended = place.tool("stud", &words).output();
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read_to_string(place.path("victim")).unwrap(), "1");
+    assert!(fs::read_to_string(place.path("conf")).unwrap().contains("pem-file"));
+}
+
+#[test]
+fn a_number_that_may_not_be_removed_is_emptied() {
+    if !geteuid().is_root() {
+        return skip("only root can become another user");
+    }
+    let (place, front) = (Place::new(), free());
+    configure(&place, front, "");
+    let words = ["--config=FOLDER/conf", AS[0], AS[1]];
+    // What the first left does not stand in the way of the second.
+    for _ in 0..2 {
+        let (daemon, _) = Daemon::start(&place, "hitch", &words);
+        daemon.end();
+        assert_eq!(fs::read_to_string(place.path("pid")).unwrap(), "");
+    }
+    // Nobody was there to empty this one.
+    let (daemon, _) = Daemon::start(&place, "hitch", &words);
+    kill_process(daemon.0, Signal::KILL).unwrap();
+    wait_until("it is gone", || TcpStream::connect(front).is_err());
+    assert_ne!(fs::read_to_string(place.path("pid")).unwrap(), "");
+    Daemon::start(&place, "hitch", &words).0.end();
+}
+
+#[test]
+fn a_start_that_fails_leaves_no_number() {
+    let place = Place::new();
+    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    configure(&place, held.local_addr().unwrap(), "");
+    let words = ["--config=FOLDER/conf", "--daemon", "--pidfile=FOLDER/pid"];
+    let ended = place.tool("stud", &words).output();
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(ended.stderr.contains("is in use"), "{}", ended.stderr);
+    assert!(!place.path("pid").exists());
+}
+
+#[test]
+fn what_does_not_hold_is_told_where_messages_go() {
+    let (place, front, later) = (Place::new(), free(), free());
+    configure(&place, front, "chroot = \"/jail\"");
+    let words = ["--config=FOLDER/conf", "--quiet", "--log-filename=FOLDER/log"];
+    let (daemon, said) = Daemon::start(&place, "stud", &words);
+    let count = |text: &str, what: &str| text.matches(what).count();
+    let logged = || fs::read_to_string(place.path("log")).unwrap();
+    assert_eq!((count(&said, "`chroot` is not"), count(&logged(), "`chroot` is not")), (1, 1));
+    configure(&place, later, "chroot = \"/jail\"\nring-slots = 9");
+    daemon.reload();
+    wait_until("the new setting is told", || logged().contains("`ring-slots` is not"));
+    assert_eq!(count(&logged(), "`chroot` is not"), 1, "{}", logged());
+    daemon.end();
 }
 
 #[test]

@@ -49,7 +49,8 @@ words! {
         Alpn = "alpn",
         /// The name that the client asked for.
         Authority = "authority",
-        /// The client's certificate in PEM, as type 0xe0. That is hitch's, and takes a receiver that knows it.
+        /// The client's certificate in PEM, as type 0xe0. That is hitch's, and takes a receiver that knows it. It is left
+        /// out if the header were longer than 4,096 bytes with it.
         ClientCertificate = "client-certificate",
         /// Version and cipher of TLS, and whether the client has a certificate.
         Tls = "tls",

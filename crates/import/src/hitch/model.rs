@@ -136,6 +136,13 @@ pub(super) fn of(dialect: Dialect, statements: Vec<Statement>) -> Result<Model, 
 }
 
 impl Model {
+    /// Where in the system's log messages go, if they go there.
+    pub(super) fn syslog(&self) -> Option<u8> {
+        self.settings.on("syslog")?;
+        let facility = self.settings.text("syslog-facility");
+        Some(facility.and_then(|it| syslog_facility(&it.text)).unwrap_or(DEFAULT_FACILITY))
+    }
+
     fn add_frontend(&mut self, frontend: Frontend, findings: &mut Vec<Finding>) {
         if self.frontends.iter().any(|other| other.endpoint == frontend.endpoint) {
             let message = format!("another frontend listens on {} already", frontend.endpoint);
@@ -249,11 +256,15 @@ fn contradictions(model: &Model, findings: &mut Vec<Finding>) {
         }
     }
     if let Some(facility) = settings.text("syslog-facility")
-        && !FACILITIES.contains(&facility.text.as_str())
+        && syslog_facility(&facility.text).is_none()
     {
         let message = format!("there is no syslog facility `{}`", facility.text);
         findings.push(facility.origin.finding(message, Some("write \"daemon\"".to_owned())));
     }
+}
+
+fn syslog_facility(name: &str) -> Option<u8> {
+    FACILITIES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
 }
 
 const ALL_VERSIONS: [&str; 5] = ["SSLv3", "TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
@@ -262,9 +273,30 @@ const NO_CA: &str =
     "clients are asked for certificates, and no client-verify-ca says whom to trust";
 const CA_HELP: &str = "write client-verify-ca = \"…\", the file with the authorities";
 
-const FACILITIES: [&str; 20] = [
-    "authpriv", "cron", "daemon", "ftp", "local0", "local1", "local2", "local3", "local4",
-    "local5", "local6", "local7", "lpr", "mail", "news", "user", "uucp", "auth", "kern", "syslog",
+/// Their numbers are those of syslog.h.
+const FACILITIES: [(&str, u8); 20] = [
+    ("kern", 0),
+    ("user", 1),
+    ("mail", 2),
+    ("daemon", DEFAULT_FACILITY),
+    ("auth", 4),
+    ("syslog", 5),
+    ("lpr", 6),
+    ("news", 7),
+    ("uucp", 8),
+    ("cron", 9),
+    ("authpriv", 10),
+    ("ftp", 11),
+    ("local0", 16),
+    ("local1", 17),
+    ("local2", 18),
+    ("local3", 19),
+    ("local4", 20),
+    ("local5", 21),
+    ("local6", 22),
+    ("local7", 23),
 ];
+
+const DEFAULT_FACILITY: u8 = 3;
 
 const ADDRESS_HELP: fn() -> Option<String> = || Some("write \"[HOST]:PORT\"".to_owned());

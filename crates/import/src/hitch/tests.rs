@@ -185,7 +185,6 @@ fn a_pem_file_may_be_a_block() {
         pem-file = { cert = \"b\" client-verify = none }
         pem-file = \"c\"";
     let imported = from_file(text).unwrap();
-    assert!(imported.warnings.iter().any(|it| it.message.contains("without the certificate")));
     let config = imported.config().unwrap();
     let [c, b, a] = &tls(&config, 0).certificates[..] else { panic!("{}", imported.toml) };
     let asked = |one: &ListenerCertificate| {
@@ -249,7 +248,6 @@ fn what_has_no_meaning_is_told_once_with_what_holds() {
     for key in [
         "ssl-engine = \"e\"",
         "chroot = \"/x\"",
-        "syslog = on",
         "tcp-fastopen = on",
         "recv-bufsize = 1",
         "shared-cache-listen = \"[*]:1\"",
@@ -259,6 +257,10 @@ fn what_has_no_meaning_is_told_once_with_what_holds() {
         "ring-slots = 3",
         "tls-protos = TLSv1.1 TLSv1.2",
         "ciphers = ALL",
+        "ciphers = \"ECDHE-ECDSA-AES128-GCM-SHA256\"",
+        "ciphers = \"EECDH+AESGCM:@SECLEVEL=3\"",
+        "daemon = on",
+        "frontend = { port = \"1\" tls-protos = TLSv1.3 }",
         "ecdh-curve = \"X25519:X448\"",
         "prefer-server-ciphers = off",
     ] {
@@ -267,9 +269,35 @@ fn what_has_no_meaning_is_told_once_with_what_holds() {
         assert!(warning.line == 2 && warning.instead.is_some(), "{warning}");
         assert!(imported.toml.contains("# /etc/hitch.conf:2: "), "{}", imported.toml);
     }
-    for nothing in ["chroot = \"\"", "syslog = off", "ssl-engine = \"\"", "ciphers = \"\""] {
+    for nothing in [
+        "chroot = \"\"",
+        "syslog = on",
+        "ssl-engine = \"\"",
+        "ciphers = \"\"",
+        "ciphers = \"EECDH+AESGCM:@SECLEVEL=2\"",
+        "daemon = on syslog = on",
+        "daemon = on log-filename = \"l\"",
+        "frontend = { port = \"1\" pem-file = \"b\" tls-protos = TLSv1.3 }",
+    ] {
         assert_eq!(from_file(&format!("{MINIMAL}{nothing}\n")).unwrap().warnings, []);
     }
+}
+
+#[test]
+fn what_is_not_carried_over_goes_with_the_configuration() {
+    let imported = from_file(&format!("{MINIMAL}chroot = \"/x\"\n")).unwrap();
+    assert!(!imported.warnings.is_empty());
+    assert_eq!(imported.config().unwrap().not_carried_over, imported.warnings);
+}
+
+#[test]
+fn of_two_frontends_with_their_own_offers_each_warns_once() {
+    let text = "ciphers = ALL
+        frontend = { port = \"1\" tls-protos = TLSv1.3 TLSv1.2 }
+        frontend = { port = \"2\" tls-protos = TLSv1.2 match-global-certs = on pem-file = \"b\" }";
+    let warnings = from_file(&format!("{MINIMAL}{text}\n")).unwrap().warnings;
+    let lines: Vec<usize> = warnings.iter().map(|warning| warning.line).collect();
+    assert_eq!(lines, [2, 3, 4], "{}", shown(&warnings));
 }
 
 /// Each mistake with the beginning of what is said of it, its place and its help.
@@ -284,6 +312,7 @@ fn mistakes_are_told_with_their_place() {
         ("backlog =a50", "1:10: `backlog` takes a number, not `a50`"),
         ("daemon = perhaps", "1:10: `daemon` takes on or off"),
         ("backend = \"x", "1:11: this text does not end on its line"),
+        ("ciphers = \"ALL:@SECLEVEL=9\"", "1:11: `@SECLEVEL=9` is not a command"),
         ("frontend = {", "1:12: this block is never closed"),
         ("}", "1:1: no block is open here"),
         ("backend = { }", "1:11: `backend` takes no block"),

@@ -60,6 +60,11 @@ fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
             file.display()
         ));
     }
+    if process.syslog.is_some() {
+        text.comment(format_args!(
+            "`kettle {name}` writes messages to syslog; `kettle run` to standard error, which the journal takes."
+        ));
+    }
 }
 
 struct Writer<'m> {
@@ -88,17 +93,31 @@ impl Writer<'_> {
     }
 
     fn warn(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
-        self.warnings.push(origin.finding(message, Some(instead.to_owned())));
+        let warning = origin.finding(message, Some(instead.to_owned()));
+        // What is said for all frontends is read for each that has something of its own.
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     /// Settings that stand for nothing here, with what holds instead.
     fn without_meaning(&mut self) {
-        for (key, what, instead) in WITHOUT_MEANING {
+        let each = |(keys, what, instead): (&'static [&str], _, _)| {
+            keys.iter().map(move |key| (key, what, instead))
+        };
+        for (key, what, instead) in WITHOUT_MEANING.into_iter().flat_map(each) {
             if let Some(setting) = self.model.settings.text(key)
                 && self.model.settings.flag(key) != Some(false)
             {
                 self.warn(&setting.origin, format!("`{key}` is not carried over: {what}"), instead);
             }
+        }
+        if let Some(daemon) = self.model.settings.on("daemon")
+            && self.model.settings.text("log-filename").is_none()
+            && self.model.syslog().is_none()
+        {
+            let message = "without the terminal, messages go nowhere";
+            self.warn(&daemon.origin, message, "write syslog = on or log-filename = \"…\"");
         }
         if let Some(old) = self.model.settings.text("prefer-server-ciphers")
             && self.model.settings.flag("prefer-server-ciphers") == Some(false)
@@ -171,6 +190,12 @@ impl Writer<'_> {
         let shown = self.shown(frontend);
         let own =
             frontend.has_own_offer().then(|| self.offer(&frontend.settings, Some(self.model)));
+        if own.is_some() && frontend.shows_all() {
+            let message = "what this frontend offers holds for all names on its address; in hitch, only where it shows a \
+                           certificate of its own";
+            let instead = "name in its block the certificates that it is meant for";
+            self.warn(&frontend.origin, message, instead);
+        }
         for address in addresses {
             self.text.table("[[listener]]", Some(&frontend.origin));
             let address = quoted(&address.to_string());
@@ -296,6 +321,7 @@ impl Writer<'_> {
             is_daemon: settings.on("daemon").is_some(),
             pid_file: settings.text("pidfile").map(file),
             log_file: settings.text("log-filename").map(file),
+            syslog: self.model.syslog(),
             refuses_root: self.model.dialect == Dialect::Hitch && settings.text("user").is_none(),
         }
     }
@@ -307,6 +333,11 @@ impl Frontend {
         let endpoint = super::model::Endpoint { host: "*".to_owned(), port: 8443 };
         let settings = Settings::default();
         Self { endpoint, origin: Origin::default(), pem_files: Vec::new(), settings }
+    }
+
+    /// Whether the certificates that are everybody's are shown here, too.
+    fn shows_all(&self) -> bool {
+        self.settings.flag("match-global-certs").unwrap_or(self.pem_files.is_empty())
     }
 
     fn has_own_offer(&self) -> bool {
@@ -329,31 +360,37 @@ const KEEPALIVE_SECONDS_MAX: u32 = 9 * 3600;
 const DAY_SECONDS: u32 = 24 * 3600;
 
 /// Settings without a meaning: why, and what to do.
-const WITHOUT_MEANING: [(&str, &str, &str); 16] = [
-    ("ssl-engine", "there is no OpenSSL", "keys are read from their files"),
+const WITHOUT_MEANING: [(&[&str], &str, &str); 8] = [
+    (&["ssl-engine"], "there is no OpenSSL", "keys are read from their files"),
     (
-        "chroot",
+        &["chroot"],
         "kettle serves from the whole file system",
         "write RootDirectory= or ProtectSystem=strict in its unit",
     ),
-    ("syslog", "messages go to standard error", "systemd's journal takes them from there"),
-    ("tcp-fastopen", "clients connect as usual", "sessions are resumed instead"),
-    ("recv-bufsize", "the kernel chooses the size of buffers", "see net.ipv4.tcp_rmem"),
-    ("send-bufsize", "the kernel chooses the size of buffers", "see net.ipv4.tcp_wmem"),
-    ("shared-cache-listen", "hosts share keys of tickets, not sessions", SECRET),
-    ("shared-cache-peer", "hosts share keys of tickets, not sessions", SECRET),
-    ("shared-cache-if", "hosts share keys of tickets, not sessions", SECRET),
-    ("ocsp-dir", "no OCSP response is fetched", "those that lie there are stapled"),
-    ("ocsp-connect-tmo", "no OCSP response is fetched", "have them put into ocsp-dir"),
-    ("ocsp-resp-tmo", "no OCSP response is fetched", "have them put into ocsp-dir"),
-    ("ocsp-refresh-interval", "no OCSP response is fetched", "have them put into ocsp-dir"),
+    (&["tcp-fastopen"], "clients connect as usual", "sessions are resumed instead"),
     (
-        "ocsp-verify-staple",
+        &["recv-bufsize", "send-bufsize"],
+        "the kernel chooses the size of buffers",
+        "see net.ipv4.tcp_rmem and net.ipv4.tcp_wmem",
+    ),
+    (
+        &["shared-cache-listen", "shared-cache-peer", "shared-cache-if"],
+        "hosts share keys of tickets, not sessions",
+        "write `ticket_secret` below [tls] of a kettle.toml, the same on all hosts",
+    ),
+    (
+        &["ocsp-dir", "ocsp-connect-tmo", "ocsp-resp-tmo", "ocsp-refresh-interval"],
+        "no OCSP response is fetched",
+        "those that lie in ocsp-dir are stapled",
+    ),
+    (
+        &["ocsp-verify-staple"],
         "the client verifies the signature",
         "kettle staples what is in time and for the certificate",
     ),
-    ("ring-slots", "there are no ring buffers", "memory is taken as it is needed"),
-    ("ring-data-len", "there are no ring buffers", "memory is taken as it is needed"),
+    (
+        &["ring-slots", "ring-data-len"],
+        "there are no ring buffers",
+        "memory is taken as it is needed",
+    ),
 ];
-
-const SECRET: &str = "write `ticket_secret` below [tls] of a kettle.toml, the same on all hosts";

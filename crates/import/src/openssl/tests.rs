@@ -5,7 +5,7 @@ fn lists_mean_what_openssl_means() {
     use Suite::{Aes128Gcm, Aes256Gcm, Chacha20Poly1305};
     let all = vec![Aes256Gcm, Chacha20Poly1305, Aes128Gcm];
     // As `openssl ciphers -v LIST` lists them, without what kettle has not.
-    let table: [(&str, Vec<Suite>, bool); 20] = [
+    let table: [(&str, Vec<Suite>, bool); 25] = [
         ("ALL", all.clone(), true),
         ("HIGH", all.clone(), true),
         ("EECDH+AESGCM", vec![Aes256Gcm, Aes128Gcm], false),
@@ -26,9 +26,55 @@ fn lists_mean_what_openssl_means() {
         ("ECDSA+AES128", vec![Aes128Gcm], true),
         ("ALL:!aECDSA:!aRSA", vec![], true),
         ("HIGH:@SECLEVEL=2:!aNULL:!MD5", all, true),
+        ("HIGH:@SECLEVEL=4", vec![Aes256Gcm, Chacha20Poly1305], true),
+        ("ECDHE+AES128+AESGCM:@SECLEVEL=5", vec![], false),
+        ("HIGH:!FIPS", vec![Chacha20Poly1305], true),
+        (
+            "HIGH:!TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256:!ECDHE-ECDSA-AES128-GCM-SHA256",
+            vec![Aes256Gcm, Chacha20Poly1305],
+            true,
+        ),
+        ("HIGH:!TLS_AES_256_GCM_SHA384", all_from(Aes256Gcm), true),
     ];
     for (list, suites, has_others) in table {
-        assert_eq!(ciphers(list), Ciphers { suites, has_others }, "{list}");
+        let read = ciphers(list);
+        assert_eq!((read.suites, read.has_others), (suites, has_others), "{list}");
+    }
+}
+
+#[test]
+fn what_a_list_has_for_one_kind_of_key_is_told() {
+    use Suite::{Aes128Gcm, Aes256Gcm, Chacha20Poly1305};
+    let table: [(&str, Vec<(Suite, Key)>); 6] = [
+        ("ECDHE-ECDSA-AES128-GCM-SHA256", vec![(Aes128Gcm, Key::Ecdsa)]),
+        (
+            "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384",
+            vec![(Aes128Gcm, Key::Rsa), (Aes256Gcm, Key::Ecdsa)],
+        ),
+        (
+            "HIGH:!aECDSA",
+            vec![(Aes256Gcm, Key::Rsa), (Chacha20Poly1305, Key::Rsa), (Aes128Gcm, Key::Rsa)],
+        ),
+        ("ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256", vec![]),
+        ("HIGH", vec![]),
+        ("HIGH:!ECDHE-RSA-AES128-GCM-SHA256:@SECLEVEL=4", vec![]),
+    ];
+    for (list, expected) in table {
+        assert_eq!(ciphers(list).of_one_key, expected, "{list}");
+    }
+}
+
+#[test]
+fn commands_are_read_or_told() {
+    let table =
+        [("HIGH:@SECLEVEL=3", Some(3)), ("@SECLEVEL=0:HIGH", Some(0)), ("HIGH:@STRENGTH", None)];
+    for (list, level) in table {
+        let read = ciphers(list);
+        assert_eq!((read.security_level, read.unknown), (level, None), "{list}");
+    }
+    for command in ["@SECLEVEL=6", "@SECLEVEL=", "@SECLEVEL=12", "@FOO", "@", "@STRENGTHS"] {
+        let read = ciphers(&format!("HIGH:{command}"));
+        assert_eq!(read.unknown.as_deref(), Some(command));
     }
 }
 

@@ -69,6 +69,12 @@ impl Account {
         geteuid().as_raw() == self.uid && getegid().as_raw() == self.gid
     }
 
+    /// The number of the user.
+    #[must_use]
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
     /// The group's number.
     #[must_use]
     pub fn gid(&self) -> u32 {

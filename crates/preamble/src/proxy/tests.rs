@@ -246,6 +246,28 @@ fn a_value_too_long_for_the_header_is_left_out() {
 }
 
 #[test]
+fn a_long_certificate_takes_no_room_from_what_is_said_of_tls() {
+    let facts = TlsFacts {
+        certificate_on_connection: true,
+        certificate_in_session: true,
+        verify_result: 0,
+        version: Some(b"TLSv1.3"),
+        common_name: None,
+        cipher: Some(b"TLS_AES_128_GCM_SHA256"),
+    };
+    let largest = V2_BYTES_MAX - 16 - 12 - 5 - 3 - (3 + 5 + 10 + 25);
+    for (bytes, is_said) in [(largest, true), (largest + 1, false), (70_000, false)] {
+        let pem = vec![b'p'; bytes];
+        let said = [Tlv::Alpn(b"h2"), Tlv::ClientCertificate(&pem), Tlv::Tls(facts)];
+        let mut header = Vec::new();
+        write_v2(Some((address("192.0.2.1:1"), address("192.0.2.2:2"))), &said, &mut header);
+        let expected = if is_said { said.to_vec() } else { vec![said[0], said[2]] };
+        assert_eq!(whole(&header).0.tlvs.iter().collect::<Vec<_>>(), expected, "{bytes}");
+        assert_eq!(header.len() == V2_BYTES_MAX, is_said);
+    }
+}
+
+#[test]
 fn addresses_of_two_families_are_written_as_their_version_can() {
     let (v4, v6) = (address("192.0.2.1:1"), address("[2001:db8::1]:2"));
     let (mut line, mut binary) = (Vec::new(), Vec::new());

@@ -130,17 +130,28 @@ pub(super) fn write(
             *byte = family;
         }
     }
-    for tlv in tlvs {
-        let before = target.len();
-        tlv.write(target);
-        if target.len() - start > HEADER_BYTES_MAX {
-            target.truncate(before);
-        }
-    }
+    write_tlvs(tlvs, HEADER_BYTES_MAX - (target.len() - start), target);
     let block_bytes = (target.len() - start - PREFIX_BYTES) as u16;
     if let Some(length) = target.get_mut(start + PREFIX_BYTES - 2..start + PREFIX_BYTES) {
         length.copy_from_slice(&block_bytes.to_be_bytes());
     }
+}
+
+/// Writes the values that have room, in their order. The client's certificate, the only long one, gets what the others leave.
+fn write_tlvs(tlvs: &[Tlv<'_>], mut room_bytes: usize, target: &mut Vec<u8>) {
+    let is_certificate = |tlv: &Tlv<'_>| matches!(tlv, Tlv::ClientCertificate(_));
+    let mut written: Vec<_> = tlvs.iter().map(|tlv| (tlv, Vec::new())).collect();
+    for of_certificate in [false, true] {
+        let these = written.iter_mut().filter(|(tlv, _)| is_certificate(tlv) == of_certificate);
+        for (tlv, bytes) in these {
+            tlv.write(bytes);
+            match room_bytes.checked_sub(bytes.len()) {
+                Some(left) => room_bytes = left,
+                None => bytes.clear(),
+            }
+        }
+    }
+    written.iter().for_each(|(_, bytes)| target.extend_from_slice(bytes));
 }
 
 fn as_ipv6(address: IpAddr) -> Ipv6Addr {

@@ -35,7 +35,10 @@ pub(super) fn introduction(
             let pem = certificate.and_then(PeerIdentity::certificate_pem);
             let facts = session.map(|session| {
                 let facts = facts(session, suite.as_deref());
+                // One that is longer is nobody's name, and must not push out what else is said of TLS.
+                let is_name = |name: &&[u8]| name.len() <= COMMON_NAME_BYTES_MAX;
                 let common_name = facts.common_name.filter(|_| says(ProxyTlv::CommonName));
+                let common_name = common_name.filter(is_name);
                 TlsFacts { common_name, ..facts }
             });
             let tlvs: Vec<_> = [
@@ -63,6 +66,9 @@ fn ip_header(client: IpAddr) -> Vec<u8> {
         IpAddr::V6(address) => [&[AF_INET6], &address.octets()[..]].concat(),
     }
 }
+
+/// RFC 5280 allows 64 characters.
+const COMMON_NAME_BYTES_MAX: usize = 1_024;
 
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;

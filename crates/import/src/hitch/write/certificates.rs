@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use kettle_config::{Finding, Origin, quoted};
+use kettle_config::{Origin, quoted};
 
 use super::Writer;
 use crate::hitch::model::{Frontend, PemFile, Setting, Settings};
@@ -30,8 +30,7 @@ impl Writer<'_> {
     pub(super) fn shown(&mut self, frontend: &Frontend) -> Vec<Shown> {
         let own = frontend.pem_files.iter().rev().cloned();
         let mut pem_files: Vec<(PemFile, Owner)> = own.map(|pem| (pem, Owner::Frontend)).collect();
-        let takes_all = frontend.settings.flag("match-global-certs");
-        if takes_all.unwrap_or(pem_files.is_empty()) {
+        if frontend.shows_all() {
             let all = self.model.pem_files.iter().rev().cloned();
             let all: Vec<PemFile> = all.chain(self.pem_dir()).collect();
             pem_files.extend(all.into_iter().map(|pem| (pem, Owner::All)));
@@ -49,9 +48,7 @@ impl Writer<'_> {
             is_new
         });
         let one = |(pem, owner): &(PemFile, Owner)| self.one(frontend, pem, *owner);
-        let shown: Vec<Shown> = pem_files.iter().map(one).collect();
-        self.warn_of_open_door(&shown);
-        shown
+        pem_files.iter().map(one).collect()
     }
 
     /// The files of `pem-dir` in their order.
@@ -109,23 +106,6 @@ impl Writer<'_> {
         let dir = self.model.settings.text("ocsp-dir").map_or(OCSP_DIR, |dir| dir.text.as_str());
         let file = self.surroundings.folder().join(dir).join(name_hash(path));
         self.surroundings.is_file(&file).then_some(file)
-    }
-
-    /// As in hitch, who asks for another name is not asked for a certificate.
-    fn warn_of_open_door(&mut self, shown: &[Shown]) {
-        let Some(asking) = shown.iter().find(|one| one.asked.is_some()) else { return };
-        let differs = |one: &&Shown| one.asked != asking.asked;
-        let Some(open) = shown.iter().find(differs) else { return };
-        let message = format!(
-            "clients that ask for a name in {} reach the same backend without the certificate demanded here",
-            open.path.display()
-        );
-        let instead =
-            Some("give each its own frontend and backend if that is not meant".to_owned());
-        let warning: Finding = asking.origin.finding(message, instead);
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
     }
 
     pub(super) fn certificate(&mut self, shown: &Shown) {

@@ -5,7 +5,7 @@ use kettle_config::{Group, Origin, Suite, quoted};
 
 use super::Writer;
 use crate::hitch::model::{Model, Setting, Settings};
-use crate::openssl;
+use crate::openssl::{self, Ciphers, Key};
 
 /// What a frontend offers, or all of them; nothing where nobody said.
 #[derive(Default)]
@@ -90,6 +90,12 @@ impl Writer<'_> {
 
     fn ciphers(&mut self, list: &Setting) -> Option<Vec<Suite>> {
         let ciphers = openssl::ciphers(&list.text);
+        if let Some(command) = &ciphers.unknown {
+            let message = format!("`{command}` is not a command of OpenSSL's lists of ciphers");
+            let instead = Some("it has @STRENGTH and @SECLEVEL=0 to @SECLEVEL=5".to_owned());
+            self.findings.push(list.origin.finding(message, instead));
+            return None;
+        }
         if ciphers.suites.is_empty() {
             let message = format!("kettle has none of the ciphers `{}`", list.text);
             let instead = "it has ECDHE with AES-GCM and with ChaCha20-Poly1305: write ciphers = \"EECDH+AESGCM\"";
@@ -101,7 +107,35 @@ impl Writer<'_> {
             let message = format!("of these ciphers kettle has {}, with ECDHE", words.join(", "));
             self.warn(&list.origin, message, "others, and DH parameters, are not used");
         }
+        self.warn_of_wider(&ciphers, &list.origin);
         Some(ciphers.suites)
+    }
+
+    /// What is offered beyond the list, because kettle.toml has no words for less.
+    fn warn_of_wider(&mut self, ciphers: &Ciphers, origin: &Origin) {
+        for key in [Key::Rsa, Key::Ecdsa] {
+            let named = ciphers.of_one_key.iter().filter(|(_, of)| *of == key);
+            let words: Vec<&str> = named.map(|(suite, _)| suite.as_str()).collect();
+            if !words.is_empty() {
+                let (words, key, other) = (words.join(", "), key.name(), key.other().name());
+                let message = format!(
+                    "this list has {words} for {key} keys only; kettle offers it for {other} keys, too"
+                );
+                let instead = format!("in TLS 1.2, where a certificate has an {other} key");
+                self.warn(origin, message, &instead);
+            }
+        }
+        if let Some(level @ 3..) = ciphers.security_level {
+            let message = format!(
+                "`@SECLEVEL={level}` holds for ciphers only; kettle takes RSA keys from 2,048 bits on and gives \
+                 session tickets, as level 2 does"
+            );
+            self.warn(
+                origin,
+                message,
+                "choose keys of that strength; ecdh-curve says which key exchanges",
+            );
+        }
     }
 
     fn tls13_suites(&mut self, list: &Setting) -> Option<Vec<Suite>> {
