@@ -118,7 +118,7 @@ mod tests {
             let log = UnixDatagram::bind(&path).unwrap();
             tracing::warn!("one\ntwo");
             let tag = format!("hitch[{}]: ", std::process::id());
-            assert_eq!(received(&log), format!("<28>{tag} WARN one\ntwo"));
+            assert_eq!(received(&log), format!("<28>{tag}WARN one\ntwo"));
             drop(log);
             std::fs::remove_file(&path).unwrap();
             let log = UnixDatagram::bind(&path).unwrap();
