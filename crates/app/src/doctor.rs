@@ -37,7 +37,8 @@ fn served_folders(arguments: &DoctorArguments) -> Result<Vec<PathBuf>, Vec<Findi
     };
     let Some(config) = config else { return Ok(std::env::current_dir().into_iter().collect()) };
     let routes = config.sites.iter().flat_map(|site| &site.routes);
-    let mut folders: Vec<PathBuf> = routes.map(|route| route.root.value.clone()).collect();
+    let roots = routes.filter_map(|route| route.root.as_ref());
+    let mut folders: Vec<PathBuf> = roots.map(|root| root.value.clone()).collect();
     folders.sort();
     folders.dedup();
     Ok(folders)

@@ -64,7 +64,7 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             findings.extend(check_readable(config, page, u64::MAX));
         }
         for route in &site.routes {
-            findings.extend(check_folder(config, &route.root));
+            findings.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));
         }
     }
     findings.extend(check_parents(config));

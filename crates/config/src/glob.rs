@@ -53,6 +53,89 @@ fn alternatives(pattern: &str) -> Vec<String> {
     meant.filter(|pattern| !pattern.contains(['[', ']', '{', '}', '\\'])).collect()
 }
 
+/// A pattern that is held against whole paths, and says what its stars stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathPattern {
+    tokens: Vec<Token>,
+    text: String,
+}
+
+impl PathPattern {
+    /// Reads a pattern that begins with a slash.
+    pub(crate) fn new(text: &str) -> Self {
+        Self { tokens: tokens(text), text: text.to_owned() }
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// How many stars it has.
+    pub fn stars(&self) -> usize {
+        self.tokens.iter().filter(|token| token.is_star()).count()
+    }
+
+    /// What each star stands for in `path`, the first as much as it can; nothing if the path does not fit.
+    pub fn captures<'p>(&self, path: &'p str) -> Option<Vec<&'p str>> {
+        let is_exact = |token: &&Token| matches!(token, Token::Exactly(_));
+        let known = self.tokens.iter().take_while(is_exact);
+        // Most paths are none of it, and that shows at once.
+        if known.zip(path.chars()).any(|(token, character)| *token != Token::Exactly(character)) {
+            return None;
+        }
+        let characters: Vec<(usize, char)> = path.char_indices().collect();
+        let fits = rests_that_fit(&self.tokens, &characters);
+        let rest_fits = |token: usize, character: usize| -> bool {
+            fits.get(token).and_then(|row| row.get(character)).copied().unwrap_or(false)
+        };
+        let offset = |index: usize| characters.get(index).map_or(path.len(), |(offset, _)| *offset);
+        let mut captures = Vec::new();
+        let mut at = 0;
+        if !rest_fits(0, 0) {
+            return None;
+        }
+        for (index, token) in self.tokens.iter().enumerate() {
+            if !token.is_star() {
+                at += 1;
+                continue;
+            }
+            let taken = characters.get(at..)?.iter().take_while(|(_, one)| token.takes(*one));
+            let end = (at..=at + taken.count()).rev().find(|end| rest_fits(index + 1, *end))?;
+            captures.push(path.get(offset(at)..offset(end))?);
+            at = end;
+        }
+        Some(captures)
+    }
+}
+
+/// Whether the tokens from a number on fit the characters from a number on: `[token][character]`.
+fn rests_that_fit(tokens: &[Token], characters: &[(usize, char)]) -> Vec<Vec<bool>> {
+    let mut after = vec![false; characters.len() + 1];
+    if let Some(end) = after.last_mut() {
+        *end = true;
+    }
+    let mut rows = vec![after];
+    for token in tokens.iter().rev() {
+        let after = rows.last().map_or(&[][..], Vec::as_slice);
+        let at = |row: &[bool], index: usize| row.get(index).copied().unwrap_or(false);
+        let mut row = vec![false; characters.len() + 1];
+        for index in (0..=characters.len()).rev() {
+            let is_taken = characters.get(index).is_some_and(|(_, one)| token.takes(*one));
+            let fits = match token.is_star() {
+                true => at(after, index) || (is_taken && at(&row, index + 1)),
+                false => is_taken && at(after, index + 1),
+            };
+            if let Some(place) = row.get_mut(index) {
+                *place = fits;
+            }
+        }
+        rows.push(row);
+    }
+    rows.reverse();
+    rows
+}
+
 /// Whether `path`, which begins with a slash, fits `pattern`. A pattern without a slash is held
 /// against the last segment of the path.
 pub fn fits(pattern: &str, path: &str) -> bool {
@@ -63,7 +146,7 @@ pub fn fits(pattern: &str, path: &str) -> bool {
     fits_whole(&tokens(pattern), subject)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     /// `**`
     Anything,
@@ -72,6 +155,21 @@ enum Token {
     /// `?`
     One,
     Exactly(char),
+}
+
+impl Token {
+    fn is_star(self) -> bool {
+        matches!(self, Self::Anything | Self::WithinSegment)
+    }
+
+    /// Whether this character can be part of what it stands for.
+    fn takes(self, character: char) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::WithinSegment | Self::One => character != '/',
+            Self::Exactly(expected) => character == expected,
+        }
+    }
 }
 
 fn tokens(pattern: &str) -> Vec<Token> {
@@ -101,17 +199,9 @@ fn fits_whole(tokens: &[Token], subject: &str) -> bool {
             if !reached.get(index).copied().unwrap_or(false) {
                 continue;
             }
-            let (stays, steps) = match token {
-                Token::Anything => (true, false),
-                Token::WithinSegment => (character != '/', false),
-                Token::One => (false, character != '/'),
-                Token::Exactly(expected) => (false, character == *expected),
-            };
-            if stays {
-                reach(&mut next, tokens, index);
-            }
-            if steps {
-                reach(&mut next, tokens, index + 1);
+            if token.takes(character) {
+                let step = if token.is_star() { index } else { index + 1 };
+                reach(&mut next, tokens, step);
             }
         }
         reached = next;
@@ -125,7 +215,7 @@ fn reach(states: &mut [bool], tokens: &[Token], from: usize) {
         if let Some(state) = states.get_mut(index) {
             *state = true;
         }
-        if !matches!(tokens.get(index), Some(Token::Anything | Token::WithinSegment)) {
+        if !tokens.get(index).is_some_and(|token| token.is_star()) {
             return;
         }
     }

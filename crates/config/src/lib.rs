@@ -29,9 +29,10 @@ pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, CacheRule, Certificate, Check, CheckKind,
     ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits, Listener,
     ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
-    PassthroughListener, PlainHttp, ProxyTlv, RedirectListener, Roots, Route, SendProxy, Server,
-    ServerAddress, Site, StartTls, Suite, Symlinks, TcpListener, Tls, TlsListener, TlsVersion,
-    Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
+    PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, Redirect, RedirectListener,
+    Rewrite, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls, Suite, Symlinks,
+    TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,
+    TxPathChoice, UnknownNames, Ways,
 };
 pub use nearest::meant;
 pub use origin::{Origin, Origins};

@@ -6,6 +6,7 @@
 mod backend;
 mod listener;
 mod process;
+mod route;
 mod site;
 mod tls;
 mod ways;
@@ -19,11 +20,14 @@ pub use listener::{
     UnknownNames,
 };
 pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
-pub use site::{Coding, Hsts, Route, Site, Symlinks};
+pub use route::{Coding, Redirect, Rewrite, Route, Symlinks};
+pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
 pub use ways::Ways;
 
-pub use crate::setting::{CacheRule, LogTarget, Network, Roots, ServerAddress};
+pub use crate::setting::{
+    CacheRule, LogTarget, Network, PathPattern, Piece, Roots, ServerAddress, Template,
+};
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -145,8 +149,8 @@ impl Config {
     /// `directory`, listening on `address`.
     pub fn for_folder(directory: &Path, address: SocketAddr) -> Self {
         let listener = Listener { address: Located::not_written(address), ..Listener::default() };
-        let route =
-            Route { root: Located::not_written(directory.to_path_buf()), ..Route::default() };
+        let root = Some(Located::not_written(directory.to_path_buf()));
+        let route = Route { root, ..Route::default() };
         let site = Site {
             names: vec![Located::not_written("localhost".to_owned())],
             default: true,

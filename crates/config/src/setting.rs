@@ -15,6 +15,7 @@ pub(crate) mod rules;
 mod section;
 mod server_address;
 mod table;
+mod template;
 mod text;
 mod word;
 
@@ -36,6 +37,8 @@ pub(crate) use section::{
 pub use server_address::{Roots, ServerAddress};
 pub(crate) use server_address::{located_server_address, roots};
 pub(crate) use table::Table;
+pub use template::{PathPattern, Piece, Template};
+pub(crate) use template::{destination, path_pattern, rewritten_path};
 pub(crate) use text::{
     located_text, located_texts, located_texts_or_all, text, text_or_off, texts,
 };

@@ -108,14 +108,14 @@ fn relative_paths_start_from_the_folder_of_the_file() {
     let site = &config.sites[0];
     assert_eq!(site.certificates[0].chain.value, PathBuf::from("/etc/kettle/example.pem"));
     assert_eq!(site.certificates[0].key.value, PathBuf::from("/keys/example.key"));
-    assert_eq!(site.routes[0].root.value, PathBuf::from("/etc/kettle/www"));
+    assert_eq!(site.routes[0].root.as_ref().unwrap().value, PathBuf::from("/etc/kettle/www"));
     assert_eq!(config.path, PathBuf::from("/etc/kettle/kettle.toml"));
 }
 
 #[test]
 fn located_values_know_their_place() {
     let config = parsed(SMALLEST);
-    let root = &config.sites[0].routes[0].root;
+    let root = config.sites[0].routes[0].root.as_ref().unwrap();
     assert_eq!((root.at.line, root.at.column), (13, 8));
     let finding = config.finding(root.at, "", "no such folder", None);
     let expected =
@@ -235,8 +235,9 @@ fn a_folder_is_served_with_a_generated_certificate() {
     assert_eq!(config.listeners[0].address.value, address);
     let site = &config.sites[0];
     assert!(site.self_signed && site.default);
-    assert_eq!(site.routes[0].root.value, PathBuf::from("/srv"));
-    let finding = config.finding(site.routes[0].root.at, "/srv", "no such folder", None);
+    assert_eq!(site.routes[0].root.as_ref().unwrap().value, PathBuf::from("/srv"));
+    let finding =
+        config.finding(site.routes[0].root.as_ref().unwrap().at, "/srv", "no such folder", None);
     assert_eq!(finding.to_string(), "no such folder");
 }
 

@@ -1,5 +1,7 @@
 //! The handler of plain HTTP: the same address over HTTPS, as a redirect or as a page that says so.
 
+pub mod pattern;
+
 use kettle_http::target::Target;
 use kettle_http::uri::percent_encode_path;
 

@@ -3,13 +3,13 @@
 //! A file looked at a moment ago is answered without a system call or a wait; everything else
 //! takes the boxed way, so that the usual case does not carry its size around.
 
-use kettle_http::target::Form;
+use kettle_http::target::{Form, Target};
 
 use crate::error_page::{self, HttpError, Page};
 use crate::files::handler::{Files, allow};
 use crate::request::Request;
 use crate::response::{ConfiguredFields, Response};
-use crate::route::{Handler, Router, Site};
+use crate::route::{Handler, Route, Router, Site};
 
 /// Answers a request: the one seam between protocols and handlers.
 pub async fn respond(files: &Files, router: &Router, request: &mut Request<'_>) -> Response {
@@ -23,7 +23,9 @@ pub async fn respond(files: &Files, router: &Router, request: &mut Request<'_>) 
         return error_page::plain(&421.into());
     };
     let ready = match site.route(target.path) {
-        Some(Handler::Files(route)) => files.ready(route, target.path, head),
+        Some(Route { handler: Handler::Files(route), rules: None, .. }) => {
+            files.ready(route, target.path, head)
+        }
         _ => None,
     };
     let mut response = match ready {
@@ -45,16 +47,44 @@ pub async fn respond_by(handler: &Handler, files: &Files, request: &mut Request<
 
 async fn respond_for(files: &Files, site: &Site, request: &mut Request<'_>) -> Response {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
-    let handler = target.and_then(|target| site.route(target.path));
-    let configured = handler.and_then(Handler::configured).unwrap_or(&site.configured);
-    let outcome = match handler {
-        Some(handler) => handle(handler, files, request).await,
+    let route = target.and_then(|target| site.route(target.path));
+    let configured = route.and_then(|route| route.handler.configured());
+    let configured = configured.unwrap_or(&site.configured);
+    let outcome = match route {
+        Some(route) => respond_by_route(route, configured, files, request).await,
         // A path that no route has, or the server as a whole.
-        None => allow(request.head.method(), configured).unwrap_or_else(|| Err(404.into())),
+        None => not_found(request, configured),
     };
     match outcome {
         Ok(response) => response,
         Err(error) => error_response(files, site, configured, &error).await,
+    }
+}
+
+/// What a route's rules say, or else its handler.
+async fn respond_by_route(
+    route: &Route,
+    configured: &ConfiguredFields,
+    files: &Files,
+    request: &mut Request<'_>,
+) -> Result<Response, HttpError> {
+    let Some(rules) = &route.rules else { return handle(&route.handler, files, request).await };
+    let head = &request.head;
+    let target = head.target().map_err(|error| error.status())?;
+    let mut rewritten = None;
+    if let Some(paths) = &rules.paths {
+        if let Some(response) = paths.redirect(target, head, configured)? {
+            return Ok(response);
+        }
+        rewritten = paths.rewritten(target.path)?;
+    }
+    let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
+    match &route.handler {
+        Handler::Files(route) => match files.ready(route, target.path, head) {
+            Some(response) => Ok(response),
+            None => files.respond(route, target, head).await,
+        },
+        handler => handle(handler, files, request).await,
     }
 }
 
@@ -64,11 +94,19 @@ async fn handle(
     request: &mut Request<'_>,
 ) -> Result<Response, HttpError> {
     match handler {
-        Handler::Files(route) => files.respond(route, &request.head).await,
+        Handler::Files(route) => {
+            let target = request.head.target().map_err(|error| error.status())?;
+            files.respond(route, target, &request.head).await
+        }
+        Handler::Nothing(configured) => not_found(request, configured),
         Handler::Redirect(redirect) => redirect.respond(&request.head),
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await,
     }
+}
+
+fn not_found(request: &Request<'_>, configured: &ConfiguredFields) -> Result<Response, HttpError> {
+    allow(request.head.method(), configured).unwrap_or_else(|| Err(404.into()))
 }
 
 /// An error with the site's own page, if it has one that can be read.

@@ -1,4 +1,4 @@
-//! Which site and which route answer a request.
+//! Which site and which route answer a request, and what a route asks before it does.
 //!
 //! Built once from a valid configuration and then only read, by all workers. Opening the roots is
 //! part of building, so that a missing folder is found before anything is swapped.
@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_config::{Config, Finding, TxPathChoice};
+use kettle_config::{Config, Finding, Located, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
 use crate::files::file_route::FileRoute;
 use crate::redirect::Redirect;
+use crate::redirect::pattern::Paths;
 use crate::response::ConfiguredFields;
 
 /// All sites of a configuration.
@@ -40,7 +41,7 @@ pub struct Site {
     /// Files sent as the body of error responses.
     pub error_pages: BTreeMap<u16, PathBuf>,
     /// Longest prefix first.
-    routes: Vec<Handler>,
+    routes: Vec<Route>,
     /// Sites with the same number show the same certificates.
     certificates: usize,
     /// Sites with the same number ask clients for the same certificates; none is asked for where there is no number.
@@ -49,11 +50,31 @@ pub struct Site {
     is_certificate_optional: bool,
 }
 
+/// What answers below a prefix.
+#[derive(Debug)]
+pub struct Route {
+    /// Without its last slash; empty for the whole site.
+    prefix: String,
+    /// What comes before its handler; most routes have nothing of the kind.
+    pub rules: Option<Box<Rules>>,
+    /// Who answers.
+    pub handler: Handler,
+}
+
+/// What a route does before its handler is asked.
+#[derive(Debug)]
+pub struct Rules {
+    /// Where clients are sent, and what is looked for, in place of what they ask for.
+    pub paths: Option<Paths>,
+}
+
 /// Who answers a request.
 #[derive(Debug)]
 pub enum Handler {
     /// The files below a folder.
     Files(Arc<FileRoute>),
+    /// Nobody: all there is was said before.
+    Nothing(ConfiguredFields),
     /// A way to HTTPS; all that a plain listener has.
     Redirect(Redirect),
     /// Whatever a test wants to know of a body.
@@ -67,6 +88,7 @@ impl Handler {
     pub fn configured(&self) -> Option<&ConfiguredFields> {
         match self {
             Handler::Files(rules) => Some(&rules.configured),
+            Handler::Nothing(configured) => Some(configured),
             _ => None,
         }
     }
@@ -133,7 +155,8 @@ impl Router {
     #[cfg(test)]
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
         for site in &mut self.sites {
-            site.routes.insert(0, Handler::Echo(echo));
+            let prefix = String::new();
+            site.routes.insert(0, Route { prefix, rules: None, handler: Handler::Echo(echo) });
         }
         self
     }
@@ -142,8 +165,8 @@ impl Router {
     #[must_use]
     pub fn disclosures(&self) -> Vec<(String, Disclosure)> {
         let mut lines = Vec::new();
-        for handler in self.sites.iter().flat_map(|site| &site.routes) {
-            let Handler::Files(rules) = handler else { continue };
+        for route in self.sites.iter().flat_map(|site| &site.routes) {
+            let Handler::Files(rules) = &route.handler else { continue };
             let root = &rules.root;
             let disclosure = root.disclosure();
             let line = (disclosure.sentence(root.path(), root.file_system()), disclosure);
@@ -209,13 +232,20 @@ impl Router {
 }
 
 impl Site {
-    /// The handler with the longest prefix of this path.
+    /// The route with the longest prefix of this path.
     #[must_use]
-    pub fn route(&self, path: &str) -> Option<&Handler> {
-        self.routes.iter().find(|handler| match handler {
-            Handler::Files(rules) => rules.below(path).is_some(),
-            _ => true,
+    pub fn route(&self, path: &str) -> Option<&Route> {
+        self.routes.iter().find(|route| {
+            let below = path.strip_prefix(route.prefix.as_str());
+            below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
         })
+    }
+}
+
+impl Rules {
+    fn of(route: &kettle_config::Route) -> Option<Box<Self>> {
+        let paths = Paths::of(route);
+        paths.is_some().then(|| Box::new(Self { paths }))
     }
 }
 
@@ -240,26 +270,34 @@ pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
     all.iter().map(first_like).collect()
 }
 
-/// The handlers of a site's routes, longest prefix first.
+/// A site's routes, longest prefix first.
 fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
     findings: &mut Vec<Finding>,
-) -> Vec<Handler> {
+) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for route in &site.routes {
-        match FileRoute::open(site, route) {
-            Ok(rules) => routes.push(rules),
-            Err(error) => findings.push(root_finding(config, route, error)),
-        }
+        let handler = match &route.root {
+            None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
+            Some(root) => match FileRoute::open(site, route, &root.value) {
+                Ok(files) => Handler::Files(Arc::new(files)),
+                Err(error) => {
+                    findings.push(root_finding(config, root, error));
+                    continue;
+                }
+            },
+        };
+        let prefix = route.prefix.trim_end_matches('/').to_owned();
+        routes.push(Route { prefix, rules: Rules::of(route), handler });
     }
     // Stable: of two routes with the same prefix the first stays first.
-    routes.sort_by_key(|rules: &FileRoute| std::cmp::Reverse(rules.prefix.len()));
-    routes.into_iter().map(|rules| Handler::Files(Arc::new(rules))).collect()
+    routes.sort_by_key(|route| std::cmp::Reverse(route.prefix.len()));
+    routes
 }
 
-fn root_finding(config: &Config, route: &kettle_config::Route, error: Errno) -> Finding {
-    let path = route.root.value.display().to_string();
+fn root_finding(config: &Config, root: &Located<PathBuf>, error: Errno) -> Finding {
+    let path = root.value.display().to_string();
     let (message, instead) = match error {
         // Containers with an old seccomp profile answer EPERM to calls they do not know.
         Errno::NOSYS | Errno::PERM => (
@@ -268,7 +306,7 @@ fn root_finding(config: &Config, route: &kettle_config::Route, error: Errno) -> 
         ),
         error => (format!("cannot open {path}: {error}"), None),
     };
-    config.finding(route.root.at, &path, message, instead)
+    config.finding(root.at, &path, message, instead)
 }
 
 /// The name that stands for all others.

@@ -1,3 +1,4 @@
 //! What a route does besides serving files, as curl sees it.
 
 mod fallback;
+mod redirect;

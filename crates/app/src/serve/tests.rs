@@ -33,7 +33,7 @@ fn flags_become_settings() {
     assert_eq!(config.listeners[0].https().unwrap().plain_http, PlainHttp::Redirect);
     assert_eq!(config.server.workers, Some(3));
     assert!(config.sites[0].routes[0].listing);
-    assert_eq!(config.sites[0].routes[0].root.value, Path::new("/srv/www"));
+    assert_eq!(config.sites[0].routes[0].root.as_ref().unwrap().value, Path::new("/srv/www"));
     assert!(config.sites[0].self_signed);
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::finding::Instead;
 use crate::located::Position;
-use crate::model::{Config, Listener, Site};
+use crate::model::{Config, Listener, PathPattern, Route, Site, Template};
 use crate::read::Reader;
 
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
@@ -114,6 +114,7 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
     let mut prefixes: HashMap<&str, usize> = HashMap::new();
     for (number, route) in site.routes.iter().enumerate() {
         let trail = format!("site.{index}.route.{number}");
+        check_redirects(&trail, route, reader);
         let setting = format!("{trail}.prefix");
         let whole = reader.place(&trail).filter(|_| !reader.is_written(&setting));
         let Some(place) = reader.place(&setting).or(whole) else {
@@ -130,6 +131,45 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
             None => {
                 prefixes.insert(plain, line);
             }
+        }
+    }
+}
+
+/// A route has files or sends clients elsewhere, and what is filled in is there.
+fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let is_written = |name: &str| reader.is_written(&format!("{trail}.{name}"));
+    if !reader.is_partial
+        && !is_written("root")
+        && !is_written("redirect")
+        && let Some(place) = reader.place(trail)
+    {
+        let message = "[[site.route]] needs the setting `root`".to_owned();
+        reader.find_at(&place, message, Instead::write("root = \"/path/to/it\""));
+    }
+    let prefix = route.prefix.trim_end_matches('/');
+    let below = |to: &Template| {
+        let rest = to.beginning().strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with('/') || (rest.is_empty() && !prefix.is_empty()))
+    };
+    let redirects = route.redirects.iter().map(|it| ("redirect", &it.from, &it.to));
+    let redirects = redirects.enumerate();
+    let rewrites = route.rewrites.iter().map(|it| ("rewrite", &it.from, &it.to)).enumerate();
+    for (number, (name, from, to)) in redirects.chain(rewrites) {
+        let Some(place) = reader.place(&format!("{trail}.{name}.{number}.to")) else { continue };
+        let stars = from.as_ref().map_or(0, PathPattern::stars);
+        if to.captures() > stars {
+            let message = format!("`from` has {stars} stars, so {{{}}} is nothing", stars + 1);
+            reader.find_at(&place, message, Instead::act("write more stars in `from`"));
+        }
+        if name == "rewrite" && !below(to) {
+            let message =
+                "only what lies below the prefix of its route can be looked for".to_owned();
+            reader.find_at(&place, message, Instead::write(format!("\"{prefix}/…\"")));
+        }
+        if name == "redirect" && from.is_none() && below(to) {
+            let message = "that lies below the same route, so clients would go round in circles";
+            let instead = Instead::act("write `from` with the paths that are meant");
+            reader.find_at(&place, message.to_owned(), instead);
         }
     }
 }

@@ -49,3 +49,24 @@ fn good_patterns_pass() {
         assert_eq!(check(pattern), Ok(()), "{pattern}");
     }
 }
+
+#[test]
+fn stars_say_what_they_stand_for() {
+    let cases: [(&str, &str, Option<&[&str]>); 10] = [
+        ("/blog/*/print", "/blog/post/print", Some(&["post"])),
+        ("/blog/*/print", "/blog/a/b/print", None),
+        ("/old/**", "/old/a/b", Some(&["a/b"])),
+        ("/old/**", "/old/", Some(&[""])),
+        ("/old/**", "/old", None),
+        ("/**/*.html", "/a/b/c.html", Some(&["a/b", "c"])),
+        ("/*-*", "/a-b-c", Some(&["a-b", "c"])),
+        ("/é*/?x", "/école/äx", Some(&["cole"])),
+        ("/exact", "/exact", Some(&[])),
+        ("/exact", "/exactly", None),
+    ];
+    for (pattern, path, expected) in cases {
+        let found = PathPattern::new(pattern).captures(path);
+        assert_eq!(found.as_deref(), expected, "{pattern} {path}");
+        assert_eq!(fits(pattern, path), expected.is_some(), "{pattern} {path}");
+    }
+}

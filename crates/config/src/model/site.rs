@@ -1,18 +1,17 @@
-//! `[[site]]`: names, certificates, and the routes that say which files answer.
+//! `[[site]]`: names, certificates, and what holds for all its routes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::listener::{Listener, TlsListener, TxPathChoice};
+use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, backends_by_alpn, cache_rules, duration, error_pages, flag, headers, located_path,
-    located_text, located_texts, mime_types, optional, required, rules, section, sections,
-    settings, text, text_or_off, texts, word, word_list,
+    backends_by_alpn, duration, error_pages, flag, headers, located_text, located_texts, optional,
+    required, rules, section, sections, settings, word,
 };
-use crate::word::words;
 
 settings! {
     /// A site.
@@ -86,68 +85,5 @@ impl Hsts {
             value.push_str("; preload");
         }
         value
-    }
-}
-
-words! {
-    /// What happens when a request meets a symbolic link.
-    pub enum Symlinks {
-        /// Links are not followed: such a file is not found.
-        Never = "never",
-        /// Links are followed as long as they lead to something below the root, absolute ones too.
-        Beneath = "beneath",
-        /// Links are followed anywhere. Whoever may write below the root may then publish any
-        /// file kettle can read.
-        Follow = "follow",
-    }
-}
-
-words! {
-    /// A compressed form of a file, stored next to it.
-    pub enum Coding {
-        /// Brotli, `page.html.br`.
-        Br = "br",
-        /// Zstandard, `page.html.zst`.
-        Zstd = "zstd",
-        /// gzip, `page.html.gz`.
-        Gzip = "gzip",
-    }
-}
-
-settings! {
-    /// The files that answer below a prefix.
-    pub struct Route {
-        /// The beginning of the request's path, in whole segments. It is replaced by `root`:
-        /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
-        /// `/srv/pictures/a.png`.
-        pub prefix: String = text(&rules::PREFIX, "/"),
-        /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
-        /// `"follow"`.
-        pub root: Located<PathBuf> = required(located_path()),
-        /// The files that answer for a folder, the first that exists.
-        pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
-        /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
-        /// browser. A folder without an index file counts as nothing unless it is listed.
-        pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
-        /// Lists folders without an index file, 1,000 entries a page.
-        pub listing: bool = flag(false),
-        /// What happens at a symbolic link.
-        pub symlinks: Symlinks = word(Symlinks::Beneath),
-        /// Serves files and folders whose name begins with a dot.
-        pub dotfiles: bool = flag(false),
-        /// Compressed forms to look for next to a file. The client's choice decides, then this
-        /// order. One that was last modified before its file is passed over.
-        pub precompressed: Vec<Coding> = word_list(&[]),
-        /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
-        /// characters, `?` for one. A pattern with a `/` is held against the whole path of the
-        /// request, any other against the file's name. The first one that fits, in the order of
-        /// the file, decides.
-        pub cache_control: Vec<CacheRule> = cache_rules(),
-        /// Headers added to every response of the route, in place of the site's of the same name.
-        pub headers: Vec<(String, String)> = headers(),
-        /// The charset named for text files; `"off"` names none.
-        pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
-        /// MIME types by file extension, before the built-in table.
-        pub mime: BTreeMap<String, String> = mime_types(),
     }
 }

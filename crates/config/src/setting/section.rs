@@ -111,7 +111,11 @@ impl<S: Settings> Kind for Sections<S> {
             let mut sections = Vec::new();
             for element in &elements {
                 reader.remember(element);
-                sections.push(S::read(element, reader).unwrap_or_default());
+                let section = S::read(element, reader);
+                if section.is_none() {
+                    reader.remember_unread(element);
+                }
+                sections.push(section.unwrap_or_default());
             }
             return Some(sections);
         }

@@ -433,3 +433,31 @@ precompressed = ["brotli"]"#,
 help: write "br""#,
     ),
 ];
+
+#[test]
+fn redirects_that_cannot_be_meant_are_found() {
+    assert_found(&[(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+prefix = "/old"
+redirect = [{ to = "/old/x" }, { from = "/old/*", to = "/new/{2}" }]
+[[site.route]]
+root = "/srv"
+prefix = "/in"
+rewrite = [{ to = "/out{rest}" }]"#,
+        r#"kettle.toml:6:20: that lies below the same route, so clients would go round in circles
+ 6 | redirect = [{ to = "/old/x" }, { from = "/old/*", to = "/new/{2}" }]
+   |                    ^^^^^^^^
+help: write `from` with the paths that are meant
+kettle.toml:6:56: `from` has 1 stars, so {2} is nothing
+ 6 | redirect = [{ to = "/old/x" }, { from = "/old/*", to = "/new/{2}" }]
+   |                                                        ^^^^^^^^^^
+help: write more stars in `from`
+kettle.toml:10:19: only what lies below the prefix of its route can be looked for
+ 10 | rewrite = [{ to = "/out{rest}" }]
+    |                   ^^^^^^^^^^^^
+help: write "/in/…""#,
+    )]);
+}

@@ -1,5 +1,6 @@
 //! How the files below a prefix are served: a route of the configuration, with its root opened.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -42,8 +43,8 @@ impl FileRoute {
     ///
     /// # Errors
     /// The kernel's, if that is not possible.
-    pub fn open(site: &Site, route: &Route) -> Result<Self, Errno> {
-        let root = Root::open(&route.root.value, route.symlinks, route.dotfiles)?;
+    pub fn open(site: &Site, route: &Route, root: &Path) -> Result<Self, Errno> {
+        let root = Root::open(root, route.symlinks, route.dotfiles)?;
         Ok(Self {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             prefix: route.prefix.trim_end_matches('/').to_owned(),

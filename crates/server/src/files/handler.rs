@@ -102,19 +102,19 @@ impl Files {
         Some(response)
     }
 
-    /// Answers a request, looking at the file system.
+    /// Answers a request, looking at the file system. Its target's path may be another than the request's.
     ///
     /// # Errors
     /// The status to answer with instead.
     pub async fn respond(
         &self,
         route: &Arc<FileRoute>,
+        target: Target<'_>,
         head: &Head,
     ) -> Result<Response, HttpError> {
         if let Some(answer) = allow(head.method(), &route.configured) {
             return answer;
         }
-        let target = head.target().map_err(|error| error.status())?;
         let below = route.below(target.path).ok_or(404_u16)?;
         let Some(relative) = below.strip_prefix('/') else {
             return Ok(add_slash(route, target));

@@ -6,6 +6,7 @@ mod fallback;
 mod folders;
 mod memory;
 mod ranges;
+mod redirects;
 mod roots;
 mod sites;
 mod traversal;

@@ -1,13 +1,16 @@
 use std::path::Path;
 
-use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Route, Site as SiteConfig};
+use kettle_config::{Certificate, ClientAuth, ClientAuthMode, Located, Site as SiteConfig};
 
 use super::*;
 
 fn site(names: &[&str], prefixes: &[&str], folder: &Path) -> SiteConfig {
-    let root = || Located::not_written(folder.to_owned());
-    let route =
-        |prefix: &&str| Route { prefix: (*prefix).to_owned(), root: root(), ..Route::default() };
+    let root = || Some(Located::not_written(folder.to_owned()));
+    let route = |prefix: &&str| kettle_config::Route {
+        prefix: (*prefix).to_owned(),
+        root: root(),
+        ..kettle_config::Route::default()
+    };
     SiteConfig {
         names: names.iter().map(|name| Located::not_written((*name).to_owned())).collect(),
         routes: prefixes.iter().map(route).collect(),
@@ -37,9 +40,9 @@ fn number(router: &Router, host: Option<&str>, server_name: Option<&str>) -> Opt
     router.sites.iter().position(|other| std::ptr::eq(other, site))
 }
 
-fn files(handler: Option<&Handler>) -> &FileRoute {
-    let Some(Handler::Files(route)) = handler else { panic!("no files: {handler:?}") };
-    route
+fn files(route: Option<&Route>) -> &FileRoute {
+    let Some(Route { handler: Handler::Files(files), .. }) = route else { panic!("no files") };
+    files
 }
 
 #[test]

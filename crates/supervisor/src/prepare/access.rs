@@ -111,7 +111,7 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
         }
         for route in &site.routes {
             let act = if route.listing { Act::List } else { Act::Search };
-            needs.push(Need::of(&route.root, act, "requests get 403"));
+            needs.extend(route.root.iter().map(|root| Need::of(root, act, "requests get 403")));
         }
     }
     for own in config.listener_certificates() {

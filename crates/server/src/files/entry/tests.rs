@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use kettle_config::{CacheRule, Coding, Located, Route, Site};
+use kettle_config::{CacheRule, Coding, Route, Site};
 
 use super::super::locate::{self, Sought, locate};
 use super::super::precompressed::Preference;
@@ -10,10 +10,9 @@ use super::super::root::Reach;
 use super::*;
 
 fn route(folder: &Path, change: impl FnOnce(&mut Route)) -> FileRoute {
-    let root = Located::not_written(folder.to_owned());
-    let mut route = Route { root, ..Route::default() };
+    let mut route = Route::default();
     change(&mut route);
-    FileRoute::open(&Site::default(), &route).unwrap()
+    FileRoute::open(&Site::default(), &route, folder).unwrap()
 }
 
 /// A folder with one file, last modified so many seconds after 1970.

@@ -1,6 +1,6 @@
 use std::fs;
 
-use kettle_config::{Located as Written, Route, Site};
+use kettle_config::{Route, Site};
 
 use super::*;
 
@@ -16,9 +16,9 @@ fn finder_of(memory_file_bytes_max: Option<u64>) -> Finder {
 fn route(bytes: usize) -> (tempfile::TempDir, Arc<FileRoute>) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), vec![7; bytes]).unwrap();
-    let root = Written::not_written(folder.path().to_owned());
-    let route = Route { root, ..Route::default() };
-    (folder, Arc::new(FileRoute::open(&Site::default(), &route).unwrap()))
+    let route = Route::default();
+    let route = FileRoute::open(&Site::default(), &route, folder.path()).unwrap();
+    (folder, Arc::new(route))
 }
 
 async fn found(finder: &Finder, route: &Arc<FileRoute>) -> Found {

@@ -2,7 +2,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kettle_config::{Located, Route, Site, Symlinks};
+use kettle_config::{Route, Site, Symlinks};
 
 use super::super::OpenFile;
 use super::super::file_route::FileRoute;
@@ -22,9 +22,8 @@ impl Maker {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "x").unwrap();
-        let root = Located::not_written(folder.path().to_owned());
-        let route = Route { root, ..Route::default() };
-        let route = FileRoute::open(&Site::default(), &route).unwrap();
+        let route = Route::default();
+        let route = FileRoute::open(&Site::default(), &route, folder.path()).unwrap();
         let root = Root::open(folder.path(), Symlinks::Beneath, false).unwrap();
         Self { _folder: folder, route, root }
     }

@@ -1,0 +1,107 @@
+//! `[[site.route]]`: what answers below a prefix.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::located::Located;
+use crate::setting::{
+    CacheRule, PathPattern, Template, cache_rules, destination, flag, headers, located_path,
+    mime_types, one_number, optional, path_pattern, required, rewritten_path, rules, sections,
+    settings, text, text_or_off, texts, word, word_list,
+};
+use crate::word::words;
+
+words! {
+    /// What happens when a request meets a symbolic link.
+    pub enum Symlinks {
+        /// Links are not followed: such a file is not found.
+        Never = "never",
+        /// Links are followed as long as they lead to something below the root, absolute ones too.
+        Beneath = "beneath",
+        /// Links are followed anywhere. Whoever may write below the root may then publish any
+        /// file kettle can read.
+        Follow = "follow",
+    }
+}
+
+words! {
+    /// A compressed form of a file, stored next to it.
+    pub enum Coding {
+        /// Brotli, `page.html.br`.
+        Br = "br",
+        /// Zstandard, `page.html.zst`.
+        Zstd = "zstd",
+        /// gzip, `page.html.gz`.
+        Gzip = "gzip",
+    }
+}
+
+settings! {
+    /// The files that answer below a prefix.
+    pub struct Route {
+        /// The beginning of the request's path, in whole segments. It is replaced by `root`:
+        /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
+        /// `/srv/pictures/a.png`.
+        pub prefix: String = text(&rules::PREFIX, "/"),
+        /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
+        /// `"follow"`. A route that only redirects needs none.
+        pub root: Option<Located<PathBuf>> = optional(located_path(), "the route only redirects"),
+        /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
+        pub redirects: Vec<Redirect> as "redirect" = sections(),
+        /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.
+        pub rewrites: Vec<Rewrite> as "rewrite" = sections(),
+        /// The files that answer for a folder, the first that exists.
+        pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
+        /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the
+        /// browser. A folder without an index file counts as nothing unless it is listed.
+        pub fallback: Option<String> = optional(text(&rules::FALLBACK, ""), "404"),
+        /// Lists folders without an index file, 1,000 entries a page.
+        pub listing: bool = flag(false),
+        /// What happens at a symbolic link.
+        pub symlinks: Symlinks = word(Symlinks::Beneath),
+        /// Serves files and folders whose name begins with a dot.
+        pub dotfiles: bool = flag(false),
+        /// Compressed forms to look for next to a file. The client's choice decides, then this
+        /// order. One that was last modified before its file is passed over.
+        pub precompressed: Vec<Coding> = word_list(&[]),
+        /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
+        /// characters, `?` for one. A pattern with a `/` is held against the whole path of the
+        /// request, any other against the file's name. The first one that fits, in the order of
+        /// the file, decides.
+        pub cache_control: Vec<CacheRule> = cache_rules(),
+        /// Headers added to every response of the route, in place of the site's of the same name.
+        pub headers: Vec<(String, String)> = headers(),
+        /// The charset named for text files; `"off"` names none.
+        pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
+        /// MIME types by file extension, before the built-in table.
+        pub mime: BTreeMap<String, String> = mime_types(),
+    }
+}
+
+settings! {
+    /// Another address for some paths of a route.
+    pub struct Redirect {
+        /// The paths it is for, each as a whole: `*` stands for any characters but `/`, `**` for any characters, `?` for one
+        /// but `/`.
+        pub from: Option<PathPattern> = optional(path_pattern(), "all paths of the route"),
+        /// Where clients are sent: a URL, or a path on the same host. `{path}` is the whole path that was asked for, `{rest}`
+        /// what of it follows the route's prefix, `{1}` what the first star of `from` stands for, `{host}` the host that was
+        /// asked for. What is filled in is percent-encoded.
+        pub to: Template = required(destination()),
+        /// The status: 301 and 308 for ever, 302 and 307 for now, 303 for the answer to a form. With 307 and 308 clients keep
+        /// the method and send the body again.
+        pub status: u16 = one_number(302, &[301, 302, 303, 307, 308]),
+        /// Sends what stands behind the `?` of the request along.
+        pub keep_query: bool = flag(true),
+    }
+}
+
+settings! {
+    /// Another path to look for. Clients see nothing of it.
+    pub struct Rewrite {
+        /// The paths it is for, as with `redirect`.
+        pub from: Option<PathPattern> = optional(path_pattern(), "all paths of the route"),
+        /// The path to look for, below the route's prefix: with `{path}`, `{rest}` and `{1}` as with `redirect`.
+        pub to: Template = required(rewritten_path()),
+    }
+}

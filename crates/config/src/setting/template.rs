@@ -1,0 +1,206 @@
+//! Addresses and paths that a request fills in: `https://example.org/new{rest}`; and the patterns of paths beside them.
+
+use super::quote::quoted;
+use super::rules::{Guess, TextRule, Wrong};
+use super::text::read_text;
+use super::{Fallback, Form, Kind};
+use crate::glob;
+pub use crate::glob::PathPattern;
+use crate::read::{Item, Reader};
+
+/// A text with names in braces that a request fills in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+/// A part of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Itself.
+    Text(String),
+    /// `{path}`: the path of the request.
+    Path,
+    /// `{rest}`: what of it follows the route's prefix; nothing, or a slash and more.
+    Rest,
+    /// `{host}`: the host that was asked for.
+    Host,
+    /// `{1}` to `{9}`: what this star of a pattern stands for, counted from 0.
+    Capture(usize),
+}
+
+impl Template {
+    /// Its parts in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// How many stars of a pattern it takes.
+    pub(crate) fn captures(&self) -> usize {
+        let captures = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Capture(number) => Some(number + 1),
+            _ => None,
+        });
+        captures.max().unwrap_or(0)
+    }
+
+    /// What it begins with, whatever the request.
+    pub(crate) fn beginning(&self) -> &str {
+        match self.pieces.first() {
+            Some(Piece::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Reads a text whose names are right.
+    fn read(text: &str) -> Result<Self, Wrong> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once('{') {
+            let Some((name, after)) = behind.split_once('}') else {
+                return wrong("a brace is not closed");
+            };
+            if !before.is_empty() {
+                pieces.push(Piece::Text(before.to_owned()));
+            }
+            pieces.push(match (name, name.as_bytes()) {
+                ("path", _) => Piece::Path,
+                ("rest", _) => Piece::Rest,
+                ("host", _) => Piece::Host,
+                (_, [digit @ b'1'..=b'9']) => Piece::Capture(usize::from(digit - b'1')),
+                _ => {
+                    let why = format!(
+                        "{{{name}}} is none of {{path}}, {{rest}}, {{host}} and {{1}} to {{9}}"
+                    );
+                    return wrong(&why);
+                }
+            });
+            rest = after;
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        Ok(Self { pieces })
+    }
+}
+
+/// A URL, or a path on the same host, that no request can turn into one of another host.
+fn read_destination(text: &str) -> Result<Template, Wrong> {
+    let template = Template::read(text)?;
+    let is_of_url =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?&=+,;@!$'()*%[]{}".contains(&byte);
+    if text.contains('#') {
+        return wrong("a fragment stays with the client");
+    }
+    if !text.bytes().all(is_of_url) {
+        return wrong("other characters are percent-encoded in a URL");
+    }
+    if text.starts_with("//") {
+        let meant = format!("https:{text}");
+        return Err(Wrong { why: "it names no scheme".to_owned(), instead: Guess::Text(meant) });
+    }
+    let Some((scheme, behind)) = text.split_once("://").filter(|_| !text.starts_with('/')) else {
+        return match text.starts_with('/') {
+            true => Ok(template),
+            false => wrong("it begins with https://, http:// or a slash"),
+        };
+    };
+    if !matches!(scheme, "https" | "http") {
+        return wrong("it begins with https://, http:// or a slash");
+    }
+    let end = behind.find(['/', '?']).unwrap_or(behind.len());
+    let end =
+        ["{path}", "{rest}"].iter().filter_map(|name| behind.find(name)).fold(end, usize::min);
+    let authority = behind.get(..end).unwrap_or_default();
+    let host =
+        authority.strip_prefix("{host}").filter(|port| port.is_empty() || port.starts_with(':'));
+    if authority.is_empty() || host.unwrap_or(authority).contains(['{', '@']) {
+        return wrong("the host stands there in full, or is {host}: no request decides about it");
+    }
+    Ok(template)
+}
+
+fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
+    let template = Template::read(text)?;
+    if !text.starts_with('/') || template.pieces.contains(&Piece::Host) {
+        return wrong("it is a path that begins with a slash");
+    }
+    if text.contains(['?', '#', '\\']) || text.chars().any(char::is_control) {
+        return wrong("it is a path alone, written as it is decoded");
+    }
+    Ok(template)
+}
+
+fn wrong<T>(why: &str) -> Result<T, Wrong> {
+    Err(Wrong { why: why.to_owned(), instead: Guess::None })
+}
+
+/// Where a redirect leads.
+pub(crate) fn destination() -> Read<Template> {
+    Read { rule: &DESTINATION, read: |text| read_destination(text).ok(), none: Template::default }
+}
+
+/// What is looked for in place of what was asked for.
+pub(crate) fn rewritten_path() -> Read<Template> {
+    let read = |text: &str| read_rewritten_path(text).ok();
+    Read { rule: &REWRITTEN_PATH, read, none: Template::default }
+}
+
+/// A pattern for whole paths.
+pub(crate) fn path_pattern() -> Read<PathPattern> {
+    let read = |text: &str| Some(PathPattern::new(text));
+    Read { rule: &PATH_PATTERN, read, none: || PathPattern::new("/**") }
+}
+
+/// A text that is kept as what it means.
+pub(crate) struct Read<T> {
+    rule: &'static TextRule,
+    read: fn(&str) -> Option<T>,
+    none: fn() -> T,
+}
+
+impl<T> Kind for Read<T> {
+    type Value = T;
+
+    fn fallback(&self) -> T {
+        (self.none)()
+    }
+
+    fn form(&self) -> Form {
+        Form::Text(self.rule)
+    }
+
+    fn fallback_text(&self) -> Fallback {
+        Fallback::Value(quoted(""))
+    }
+
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
+        (self.read)(&read_text(self.rule, item, reader)?)
+    }
+}
+
+static DESTINATION: TextRule = TextRule {
+    what: "a URL, or a path that begins with a slash",
+    example: "https://example.org{path}",
+    read: |text| read_destination(text).map(|_| text.to_owned()),
+};
+static REWRITTEN_PATH: TextRule = TextRule {
+    what: "a path that begins with a slash",
+    example: "/index.html",
+    read: |text| read_rewritten_path(text).map(|_| text.to_owned()),
+};
+static PATH_PATTERN: TextRule = TextRule {
+    what: "a pattern of `*`, `**` and `?` that begins with a slash",
+    example: "/old/**",
+    read: |text| match glob::check(text) {
+        Ok(()) if text.starts_with('/') => Ok(text.to_owned()),
+        Ok(()) => {
+            let why = "it is held against the whole path".to_owned();
+            Err(Wrong { why, instead: Guess::Text(format!("/{text}")) })
+        }
+        Err(bad_pattern) => wrong(bad_pattern.why),
+    },
+};
+
+#[cfg(test)]
+mod tests;

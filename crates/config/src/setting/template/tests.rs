@@ -1,0 +1,58 @@
+use super::*;
+
+#[test]
+fn no_request_decides_about_the_host() {
+    for text in [
+        "https://example.org",
+        "https://example.org/",
+        "https://example.org{path}",
+        "https://example.org:8443{rest}",
+        "http://{host}{path}",
+        "https://{host}:8443/a?b={1}",
+        "/new{rest}",
+        "/{1}",
+    ] {
+        assert!(read_destination(text).is_ok(), "{text}");
+    }
+    for text in [
+        "",
+        "new",
+        "//evil.example",
+        "https://{1}/",
+        "https://{path}",
+        "https://example.org{1}",
+        "https://a@example.org/",
+        "https://{host}.evil/",
+        "https://{host}@evil/",
+        "javascript://x",
+        "{path}",
+        "/a\\b",
+        "/a b",
+        "/a\r\nb",
+        "/a#b",
+        "/{name}",
+        "/{1",
+        "/{0}",
+        "/é",
+    ] {
+        assert!(read_destination(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_rewritten_path_is_a_path() {
+    for text in ["/a{rest}", "/a b/é/{1}", "/100%"] {
+        assert!(read_rewritten_path(text).is_ok(), "{text}");
+    }
+    for text in ["a", "/a?b", "/a\\b", "/{host}", "{path}", "/\0"] {
+        assert!(read_rewritten_path(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn names_are_taken_apart() {
+    let template = Template::read("/a{1}{rest}b").map_err(|wrong| wrong.why).unwrap();
+    let text = |text: &str| Piece::Text(text.to_owned());
+    assert_eq!(template.pieces(), [text("/a"), Piece::Capture(0), Piece::Rest, text("b")]);
+    assert_eq!((template.captures(), template.beginning()), (1, "/a"));
+}

@@ -1,0 +1,116 @@
+//! Other addresses for some paths of a route, and other paths to look for.
+//!
+//! Whatever a request fills in stays a path on the host that the configuration names: it is encoded,
+//! and a reference never begins with two slashes.
+
+use std::borrow::Cow;
+
+use kettle_config::{PathPattern, Piece, Redirect, Rewrite, Route, Template};
+use kettle_http::target::{Target, can_name};
+use kettle_http::uri::percent_encode_path;
+
+use super::redirect;
+use crate::error_page::HttpError;
+use crate::request::Head;
+use crate::response::{ConfiguredFields, Response};
+
+/// What a route does with paths before it looks for files.
+#[derive(Debug)]
+pub struct Paths {
+    /// Without its last slash.
+    prefix: String,
+    redirects: Vec<Redirect>,
+    rewrites: Vec<Rewrite>,
+}
+
+/// What a request fills in.
+struct Filling<'f> {
+    path: &'f str,
+    prefix: &'f str,
+    captures: Vec<&'f str>,
+    host: Option<&'f str>,
+}
+
+impl Paths {
+    /// Those of a route; none if it has none.
+    #[must_use]
+    pub fn of(route: &Route) -> Option<Self> {
+        let has_any = !route.redirects.is_empty() || !route.rewrites.is_empty();
+        has_any.then(|| Self {
+            prefix: route.prefix.trim_end_matches('/').to_owned(),
+            redirects: route.redirects.clone(),
+            rewrites: route.rewrites.clone(),
+        })
+    }
+
+    /// Where a client is sent that asks for this target, if it is.
+    ///
+    /// # Errors
+    /// 400 if that takes the host asked for and there is none.
+    pub fn redirect(
+        &self,
+        target: Target<'_>,
+        head: &Head,
+        configured: &ConfiguredFields,
+    ) -> Result<Option<Response>, HttpError> {
+        for rule in &self.redirects {
+            let Some(captures) = captures(rule.from.as_ref(), target.path) else { continue };
+            let filling =
+                Filling { path: target.path, prefix: &self.prefix, captures, host: head.host() };
+            let encode = |text| Cow::Owned(percent_encode_path(text));
+            let mut location = filling.fill(&rule.to, encode).ok_or(400_u16)?;
+            if location.starts_with("//") {
+                location = format!("/{}", location.trim_start_matches('/'));
+            }
+            if let Some(query) = target.query.filter(|_| rule.keep_query) {
+                location.push(if location.contains('?') { '&' } else { '?' });
+                location.push_str(query);
+            }
+            return Ok(Some(redirect(rule.status, &location, configured)));
+        }
+        Ok(None)
+    }
+
+    /// The path to look for in place of this one; none if there is none.
+    ///
+    /// # Errors
+    /// 404 if what was filled in makes it a path that no file can have.
+    pub fn rewritten(&self, path: &str) -> Result<Option<String>, HttpError> {
+        for rule in &self.rewrites {
+            let Some(captures) = captures(rule.from.as_ref(), path) else { continue };
+            let filling = Filling { path, prefix: &self.prefix, captures, host: None };
+            let rewritten = filling.fill(&rule.to, Cow::Borrowed).ok_or(404_u16)?;
+            let names = rewritten.strip_prefix('/').unwrap_or_default();
+            let names = names.strip_suffix('/').unwrap_or(names);
+            let is_normal =
+                rewritten == "/" || names.split('/').all(|name| can_name(name.as_bytes()));
+            return if is_normal { Ok(Some(rewritten)) } else { Err(404.into()) };
+        }
+        Ok(None)
+    }
+}
+
+fn captures<'p>(from: Option<&PathPattern>, path: &'p str) -> Option<Vec<&'p str>> {
+    from.map_or_else(|| Some(Vec::new()), |from| from.captures(path))
+}
+
+impl<'f> Filling<'f> {
+    /// The text of a template; none if something is not there to fill it in.
+    fn fill(
+        &self,
+        template: &Template,
+        encode: impl Fn(&'f str) -> Cow<'f, str>,
+    ) -> Option<String> {
+        let mut text = String::new();
+        for piece in template.pieces() {
+            match piece {
+                Piece::Text(written) => text.push_str(written),
+                Piece::Path => text.push_str(&encode(self.path)),
+                Piece::Rest => text.push_str(&encode(self.path.strip_prefix(self.prefix)?)),
+                Piece::Host => text.push_str(self.host?),
+                Piece::Capture(number) => text.push_str(&encode(self.captures.get(*number)?)),
+            }
+        }
+        Some(text)
+    }
+}

@@ -1,0 +1,21 @@
+//! Clients that are sent elsewhere, and files that are found under other names.
+
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+#[test]
+fn curl_follows_redirects_and_sees_nothing_of_rewrites() {
+    let kettle = Kettle::start(
+        Setup::default()
+            .file("www/new/a b", "content")
+            .route("redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]")
+            .route("rewrite = [{ from = \"/hidden/*\", to = \"/new/{1}\" }]")
+            .more("[[site.route]]\nprefix = \"/away\"\nredirect = [{ to = \"https://{host}:9{path}\" }]\n"),
+    );
+    let words = ["--location", "--fail", "--write-out", " %{num_redirects} %{num_connects}"];
+    assert_eq!(kettle.curl(&words, "/old/a%20b").succeed(), "content 1 1");
+    assert_eq!(kettle.curl(&words, "/hidden/a%20b").succeed(), "content 0 1");
+    let asked = ["--write-out", "%{http_code} %{redirect_url}", "--data", "body"];
+    let away = kettle.curl(&asked, "/away/x?y=1").succeed();
+    assert_eq!(away, "302 https://localhost:9/away/x?y=1");
+}
