@@ -94,6 +94,7 @@ const NEEDED: &[&str] = &[
     "chromium",
     "curl",
     "gnutls-bin",
+    "mandoc",
     "nghttp2-client",
     "openssl",
     "procps",

@@ -10,12 +10,13 @@ use kettle_config::TxPathChoice;
 use kettle_doctor::Target;
 
 use crate::size::parse_size;
+use crate::version::VERSION;
 
 pub(crate) use tunnel::{OriginateArguments, TerminateArguments, TunnelArguments};
 
 /// An HTTPS server whose TLS records are encrypted where it costs least: here or in the kernel.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES, propagate_version = true)]
+#[command(version = VERSION, after_help = EXAMPLES, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -52,6 +53,24 @@ pub(crate) enum Command {
     Schema,
     /// Print the reference of all settings, in Markdown
     Reference,
+    /// Print what completes commands and options in a shell
+    Completions {
+        /// Whose completions
+        shell: kettle_manual::Shell,
+    },
+    /// Write the manual pages and the completions, for packages
+    #[command(hide = true)]
+    Manual(ManualArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManualArguments {
+    /// Gets man1/, man5/ and completions/
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The date the pages bear, such as 2026-11-22
+    #[arg(long, default_value = "", value_name = "DATE")]
+    pub(crate) date: String,
 }
 
 #[derive(Debug, Args)]

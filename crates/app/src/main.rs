@@ -17,6 +17,7 @@ mod run;
 mod serve;
 mod size;
 mod tunnel;
+mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -47,5 +48,7 @@ fn main() -> ExitCode {
         Command::Ctl(arguments) => ctl::ctl(&arguments),
         Command::Schema => manual::schema(),
         Command::Reference => manual::reference(),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Manual(arguments) => manual::manual(&arguments),
     }
 }

@@ -80,6 +80,19 @@ pub(crate) enum BenchCommand {
     Load(Box<LoadArguments>),
     /// Print the configuration a program is measured with
     Config(ConfigArguments),
+    /// Write the manual pages and the completions, for packages
+    #[command(hide = true)]
+    Manual(ManualArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManualArguments {
+    /// Gets man1/ and completions/
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The date the pages bear, such as 2026-11-22
+    #[arg(long, default_value = "", value_name = "DATE")]
+    pub(crate) date: String,
 }
 
 #[derive(Debug, Args)]

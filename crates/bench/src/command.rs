@@ -6,6 +6,7 @@ mod config;
 mod diff;
 mod list;
 mod load;
+mod manual;
 mod output;
 mod report;
 mod run;
@@ -33,6 +34,7 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             BenchCommand::Diff(arguments) => diff::diff(&arguments),
             BenchCommand::Load(arguments) => load::load(&arguments),
             BenchCommand::Config(arguments) => config::config(&arguments),
+            BenchCommand::Manual(arguments) => manual::manual(&arguments),
         },
     }
 }

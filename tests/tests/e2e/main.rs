@@ -9,6 +9,7 @@
 mod bench;
 mod hitch;
 mod kernel;
+mod packaging;
 mod reload;
 mod routes;
 mod serve;

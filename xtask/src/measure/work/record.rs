@@ -34,7 +34,7 @@ impl Record<'_> {
 
     fn values(&self) -> Result<Vec<Value>, String> {
         let kettle = process::read(std::process::Command::new(&self.bed.kettle).arg("--version"))?;
-        let version = kettle.trim().trim_start_matches("kettle ").to_owned();
+        let version = kettle.split_whitespace().nth(1).unwrap_or_default().to_owned();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut values = vec![
             json!({

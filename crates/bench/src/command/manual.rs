@@ -1,0 +1,33 @@
+//! The manual pages of `kettle bench` and `kettle calibrate`, and the completions of `kettle-bench`, from the declaration of its
+//! command line.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use kettle_manual::{write_completions, write_pages};
+
+use crate::cli::{Cli, ManualArguments};
+
+/// Writes all of them.
+pub(crate) fn manual(arguments: &ManualArguments) -> ExitCode {
+    match write_all(&arguments.directory, &arguments.date) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: cannot write {}: {error}", arguments.directory.display());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write_all(directory: &Path, date: &str) -> io::Result<()> {
+    let source = concat!("kettle ", env!("CARGO_PKG_VERSION"));
+    let command = Cli::command();
+    let bench = command.find_subcommand("bench").cloned().unwrap_or_default().name(PROGRAM);
+    // The page of `kettle` itself comes from there.
+    write_pages(command, &directory.join("man1"), date, source, &["kettle"])?;
+    write_completions(&bench, PROGRAM, &directory.join("completions"))
+}
+
+const PROGRAM: &str = "kettle-bench";

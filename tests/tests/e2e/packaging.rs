@@ -1,0 +1,73 @@
+//! What packages bring beside the programs: manual pages and completions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kettle_tests::environment::{kettle_program, skip};
+use kettle_tests::tool::Tool;
+
+/// Whether this machine has a program; else the test that needs it is noted down as skipped.
+pub fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !is_there {
+        skip(&format!("there is no {program} here"));
+    }
+    is_there
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The pages and completions of both programs.
+fn manual() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for program in [kettle_program(), kettle_program().with_file_name("kettle-bench")] {
+        let words = [Path::new("manual"), folder.path(), Path::new("--date=2026-11-22")];
+        drop(Tool::new(program).args(words).succeed());
+    }
+    folder
+}
+
+#[test]
+fn manual_pages_have_no_warnings() {
+    if !has("mandoc") {
+        return;
+    }
+    let folder = manual();
+    let mut pages =
+        [files(&folder.path().join("man1")), files(&folder.path().join("man5"))].concat();
+    pages.sort();
+    let name = |name: &str| pages.iter().any(|page| page.ends_with(name));
+    for page in
+        ["kettle.1", "kettle-serve.1", "kettle-hitch.1", "kettle-bench-run.1", "kettle.toml.5"]
+    {
+        assert!(name(page), "{page} is missing: {pages:?}");
+    }
+    let lint = Tool::new("mandoc").args(["-T", "lint", "-W", "warning"]).args(&pages).output();
+    assert_eq!(lint.text() + &lint.stderr, "");
+    let text = Tool::new("mandoc").args(["-T", "utf8"]).args(&pages).succeed();
+    assert!(text.contains("kernel-sendfile") && text.contains("2026-11-22"));
+}
+
+#[test]
+fn bash_completes_commands_and_options() {
+    let folder = manual();
+    let script = "source \"$0\"; COMP_WORDS=(kettle ser); COMP_CWORD=1; _kettle kettle ser kettle; echo ${COMPREPLY[@]}
+                  COMP_WORDS=(kettle serve --li); COMP_CWORD=2; _kettle kettle --li serve; echo ${COMPREPLY[@]}";
+    let completions = folder.path().join("completions/kettle");
+    let said = Tool::new("bash").args(["-c", script]).args([completions]).succeed();
+    assert_eq!(said, "serve\n--listen\n");
+}
+
+#[test]
+fn version_tells_what_it_was_built_from() {
+    let said = Tool::kettle(["--version"]).succeed();
+    assert!(said.starts_with("kettle ") && said.contains("\nrustls "), "{said}");
+    assert_eq!(Tool::kettle(["-V"]).succeed(), said);
+    assert_eq!(
+        Tool::kettle(["serve", "--version"]).succeed().lines().count(),
+        said.lines().count()
+    );
+}
