@@ -160,6 +160,8 @@ pub(crate) enum ImportedProgram {
     Hitch,
     /// stud.conf
     Stud,
+    /// nginx.conf, with what it includes
+    Nginx,
 }
 
 #[derive(Debug, Args)]
@@ -322,7 +324,7 @@ are finished first.";
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   kettle import hitch /etc/hitch/hitch.conf >kettle.toml
-  kettle import hitch /etc/hitch/hitch.conf --check >kettle.toml && kettle run kettle.toml
+  kettle import nginx /etc/nginx/nginx.conf --check >kettle.toml && kettle run kettle.toml
 
 What was not carried over stands in comments, with its place and what holds instead. `kettle hitch` runs the
 same text without writing it.";

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kettle_import::Surroundings;
-use kettle_import::hitch::{Dialect, import_file};
+use kettle_import::hitch::{self, Dialect};
+use kettle_import::{Surroundings, nginx};
 use kettle_supervisor::prepare;
 
 use crate::cli::{ImportArguments, ImportedProgram};
@@ -15,13 +15,13 @@ use crate::output::{fail_with, print, warn_of};
 
 /// Prints the kettle.toml. Exits with 0 if it was made, and, with `--check`, would be served.
 pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
-    let dialect = match arguments.program {
-        ImportedProgram::Hitch => Dialect::Hitch,
-        ImportedProgram::Stud => Dialect::Stud,
-    };
     let machine = ThisMachine;
     let path = machine.folder().join(&arguments.file);
-    let made = import_file(dialect, &path, &machine);
+    let made = match arguments.program {
+        ImportedProgram::Hitch => hitch::import_file(Dialect::Hitch, &path, &machine),
+        ImportedProgram::Stud => hitch::import_file(Dialect::Stud, &path, &machine),
+        ImportedProgram::Nginx => nginx::import_file(&path, &machine),
+    };
     let made = made.and_then(|imported| Ok((imported.config()?, imported)));
     let (config, imported) = match made {
         Ok(made) => made,
@@ -65,6 +65,17 @@ impl Surroundings for ThisMachine {
             }
         }
         Ok(names)
+    }
+
+    fn names_in(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let name =
+            |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        fs::read_dir(folder)?.map(name).collect()
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        // What cannot be looked at may be there.
+        !matches!(path.try_exists(), Ok(false))
     }
 
     fn is_file(&self, path: &Path) -> bool {

@@ -4,8 +4,14 @@
 //! could not read. What the machine must be asked for (folders, names of hosts) comes from [`Surroundings`].
 #![forbid(unsafe_code)]
 
+mod draft;
+#[cfg(test)]
+mod files_in_memory;
 pub mod hitch;
+pub mod nginx;
+mod offer;
 mod openssl;
+mod pattern;
 mod toml_text;
 
 use std::io;
@@ -30,6 +36,19 @@ pub trait Surroundings {
     /// # Errors
     /// That it cannot be read.
     fn files_in(&self, folder: &Path) -> io::Result<Vec<String>>;
+
+    /// The names of all that is in a folder, in any order.
+    ///
+    /// # Errors
+    /// That it cannot be read.
+    fn names_in(&self, folder: &Path) -> io::Result<Vec<String>> {
+        self.files_in(folder)
+    }
+
+    /// Whether there is anything of this name.
+    fn is_there(&self, path: &Path) -> bool {
+        self.is_file(path)
+    }
 
     /// Whether there is a regular file.
     fn is_file(&self, path: &Path) -> bool;

@@ -32,6 +32,18 @@ impl TomlText {
         self.line(header, origin);
     }
 
+    /// Takes the header of the last table away again if nothing follows it.
+    pub(crate) fn end_table(&mut self) {
+        let is_empty = self.text.lines().next_back().is_some_and(|line| line.starts_with('['));
+        let mut lines = self.text.trim_end_matches('\n').rsplitn(3, '\n');
+        if is_empty && let (Some(_), Some(""), before) = (lines.next(), lines.next(), lines.next())
+        {
+            let bytes = before.map_or(0, |before| before.len() + 1);
+            self.text.truncate(bytes);
+            self.origins.truncate(self.origins.len().saturating_sub(2));
+        }
+    }
+
     /// Adds a comment.
     pub(crate) fn comment(&mut self, text: impl Display) {
         self.line(format_args!("# {text}"), None);

@@ -1,6 +1,3 @@
-use std::collections::BTreeMap;
-use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,43 +9,7 @@ use proptest::prelude::*;
 
 use super::vocabulary::{Argument, DIRECTIVES, OPTIONS, Scope};
 use super::*;
-
-/// A machine of files in memory.
-#[derive(Default)]
-struct Files(BTreeMap<PathBuf, String>);
-
-impl Files {
-    fn with(path: &str, text: &str) -> Self {
-        Self([(PathBuf::from(path), text.to_owned())].into())
-    }
-}
-
-impl Surroundings for Files {
-    fn folder(&self) -> PathBuf {
-        "/work".into()
-    }
-
-    fn read(&self, path: &Path) -> io::Result<String> {
-        self.0.get(path).cloned().ok_or(io::ErrorKind::NotFound.into())
-    }
-
-    fn files_in(&self, folder: &Path) -> io::Result<Vec<String>> {
-        let inside = self.0.keys().filter_map(|path| path.strip_prefix(folder).ok());
-        Ok(inside.map(|path| path.display().to_string()).rev().collect())
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        self.0.contains_key(path)
-    }
-
-    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        match host {
-            "*" => Ok(vec![([0, 0, 0, 0], port).into()]),
-            "localhost" => Ok(vec![([127, 0, 0, 1], port).into()]),
-            _ => Ok(vec![SocketAddr::new(host.parse().map_err(io::Error::other)?, port)]),
-        }
-    }
-}
+use crate::files_in_memory::{Files, shown};
 
 const MINIMAL: &str = "pem-file = \"a.pem\"\n";
 
@@ -60,10 +21,6 @@ fn from_file(text: &str) -> Result<Imported, Vec<Finding>> {
 fn config(text: &str) -> Config {
     let imported = from_file(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
     imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
-}
-
-fn shown(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
 fn line(dialect: Dialect, words: &[&str]) -> Result<Asked, Vec<Finding>> {

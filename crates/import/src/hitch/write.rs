@@ -9,9 +9,10 @@ use kettle_config::{Finding, Origin, quoted};
 
 use super::Dialect;
 use super::model::{Frontend, Model, Setting, Settings, Target};
+use crate::draft::Draft;
+use crate::offer::Offer;
 use crate::toml_text::TomlText;
 use crate::{Imported, Process, Surroundings};
-use offer::Offer;
 
 /// Writes it.
 pub(super) fn write(
@@ -19,16 +20,10 @@ pub(super) fn write(
     path: &Path,
     surroundings: &dyn Surroundings,
 ) -> Result<Imported, Vec<Finding>> {
-    let mut writer = Writer {
-        model,
-        surroundings,
-        text: TomlText::default(),
-        warnings: Vec::new(),
-        findings: Vec::new(),
-    };
+    let mut writer = Writer { model, surroundings, draft: Draft::default() };
     writer.all();
     let process = writer.process();
-    let Writer { text: body, warnings, findings, .. } = writer;
+    let Draft { text: body, warnings, findings } = writer.draft;
     if !findings.is_empty() {
         return Err(findings);
     }
@@ -70,9 +65,7 @@ fn remark_process(process: &Process, text: &mut TomlText, name: &str) {
 struct Writer<'m> {
     model: &'m Model,
     surroundings: &'m dyn Surroundings,
-    text: TomlText,
-    warnings: Vec<Finding>,
-    findings: Vec<Finding>,
+    draft: Draft,
 }
 
 impl Writer<'_> {
@@ -93,11 +86,7 @@ impl Writer<'_> {
     }
 
     fn warn(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
-        let warning = origin.finding(message, Some(instead.to_owned()));
-        // What is said for all frontends is read for each that has something of its own.
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
+        self.draft.warn(origin, message, instead);
     }
 
     /// Settings that stand for nothing here, with what holds instead.
@@ -129,19 +118,19 @@ impl Writer<'_> {
 
     fn server(&mut self) {
         let settings = &self.model.settings;
-        self.text.table("[server]", None);
+        self.draft.text.table("[server]", None);
         match settings.text("workers") {
             Some(workers) if workers.text == "auto" => {}
             Some(workers) => {
                 let number = workers.text.parse::<u32>().unwrap_or(1).clamp(1, WORKERS_MAX);
-                self.text.set("workers", number, Some(&workers.origin));
+                self.draft.text.set("workers", number, Some(&workers.origin));
             }
-            None => self.text.line("workers = 1 # without this line, one for each CPU", None),
+            None => self.draft.text.line("workers = 1 # without this line, one for each CPU", None),
         }
         if let Some(user) = settings.text("user") {
-            self.text.set("user", quoted(&user.text), Some(&user.origin));
+            self.draft.text.set("user", quoted(&user.text), Some(&user.origin));
             if let Some(group) = settings.text("group") {
-                self.text.set("group", quoted(&group.text), Some(&group.origin));
+                self.draft.text.set("group", quoted(&group.text), Some(&group.origin));
             }
         }
         let (level, origin) = match (settings.number("log-level"), settings.on("quiet")) {
@@ -151,22 +140,22 @@ impl Writer<'_> {
             (None, Some(quiet)) => ("error", Some(&quiet.origin)),
             (None, None) => ("warn", None),
         };
-        self.text.table("[log]", None);
-        self.text.set("level", quoted(level), origin);
+        self.draft.text.table("[log]", None);
+        self.draft.text.set("level", quoted(level), origin);
     }
 
     fn tls(&mut self, offer: &Offer) {
         let settings = &self.model.settings;
-        self.text.table("[tls]", None);
+        self.draft.text.table("[tls]", None);
         self.seconds("handshake_timeout", "ssl-handshake-timeout", 30);
-        self.offered(offer);
+        offer.write(&mut self.draft.text);
         if let Some(curves) = settings.text("ecdh-curve").filter(|curves| curves.text != "auto") {
             self.groups(curves);
         }
         if let Some((sessions, origin)) =
             settings.number("session-cache").or_else(|| settings.number("shared-cache"))
         {
-            self.text.set("session_cache", sessions.min(SESSIONS_MAX), Some(origin));
+            self.draft.text.set("session_cache", sessions.min(SESSIONS_MAX), Some(origin));
         }
     }
 
@@ -177,7 +166,7 @@ impl Writer<'_> {
             Some((seconds, origin)) => (seconds.min(SECONDS_MAX), Some(origin)),
             None => (default, None),
         };
-        self.text.set(key, quoted(&format!("{seconds}s")), origin);
+        self.draft.text.set(key, quoted(&format!("{seconds}s")), origin);
     }
 
     fn frontend(&mut self, frontend: &Frontend) {
@@ -197,14 +186,14 @@ impl Writer<'_> {
             self.warn(&frontend.origin, message, instead);
         }
         for address in addresses {
-            self.text.table("[[listener]]", Some(&frontend.origin));
+            self.draft.text.table("[[listener]]", Some(&frontend.origin));
             let address = quoted(&address.to_string());
-            self.text.set("address", address, Some(&frontend.origin));
-            self.text.set("kind", quoted("tls"), None);
-            self.text.set("backend", quoted(BACKEND), None);
+            self.draft.text.set("address", address, Some(&frontend.origin));
+            self.draft.text.set("kind", quoted("tls"), None);
+            self.draft.text.set("backend", quoted(BACKEND), None);
             self.listener_settings(frontend);
             if let Some(offer) = &own {
-                self.offered(offer);
+                offer.write(&mut self.draft.text);
             }
             shown.iter().for_each(|one| self.certificate(one));
         }
@@ -212,21 +201,21 @@ impl Writer<'_> {
 
     fn unknown_host(&mut self, frontend: &Frontend, why: &str) {
         let message = format!("cannot listen on {}: {why}", frontend.endpoint);
-        self.findings.push(frontend.origin.finding(message, None));
+        self.draft.findings.push(frontend.origin.finding(message, None));
     }
 
     fn listener_settings(&mut self, frontend: &Frontend) {
         let settings = &self.model.settings;
         if let Some((backlog @ 1.., origin)) = settings.number("backlog") {
-            self.text.set("backlog", backlog.min(BACKLOG_MAX), Some(origin));
+            self.draft.text.set("backlog", backlog.min(BACKLOG_MAX), Some(origin));
         }
         match settings.number("keepalive") {
             Some((0, _)) => {}
             Some((seconds, origin)) => {
                 let seconds = seconds.min(KEEPALIVE_SECONDS_MAX);
-                self.text.set("keepalive", quoted(&format!("{seconds}s")), Some(origin));
+                self.draft.text.set("keepalive", quoted(&format!("{seconds}s")), Some(origin));
             }
-            None => self.text.set("keepalive", quoted("3600s"), None),
+            None => self.draft.text.set("keepalive", quoted("3600s"), None),
         }
         if let Some(alpn) = settings.text("alpn-protos") {
             let names = alpn.text.split(',').map(|name| name.trim().to_owned());
@@ -236,15 +225,15 @@ impl Writer<'_> {
                 names.pop();
             }
             let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-            self.text.set("alpn", format_args!("[{}]", names.join(", ")), Some(&alpn.origin));
+            self.draft.text.set("alpn", format_args!("[{}]", names.join(", ")), Some(&alpn.origin));
         }
         if let Some(proxied) = settings.on("proxy-proxy") {
             let networks = "[\"0.0.0.0/0\", \"::/0\"]";
-            self.text.set("accept_proxy", networks, Some(&proxied.origin));
+            self.draft.text.set("accept_proxy", networks, Some(&proxied.origin));
         }
         let key = "sni-nomatch-abort";
         if frontend.settings.flag(key).or_else(|| settings.flag(key)) == Some(true) {
-            self.text.set("unknown_names", quoted("refuse"), Some(&frontend.origin));
+            self.draft.text.set("unknown_names", quoted("refuse"), Some(&frontend.origin));
         }
     }
 
@@ -264,18 +253,18 @@ impl Writer<'_> {
                 (format!("{}:{}", endpoint.host, endpoint.port), origin)
             }
         };
-        self.text.table("[[backend]]", Some(origin));
-        self.text.set("name", quoted(BACKEND), None);
+        self.draft.text.table("[[backend]]", Some(origin));
+        self.draft.text.set("name", quoted(BACKEND), None);
         self.introduction();
         self.seconds("connect_timeout", "backend-connect-timeout", 30);
         // hitch has no such limit; this is the longest there is.
-        self.text.set("idle_timeout", quoted("240h"), None);
+        self.draft.text.set("idle_timeout", quoted("240h"), None);
         if let Some((seconds @ 1.., origin)) = self.model.settings.number("backend-refresh") {
             let seconds = seconds.min(DAY_SECONDS);
-            self.text.set("resolve_interval", quoted(&format!("{seconds}s")), Some(origin));
+            self.draft.text.set("resolve_interval", quoted(&format!("{seconds}s")), Some(origin));
         }
-        self.text.table("[[backend.server]]", Some(origin));
-        self.text.set("address", quoted(&address), Some(origin));
+        self.draft.text.table("[[backend.server]]", Some(origin));
+        self.draft.text.set("address", quoted(&address), Some(origin));
     }
 
     /// What the backend is told of a client.
@@ -298,7 +287,7 @@ impl Writer<'_> {
         else {
             return;
         };
-        self.text.set("send_proxy", quoted(way), Some(&setting.origin));
+        self.draft.text.set("send_proxy", quoted(way), Some(&setting.origin));
         let is_said = |key: &str| settings.flag(key) != Some(false);
         let tlvs = match way {
             "v2" => [
@@ -311,7 +300,11 @@ impl Writer<'_> {
             _ => return,
         };
         let tlvs: Vec<String> = tlvs.into_iter().flatten().map(quoted).collect();
-        self.text.set("proxy_tlvs", format_args!("[{}]", tlvs.join(", ")), Some(&setting.origin));
+        self.draft.text.set(
+            "proxy_tlvs",
+            format_args!("[{}]", tlvs.join(", ")),
+            Some(&setting.origin),
+        );
     }
 
     fn process(&self) -> Process {

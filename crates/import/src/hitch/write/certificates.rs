@@ -8,6 +8,7 @@ use kettle_config::{Origin, quoted};
 use super::Writer;
 use crate::hitch::model::{Frontend, PemFile, Setting, Settings};
 use crate::openssl::name_hash;
+use crate::pattern::fits;
 
 /// A certificate as a frontend shows it.
 pub(super) struct Shown {
@@ -35,11 +36,11 @@ impl Writer<'_> {
             let all: Vec<PemFile> = all.chain(self.pem_dir()).collect();
             pem_files.extend(all.into_iter().map(|pem| (pem, Owner::All)));
         }
-        if pem_files.is_empty() && self.findings.is_empty() {
+        if pem_files.is_empty() && self.draft.findings.is_empty() {
             let message = format!("no certificate is named for {}", frontend.endpoint);
             let instead =
                 Some("write pem-file = \"…\", or name the file as an argument".to_owned());
-            self.findings.push(frontend.origin.finding(message, instead));
+            self.draft.findings.push(frontend.origin.finding(message, instead));
         }
         let mut known: Vec<String> = Vec::new();
         pem_files.retain(|(pem, _)| {
@@ -60,15 +61,15 @@ impl Writer<'_> {
             Err(error) => {
                 let message = format!("the folder {} cannot be read: {error}", folder.display());
                 let finding = dir.origin.finding(message, None);
-                if !self.findings.contains(&finding) {
-                    self.findings.push(finding);
+                if !self.draft.findings.contains(&finding) {
+                    self.draft.findings.push(finding);
                 }
                 return Vec::new();
             }
         };
         names.sort_unstable();
         let glob = self.model.settings.text("pem-dir-glob");
-        let fits = |name: &String| glob.is_none_or(|glob| matches(&glob.text, name));
+        let fits = |name: &String| glob.is_none_or(|glob| fits(&glob.text, name));
         let pem_file = |name: String| PemFile {
             path: format!("{}/{name}", dir.text.trim_end_matches('/')),
             origin: dir.origin.clone(),
@@ -111,72 +112,19 @@ impl Writer<'_> {
     pub(super) fn certificate(&mut self, shown: &Shown) {
         let origin = Some(&shown.origin);
         let path = |path: &PathBuf| quoted(&path.display().to_string());
-        self.text.table("[[listener.certificate]]", origin);
-        self.text.set("chain", path(&shown.path), origin);
-        self.text.set("key", path(&shown.key), origin);
+        self.draft.text.table("[[listener.certificate]]", origin);
+        self.draft.text.set("chain", path(&shown.path), origin);
+        self.draft.text.set("key", path(&shown.key), origin);
         if let Some(ocsp) = &shown.ocsp {
-            self.text.set("ocsp", path(ocsp), origin);
+            self.draft.text.set("ocsp", path(ocsp), origin);
         }
         if let Some((mode, roots)) = &shown.asked {
-            self.text.table("[listener.certificate.client_auth]", origin);
-            self.text.set("mode", quoted(mode), origin);
-            self.text.set("roots", path(roots), origin);
+            self.draft.text.table("[listener.certificate.client_auth]", origin);
+            self.draft.text.set("mode", quoted(mode), origin);
+            self.draft.text.set("roots", path(roots), origin);
         }
     }
-}
-
-/// fnmatch(3) with `*` and `?`; sets in brackets fit nothing.
-fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    // By how much of the name the pattern so far can stand for.
-    let mut reached = vec![false; name.len() + 1];
-    if let Some(first) = reached.first_mut() {
-        *first = true;
-    }
-    for letter in pattern {
-        let mut next = vec![false; name.len() + 1];
-        let mut is_any = false;
-        for (index, slot) in next.iter_mut().enumerate() {
-            let here = reached.get(index).copied().unwrap_or(false);
-            is_any |= here;
-            let before = index.checked_sub(1);
-            let was = before.and_then(|before| reached.get(before).copied()).unwrap_or(false);
-            let is_same = before.and_then(|before| name.get(before)) == Some(&letter);
-            *slot = match letter {
-                '*' => is_any,
-                '?' => was,
-                _ => was && is_same,
-            };
-        }
-        reached = next;
-    }
-    reached.last().copied().unwrap_or(false)
 }
 
 /// Where hitch looks if nothing says otherwise.
 const OCSP_DIR: &str = "/var/lib/hitch/";
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns_are_those_of_the_shell() {
-        for (pattern, name, fits) in [
-            ("*.pem", "a.pem", true),
-            ("*.pem", ".pem", true),
-            ("*.pem", "a.pem.bak", false),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            ("*", "", true),
-            ("", "", true),
-            ("", "a", false),
-            ("*a*b*", "xxaxxbxx", true),
-            ("*a*b*", "xxbxxaxx", false),
-            ("a.pem", "a.pem", true),
-        ] {
-            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
-        }
-    }
-}

@@ -1,0 +1,51 @@
+//! A kettle.toml while it is written: its text, what was not carried over, and what is wrong.
+
+use std::path::Path;
+
+use kettle_config::{Finding, Origin};
+
+use crate::toml_text::TomlText;
+use crate::{Imported, Process};
+
+/// What an importer has so far.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub(crate) text: TomlText,
+    /// What was not carried over.
+    pub(crate) warnings: Vec<Finding>,
+    /// Mistakes, which leave nothing to be written.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Draft {
+    /// Says what is not carried over, and what holds instead. The same is said once.
+    pub(crate) fn warn(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
+        let warning = origin.finding(message, Some(instead.to_owned()));
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Records a mistake, and what to do about it.
+    pub(crate) fn find(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
+        self.findings.push(origin.finding(message, Some(instead.to_owned())));
+    }
+
+    /// The whole: what was not carried over, in the order of the file, and then the text.
+    pub(crate) fn finish(mut self, program: &str, path: &Path) -> Result<Imported, Vec<Finding>> {
+        if !self.findings.is_empty() {
+            return Err(self.findings);
+        }
+        let mut text = TomlText::default();
+        text.comment(format_args!("Made from {}, a configuration of {program}.", path.display()));
+        self.warnings.sort_by(|one, other| {
+            let place = |it: &Finding| (it.path != path, it.path.clone(), it.position());
+            place(one).cmp(&place(other))
+        });
+        self.warnings.iter().for_each(|warning| text.remark(warning));
+        text.append(self.text);
+        let (toml, origins) = text.finish();
+        let (path, process) = (path.to_path_buf(), Process::default());
+        Ok(Imported { toml, path, warnings: self.warnings, process, origins })
+    }
+}

@@ -1,0 +1,54 @@
+//! A machine of files in memory, for tests.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use kettle_config::Finding;
+
+use crate::Surroundings;
+
+#[derive(Default)]
+pub(crate) struct Files(pub(crate) BTreeMap<PathBuf, String>);
+
+impl Files {
+    pub(crate) fn with(path: &str, text: &str) -> Self {
+        Self([(PathBuf::from(path), text.to_owned())].into())
+    }
+}
+
+impl Surroundings for Files {
+    fn folder(&self) -> PathBuf {
+        "/work".into()
+    }
+
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.get(path).cloned().ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn files_in(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let inside = self.0.keys().filter_map(|path| path.strip_prefix(folder).ok());
+        Ok(inside.map(|path| path.display().to_string()).rev().collect())
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        self.0.keys().any(|file| file.starts_with(path))
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
+    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        match host {
+            "*" => Ok(vec![([0, 0, 0, 0], port).into()]),
+            "localhost" => Ok(vec![([127, 0, 0, 1], port).into()]),
+            _ => Ok(vec![SocketAddr::new(host.parse().map_err(io::Error::other)?, port)]),
+        }
+    }
+}
+
+pub(crate) fn shown(findings: &[Finding]) -> String {
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
+}

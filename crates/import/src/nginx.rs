@@ -1,0 +1,42 @@
+//! nginx: `nginx.conf` with what it includes.
+//!
+//! [`syntax`] and [`include`] make a tree of directives, [`scope`] checks where they stand, and [`write`] makes a
+//! kettle.toml of it. What decides who is served is carried over or its place is left out: nothing becomes looser.
+
+mod include;
+mod listen;
+mod location;
+mod measure;
+mod scope;
+mod syntax;
+mod vocabulary;
+mod write;
+
+use std::path::Path;
+
+use kettle_config::Finding;
+
+use crate::{Imported, Surroundings};
+use vocabulary::Place;
+
+/// Imports a configuration file.
+///
+/// # Errors
+/// Every mistake in it.
+pub fn import_file(path: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Finding>> {
+    let mut directives = include::read(path, surroundings)?;
+    let mut findings = Vec::new();
+    scope::check(&directives, Place::Main, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let blocks = directives.iter_mut().filter(|directive| directive.name == "http");
+    for http in blocks.filter_map(|http| http.block.as_mut()) {
+        let servers = http.iter_mut().filter(|directive| directive.name == "server");
+        servers.filter_map(|server| server.block.as_mut()).for_each(scope::put_constants);
+    }
+    write::write(&directives, path, surroundings)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! What holds at a place of the file: directives stand where they may, constants are put in, and what an inner block does not
+//! say it takes from the outer one.
+
+use std::collections::BTreeMap;
+
+use kettle_config::{Finding, meant};
+
+use super::syntax::Directive;
+use super::vocabulary::{Place, Term};
+
+/// The directives around a place, the outermost block first.
+#[derive(Clone, Debug)]
+pub(super) struct Scope<'t>(Vec<&'t [Directive]>);
+
+impl<'t> Scope<'t> {
+    pub(super) fn new(outer: &'t [Directive]) -> Self {
+        Self(vec![outer])
+    }
+
+    /// A block in this one.
+    pub(super) fn with(&self, inner: &'t [Directive]) -> Self {
+        let mut blocks = self.0.clone();
+        blocks.push(inner);
+        Self(blocks)
+    }
+
+    /// The innermost block.
+    pub(super) fn own(&self) -> &'t [Directive] {
+        self.0.last().copied().unwrap_or_default()
+    }
+
+    /// From the innermost block outwards.
+    pub(super) fn outwards(&self) -> impl Iterator<Item = &'t [Directive]> + '_ {
+        self.0.iter().rev().copied()
+    }
+
+    /// All of these names in the innermost block that has any: nginx replaces whole lists.
+    pub(super) fn any_of(&self, names: &[&str]) -> Vec<&'t Directive> {
+        let of = |block: &'t [Directive]| -> Vec<&'t Directive> {
+            block.iter().filter(|directive| names.contains(&directive.name.as_str())).collect()
+        };
+        self.outwards().map(of).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
+        self.any_of(&[name])
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&'t Directive> {
+        self.all(name).first().copied()
+    }
+
+    /// Whether a switch is on.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|directive| directive.word(0) == "on")
+    }
+}
+
+/// Records directives that nobody knows or that stand in a wrong place.
+pub(super) fn check(directives: &[Directive], place: Place, findings: &mut Vec<Finding>) {
+    if place == Place::Table {
+        return;
+    }
+    for directive in directives {
+        let name = directive.name.as_str();
+        let mut find = |message: String, instead: String| {
+            findings.push(directive.origin.finding(message, Some(instead)));
+        };
+        let Some(term) = Term::find(name) else {
+            if let Some(meant) = meant(name, &Term::names()) {
+                find(format!("there is no directive `{name}`"), format!("write {meant}"));
+            }
+            continue;
+        };
+        if !term.fits(place) {
+            let message = format!("`{name}` does not belong into {}", place.name());
+            find(message, format!("it may stand in {}", term.places()));
+            continue;
+        }
+        let block = directive.block.as_ref();
+        match (place.within(name), block) {
+            (Some(_), None) => {
+                find(format!("`{name}` is a block"), format!("write `{name} {{ … }}`"));
+            }
+            (None, Some(_)) => {
+                find(format!("`{name}` takes no block"), format!("write `{name} …;`"));
+            }
+            (None, None) if directive.words.is_empty() && !takes_nothing(name) => {
+                find(format!("`{name}` has no value"), format!("write `{name} …;`"));
+            }
+            _ => {}
+        }
+        if let (Some(inner), Some(block)) = (place.within(name), block) {
+            check(block, inner, findings);
+        }
+    }
+}
+
+fn takes_nothing(name: &str) -> bool {
+    let words = ["internal", "stub_status", "ip_hash", "least_conn", "random", "break"];
+    let more = ["empty_gif", "mp4", "flv", "hls", "proxy_pass"];
+    words.contains(&name) || more.contains(&name)
+}
+
+/// Puts the values of variables that never change into the blocks of a server.
+pub(super) fn put_constants(server: &mut Vec<Directive>) {
+    let mut constants: BTreeMap<String, String> = BTreeMap::new();
+    let name = server.iter().find(|directive| directive.name == "server_name");
+    if let Some(name) = name.map(|name| name.word(0)).filter(|name| !name.is_empty()) {
+        constants.insert("server_name".to_owned(), name.to_owned());
+    }
+    let mut settings: Vec<(&str, &str, bool)> = Vec::new();
+    find_set(server, true, &mut settings);
+    for (name, value, is_outermost) in &settings {
+        let is_only = settings.iter().filter(|(other, ..)| other == name).count() == 1;
+        if is_only && *is_outermost && !value.contains('$') {
+            constants.insert((*name).to_owned(), (*value).to_owned());
+        }
+    }
+    if !constants.is_empty() {
+        put(server, &constants);
+    }
+}
+
+fn find_set<'t>(
+    block: &'t [Directive],
+    is_outermost: bool,
+    all: &mut Vec<(&'t str, &'t str, bool)>,
+) {
+    for directive in block {
+        if directive.name == "set" {
+            let name = directive.word(0).trim_start_matches('$');
+            all.push((name, directive.word(1), is_outermost));
+        }
+        find_set(directive.inner(), false, all);
+    }
+}
+
+fn put(block: &mut Vec<Directive>, constants: &BTreeMap<String, String>) {
+    for directive in block {
+        // What is set is named, not used.
+        let named = usize::from(directive.name == "set");
+        for word in directive.words.iter_mut().skip(named).filter(|word| word.contains('$')) {
+            *word = with_constants(word, constants);
+        }
+        if let Some(block) = &mut directive.block {
+            put(block, constants);
+        }
+    }
+}
+
+fn with_constants(word: &str, constants: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    let mut parts = word.split('$');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (name, behind) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
+            Some(named) => named,
+            None => {
+                let ends = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+                part.split_at(part.find(ends).unwrap_or(part.len()))
+            }
+        };
+        match constants.get(name) {
+            Some(value) if out.len() < WORD_BYTES_MAX => out.extend([value.as_str(), behind]),
+            _ => out.extend(["$", part]),
+        }
+    }
+    out
+}
+
+/// So that values within values stay small.
+const WORD_BYTES_MAX: usize = 64 * 1024;

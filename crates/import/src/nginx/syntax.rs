@@ -1,0 +1,248 @@
+//! The grammar of nginx.conf: words that end in `;` or in a block. Source: `ngx_conf_read_token`, and nginx's own beginner's
+//! guide.
+
+use std::path::Path;
+
+use kettle_config::{Finding, Origin, Position};
+
+/// A name with its arguments, and its block if it has one.
+#[derive(Clone, Debug)]
+pub(super) struct Directive {
+    pub(super) name: String,
+    pub(super) words: Vec<String>,
+    pub(super) block: Option<Vec<Directive>>,
+    /// Where its name stands.
+    pub(super) origin: Origin,
+}
+
+impl Directive {
+    /// An argument, by its number from 0.
+    pub(super) fn word(&self, index: usize) -> &str {
+        self.words.get(index).map_or("", String::as_str)
+    }
+
+    /// What stands in its block.
+    pub(super) fn inner(&self) -> &[Self] {
+        self.block.as_deref().unwrap_or_default()
+    }
+}
+
+/// Reads the text of a file.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Directive>, Vec<Finding>> {
+    let lines = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let mut reader =
+        Reader { path, lines, rest: text, at: Position { line: 1, column: 1 }, depth: 0 };
+    reader.directives(None).map_err(|finding| vec![*finding])
+}
+
+/// One mistake: what follows it could mean anything.
+type Wrong = Box<Finding>;
+
+struct Reader<'t> {
+    path: &'t Path,
+    lines: Vec<&'t str>,
+    rest: &'t str,
+    at: Position,
+    depth: usize,
+}
+
+enum Token {
+    Word(String),
+    Semicolon,
+    Open,
+    Close,
+    End,
+}
+
+impl Reader<'_> {
+    fn origin(&self, at: Position, written: &str) -> Origin {
+        let line = at.line.checked_sub(1).and_then(|index| self.lines.get(index));
+        Origin {
+            path: self.path.to_path_buf(),
+            at,
+            written: written.to_owned(),
+            source_line: line.map(|line| (*line).to_owned()),
+        }
+    }
+
+    fn wrong(&self, at: Position, written: &str, message: &str, instead: &str) -> Wrong {
+        Box::new(self.origin(at, written).finding(message, Some(instead.to_owned())))
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut letters = self.rest.chars();
+        let letter = letters.next()?;
+        self.rest = letters.as_str();
+        match letter {
+            '\n' => self.at = Position { line: self.at.line + 1, column: 1 },
+            _ => self.at.column += 1,
+        }
+        Some(letter)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// Directives to the end of the file, or of the block that began at `opened`.
+    fn directives(&mut self, opened: Option<&Origin>) -> Result<Vec<Directive>, Wrong> {
+        let mut all = Vec::new();
+        loop {
+            let (at, token) = self.token()?;
+            match (token, opened) {
+                (Token::End, None) | (Token::Close, Some(_)) => return Ok(all),
+                (Token::End, Some(opened)) => {
+                    let instead = Some("write a `}` behind its last directive".to_owned());
+                    return Err(Box::new(opened.finding("this block is never closed", instead)));
+                }
+                (Token::Close, None) => {
+                    let message = "no block is open here";
+                    return Err(self.wrong(at, "}", message, "remove it"));
+                }
+                (Token::Semicolon, _) => {
+                    let message = "a directive should stand before this";
+                    return Err(self.wrong(at, ";", message, "remove it"));
+                }
+                (Token::Open, _) => {
+                    let message = "the name of a block should stand before this";
+                    return Err(self.wrong(at, "{", message, "write `server {`, say"));
+                }
+                (Token::Word(name), _) => {
+                    let origin = self.origin(at, &name);
+                    all.push(self.directive(name, origin)?);
+                }
+            }
+        }
+    }
+
+    fn directive(&mut self, name: String, origin: Origin) -> Result<Directive, Wrong> {
+        let mut words = Vec::new();
+        loop {
+            let (at, token) = self.token()?;
+            match token {
+                Token::Word(word) => words.push(word),
+                Token::Semicolon => return Ok(Directive { name, words, block: None, origin }),
+                Token::Open if name.ends_with("_by_lua_block") => {
+                    self.skip_program(&origin)?;
+                    return Ok(Directive { name, words, block: Some(Vec::new()), origin });
+                }
+                Token::Open => {
+                    if self.depth == DEPTH_MAX {
+                        let message = "blocks are too deep in each other";
+                        return Err(self.wrong(at, "{", message, "write fewer of them"));
+                    }
+                    self.depth += 1;
+                    let block = Some(self.directives(Some(&origin))?);
+                    self.depth -= 1;
+                    return Ok(Directive { name, words, block, origin });
+                }
+                Token::Close | Token::End => {
+                    let message = format!("`{name}` does not end: a `;` is missing");
+                    let instead = Some("write a `;` behind it".to_owned());
+                    return Err(Box::new(origin.finding(message, instead)));
+                }
+            }
+        }
+    }
+
+    /// Lua is none of ours; its braces are in pairs.
+    fn skip_program(&mut self, opened: &Origin) -> Result<(), Wrong> {
+        let mut depth = 1_usize;
+        while let Some(letter) = self.next() {
+            depth += usize::from(letter == '{');
+            depth -= usize::from(letter == '}');
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+        let instead = Some("write a `}` behind the program".to_owned());
+        Err(Box::new(opened.finding("this block is never closed", instead)))
+    }
+
+    fn token(&mut self) -> Result<(Position, Token), Wrong> {
+        loop {
+            match self.peek() {
+                Some('#') => while self.next().is_some_and(|letter| letter != '\n') {},
+                // A byte order mark is white, too.
+                Some(letter) if letter.is_whitespace() || letter == '\u{feff}' => {
+                    self.next();
+                }
+                _ => break,
+            }
+        }
+        let at = self.at;
+        let token = match self.peek() {
+            None => Token::End,
+            Some(';') => Token::Semicolon,
+            Some('{') => Token::Open,
+            Some('}') => Token::Close,
+            Some(quote @ ('"' | '\'')) => {
+                self.next();
+                return Ok((at, Token::Word(self.quoted(at, quote)?)));
+            }
+            Some(_) => return Ok((at, Token::Word(self.bare()))),
+        };
+        self.next();
+        Ok((at, token))
+    }
+
+    fn quoted(&mut self, at: Position, quote: char) -> Result<String, Wrong> {
+        let mut word = String::new();
+        loop {
+            match self.next() {
+                None => {
+                    let message = format!("this text has no {quote} at its end");
+                    let line = self.origin(at, "").source_line.unwrap_or_default();
+                    let written: String = line.chars().skip(at.column - 1).collect();
+                    let instead = format!("write a {quote} behind it");
+                    return Err(self.wrong(at, &written, &message, &instead));
+                }
+                Some('\\') => self.escaped(&mut word),
+                Some(letter) if letter == quote => break,
+                Some(letter) => word.push(letter),
+            }
+        }
+        match self.peek() {
+            None | Some(';' | '{' | ')') => Ok(word),
+            Some(letter) if letter.is_whitespace() => Ok(word),
+            Some(letter) => {
+                let message = "a quoted text ends before a space, a `;` or a `{`";
+                let instead = "write a space there, or all of it inside the quotes";
+                Err(self.wrong(self.at, &letter.to_string(), message, instead))
+            }
+        }
+    }
+
+    fn bare(&mut self) -> String {
+        let mut word = String::new();
+        let mut is_variable = false;
+        while let Some(letter) = self.peek() {
+            let ends = letter == ';' || letter.is_whitespace() || (letter == '{' && !is_variable);
+            if ends {
+                break;
+            }
+            self.next();
+            is_variable = letter == '$';
+            match letter {
+                '\\' => self.escaped(&mut word),
+                letter => word.push(letter),
+            }
+        }
+        word
+    }
+
+    /// What follows a backslash: some letters lose it, as in a regular expression most do not.
+    fn escaped(&mut self, word: &mut String) {
+        match self.next() {
+            Some(letter @ ('"' | '\'' | '\\')) => word.push(letter),
+            Some('t') => word.push('\t'),
+            Some('r') => word.push('\r'),
+            Some('n') => word.push('\n'),
+            Some(letter) => word.extend(['\\', letter]),
+            None => word.push('\\'),
+        }
+    }
+}
+
+/// nginx's own configurations are five deep.
+const DEPTH_MAX: usize = 32;

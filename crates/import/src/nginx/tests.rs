@@ -1,0 +1,365 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kettle_config::Config;
+use proptest::prelude::*;
+
+use super::*;
+use crate::files_in_memory::{Files, shown};
+
+fn from(text: &str) -> Result<Imported, Vec<Finding>> {
+    import_file(Path::new("/etc/nginx/nginx.conf"), &Files::with("/etc/nginx/nginx.conf", text))
+}
+
+#[track_caller]
+fn imported(text: &str) -> Imported {
+    from(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)))
+}
+
+#[track_caller]
+fn config(text: &str) -> Config {
+    let imported = imported(text);
+    imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
+}
+
+/// A server by HTTPS with these words besides.
+fn server(words: &str) -> String {
+    let certificate = "ssl_certificate c.pem; ssl_certificate_key c.key;";
+    format!("events {{}} http {{ server {{ listen 443 ssl; {certificate} {words} }} }}")
+}
+
+/// The files in `tests/nginx`, each beside what becomes of it. `KETTLE_BLESS=1` writes that anew.
+#[test]
+fn whole_configurations_become_what_stands_beside_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nginx");
+    let mut machine = Files::default();
+    let mut names: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let name = PathBuf::from(entry.unwrap().file_name());
+        if name.extension().is_some_and(|extension| extension != "toml") {
+            let text = fs::read_to_string(folder.join(&name)).unwrap();
+            machine.0.insert(Path::new("/etc/nginx").join(&name), text);
+            names.extend((name.extension().unwrap() == "conf").then_some(name));
+        }
+    }
+    machine.0.insert("/srv/www/private/key".into(), String::new());
+    names.sort();
+    for name in names {
+        let made = import_file(&Path::new("/etc/nginx").join(&name), &machine);
+        let made = made.unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+        let valid = made.config();
+        assert!(valid.is_ok(), "{}\n{}", shown(&valid.unwrap_err()), made.toml);
+        let beside = folder.join(&name).with_extension("toml");
+        if std::env::var_os("KETTLE_BLESS").is_some() {
+            fs::write(&beside, &made.toml).unwrap();
+        }
+        assert_eq!(
+            made.toml,
+            fs::read_to_string(&beside).unwrap_or_default(),
+            "{}",
+            name.display()
+        );
+    }
+}
+
+/// What a server says, and what its first route or its site is then.
+#[test]
+fn each_setting_of_a_route_does_what_nginx_does() {
+    hold(&[
+        ("root /a/;", |it| it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/a")),
+        ("root '/a b';", |it| {
+            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/a b")
+        }),
+        ("set $top /srv; root ${top}/www;", |it| {
+            it.sites[0].routes[0].root.as_ref().unwrap().value == Path::new("/srv/www")
+        }),
+        ("root /a; location /img/ { root /b; }", |it| {
+            it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/b/img")
+        }),
+        ("root /a; location /img/ { alias /b/; }", |it| {
+            it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/b")
+        }),
+        ("root /a; location ^~ /img { alias /b; }", |it| it.sites[0].routes[1].prefix == "/img"),
+        ("root /a; location /x/ { location /x/y/ { expires 1m; } }", |it| {
+            it.sites[0].routes.len() == 2
+                && it.sites[0].routes[1].root.as_ref().unwrap().value == Path::new("/a/x/y")
+        }),
+        ("root /a; location /x/ { }", |it| it.sites[0].routes.len() == 1),
+        ("root /a; index a.html b.html;", |it| it.sites[0].routes[0].index == ["a.html", "b.html"]),
+        ("root /a; autoindex on;", |it| it.sites[0].routes[0].listing),
+        ("root /a;", |it| it.sites[0].routes[0].dotfiles),
+        ("root /a; location ~ /\\.git { return 404; }", |it| !it.sites[0].routes[0].dotfiles),
+        ("root /a; charset utf-8;", |it| it.sites[0].routes[0].charset.as_deref() == Some("utf-8")),
+        ("root /a;", |it| it.sites[0].routes[0].charset.is_none()),
+        ("root /a; expires max;", |it| {
+            it.sites[0].routes[0].cache_control[0].value == "max-age=315360000"
+        }),
+        ("root /a; add_header A 1; location /b/ { add_header B 2; }", |it| {
+            it.sites[0].routes[1].headers == [("B".to_owned(), "2".to_owned())]
+        }),
+        ("root /a; add_header A 1; location /b/ { expires 1h; }", |it| {
+            it.sites[0].routes[1].headers == [("A".to_owned(), "1".to_owned())]
+        }),
+        ("root /a; add_header Link x; add_header Link y;", |it| {
+            it.sites[0].routes[0].headers.len() == 2
+        }),
+        ("root /a; types { x/y yy; }", |it| it.sites[0].routes[0].mime["yy"] == "x/y"),
+    ]);
+}
+
+#[test]
+fn each_setting_of_a_site_does_what_nginx_does() {
+    hold(&[
+        ("root /a; error_page 404 403 /e.html;", |it| {
+            it.sites[0].error_pages[&403].value == Path::new("/a/e.html")
+        }),
+        ("root /a; try_files $uri /app/index.html;", |it| {
+            it.sites[0].routes[0].fallback.as_deref() == Some("/app/index.html")
+        }),
+        ("root /a; location /x/ { try_files $uri /x/i.html; }", |it| {
+            it.sites[0].routes[1].fallback.as_deref() == Some("/i.html")
+        }),
+        ("root /a; location /x/ { expires 1h; try_files $uri /i.html; }", |it| {
+            it.sites[0].routes[1].fallback.is_none()
+        }),
+        ("root /a; server_name a.example .b.example;", |it| it.sites[0].names.len() == 3),
+        ("root /a; server_name _;", |it| it.sites[0].names[0].value == "_"),
+        ("root /a; listen [::]:444 ssl ipv6only=off;", |it| it.listeners.len() == 3),
+        ("root /a; listen 8080;", |it| it.listeners[1].https().is_none()),
+        ("root /a; keepalive_timeout 0;", |it| it.limits.requests_per_connection == 1),
+        ("root /a; ssl_protocols TLSv1.2;", |it| it.tls.versions.len() == 1),
+        ("root /a; ssl_session_timeout 1h;", |it| it.tls.ticket_rotation.as_secs() == 1800),
+        ("root /a; ssl_verify_client on; ssl_client_certificate r.pem;", |it| {
+            let asked = it.sites[0].client_auth.as_ref().unwrap();
+            asked.roots.value == Path::new("/etc/nginx/r.pem")
+        }),
+        ("root /a; ssl_reject_handshake off;", |it| it.sites.len() == 1),
+        ("root /a; access_log logs/a.log combined if=$x;", |it| {
+            it.log.format == kettle_config::LogFormat::Combined
+        }),
+    ]);
+}
+
+type Test = fn(&Config) -> bool;
+
+#[track_caller]
+fn hold(table: &[(&str, Test)]) {
+    for (words, test) in table {
+        assert!(test(&config(&server(words))), "{words}");
+    }
+}
+
+/// What keeps somebody out in nginx, and how many routes are left of `/` and `/open/`. Below `/there` lies a file.
+#[test]
+fn nothing_becomes_looser() {
+    for (words, routes) in [
+        ("", 2),
+        ("allow all;", 2),
+        ("deny all;", 0),
+        ("allow 10.0.0.0/8; deny all;", 0),
+        ("allow all; deny 1.2.3.4;", 2),
+        ("auth_basic x;", 0),
+        ("auth_basic off;", 2),
+        ("auth_request /auth;", 0),
+        ("satisfy any;", 2),
+        ("access_by_lua_block { if x then { } end }", 0),
+        ("modsecurity on;", 0),
+        ("return 403;", 0),
+        ("if ($bad) { return 444; }", 0),
+        ("if ($request_method !~ ^GET$) { return 405; }", 2),
+        ("if ($slow) { rewrite ^ /x; }", 2),
+        ("location /there/ { deny all; }", 0),
+        ("location /there { internal; }", 0),
+        ("location /the { auth_basic x; }", 0),
+        ("location /nothing/ { deny all; }", 2),
+        ("location /nothing/ { proxy_pass http://a; }", 2),
+        ("location = /there/key { deny all; }", 0),
+        ("location = /there/key { internal; }", 2),
+        ("location = /other { return 404; }", 2),
+        ("location ~ \\.php$ { fastcgi_pass a; }", 0),
+        ("location ~ ^/x { auth_basic x; }", 0),
+        ("location ~ /\\. { deny all; }", 2),
+        ("location ~ \\.css$ { expires 1h; }", 2),
+        ("location /there { } location /there/ { deny all; }", 0),
+        ("location /x/ { limit_except GET { deny all; } }", 2),
+        ("location /there/ { limit_except POST { deny all; } }", 0),
+        ("location /there/ { root $document_root; }", 0),
+    ] {
+        let text = server(&format!("root /srv; location /open/ {{ expires 1h; }} {words}"));
+        let mut machine = Files::with("/etc/nginx/nginx.conf", &text);
+        machine.0.insert("/srv/there/key".into(), String::new());
+        let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
+        let made = made.unwrap_or_else(|findings| panic!("{words}: {}", shown(&findings)));
+        assert_eq!(made.toml.matches("[[site.route]]").count(), routes, "{words}\n{}", made.toml);
+        assert!(words.is_empty() || routes == 2 || !made.warnings.is_empty(), "{words}");
+    }
+}
+
+#[test]
+fn what_a_location_opens_again_stays_open_and_no_more() {
+    let text = server("root /srv; auth_basic x; location /open/ { auth_basic off; }");
+    let config = config(&text);
+    let [route] = &config.sites[0].routes[..] else { panic!("{config:?}") };
+    assert_eq!(
+        (route.prefix.as_str(), route.root.as_ref().unwrap().value.as_path()),
+        ("/open", Path::new("/srv/open"))
+    );
+}
+
+/// Servers with their listeners, and the names of the sites that are left.
+#[test]
+fn sites_are_reached_where_their_servers_were() {
+    let certificate = "ssl_certificate c; ssl_certificate_key k; root /r;";
+    for (servers, sites, listeners) in [
+        (&["listen 443 ssl;", "listen 443 ssl;"][..], "a b", 1),
+        (&["listen 443 ssl;", "listen 127.0.0.1:443 ssl;"], "b", 1),
+        (&["listen 443 ssl;", "listen 443 ssl;", "listen 127.0.0.1:8443 ssl;"], "a b", 1),
+        (&["listen 443 ssl; listen 8443 ssl;", "listen 443 ssl;"], "a b", 1),
+        (&["listen 443 ssl;", "listen [::]:443 ssl;"], "a b", 2),
+        (&["listen 443 ssl;", "listen 80;"], "a", 2),
+    ] {
+        let names = ["a", "b", "c"];
+        let blocks = servers.iter().zip(names).map(|(listen, name)| {
+            format!("server {{ {listen} server_name {name}; {certificate} }}\n")
+        });
+        let text = format!("http {{ {} }}", blocks.collect::<String>());
+        let config = config(&text);
+        let left: Vec<&str> = config.sites.iter().map(|it| it.names[0].value.as_str()).collect();
+        assert_eq!((left.join(" ").as_str(), config.listeners.len()), (sites, listeners), "{text}");
+    }
+}
+
+#[test]
+fn includes_are_followed() {
+    let mut machine = Files::with("/n/nginx.conf", "http { include sites/*.conf; include one; }");
+    for (path, text) in [
+        ("/n/sites/b.conf", "server { listen 443 ssl; server_name b; include ../tls; root /b; }"),
+        ("/n/sites/a.conf", "server { listen 443 ssl; server_name a; include tls; root /a; }"),
+        ("/n/sites/.hidden.conf", "nonsense"),
+        ("/n/sites/c.bak", "nonsense"),
+        ("/n/tls", "ssl_certificate c;\nssl_certificate_key k;\nssl_stapling on;"),
+        ("/n/one", "gzip on;\n"),
+    ] {
+        machine.0.insert(path.into(), text.replace("../", "").to_owned());
+    }
+    let made = import_file(Path::new("/n/nginx.conf"), &machine).unwrap();
+    let config = made.config().unwrap();
+    assert_eq!((config.sites[0].names[0].value.as_str(), config.sites.len()), ("a", 2));
+    for remark in ["# /n/one:1: `gzip on`", "# /n/tls:3: `ssl_stapling on`"] {
+        assert!(made.toml.contains(remark), "{}", made.toml);
+    }
+    machine.0.insert("/n/one".into(), "include nginx.conf;".to_owned());
+    let findings = shown(&import_file(Path::new("/n/nginx.conf"), &machine).unwrap_err());
+    assert!(findings.contains("/n/one:1:1: /n/nginx.conf includes itself"), "{findings}");
+}
+
+/// Each mistake with the beginning of what is said of it and its place.
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (text, expected) in [
+        ("http {", "1:1: this block is never closed"),
+        ("events {}\n}", "2:1: no block is open here"),
+        ("pid a\nuser b", "1:1: `pid` does not end: a `;` is missing"),
+        ("http { server { root /a } }", "1:17: `root` does not end"),
+        (";", "1:1: a directive should stand before this"),
+        ("{", "1:1: the name of a block"),
+        ("pid \"a;\n", "1:5: this text has no \" at its end"),
+        ("pid 'a'b;", "1:8: a quoted text ends before"),
+        ("root /a;", "1:1: `root` does not belong into the file itself"),
+        ("http { listen 80; }", "1:8: `listen` does not belong into http"),
+        ("http { location / { } }", "1:8: `location` does not belong into http"),
+        ("http { servr { } }", "1:8: there is no directive `servr`"),
+        ("http;", "1:1: `http` is a block"),
+        ("pid a { }", "1:1: `pid` takes no block"),
+        ("http { server { root; } }", "1:17: `root` has no value"),
+        ("include nothing;", "1:1: /etc/nginx/nothing cannot be read"),
+        ("include;", "1:1: `include` takes one file"),
+        ("worker_processes many;", "1:1: `worker_processes many` has no such value"),
+        ("http { keepalive_timeout x; }", "1:8: `keepalive_timeout x` has no such value"),
+        ("http { server { listen 443 ssl; root /a; } }", "1:8: this server speaks TLS and has no"),
+        ("http { server { listen 99999; } }", "1:17: cannot listen on 99999"),
+        ("http { server { listen a:b; } }", "1:17: cannot listen on a:b"),
+        ("http { server { listen 1 ssl backlog=x; } }", "1:17: `backlog=x` is no number"),
+    ] {
+        let findings = shown(&from(text).map(|made| made.toml).unwrap_err());
+        let expected = format!("/etc/nginx/nginx.conf:{expected}");
+        assert!(findings.lines().any(|line| line.starts_with(&expected)), "{expected}\n{findings}");
+        assert!(findings.contains("help: "), "{findings}");
+    }
+    let no_cipher = server("root /a; ssl_ciphers RC4;");
+    assert!(shown(&from(&no_cipher).unwrap_err()).contains("kettle has none of the ciphers `RC4`"));
+}
+
+#[test]
+fn every_directive_that_is_not_carried_over_is_told_of() {
+    for words in [
+        "gzip on;",
+        "etag off;",
+        "ssl_dhparam d.pem;",
+        "http2 on;",
+        "limit_rate 1m;",
+        "add_header X $host;",
+        "add_header Content-Type text/x;",
+        "default_type text/plain;",
+        "error_page 404 =200 /x.html;",
+        "error_page 404 @named;",
+        "try_files $uri @app;",
+        "location @app { proxy_pass http://a; }",
+        "location ~ ^/x { add_header A b; }",
+        "location = /x { add_header A b; }",
+        "rewrite ^/a /b;",
+        "client_max_body_size 1m;",
+        "server_name ~^a$;",
+        "listen unix:/run/x.sock;",
+        "listen 444 ssl quic;",
+        "allow 10.0.0.0/8;",
+        "ssl_conf_command MinProtocol TLSv1.2;",
+        "location /x/ { autoindex_localtime on; }",
+        "vhost_traffic_status_zone;",
+        "expires modified 1h;",
+    ] {
+        let made = imported(&server(&format!("root /a;\n{words}\n")));
+        let remark = "# /etc/nginx/nginx.conf:2: ";
+        assert!(made.toml.contains(remark), "{words}\n{}", made.toml);
+        assert!(made.config().is_ok(), "{words}\n{}", made.toml);
+    }
+}
+
+/// What stands in nginx.conf, in any order and with any words.
+fn directives() -> impl Strategy<Value = String> {
+    let names: Vec<&str> = vocabulary::Term::names();
+    let word = prop_oneof![
+        Just("on".to_owned()),
+        Just("/srv/www".to_owned()),
+        Just("443 ssl".to_owned()),
+        Just("$uri $host".to_owned()),
+        Just("10m".to_owned()),
+        Just("a.example".to_owned()),
+        Just("\\.(a|b)$".to_owned()),
+        "[ -~]{0,8}",
+    ];
+    let one = (prop::sample::select(names), word, any::<bool>()).prop_map(|(name, word, block)| {
+        if block { format!("{name} {word} {{ }}\n") } else { format!("{name} {word};\n") }
+    });
+    prop::collection::vec(one, 0..6).prop_map(|all| all.concat())
+}
+
+proptest! {
+    /// What is printed is what is run, and no words break its lines.
+    #[test]
+    fn the_text_and_the_configuration_are_the_same(words in directives()) {
+        let Ok(made) = from(&server(&format!("root /a; {words}"))) else { return Ok(()) };
+        let Ok(used) = made.config() else { return Ok(()) };
+        let read = kettle_config::parse(&made.toml, &made.path).unwrap();
+        prop_assert_eq!(&read.listeners, &used.listeners);
+        prop_assert_eq!(&read.sites, &used.sites);
+    }
+
+    #[test]
+    fn no_text_makes_it_fail_without_a_word(text in "[ -~\n]{0,80}") {
+        match from(&text) {
+            Ok(made) => _ = made.config(),
+            Err(findings) => prop_assert!(!findings.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The words of nginx.conf: where each may stand, and what becomes of it.
+
+mod terms;
+
+use terms::{NO_MODULES, TERMS};
+
+/// A directive.
+#[derive(Debug)]
+pub(super) struct Term {
+    pub(super) name: &'static str,
+    /// Letters of [`Place`]s.
+    places: &'static str,
+    pub(super) fate: Fate,
+}
+
+/// What becomes of a directive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The writer looks at it.
+    Carried,
+    /// It is not carried over; this is what holds instead.
+    Told(&'static str),
+    /// It answers requests in a way that kettle has not: where it stands no file may be served. What stands inside of its
+    /// place is not concerned.
+    Answers(&'static str),
+    /// It decides who is served, there and inside: without it nothing may be.
+    Guards(&'static str),
+}
+
+/// Where a directive stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Main,
+    Events,
+    Http,
+    Server,
+    Location,
+    If,
+    LimitExcept,
+    Upstream,
+    Stream,
+    StreamServer,
+    StreamUpstream,
+    /// Entries whose names are free.
+    Table,
+}
+
+impl Place {
+    fn letter(self) -> char {
+        match self {
+            Self::Main => 'm',
+            Self::Events => 'e',
+            Self::Http => 'h',
+            Self::Server => 's',
+            Self::Location => 'l',
+            Self::If => 'i',
+            Self::LimitExcept => 'x',
+            Self::Upstream => 'u',
+            Self::Stream => 't',
+            Self::StreamServer => 'd',
+            Self::StreamUpstream => 'v',
+            Self::Table => '-',
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Main => "the file itself",
+            Self::Events => "events",
+            Self::Http => "http",
+            Self::Server | Self::StreamServer => "server",
+            Self::Location => "location",
+            Self::If => "if",
+            Self::LimitExcept => "limit_except",
+            Self::Upstream | Self::StreamUpstream => "upstream",
+            Self::Stream => "stream",
+            Self::Table => "a table",
+        }
+    }
+
+    /// Where the directives in the block of a directive stand; nothing where no block belongs.
+    pub(super) fn within(self, name: &str) -> Option<Self> {
+        Some(match (self, name) {
+            (Self::Main, "events") => Self::Events,
+            (Self::Main, "http") => Self::Http,
+            (Self::Main, "stream") => Self::Stream,
+            (Self::Http, "server") => Self::Server,
+            (Self::Http, "upstream") => Self::Upstream,
+            (Self::Stream, "server") => Self::StreamServer,
+            (Self::Stream, "upstream") => Self::StreamUpstream,
+            (Self::Server | Self::Location, "location") => Self::Location,
+            (Self::Server | Self::Location, "if") => Self::If,
+            (Self::Location, "limit_except") => Self::LimitExcept,
+            (_, "types" | "map" | "geo" | "split_clients" | "mail" | "match") => Self::Table,
+            (_, name) if name.ends_with("_by_lua_block") => Self::Table,
+            _ => return None,
+        })
+    }
+}
+
+impl Term {
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        TERMS.iter().find(|term| term.name == name)
+    }
+
+    pub(super) fn fits(&self, place: Place) -> bool {
+        place == Place::Table || self.places.contains(place.letter())
+    }
+
+    /// Where it may stand, for help.
+    pub(super) fn places(&self) -> String {
+        let named = PLACES.iter().filter(|place| self.fits(**place)).map(|place| place.name());
+        let mut names: Vec<&str> = Vec::new();
+        for name in named {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(", ")
+    }
+
+    /// What becomes of a directive of this name that may be of a module that kettle does not know.
+    pub(super) fn fate_of(name: &str) -> Fate {
+        match Self::find(name) {
+            Some(term) => term.fate,
+            None if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => {
+                Fate::Told(NO_MODULES)
+            }
+            None => Fate::Guards(
+                "it is of a module that kettle does not know, and may decide who is served",
+            ),
+        }
+    }
+
+    /// Every name.
+    pub(super) fn names() -> Vec<&'static str> {
+        TERMS.iter().map(|term| term.name).collect()
+    }
+}
+
+const PLACES: [Place; 11] = [
+    Place::Main,
+    Place::Events,
+    Place::Http,
+    Place::Server,
+    Place::Location,
+    Place::If,
+    Place::LimitExcept,
+    Place::Upstream,
+    Place::Stream,
+    Place::StreamServer,
+    Place::StreamUpstream,
+];
+
+/// Of modules that decide nothing about who is served what.
+const PREFIXES: [&str; 14] = [
+    "proxy_",
+    "fastcgi_",
+    "uwsgi_",
+    "scgi_",
+    "grpc_",
+    "memcached_",
+    "brotli",
+    "zstd",
+    "more_",
+    "gzip_",
+    "ssi_",
+    "fancyindex",
+    "vhost_traffic_",
+    "http3_",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_is_there_once_and_stands_somewhere() {
+        for term in TERMS {
+            assert_eq!(TERMS.iter().filter(|other| other.name == term.name).count(), 1, "{term:?}");
+            assert!(!term.places().is_empty(), "{term:?}");
+        }
+    }
+}

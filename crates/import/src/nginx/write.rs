@@ -1,0 +1,169 @@
+//! From nginx's directives to the text of a kettle.toml that does the same.
+
+mod global;
+mod https;
+mod route;
+mod settings;
+mod site;
+mod stream;
+mod tls;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use kettle_config::{Finding, Origin, quoted};
+
+use super::listen::Listen;
+use super::location::refuses;
+use super::scope::Scope;
+use super::syntax::Directive;
+use super::vocabulary::{Fate, Term};
+use crate::draft::Draft;
+use crate::offer::list;
+use crate::{Imported, Surroundings};
+use route::spoken;
+
+/// Writes it.
+pub(super) fn write(
+    main: &[Directive],
+    path: &Path,
+    surroundings: &dyn Surroundings,
+) -> Result<Imported, Vec<Finding>> {
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let mut writer = Writer {
+        surroundings,
+        draft: Draft::default(),
+        prefix: prefix_of(&folder),
+        folder,
+        known_names: BTreeSet::new(),
+        error_pages: Vec::new(),
+    };
+    writer.all(main);
+    writer.draft.finish("nginx", path)
+}
+
+struct Writer<'s> {
+    surroundings: &'s dyn Surroundings,
+    draft: Draft,
+    /// Of the configuration: certificates are found from there.
+    folder: PathBuf,
+    /// Files are found from there.
+    prefix: PathBuf,
+    /// The names of the sites so far.
+    known_names: BTreeSet<String>,
+    /// Of the site at hand: paths that answer as pages for errors.
+    error_pages: Vec<String>,
+}
+
+impl Writer<'_> {
+    fn all(&mut self, main: &[Directive]) {
+        let blocks = |name: &'static str| main.iter().filter(move |it| it.name == name);
+        self.tell(main);
+        blocks("events").for_each(|events| self.tell(events.inner()));
+        let scope = Scope::new(main);
+        let https: Vec<&Directive> = blocks("http").collect();
+        for http in &https {
+            self.tell(http.inner());
+        }
+        let mut servers = Vec::new();
+        for http in &https {
+            let scope = scope.with(http.inner());
+            for directive in http.inner().iter().filter(|it| it.name == "server") {
+                servers.push(self.server(&scope, directive));
+            }
+        }
+        let streams: Vec<&Directive> = blocks("stream").collect();
+        self.globals(main, &https);
+        if !servers.iter().any(|server| server.ends_tls()) {
+            self.plain_alone(&mut servers);
+        }
+        let encrypted = servers.iter().filter(|server| server.ends_tls());
+        self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
+        self.https(&mut servers);
+        for stream in streams {
+            self.tell(stream.inner());
+            self.stream(&scope.with(stream.inner()), stream);
+        }
+    }
+
+    /// Says of each directive of a block that is not carried over what holds instead.
+    fn tell(&mut self, block: &[Directive]) {
+        for directive in block {
+            let name = directive.name.as_str();
+            let instead = match (name, Term::fate_of(name)) {
+                ("if", _) if !refuses(directive) => "conditions are not carried over",
+                ("limit_except", _) => "kettle answers GET, HEAD and OPTIONS",
+                // Who passes connections on by name looks at it.
+                ("map", _) if directive.word(0) == "$ssl_preread_server_name" => continue,
+                ("map", _) => "kettle has no variables",
+                (_, Fate::Told(instead)) => instead,
+                // For the whole of http they let nobody in who would not be: below they close their place.
+                (_, Fate::Guards(why)) if Term::find(name).is_none() => why,
+                _ => continue,
+            };
+            let message = format!("`{}` is not carried over", spoken(directive));
+            self.draft.warn(&directive.origin, message, instead);
+        }
+    }
+
+    /// What all kinds of listeners take.
+    fn listener_settings(&mut self, listen: &Listen) {
+        let origin = Some(&listen.origin);
+        if let Some(backlog) = listen.backlog {
+            self.draft.text.set("backlog", backlog, origin);
+        }
+        if let Some(seconds) = listen.keepalive_seconds {
+            self.draft.text.set("keepalive", quoted(&format!("{seconds}s")), origin);
+        }
+    }
+
+    /// Whose PROXY headers are taken.
+    fn accept_proxy(&mut self, scope: &Scope<'_>, listen: &Listen) {
+        let trusted = scope.all("set_real_ip_from");
+        let is_network = |it: &&str| it.contains(['.', ':']) && !it.starts_with("unix");
+        let networks: Vec<&str> = trusted.iter().map(|it| it.word(0)).filter(is_network).collect();
+        for directive in trusted.iter().filter(|it| !is_network(&it.word(0))) {
+            let message = format!("`{}` is not carried over", spoken(directive));
+            self.draft.warn(&directive.origin, message, "a network is an address with a length");
+        }
+        if networks.is_empty() {
+            let message = "PROXY headers are taken from everybody, and believed";
+            let instead = "write the networks of your load balancers into accept_proxy";
+            self.draft.warn(&listen.origin, message, instead);
+            self.draft.text.set("accept_proxy", EVERYBODY, Some(&listen.origin));
+            return;
+        }
+        let message = "from other networks a connection comes without a PROXY header";
+        self.draft.warn(&listen.origin, message, "accept_proxy has those of set_real_ip_from");
+        self.draft.text.set("accept_proxy", list(networks.into_iter()), Some(&listen.origin));
+    }
+
+    fn certificate(
+        &mut self,
+        table: &str,
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&PathBuf>,
+        origin: &Origin,
+    ) {
+        let path = |path: &Path| quoted(&path.display().to_string());
+        self.draft.text.table(table, Some(origin));
+        self.draft.text.set("chain", path(chain), Some(origin));
+        self.draft.text.set("key", path(key), Some(origin));
+        if let Some(ocsp) = ocsp {
+            self.draft.text.set("ocsp", path(ocsp), Some(origin));
+        }
+    }
+}
+
+/// Where nginx was built to find its files, as far as its configuration tells.
+fn prefix_of(folder: &Path) -> PathBuf {
+    match folder.file_name() {
+        Some(name) if name == "conf" => folder.parent().unwrap_or(folder).to_path_buf(),
+        // Debian's.
+        _ if folder == Path::new("/etc/nginx") => "/usr/share/nginx".into(),
+        _ => folder.to_path_buf(),
+    }
+}
+
+const EVERYBODY: &str = "[\"0.0.0.0/0\", \"::/0\"]";

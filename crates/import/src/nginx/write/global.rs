@@ -1,0 +1,255 @@
+//! What holds for the whole process: workers, the log, limits.
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::route::spoken;
+use crate::nginx::measure;
+use crate::nginx::syntax::Directive;
+
+impl Writer<'_> {
+    pub(super) fn globals(&mut self, main: &[Directive], https: &[&Directive]) {
+        self.process(main);
+        self.draft.text.end_table();
+        self.log(main, https);
+        self.draft.text.end_table();
+        let connections = main.iter().filter(|it| it.name == "events").flat_map(Directive::inner);
+        let connections = connections.filter(|it| it.name == "worker_connections");
+        self.draft.text.table("[limits]", None);
+        for directive in connections {
+            self.number("connections_per_worker", directive, 0, 1, 1_048_576);
+        }
+        let first = |writer: &mut Self, name| writer.only(https, name);
+        if let Some(directive) = first(self, "keepalive_timeout") {
+            match measure::seconds(directive.word(0)) {
+                Some(0) => {
+                    let origin = Some(&directive.origin);
+                    self.draft.text.set("requests_per_connection", 1, origin);
+                }
+                _ => self.time("idle_timeout", directive, 1, 3600),
+            }
+            if directive.words.len() > 1 {
+                let message = format!("the second time of `{}`", spoken(directive));
+                self.draft.warn(&directive.origin, message, "no header Keep-Alive is sent");
+            }
+        }
+        let is_kept = first(self, "keepalive_timeout").is_none_or(|it| it.word(0) != "0");
+        if let Some(directive) = first(self, "keepalive_requests").filter(|_| is_kept) {
+            self.number("requests_per_connection", directive, 0, 1, 1_000_000_000);
+        }
+        for (key, name, max) in [
+            ("request_timeout", "client_header_timeout", 600),
+            ("write_timeout", "send_timeout", 3600),
+        ] {
+            if let Some(directive) = first(self, name) {
+                self.time(key, directive, 1, max);
+            }
+        }
+        if let Some(buffers) = first(self, "large_client_header_buffers") {
+            let (count, each) = (buffers.word(0).parse::<u64>(), measure::bytes(buffers.word(1)));
+            match (count, each) {
+                (Ok(count), Some(each)) => {
+                    let head = count.saturating_mul(each).clamp(1024, 64 * 1024);
+                    let target = each.clamp(64, 64 * 1024);
+                    self.draft.text.set("head", head, Some(&buffers.origin));
+                    self.draft.text.set("target", target, Some(&buffers.origin));
+                }
+                _ => self.unreadable(buffers, "4 8k"),
+            }
+        }
+        if let Some(cache) = first(self, "open_file_cache")
+            && let Some(files) = cache.words.iter().find_map(|word| word.strip_prefix("max="))
+            && let Ok(files) = files.parse::<u64>()
+        {
+            self.draft.text.set("open_files", files.min(1_048_576), Some(&cache.origin));
+            if cache.words.len() > 1 {
+                let message = format!("of `{}` only max is carried over", spoken(cache));
+                self.draft.warn(
+                    &cache.origin,
+                    message,
+                    "files that nobody asks for are the first to go",
+                );
+            }
+        }
+        if let Some(valid) = first(self, "open_file_cache_valid") {
+            self.time("revalidate", valid, 0, 24 * 3600);
+        }
+        self.draft.text.end_table();
+    }
+
+    fn process(&mut self, main: &[Directive]) {
+        let find = |name: &str| main.iter().find(|directive| directive.name == name);
+        self.draft.text.table("[server]", None);
+        match find("worker_processes") {
+            Some(workers) if workers.word(0) == "auto" => {}
+            Some(workers) => self.number("workers", workers, 0, 1, 1024),
+            None => self.draft.text.line("workers = 1 # without this line, one for each CPU", None),
+        }
+        if let Some(affinity) = find("worker_cpu_affinity") {
+            self.draft.text.set("pin_workers", "true", Some(&affinity.origin));
+            if affinity.word(0) != "auto" || affinity.words.len() > 1 {
+                let message = format!("`{}` is not carried over as it is", spoken(affinity));
+                let instead = "each worker gets a processor of those that the process may use: CPUAffinity= in its unit";
+                self.draft.warn(&affinity.origin, message, instead);
+            }
+        }
+        match find("user") {
+            Some(user) => {
+                let origin = Some(&user.origin);
+                self.draft.text.set("user", quoted(user.word(0)), origin);
+                if user.words.len() > 1 {
+                    self.draft.text.set("group", quoted(user.word(1)), origin);
+                }
+            }
+            None => self.draft.text.line(
+                "# user = \"www-data\" # nginx has a user of its own if nothing is said; kettle serves as who started it",
+                None,
+            ),
+        }
+    }
+
+    fn log(&mut self, main: &[Directive], https: &[&Directive]) {
+        self.draft.text.table("[log]", None);
+        if let Some(errors) = main.iter().find(|directive| directive.name == "error_log") {
+            let level = match errors.words.get(1).map(String::as_str) {
+                Some("debug") => "debug",
+                Some("info" | "notice") => "info",
+                Some("warn") => "warn",
+                _ => "error",
+            };
+            self.draft.text.set("level", quoted(level), Some(&errors.origin));
+        }
+        for errors in every(main, "error_log") {
+            if errors.word(0) != "stderr" {
+                let message = format!("`{}` is not carried over", spoken(errors));
+                let instead = "messages go to standard error, and from there to the journal";
+                self.draft.warn(&errors.origin, message, instead);
+            }
+        }
+        let logs: Vec<&Directive> =
+            https.iter().flat_map(|http| every(http.inner(), "access_log")).collect();
+        let mut outermost = https.iter().flat_map(|http| http.inner());
+        let outermost = outermost.find(|it| it.name == "access_log");
+        let Some(log) = outermost.or(logs.first().copied()) else {
+            let message = "nginx logs requests where it was built to, if nothing is said";
+            let origin = https.first().map_or_else(Origin::default, |http| http.origin.clone());
+            if !https.is_empty() {
+                self.draft.warn(&origin, message, "write access = \"…\" below [log]");
+            }
+            return;
+        };
+        for other in logs.iter().filter(|other| !std::ptr::eq(**other, log)) {
+            if other.words != log.words {
+                let message = format!("`{}` is not carried over", spoken(other));
+                self.draft.warn(&other.origin, message, "there is one log for all sites");
+            }
+        }
+        self.access(log);
+        for format in https.iter().flat_map(|http| every(http.inner(), "log_format")) {
+            let message = format!("`log_format {}` is not carried over", format.word(0));
+            let instead =
+                "`format` below [log] is json, combined or short; json has all that kettle knows";
+            self.draft.warn(&format.origin, message, instead);
+        }
+    }
+
+    fn access(&mut self, log: &Directive) {
+        let origin = Some(&log.origin);
+        match log.word(0) {
+            "off" => return self.draft.text.set("access", quoted("off"), origin),
+            path if path.starts_with("syslog:") || path.contains('$') => {
+                let message = format!("`{}` is not carried over as it is", spoken(log));
+                let instead = "the log goes to standard output, and from there to the journal";
+                self.draft.warn(&log.origin, message, instead);
+                self.draft.text.set("access", quoted("stdout"), origin);
+            }
+            "/dev/stdout" => self.draft.text.set("access", quoted("stdout"), origin),
+            "/dev/stderr" => self.draft.text.set("access", quoted("stderr"), origin),
+            path => {
+                let path = self.below_prefix(path, &log.origin);
+                self.draft.text.set("access", quoted(&path.display().to_string()), origin);
+            }
+        }
+        let format = log.words.get(1).filter(|word| !word.contains('='));
+        let format = match format.map(String::as_str) {
+            None | Some("combined") => "combined",
+            Some(_) => "json",
+        };
+        self.draft.text.set("format", quoted(format), origin);
+        for option in log.words.iter().skip(1).filter(|word| word.contains('=')) {
+            match option.strip_prefix("buffer=").and_then(measure::bytes) {
+                Some(bytes) => {
+                    self.draft.text.set("buffer", bytes.min(16 * 1024 * 1024), origin);
+                }
+                None if option.starts_with("flush=") => {}
+                None => {
+                    let message = format!("`{option}` is not carried over");
+                    self.draft.warn(&log.origin, message, "all requests are logged, uncompressed");
+                }
+            }
+        }
+    }
+
+    /// A directive that holds for all in kettle: that of `http`, or else the first of a server. Others are told of.
+    pub(super) fn only<'t>(
+        &mut self,
+        https: &[&'t Directive],
+        name: &str,
+    ) -> Option<&'t Directive> {
+        let outermost = https.iter().flat_map(|http| http.inner()).find(|it| it.name == name);
+        let all: Vec<&'t Directive> =
+            https.iter().flat_map(|http| every(http.inner(), name)).collect();
+        let chosen = outermost.or(all.first().copied())?;
+        for other in all.iter().filter(|other| other.words != chosen.words) {
+            let message = format!("`{}` is not carried over", spoken(other));
+            let instead = format!("it holds for all, as line {} says", chosen.origin.at.line);
+            self.draft.warn(&other.origin, message, &instead);
+        }
+        Some(chosen)
+    }
+
+    pub(super) fn number(
+        &mut self,
+        key: &str,
+        directive: &Directive,
+        word: usize,
+        min: u64,
+        max: u64,
+    ) {
+        match directive.word(word).parse::<u64>() {
+            Ok(number) => {
+                self.draft.text.set(key, number.clamp(min, max), Some(&directive.origin));
+            }
+            Err(_) => self.unreadable(directive, "a number"),
+        }
+    }
+
+    /// A time, within what kettle takes.
+    pub(super) fn time(&mut self, key: &str, directive: &Directive, min: u32, max: u32) {
+        match measure::seconds(directive.word(0)) {
+            Some(seconds) => {
+                let seconds = format!("{}s", seconds.clamp(min, max));
+                self.draft.text.set(key, quoted(&seconds), Some(&directive.origin));
+            }
+            None => self.unreadable(directive, "60s"),
+        }
+    }
+
+    pub(super) fn unreadable(&mut self, directive: &Directive, example: &str) {
+        let message = format!("`{}` has no such value", spoken(directive));
+        let instead = format!("write {} {example};", directive.name);
+        self.draft.find(&directive.origin, message, &instead);
+    }
+}
+
+/// All directives of a name, in the order of the file.
+pub(super) fn every<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
+    let mut found = Vec::new();
+    for directive in block {
+        if directive.name == name {
+            found.push(directive);
+        }
+        found.extend(every(directive.inner(), name));
+    }
+    found
+}

@@ -1,0 +1,232 @@
+//! The servers of `http`: which of them become sites, where they listen, and which one is the default.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::site::Server;
+use crate::nginx::listen::Listen;
+use crate::nginx::syntax::Directive;
+
+/// A way in, the same for IPv4 and IPv6 where it is for all addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Door {
+    Any(u16),
+    One(SocketAddr),
+}
+
+fn door(listen: &Listen) -> Door {
+    match listen.address.ip().is_unspecified() {
+        true => Door::Any(listen.address.port()),
+        false => Door::One(listen.address),
+    }
+}
+
+fn doors(server: &Server<'_>) -> BTreeSet<Door> {
+    server.listens.iter().filter(|listen| listen.is_tls).map(door).collect()
+}
+
+impl Writer<'_> {
+    pub(super) fn https(&mut self, servers: &mut [Server<'_>]) {
+        let chosen = self.choose(servers);
+        let taken = |listen: &&Listen| listen.is_tls && chosen.contains(&door(listen));
+        let mut listens: Vec<Listen> = Vec::new();
+        for server in servers.iter().filter(|server| server.is_kept) {
+            for listen in server.listens.iter().filter(taken) {
+                match listens.iter_mut().find(|other| other.address == listen.address) {
+                    Some(other) => {
+                        other.takes_proxy |= listen.takes_proxy;
+                        other.backlog = other.backlog.or(listen.backlog);
+                    }
+                    None => listens.push(listen.clone()),
+                }
+            }
+        }
+        let default = listens.first().and_then(|first| default_of(servers, first.address));
+        for listen in &listens {
+            self.tell_of_reach(servers, listen, default);
+            self.https_listener(servers, listen);
+        }
+        self.redirects(servers, &listens);
+        for (index, server) in servers.iter_mut().enumerate() {
+            server.is_default = default == Some(index);
+        }
+        for server in servers.iter().filter(|server| server.is_kept) {
+            self.site(server);
+        }
+    }
+
+    /// kettle serves every site on every https listener, so those stay together that are reached by the same doors.
+    fn choose(&mut self, servers: &mut [Server<'_>]) -> BTreeSet<Door> {
+        let all: BTreeSet<BTreeSet<Door>> =
+            servers.iter().filter(|it| it.ends_tls()).map(|it| doors(it)).collect();
+        let kept = |chosen: &BTreeSet<Door>| {
+            servers.iter().filter(|server| chosen.is_subset(&doors(server))).count()
+        };
+        let best = all.iter().max_by_key(|chosen| (kept(chosen), chosen.len()));
+        let chosen = best.cloned().unwrap_or_default();
+        for server in servers.iter_mut().filter(|server| server.ends_tls()) {
+            let own = doors(server);
+            server.is_kept = chosen.is_subset(&own);
+            if !server.is_kept {
+                let instead =
+                    "kettle serves every site on every https listener: give it a kettle of its own";
+                let message = "this server listens elsewhere than the others, and is left out";
+                self.draft.warn(server.origin, message, instead);
+            }
+            for listen in server.listens.iter().filter(|it| it.is_tls && server.is_kept) {
+                if !chosen.contains(&door(listen)) {
+                    let message = format!("nobody listens on {}", listen.address);
+                    let instead = "kettle serves every site on every https listener, and not all servers are to be reached there";
+                    self.draft.warn(&listen.origin, message, instead);
+                }
+            }
+        }
+        chosen
+    }
+
+    fn tell_of_reach(&mut self, servers: &[Server<'_>], listen: &Listen, default: Option<usize>) {
+        for server in servers.iter().filter(|server| server.is_kept) {
+            if !server.listens.iter().any(|own| own.address == listen.address) {
+                let message = format!("this server is reached on {} as well", listen.address);
+                let instead = "kettle serves every site on every https listener";
+                self.draft.warn(server.origin, message, instead);
+            }
+        }
+        if default_of(servers, listen.address) != default {
+            let message = format!("{} has another default server", listen.address);
+            self.draft.warn(&listen.origin, message, "kettle has one for all listeners");
+        }
+    }
+
+    fn https_listener(&mut self, servers: &[Server<'_>], listen: &Listen) {
+        let origin = Some(&listen.origin);
+        self.draft.text.table("[[listener]]", origin);
+        self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
+        self.listener_settings(listen);
+        let listening = |server: &&Server<'_>| {
+            server.is_kept && server.listens.iter().any(|own| own.address == listen.address)
+        };
+        let first = servers.iter().find(listening);
+        if listen.takes_proxy
+            && let Some(server) = first
+        {
+            self.accept_proxy(&server.scope, listen);
+        }
+        let refused = first.and_then(|server| ktls_option(&server.scope.all("ssl_conf_command")));
+        if let Some(origin) = refused {
+            self.draft.text.set("path", quoted("user"), Some(&origin));
+        }
+    }
+
+    /// Plain HTTP leads to HTTPS.
+    fn redirects(&mut self, servers: &[Server<'_>], https: &[Listen]) {
+        let mut done: Vec<SocketAddr> = Vec::new();
+        for server in servers {
+            for listen in server.listens.iter().filter(|listen| !listen.is_tls) {
+                if !done.contains(&listen.address) {
+                    done.push(listen.address);
+                    self.redirect(servers, listen, https);
+                }
+            }
+        }
+    }
+
+    fn redirect(&mut self, servers: &[Server<'_>], listen: &Listen, https: &[Listen]) {
+        if https.iter().any(|other| other.address == listen.address) {
+            let message = format!("nobody serves plain HTTP on {}", listen.address);
+            self.draft.warn(&listen.origin, message, "TLS is spoken there by another server");
+            return;
+        }
+        let here = |server: &&Server<'_>| {
+            server.listens.iter().any(|own| own.address == listen.address && !own.is_tls)
+        };
+        let mut target: Option<(u16, u16)> = None;
+        for server in servers.iter().filter(here) {
+            match server.redirect() {
+                Some(redirect) => {
+                    target = target.or(Some((redirect.status, redirect.port)));
+                    if let Some(host) = redirect.host.filter(|host| !server.names.contains(host)) {
+                        let message = format!("clients are not sent to {host}");
+                        let instead = "a redirect leads to the name that the client asked for";
+                        self.draft.warn(server.origin, message, instead);
+                    }
+                }
+                None if server.ends_tls() && server.is_kept => {
+                    let message = format!("{} speaks plain HTTP", listen.address);
+                    self.draft.warn(
+                        &listen.origin,
+                        message,
+                        "kettle serves by HTTPS: it leads there",
+                    );
+                }
+                None => {
+                    let message = "this server speaks plain HTTP, and is left out";
+                    let instead = "kettle serves by HTTPS: it leads there; add an `ssl` listener and a certificate";
+                    self.draft.warn(server.origin, message, instead);
+                }
+            }
+        }
+        let origin = Some(&listen.origin);
+        let own_port = https.first().map_or(HTTPS_PORT, |listen| listen.address.port());
+        let (status, port) = target.unwrap_or((308, own_port));
+        self.draft.text.table("[[listener]]", origin);
+        self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
+        self.draft.text.set("kind", quoted("redirect"), origin);
+        self.draft.text.set("redirect_status", status, origin);
+        if port != HTTPS_PORT {
+            self.draft.text.set("redirect_port", port, origin);
+        }
+        self.listener_settings(listen);
+        if listen.takes_proxy
+            && let Some(server) = servers.iter().find(here)
+        {
+            self.accept_proxy(&server.scope, listen);
+        }
+    }
+
+    /// Where nothing speaks TLS yet, files are served by HTTPS all the same, under a certificate made here.
+    pub(super) fn plain_alone(&mut self, servers: &mut [Server<'_>]) {
+        for server in servers.iter_mut().filter(|server| server.redirect().is_none()) {
+            let message = "this server speaks plain HTTP only";
+            let instead = "kettle serves by HTTPS: with a certificate that it makes, which no client trusts by itself; write \
+                           [[site.certificate]]";
+            self.draft.warn(server.origin, message, instead);
+            server.is_self_signed = true;
+            let mut more = Vec::new();
+            for listen in &mut server.listens {
+                // Port 80 leads to 443; on others TLS is spoken instead.
+                match listen.address.port() {
+                    HTTP_PORT => {
+                        let address = (listen.address.ip(), HTTPS_PORT).into();
+                        more.push(Listen { address, is_tls: true, ..listen.clone() });
+                    }
+                    _ => listen.is_tls = true,
+                }
+            }
+            server.listens.extend(more);
+        }
+    }
+}
+
+/// The server that answers on an address for names that nobody has.
+fn default_of(servers: &[Server<'_>], address: SocketAddr) -> Option<usize> {
+    let listens = |server: &Server<'_>, is_default: bool| {
+        let mut own = server.listens.iter();
+        own.any(|listen| listen.address == address && (listen.is_default || !is_default))
+    };
+    let said = servers.iter().position(|server| listens(server, true));
+    said.or_else(|| servers.iter().position(|server| listens(server, false)))
+}
+
+/// Where kernel TLS was turned off by name.
+fn ktls_option(commands: &[&Directive]) -> Option<Origin> {
+    let options = commands.iter().find(|command| command.word(0) == "Options")?;
+    let is_off = options.word(1).split(',').any(|option| option.trim() == "-KTLS");
+    is_off.then(|| options.origin.clone())
+}
+
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;

@@ -1,0 +1,262 @@
+//! The settings of a route: headers, types, compressed siblings, what a cache may keep.
+
+use std::collections::BTreeMap;
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::route::spoken;
+use crate::nginx::measure;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::offer::list;
+
+type Setting = (&'static str, String, Origin);
+
+impl Writer<'_> {
+    pub(super) fn route_settings(
+        &mut self,
+        scope: &Scope<'_>,
+        prefix: &str,
+        own: &[Directive],
+        cached: &[(String, String)],
+        has_no_dotfiles: bool,
+        origin: &Origin,
+    ) -> Vec<Setting> {
+        let alias = own.iter().any(|directive| directive.name == "alias");
+        let mut settings: Vec<Setting> = Vec::new();
+        let mut set = |key, value: String, origin: &Origin| {
+            settings.push((key, value, origin.clone()));
+        };
+        if let Some(index) = scope.find("index") {
+            let names = self.index(index);
+            set("index", list(names.iter().map(String::as_str)), &index.origin);
+        }
+        if scope.is_on("autoindex") {
+            set("listing", "true".to_owned(), origin);
+        }
+        let (symlinks, place) = match scope.find("disable_symlinks") {
+            Some(it) if it.word(0) == "on" => ("never", &it.origin),
+            Some(it) if it.word(0) == "if_not_owner" => {
+                let instead = "links are followed as long as they stay below the root";
+                self.draft.warn(&it.origin, "owners of links are not compared", instead);
+                ("beneath", &it.origin)
+            }
+            _ => ("follow", origin),
+        };
+        set("symlinks", quoted(symlinks), place);
+        if !has_no_dotfiles {
+            set("dotfiles", "true".to_owned(), origin);
+        }
+        let codings = self.codings(scope);
+        if !codings.is_empty() {
+            set("precompressed", list(codings.iter().copied()), origin);
+        }
+        let charset = scope.find("charset").filter(|charset| !charset.word(0).contains('$'));
+        let place = charset.map_or(origin, |charset| &charset.origin);
+        let charset = charset.map_or("off", |charset| charset.word(0));
+        set("charset", quoted(charset), place);
+        let control = self.control(scope);
+        let rules = cached.iter().cloned().chain(control.map(|control| ("**".to_owned(), control)));
+        let mut rules: Vec<(String, String)> = rules.collect();
+        let mut known: Vec<String> = Vec::new();
+        rules.retain(|(pattern, _)| {
+            let is_new = !known.contains(pattern);
+            known.push(pattern.clone());
+            is_new
+        });
+        if !rules.is_empty() {
+            let entries =
+                rules.iter().map(|(pattern, control)| (pattern.as_str(), quoted(control)));
+            set("cache_control", table(entries), origin);
+        }
+        let headers = self.headers(scope);
+        if !headers.is_empty() {
+            let value = |values: &Vec<String>| match values.as_slice() {
+                [one] => quoted(one),
+                all => list(all.iter().map(String::as_str)),
+            };
+            let entries = headers.iter().map(|(name, values)| (name.as_str(), value(values)));
+            set("headers", table(entries), origin);
+        }
+        let types = self.types(scope);
+        if !types.is_empty() {
+            let entries = types.iter().map(|(name, kind)| (name.as_str(), quoted(kind)));
+            set("mime", table(entries), origin);
+        }
+        if let Some((fallback, place)) = self.fallback(scope, prefix, alias) {
+            settings.push(("fallback", quoted(&fallback), place));
+        }
+        settings
+    }
+
+    fn index(&mut self, index: &Directive) -> Vec<String> {
+        let is_name = |word: &String| !word.contains(['/', '$']) && !word.is_empty();
+        let names: Vec<String> = index.words.iter().filter(|word| is_name(word)).cloned().collect();
+        if names.len() < index.words.len() {
+            let instead = "an index is the name of a file in its folder";
+            self.draft.warn(&index.origin, format!("not all of `{}`", spoken(index)), instead);
+        }
+        names
+    }
+
+    fn codings(&mut self, scope: &Scope<'_>) -> Vec<&'static str> {
+        let all = [("brotli_static", "br"), ("zstd_static", "zstd"), ("gzip_static", "gzip")];
+        let mut codings = Vec::new();
+        for (name, coding) in all {
+            let Some(directive) = scope.find(name) else { continue };
+            if directive.word(0) == "always" {
+                let instead = "compressed files go to clients that take them";
+                self.draft.warn(&directive.origin, format!("`{}`", spoken(directive)), instead);
+            }
+            if directive.word(0) != "off" {
+                codings.push(coding);
+            }
+        }
+        codings
+    }
+
+    /// What a location's own block says of caches.
+    pub(super) fn cache_control(&mut self, scope: &Scope<'_>, own: &[Directive]) -> Option<String> {
+        let says = own.iter().any(|it| it.name == "expires" || is_cache_control(it));
+        if says { self.control(scope) } else { None }
+    }
+
+    fn control(&mut self, scope: &Scope<'_>) -> Option<String> {
+        let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
+        let added: Vec<String> = added.map(|it| it.word(1).trim().to_owned()).collect();
+        let expires = scope.find("expires").and_then(|expires| self.expires(expires));
+        let all: Vec<String> = expires.into_iter().chain(added).collect();
+        let all: Vec<String> = all.into_iter().filter(|one| !one.contains('$')).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+
+    fn expires(&mut self, expires: &Directive) -> Option<String> {
+        let (word, is_modified) = match expires.word(0) {
+            "modified" => (expires.word(1), true),
+            word => (word, false),
+        };
+        let control = match word {
+            "off" => return None,
+            "epoch" => Some("no-cache".to_owned()),
+            "max" => Some("max-age=315360000".to_owned()),
+            time if time.starts_with('-') => Some("no-cache".to_owned()),
+            time => measure::seconds(time).map(|seconds| format!("max-age={seconds}")),
+        };
+        if control.is_none() || is_modified {
+            let instead =
+                "`cache_control` of a route says how long a file may be kept from its answer on";
+            let message = format!("`{}` is not carried over as it is", spoken(expires));
+            self.draft.warn(&expires.origin, message, instead);
+        }
+        control
+    }
+
+    /// Those of the innermost block that has any.
+    fn headers(&mut self, scope: &Scope<'_>) -> Vec<(String, Vec<String>)> {
+        let mut headers: Vec<(String, Vec<String>)> = Vec::new();
+        for directive in scope.all("add_header") {
+            let (name, value) = (directive.word(0), directive.word(1).trim());
+            let message = format!("`{}` is not carried over", spoken(directive));
+            let lower = name.to_ascii_lowercase();
+            if value.contains('$') {
+                let instead = "a header's value is the same in every response";
+                self.draft.warn(&directive.origin, message, instead);
+            } else if OWN_HEADERS.contains(&lower.as_str()) {
+                let instead = "kettle writes that header itself, to fit each response";
+                self.draft.warn(&directive.origin, message, instead);
+            } else if is_cache_control(directive) || value.is_empty() {
+            } else if let Some((_, all)) =
+                headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
+            {
+                all.push(value.to_owned());
+            } else {
+                headers.push((name.to_owned(), vec![value.to_owned()]));
+            }
+        }
+        headers
+    }
+
+    /// Types that kettle would name otherwise.
+    fn types(&mut self, scope: &Scope<'_>) -> BTreeMap<String, String> {
+        let mut types = BTreeMap::new();
+        for table in scope.all("types") {
+            if table.inner().is_empty() {
+                let instead = "types come from `mime` of the route, and from a table in kettle";
+                self.draft.warn(
+                    &table.origin,
+                    "no type is taken away by an empty `types`",
+                    instead,
+                );
+            }
+            for entry in table.inner() {
+                for extension in &entry.words {
+                    let known = mime_guess::from_ext(extension).first_raw();
+                    if known != Some(entry.name.as_str()) {
+                        types.insert(extension.to_ascii_lowercase(), entry.name.clone());
+                    }
+                }
+            }
+        }
+        let default = scope.find("default_type");
+        if let Some(default) = default.filter(|it| it.word(0) != "application/octet-stream") {
+            let instead = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
+                           by extension";
+            let message = format!("`{}` is not carried over", spoken(default));
+            self.draft.warn(&default.origin, message, instead);
+        }
+        types
+    }
+
+    /// The last of `try_files`, where it is a file; what comes before it, a folder of files does by itself.
+    fn fallback(
+        &mut self,
+        scope: &Scope<'_>,
+        prefix: &str,
+        is_alias: bool,
+    ) -> Option<(String, Origin)> {
+        let tries = scope.own().iter().find(|directive| directive.name == "try_files")?;
+        let (last, before) = tries.words.split_last()?;
+        let by_itself = ["$uri", "$uri/", "$uri/index.html", "=404"];
+        let is_plain = before.iter().all(|word| by_itself.contains(&word.as_str()));
+        if is_plain && by_itself.contains(&last.as_str()) {
+            return None;
+        }
+        let is_file = last.starts_with('/') && !last.ends_with('/') && !last.contains(['$', '?']);
+        // It is a path of the site, and the route's own files lie below its prefix.
+        let below = last.strip_prefix(prefix).filter(|below| below.starts_with('/') && !is_alias);
+        if let Some(below) = below.filter(|_| is_plain && is_file) {
+            return Some((below.to_owned(), tries.origin.clone()));
+        }
+        let message = format!("of `{}` only files and folders are carried over", spoken(tries));
+        self.draft.warn(&tries.origin, message, "what is not there gets 404");
+        None
+    }
+}
+
+fn is_cache_control(directive: &Directive) -> bool {
+    directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
+}
+
+fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
+    let entries: Vec<String> =
+        entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
+    format!("{{ {} }}", entries.join(", "))
+}
+
+/// As kettle's own check has them.
+const OWN_HEADERS: [&str; 13] = [
+    "accept-ranges",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "date",
+    "etag",
+    "keep-alive",
+    "last-modified",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];

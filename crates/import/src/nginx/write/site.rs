@@ -1,0 +1,280 @@
+//! A server of `http` as a site: its names, its certificates, its pages for errors.
+
+use std::path::PathBuf;
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::route::{Route, nearest, spoken};
+use super::tls::Pair;
+use crate::nginx::listen::{self, Listen};
+use crate::nginx::location::{self, Kind, shut};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::offer::list;
+
+/// A server before it is written.
+pub(super) struct Server<'t> {
+    pub(super) scope: Scope<'t>,
+    pub(super) origin: &'t Origin,
+    pub(super) listens: Vec<Listen>,
+    pub(super) names: Vec<String>,
+    pub(super) is_default: bool,
+    /// Whether it becomes a site.
+    pub(super) is_kept: bool,
+    pub(super) is_self_signed: bool,
+}
+
+/// Where a server sends everybody.
+pub(super) struct Redirect {
+    pub(super) status: u16,
+    pub(super) port: u16,
+    /// A host that is always the same.
+    pub(super) host: Option<String>,
+}
+
+impl Server<'_> {
+    pub(super) fn ends_tls(&self) -> bool {
+        self.listens.iter().any(|listen| listen.is_tls)
+    }
+
+    /// Where it leads to HTTPS, if it does nothing else.
+    pub(super) fn redirect(&self) -> Option<Redirect> {
+        let own = self.scope.own();
+        let of_block = |block: &[Directive]| block.iter().find_map(redirect_of);
+        let of_if = |it: &Directive| it.name == "if" && it.word(0).starts_with("($host");
+        let whole = |it: &&Directive| {
+            it.name == "location" && it.words.last().is_some_and(|path| path == "/")
+        };
+        of_block(own)
+            .or_else(|| own.iter().filter(|it| of_if(it)).find_map(|it| of_block(it.inner())))
+            .or_else(|| own.iter().find(whole).and_then(|location| of_block(location.inner())))
+    }
+}
+
+/// `return 301 https://$host$request_uri`, or the same as a `rewrite`.
+fn redirect_of(directive: &Directive) -> Option<Redirect> {
+    let (status, target) = match (directive.name.as_str(), directive.words.as_slice()) {
+        ("return", [target]) => (302, target),
+        ("return", [status, target]) => (status.parse().ok()?, target),
+        ("rewrite", [_, target, flag]) => (if flag == "permanent" { 301 } else { 302 }, target),
+        _ => return None,
+    };
+    let status = match status {
+        status @ (301 | 302 | 307 | 308) => status,
+        _ => return None,
+    };
+    let behind = target.strip_prefix("https://")?;
+    let ends = |letter: char| letter == '/' || letter == ':';
+    let ends = behind
+        .find(ends)
+        .or_else(|| ["$request_uri", "$uri"].iter().filter_map(|word| behind.find(word)).min());
+    let (host, path) = behind.split_at(ends.unwrap_or(behind.len()));
+    let port = path.strip_prefix(':').map(|path| {
+        let digits = path.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(path.len());
+        path.get(..digits).and_then(|digits| digits.parse().ok())
+    });
+    let host = (!host.contains('$')).then(|| host.to_owned());
+    Some(Redirect { status, port: port.unwrap_or(Some(443))?, host })
+}
+
+impl<'t> Writer<'_> {
+    pub(super) fn server(&mut self, http: &Scope<'t>, directive: &'t Directive) -> Server<'t> {
+        let scope = http.with(directive.inner());
+        let origin = &directive.origin;
+        let listens =
+            listen::all(directive.inner(), origin, 80, self.surroundings, &mut self.draft);
+        let names = self.names(directive.inner());
+        Server {
+            scope,
+            origin,
+            listens,
+            names,
+            is_default: false,
+            is_kept: false,
+            is_self_signed: false,
+        }
+    }
+}
+
+impl Writer<'_> {
+    fn names(&mut self, own: &[Directive]) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for directive in own.iter().filter(|directive| directive.name == "server_name") {
+            for word in &directive.words {
+                let word = word.to_ascii_lowercase();
+                let origin = &directive.origin;
+                let bare = word.strip_prefix("*.").or(word.strip_prefix('.')).unwrap_or(&word);
+                if word == "_" || word.is_empty() {
+                    continue;
+                }
+                if word.starts_with('~') || !is_host(bare) {
+                    let instead = "write each name; `*.example.org` stands for one more label";
+                    let message = format!("the name `{word}` is not carried over");
+                    self.draft.warn(origin, message, instead);
+                    continue;
+                }
+                if word != bare {
+                    let message = format!("`{word}` stands for one more label, not for several");
+                    self.draft.warn(origin, message, "write names below that one by one");
+                }
+                let mut add = |name: String| {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                };
+                match word.strip_prefix('.') {
+                    Some(bare) => {
+                        add(bare.to_owned());
+                        add(format!("*.{bare}"));
+                    }
+                    None => add(word),
+                }
+            }
+        }
+        names
+    }
+
+    pub(super) fn site(&mut self, server: &Server<'_>) {
+        let mut names = server.names.clone();
+        names.retain(|name| !self.known_names.contains(name));
+        for name in server.names.iter().filter(|name| !names.contains(name)) {
+            let message = format!("another server has the name {name} already");
+            self.draft.warn(server.origin, message, "the first of both answers");
+        }
+        if names.is_empty() && !server.is_default {
+            let message = "this server is left out: nobody asks for it by a name";
+            self.draft.warn(server.origin, message, "write server_name");
+            return;
+        }
+        let scope = &server.scope;
+        if scope.is_on("ssl_reject_handshake") {
+            let message = "this server refuses handshakes, and is left out";
+            self.draft.warn(server.origin, message, "names that no site has are refused");
+            return;
+        }
+        self.tell(scope.own());
+        if let Some(shut) = shut(scope) {
+            let is_whole =
+                !location::all(scope).iter().any(|it| location::shut(&it.scope).is_none());
+            if is_whole || ["return", "rewrite", "if"].contains(&&*shut.directive.name) {
+                let message =
+                    format!("the server is left out because of `{}`", spoken(shut.directive));
+                self.draft.warn(&shut.directive.origin, message, shut.why);
+                return;
+            }
+        }
+        self.error_pages = error_pages(scope).into_iter().map(|(_, path, _)| path).collect();
+        let Some(certificates) = self.certificates(server) else { return };
+        let Some(routes) = self.routes(scope) else { return };
+        if routes.is_empty() {
+            let message = "the server is left out: no place of it is served as files";
+            self.draft.warn(server.origin, message, "its locations say why");
+            return;
+        }
+        self.known_names.extend(names.iter().cloned());
+        if names.is_empty() {
+            names.push("_".to_owned());
+        }
+        let origin = Some(server.origin);
+        self.draft.text.table("[[site]]", origin);
+        let is_any = names.first().is_some_and(|name| name == "_");
+        self.draft.text.set("names", list(names.iter().map(String::as_str)), origin);
+        if server.is_default && !is_any {
+            self.draft.text.set("default", "true", origin);
+        }
+        if server.is_self_signed {
+            self.draft.text.set("self_signed", "true", origin);
+        }
+        self.write_error_pages(scope, &routes);
+        for (chain, key, ocsp, origin) in &certificates {
+            self.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
+        }
+        self.client_auth("[site.client_auth]", scope);
+        for route in &routes {
+            route.write(self);
+        }
+    }
+
+    /// Chains, keys and staples of a server; nothing where it has none, which is a mistake.
+    fn certificates(&mut self, server: &Server<'_>) -> Option<Vec<Pair>> {
+        if server.is_self_signed {
+            return Some(Vec::new());
+        }
+        self.pairs(&server.scope, server.origin)
+    }
+
+    fn write_error_pages(&mut self, scope: &Scope<'_>, routes: &[Route]) {
+        let locations = location::all(scope);
+        let mut pages: Vec<(u16, PathBuf)> = Vec::new();
+        let mut place = None;
+        for (directive, path, codes) in error_pages(scope) {
+            let is_here = |it: &&location::Location<'_>| it.kind == Kind::Exact && it.path == path;
+            let exact = locations.iter().find(is_here);
+            let own_root = exact.and_then(|location| {
+                location.directive.inner().iter().find(|directive| directive.name == "root")
+            });
+            let file = match own_root {
+                Some(root) => {
+                    let below = path.trim_start_matches('/');
+                    Some(self.below_prefix(root.word(0), &root.origin).join(below))
+                }
+                None => nearest(routes, &path).and_then(|route| route.file(&path)),
+            };
+            let Some(file) = file else {
+                let message = format!("`{}` is not carried over", spoken(directive));
+                let instead = "`error_pages` of the site names a file";
+                self.draft.warn(&directive.origin, message, instead);
+                continue;
+            };
+            place = place.or(Some(&directive.origin));
+            for code in codes {
+                if !pages.iter().any(|(other, _)| *other == code) {
+                    pages.push((code, file.clone()));
+                }
+            }
+        }
+        for directive in scope.all("error_page") {
+            if pages_of(directive).is_none() {
+                let message = format!("`{}` is not carried over as it is", spoken(directive));
+                let instead = "`error_pages` of the site names a file for a status, which stays";
+                self.draft.warn(&directive.origin, message, instead);
+            }
+        }
+        if !pages.is_empty() {
+            let entries = pages.iter().map(|(code, file)| {
+                format!("\"{code}\" = {}", quoted(&file.display().to_string()))
+            });
+            let entries: Vec<String> = entries.collect();
+            let table = format!("{{ {} }}", entries.join(", "));
+            self.draft.text.set("error_pages", table, place);
+        }
+    }
+}
+
+/// `error_page` with the path of a file, and for which statuses.
+fn error_pages<'t>(scope: &Scope<'t>) -> Vec<(&'t Directive, String, Vec<u16>)> {
+    let of = |directive: &'t Directive| {
+        let (path, codes) = pages_of(directive)?;
+        Some((directive, path, codes))
+    };
+    scope.all("error_page").into_iter().filter_map(of).collect()
+}
+
+fn pages_of(directive: &Directive) -> Option<(String, Vec<u16>)> {
+    let (path, codes) = directive.words.split_last()?;
+    let codes: Option<Vec<u16>> = codes.iter().map(|code| code.parse().ok()).collect();
+    let codes = codes.filter(|codes| codes.iter().all(|code| (400..600).contains(code)))?;
+    (path.starts_with('/') && !path.contains(['$', '?'])).then(|| (path.clone(), codes))
+}
+
+/// A name of DNS or an IP address, as kettle takes it.
+fn is_host(name: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.parse::<std::net::IpAddr>().is_ok() || (name.len() <= 253 && name.split('.').all(is_label))
+}

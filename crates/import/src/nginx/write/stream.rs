@@ -1,0 +1,340 @@
+//! `stream`: servers that carry connections become listeners with backends.
+
+use std::collections::BTreeSet;
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::route::spoken;
+use crate::nginx::listen::{self, Listen};
+use crate::nginx::location::guarded;
+use crate::nginx::measure;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::offer::list;
+
+/// Where a server's connections go.
+struct Target<'t> {
+    name: String,
+    upstream: Option<&'t Directive>,
+    /// An address, where there is no such `upstream`.
+    address: String,
+}
+
+impl Writer<'_> {
+    pub(super) fn stream(&mut self, scope: &Scope<'_>, stream: &Directive) {
+        let mut done: BTreeSet<String> = BTreeSet::new();
+        let mut has_names = false;
+        for server in stream.inner().iter().filter(|directive| directive.name == "server") {
+            let scope = scope.with(server.inner());
+            self.tell(server.inner());
+            if let Some(shut) = guarded(&scope) {
+                let message =
+                    format!("the server is left out because of `{}`", spoken(shut.directive));
+                self.draft.warn(&shut.directive.origin, message, shut.why);
+                continue;
+            }
+            let Some(pass) = scope.own().iter().find(|it| it.name == "proxy_pass") else {
+                let message = "the server is left out: it passes connections on to nobody";
+                self.draft.warn(&server.origin, message, "write proxy_pass");
+                continue;
+            };
+            let listens =
+                listen::all(server.inner(), &server.origin, 0, self.surroundings, &mut self.draft);
+            if listens.is_empty() {
+                continue;
+            }
+            match pass.word(0).strip_prefix('$') {
+                Some(variable) if scope.is_on("ssl_preread") && !has_names => {
+                    has_names = self.by_name(&scope, stream, variable, &listens, &mut done, pass);
+                }
+                Some(_) => {
+                    let message = format!("the server is left out because of `{}`", spoken(pass));
+                    let instead = "one `map $ssl_preread_server_name` decides by name";
+                    self.draft.warn(&pass.origin, message, instead);
+                }
+                None => {
+                    let target = target(stream, pass.word(0));
+                    for listen in &listens {
+                        self.tunnel(&scope, listen, &target, server);
+                    }
+                    self.backend(&scope, target, &mut done, &pass.origin);
+                }
+            }
+        }
+    }
+
+    fn listener(&mut self, listen: &Listen, kind: &str, scope: &Scope<'_>) {
+        let origin = Some(&listen.origin);
+        self.draft.text.table("[[listener]]", origin);
+        self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
+        self.draft.text.set("kind", quoted(kind), origin);
+        self.listener_settings(listen);
+        if listen.takes_proxy {
+            self.accept_proxy(scope, listen);
+        }
+    }
+
+    fn tunnel(
+        &mut self,
+        scope: &Scope<'_>,
+        listen: &Listen,
+        target: &Target<'_>,
+        server: &Directive,
+    ) {
+        self.listener(listen, if listen.is_tls { "tls" } else { "tcp" }, scope);
+        self.draft.text.set("backend", quoted(&target.name), Some(&listen.origin));
+        if !listen.is_tls {
+            return;
+        }
+        self.offer(scope).write(&mut self.draft.text);
+        if let Some(alpn) = scope.find("ssl_alpn") {
+            let names = list(alpn.words.iter().map(String::as_str));
+            self.draft.text.set("alpn", names, Some(&alpn.origin));
+        }
+        for (chain, key, ocsp, origin) in self.pairs(scope, &server.origin).unwrap_or_default() {
+            self.certificate("[[listener.certificate]]", &chain, &key, ocsp.as_ref(), &origin);
+            self.client_auth("[listener.certificate.client_auth]", scope);
+        }
+    }
+
+    /// `map $ssl_preread_server_name $variable`: who is asked for decides.
+    fn by_name(
+        &mut self,
+        scope: &Scope<'_>,
+        stream: &Directive,
+        variable: &str,
+        listens: &[Listen],
+        done: &mut BTreeSet<String>,
+        pass: &Directive,
+    ) -> bool {
+        let is_it = |it: &&Directive| {
+            it.name == "map"
+                && it.word(0) == "$ssl_preread_server_name"
+                && it.word(1).strip_prefix('$') == Some(variable)
+        };
+        let Some(map) = stream.inner().iter().find(is_it) else {
+            let message = format!("the server is left out because of `{}`", spoken(pass));
+            self.draft.warn(&pass.origin, message, "no map tells what that stands for by name");
+            return false;
+        };
+        let mut default = None;
+        let mut sites: Vec<(String, Target<'_>, &Origin)> = Vec::new();
+        for entry in map.inner() {
+            let to = entry.word(0);
+            match entry.name.as_str() {
+                "hostnames" | "volatile" => {}
+                _ if to.is_empty() || to.contains('$') => {
+                    let message = format!("`{}` is not carried over", spoken(entry));
+                    self.draft.warn(&entry.origin, message, "such clients are refused");
+                }
+                "default" => default = Some(target(stream, to)),
+                name if name.starts_with('~') || name.is_empty() => {
+                    let message = format!("`{}` is not carried over", spoken(entry));
+                    self.draft.warn(&entry.origin, message, "write each name");
+                }
+                name if self.known_names.contains(name) => {
+                    let message = format!("`{}` is not carried over", spoken(entry));
+                    let instead = "a site of `http` has that name: write `backend` there";
+                    self.draft.warn(&entry.origin, message, instead);
+                }
+                name => sites.push((name.to_owned(), target(stream, to), &entry.origin)),
+            }
+        }
+        for listen in listens {
+            self.listener(listen, "passthrough", scope);
+            if let Some(default) = &default {
+                self.draft.text.set("backend", quoted(&default.name), Some(&listen.origin));
+            }
+        }
+        for (name, target, origin) in &sites {
+            let names = match name.strip_prefix('.') {
+                Some(bare) => vec![bare.to_owned(), format!("*.{bare}")],
+                None => vec![name.clone()],
+            };
+            self.draft.text.table("[[site]]", Some(origin));
+            self.draft.text.set("names", list(names.iter().map(String::as_str)), Some(origin));
+            self.draft.text.set("backend", quoted(&target.name), Some(origin));
+        }
+        let targets = sites.into_iter().map(|(_, target, _)| target).chain(default);
+        for target in targets {
+            self.backend(scope, target, done, &pass.origin);
+        }
+        true
+    }
+
+    fn backend(
+        &mut self,
+        scope: &Scope<'_>,
+        target: Target<'_>,
+        done: &mut BTreeSet<String>,
+        origin: &Origin,
+    ) {
+        if !done.insert(target.name.clone()) {
+            return;
+        }
+        let place = target.upstream.map_or(origin, |upstream| &upstream.origin);
+        self.draft.text.table("[[backend]]", Some(place));
+        self.draft.text.set("name", quoted(&target.name), Some(place));
+        let upstream = target.upstream.map(Directive::inner).unwrap_or_default();
+        let balance = self.balance(upstream);
+        self.draft.text.set("balance", quoted(balance), Some(place));
+        if scope.is_on("proxy_protocol") {
+            self.draft.text.set("send_proxy", quoted("v1"), Some(place));
+        }
+        match scope.find("proxy_connect_timeout") {
+            Some(timeout) => self.time("connect_timeout", timeout, 1, 300),
+            None => self.draft.text.set("connect_timeout", quoted("60s"), None),
+        }
+        match scope.find("proxy_timeout") {
+            Some(timeout) => self.time("idle_timeout", timeout, 1, 10 * 24 * 3600),
+            None => self.draft.text.set("idle_timeout", quoted("10m"), None),
+        }
+        let servers: Vec<&Directive> = upstream.iter().filter(|it| it.name == "server").collect();
+        self.fails(&servers);
+        if scope.is_on("proxy_ssl") {
+            self.backend_tls(scope, &target);
+        }
+        if target.upstream.is_none() {
+            self.draft.text.table("[[backend.server]]", Some(origin));
+            self.draft.text.set("address", quoted(&target.address), Some(origin));
+        }
+        for server in servers {
+            self.backend_server(server);
+        }
+    }
+
+    fn balance(&mut self, upstream: &[Directive]) -> &'static str {
+        let mut balance = "round-robin";
+        self.tell(upstream);
+        for directive in upstream {
+            balance = match directive.name.as_str() {
+                "least_conn" => "least-connections",
+                "random" => "random-two",
+                "ip_hash" => "source-hash",
+                "hash" => {
+                    if directive.word(0) != "$remote_addr"
+                        && directive.word(0) != "$binary_remote_addr"
+                    {
+                        let message =
+                            format!("`{}` is not carried over as it is", spoken(directive));
+                        let instead = "the client's address decides";
+                        self.draft.warn(&directive.origin, message, instead);
+                    }
+                    "source-hash"
+                }
+                _ => continue,
+            };
+        }
+        balance
+    }
+
+    /// nginx counts them for each server, kettle alike for all of a backend.
+    fn fails(&mut self, servers: &[&Directive]) {
+        let of = |server: &Directive, key: &str| {
+            server.words.iter().find_map(|word| word.strip_prefix(key)).map(str::to_owned)
+        };
+        let Some(first) = servers.first() else { return };
+        let fails = of(first, "max_fails=").and_then(|it| it.parse::<u32>().ok()).unwrap_or(1);
+        let time = of(first, "fail_timeout=").and_then(|it| measure::seconds(&it)).unwrap_or(10);
+        self.draft.text.set("fails", fails.min(1000), Some(&first.origin));
+        self.draft.text.set(
+            "fail_time",
+            quoted(&format!("{}s", time.clamp(1, 3600))),
+            Some(&first.origin),
+        );
+        for other in servers {
+            let is_same = |key| of(other, key) == of(first, key);
+            if !is_same("max_fails=") || !is_same("fail_timeout=") {
+                let message = "max_fails and fail_timeout are those of the first server";
+                self.draft.warn(
+                    &other.origin,
+                    message,
+                    "`fails` and `fail_time` hold for a whole backend",
+                );
+            }
+        }
+    }
+
+    fn backend_server(&mut self, server: &Directive) {
+        let origin = &server.origin;
+        let options: Vec<&str> = server.words.iter().skip(1).map(String::as_str).collect();
+        if options.contains(&"down") {
+            let message = format!("`{}` is left out", spoken(server));
+            self.draft.warn(origin, message, "write it again when it is to be used");
+            return;
+        }
+        self.draft.text.table("[[backend.server]]", Some(origin));
+        self.draft.text.set("address", quoted(&with_port(server.word(0))), Some(origin));
+        for option in options {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            match (key, value.parse::<u64>()) {
+                ("weight", Ok(weight)) => {
+                    self.draft.text.set("weight", weight.clamp(1, 1000), Some(origin));
+                }
+                ("max_conns", Ok(0)) => {}
+                ("max_conns", Ok(limit)) => {
+                    self.draft.text.set("connections", limit.min(1_000_000), Some(origin));
+                }
+                ("backup", _) => self.draft.text.set("backup", "true", Some(origin)),
+                ("max_fails" | "fail_timeout" | "resolve", _) => {}
+                _ => {
+                    let message = format!("`{option}` is not carried over");
+                    self.draft.warn(origin, message, "kettle knows weight, connections and backup");
+                }
+            }
+        }
+    }
+
+    fn backend_tls(&mut self, scope: &Scope<'_>, target: &Target<'_>) {
+        let place = scope.find("proxy_ssl").map_or_else(Origin::default, |it| it.origin.clone());
+        self.draft.text.table("[backend.tls]", Some(&place));
+        let named = scope.find("proxy_ssl_name").map(|it| it.word(0).to_owned());
+        let host = named.unwrap_or_else(|| {
+            let host = target.address.rsplit_once(':').map_or(target.address.as_str(), |it| it.0);
+            if target.upstream.is_some() { target.name.clone() } else { host.to_owned() }
+        });
+        if host.parse::<std::net::IpAddr>().is_err() && !host.starts_with("unix") {
+            self.draft.text.set("name", quoted(&host), Some(&place));
+        }
+        if !scope.is_on("proxy_ssl_verify") {
+            let message = "the certificate of the server is verified here";
+            let instead = "nginx does not without proxy_ssl_verify; `roots` or `pins` below [backend.tls] say whom to trust";
+            self.draft.warn(&place, message, instead);
+        }
+        let path = |writer: &Self, name: &str| {
+            let file = scope.find(name)?;
+            let path = writer.folder.join(file.word(0)).display().to_string();
+            Some((quoted(&path), file.origin.clone()))
+        };
+        if let Some((roots, origin)) = path(self, "proxy_ssl_trusted_certificate") {
+            self.draft.text.set("roots", roots, Some(&origin));
+        }
+        let (chain, key) =
+            (path(self, "proxy_ssl_certificate"), path(self, "proxy_ssl_certificate_key"));
+        if let (Some((chain, origin)), Some((key, _))) = (chain, key) {
+            let pair = format!("{{ chain = {chain}, key = {key} }}");
+            self.draft.text.set("certificate", pair, Some(&origin));
+        }
+    }
+}
+
+/// Of an `upstream`, or of the address itself.
+fn target<'t>(stream: &'t Directive, to: &str) -> Target<'t> {
+    let is_it = |it: &&Directive| it.name == "upstream" && it.word(0) == to;
+    let upstream = stream.inner().iter().find(is_it);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
+    let name = to.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
+    let name = name.take(NAME_LETTERS_MAX).collect();
+    Target { name, upstream, address: with_port(to) }
+}
+
+/// The servers of an `upstream` need not say their port.
+fn with_port(address: &str) -> String {
+    let has_port = address.starts_with("unix:")
+        || address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if has_port { address.to_owned() } else { format!("{address}:80") }
+}
+
+/// What the name of a backend may have.
+const NAME_LETTERS_MAX: usize = 64;

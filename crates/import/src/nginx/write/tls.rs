@@ -1,0 +1,243 @@
+//! What nginx says of TLS: what is offered, sessions, certificates and clients' certificates.
+
+use std::path::PathBuf;
+
+use kettle_config::{Origin, quoted};
+
+use super::Writer;
+use super::route::spoken;
+use crate::nginx::measure;
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::offer::{Examples, Offer, Said, Wanted};
+
+/// A chain, its key, a staple, and where they were written.
+pub(super) type Pair = (PathBuf, PathBuf, Option<PathBuf>, Origin);
+
+impl Writer<'_> {
+    /// `[tls]`. What is offered is what all servers have in common.
+    pub(super) fn tls(&mut self, scopes: &[&Scope<'_>], streams: &[&Directive]) {
+        self.draft.text.table("[tls]", None);
+        if let Some(offer) = self.common_offer(scopes) {
+            offer.write(&mut self.draft.text);
+        }
+        let of = |name: &str| scopes.iter().find_map(|scope| scope.find(name));
+        if let Some(curves) = of("ssl_ecdh_curve").filter(|curves| curves.word(0) != "auto") {
+            let said = Said { text: curves.word(0), origin: &curves.origin };
+            self.draft.groups(said, &EXAMPLES);
+        }
+        if let Some(tickets) = of("ssl_session_tickets").filter(|it| it.word(0) == "off") {
+            self.draft.text.set("tickets", 0, Some(&tickets.origin));
+        }
+        if let Some(cache) = of("ssl_session_cache") {
+            self.session_cache(cache);
+        }
+        if let Some(key) = of("ssl_session_ticket_key") {
+            let path = self.folder.join(key.word(0));
+            let path = quoted(&path.display().to_string());
+            self.draft.text.set("ticket_secret", path, Some(&key.origin));
+            let message =
+                "tickets of nginx are not opened: keys are made of that file in another way";
+            self.draft.warn(
+                &key.origin,
+                message,
+                "`ticket_secret` is the same on all hosts that run kettle",
+            );
+        }
+        if let Some(timeout) = of("ssl_session_timeout") {
+            match measure::seconds(timeout.word(0)) {
+                // A session lives for up to two rotations.
+                Some(seconds) => {
+                    let half = format!("{}s", (seconds / 2).clamp(60, 84 * 3600));
+                    self.draft.text.set("ticket_rotation", quoted(&half), Some(&timeout.origin));
+                }
+                None => self.unreadable(timeout, "1d"),
+            }
+        }
+        let handshake = streams
+            .iter()
+            .flat_map(|stream| super::global::every(stream.inner(), "ssl_handshake_timeout"));
+        if let Some(timeout) = handshake.into_iter().next() {
+            self.time("handshake_timeout", timeout, 1, 300);
+        }
+        let single = [
+            "ssl_ecdh_curve",
+            "ssl_session_tickets",
+            "ssl_session_cache",
+            "ssl_session_ticket_key",
+            "ssl_session_timeout",
+        ];
+        for name in single {
+            let Some(chosen) = of(name) else { continue };
+            for other in scopes.iter().flat_map(|scope| scope.all(name)) {
+                if other.words != chosen.words {
+                    let message = format!("`{}` is not carried over", spoken(other));
+                    let instead = "it holds for all sites, as the first server says";
+                    self.draft.warn(&other.origin, message, instead);
+                }
+            }
+        }
+        self.draft.text.end_table();
+        self.commands(scopes);
+    }
+
+    fn common_offer(&mut self, scopes: &[&Scope<'_>]) -> Option<Offer> {
+        let mut common: Option<(Offer, &Origin)> = None;
+        for scope in scopes {
+            let offer = self.offer(scope);
+            let place = scope.find("ssl_protocols").or(scope.find("ssl_ciphers"));
+            match &mut common {
+                None => {
+                    let first = scope.own().first();
+                    let origin = place.or(first).map(|directive| &directive.origin)?;
+                    common = Some((offer, origin));
+                }
+                Some((common, _)) => {
+                    let was = common.clone();
+                    common.narrow(&offer);
+                    if *common != was
+                        && let Some(place) = place
+                    {
+                        let message = "servers offer different versions or ciphers";
+                        self.draft.warn(
+                            &place.origin,
+                            message,
+                            "kettle offers for all what all have in common",
+                        );
+                    }
+                }
+            }
+        }
+        let (offer, origin) = common?;
+        if offer.has_nothing_left() {
+            let message = "the servers have no version or no cipher in common";
+            self.draft.find(origin, message, "kettle offers the same for all sites");
+        }
+        Some(offer)
+    }
+
+    pub(super) fn offer(&mut self, scope: &Scope<'_>) -> Offer {
+        let ciphers =
+            scope.find("ssl_ciphers").map(|it| Said { text: it.word(0), origin: &it.origin });
+        let commands = scope.all("ssl_conf_command");
+        let tls13 = commands.iter().find(|it| it.word(0) == "Ciphersuites");
+        let versions = scope.find("ssl_protocols");
+        let wanted = Wanted {
+            versions: versions
+                .map(|it| (it.words.iter().map(String::as_str).collect(), &it.origin)),
+            ciphers,
+            tls13_suites: tls13.map(|it| Said { text: it.word(1), origin: &it.origin }),
+            is_ordered: scope.is_on("ssl_prefer_server_ciphers"),
+        };
+        self.draft.offer(&wanted, &EXAMPLES)
+    }
+
+    fn session_cache(&mut self, cache: &Directive) {
+        let mut sessions = 0_u64;
+        for word in &cache.words {
+            let bytes = word.strip_prefix("shared:").and_then(|it| it.split_once(':'));
+            match (bytes.and_then(|(_, size)| measure::bytes(size)), word.as_str()) {
+                (Some(bytes), _) => sessions = bytes / SESSION_BYTES,
+                (None, "off" | "none") => {}
+                (None, builtin) if builtin.starts_with("builtin") => {
+                    let number = builtin.split_once(':').and_then(|(_, it)| it.parse().ok());
+                    sessions = sessions.max(number.unwrap_or(20_480));
+                }
+                _ => return self.unreadable(cache, "shared:SSL:10m"),
+            }
+        }
+        self.draft.text.set("session_cache", sessions.min(1_048_576), Some(&cache.origin));
+    }
+
+    /// `ssl_conf_command`: OpenSSL's own words.
+    fn commands(&mut self, scopes: &[&Scope<'_>]) {
+        for command in scopes.iter().flat_map(|scope| scope.all("ssl_conf_command")) {
+            let options = command.word(1).split(',').map(str::trim);
+            match command.word(0) {
+                "Ciphersuites" => continue,
+                // The kernel encrypts where that is cheaper; `path` says otherwise.
+                "Options" if options.clone().all(|option| ["KTLS", "-KTLS"].contains(&option)) => {
+                    continue;
+                }
+                _ => {}
+            }
+            let message = format!("`{}` is not carried over", spoken(command));
+            self.draft.warn(
+                &command.origin,
+                message,
+                "there is no OpenSSL; [tls] has what can be chosen",
+            );
+        }
+    }
+
+    /// Chains and keys; a mistake where there is none.
+    pub(super) fn pairs(&mut self, scope: &Scope<'_>, origin: &Origin) -> Option<Vec<Pair>> {
+        let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+        if chains.is_empty() || keys.len() < chains.len() {
+            let message = "this server speaks TLS and has no certificate, or one without its key";
+            let instead = "write ssl_certificate FILE; and ssl_certificate_key FILE;";
+            self.draft.find(origin, message, instead);
+            return None;
+        }
+        let ocsp = scope.find("ssl_stapling_file").map(|file| self.folder.join(file.word(0)));
+        let mut pairs = Vec::new();
+        for (index, (chain, key)) in chains.into_iter().zip(keys).enumerate() {
+            let is_file = |text: &str| !text.contains('$') && !text.contains(':');
+            if !is_file(chain.word(0)) || !is_file(key.word(0)) {
+                let message = "a certificate and its key are files";
+                self.draft.find(&chain.origin, message, "write the paths of both");
+                return None;
+            }
+            let ocsp = ocsp.clone().filter(|_| index == 0);
+            let (chain_path, key_path) =
+                (self.folder.join(chain.word(0)), self.folder.join(key.word(0)));
+            pairs.push((chain_path, key_path, ocsp, chain.origin.clone()));
+        }
+        Some(pairs)
+    }
+
+    /// Certificates that clients are asked for.
+    pub(super) fn client_auth(&mut self, table: &str, scope: &Scope<'_>) {
+        let Some(verify) = scope.find("ssl_verify_client").filter(|it| it.word(0) != "off") else {
+            return;
+        };
+        let mode = match verify.word(0) {
+            "on" => "required",
+            "optional" => "optional",
+            "optional_no_ca" => {
+                let message = "a client's certificate that nobody vouches for ends the connection";
+                self.draft.warn(&verify.origin, message, "`optional` is the nearest");
+                "optional"
+            }
+            _ => return self.unreadable(verify, "on"),
+        };
+        let Some(roots) =
+            scope.find("ssl_client_certificate").or(scope.find("ssl_trusted_certificate"))
+        else {
+            let message = "clients are asked for certificates, and nothing says whom to trust";
+            self.draft.find(&verify.origin, message, "write ssl_client_certificate FILE;");
+            return;
+        };
+        let path = |writer: &Self, it: &Directive| {
+            quoted(&writer.folder.join(it.word(0)).display().to_string())
+        };
+        let (roots_path, origin) = (path(self, roots), Some(&verify.origin));
+        self.draft.text.table(table, origin);
+        self.draft.text.set("mode", quoted(mode), origin);
+        self.draft.text.set("roots", roots_path, Some(&roots.origin));
+        if let Some(crl) = scope.find("ssl_crl") {
+            let crl_path = path(self, crl);
+            self.draft.text.set("crl", crl_path, Some(&crl.origin));
+        }
+    }
+}
+
+/// nginx: "one megabyte of the cache contains about 4000 sessions".
+const SESSION_BYTES: u64 = 256;
+
+const EXAMPLES: Examples = Examples {
+    versions: "ssl_protocols TLSv1.2 TLSv1.3;",
+    ciphers: "ssl_ciphers EECDH+AESGCM;",
+    tls13_suites: "ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;",
+    groups: "ssl_ecdh_curve X25519:prime256v1;",
+};
