@@ -20,6 +20,9 @@ const TICKET_SECRET_BYTES: RangeInclusive<u64> = 32..=4_096;
 /// The largest file taken for revocation lists.
 const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// The largest file taken for users.
+const USERS_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// Looks for the folders and files a configuration names and says which are missing, unreadable
 /// or of the wrong sort. Findings come in the order of the file.
 pub fn check_files(config: &Config) -> Vec<Finding> {
@@ -54,6 +57,9 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             })
         })
     }));
+    for users in config.users_files() {
+        findings.extend(check_readable(config, users, USERS_FILE_BYTES_MAX));
+    }
     for client_auth in config.client_auths() {
         findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
         let crl = client_auth.crl.as_ref();

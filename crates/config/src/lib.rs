@@ -26,9 +26,9 @@ pub use check_files::check_files;
 pub use finding::Finding;
 pub use located::{Located, Position};
 pub use model::{
-    Admin, Backend, BackendServer, BackendTls, Balance, CacheRule, Certificate, Check, CheckKind,
-    ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits, Listener,
-    ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
+    Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, CacheRule, Certificate, Check,
+    CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Group, Hsts, HttpsListener, Limits,
+    Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics, Network,
     PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, Redirect, RedirectListener,
     Rewrite, Roots, Route, SendProxy, Server, ServerAddress, Site, StartTls, Suite, Symlinks,
     TcpListener, Template, Tls, TlsListener, TlsVersion, Truncation, TunnelPathChoice,

@@ -3,6 +3,7 @@
 //! Each setting is declared once, here and in the files below, with its documentation, default
 //! and bounds; the parser, `docs/config.md` and the JSON schema are made from the declaration.
 
+mod access;
 mod backend;
 mod listener;
 mod process;
@@ -11,6 +12,7 @@ mod site;
 mod tls;
 mod ways;
 
+pub use access::BasicAuth;
 pub use backend::{
     Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
 };
@@ -111,8 +113,14 @@ impl Config {
         of_sites.chain(self.listener_certificates().filter_map(|own| own.client_auth.as_ref()))
     }
 
-    /// Every file that certificates, keys, ticket keys, and whom to trust are read from.
-    pub fn tls_files(&self) -> Vec<&Path> {
+    /// The files of users who may ask routes.
+    pub fn users_files(&self) -> impl Iterator<Item = &Located<PathBuf>> {
+        let routes = self.sites.iter().flat_map(|site| &site.routes);
+        routes.filter_map(|route| Some(&route.basic_auth.as_ref()?.users))
+    }
+
+    /// Every file that certificates, keys, ticket keys, whom to trust and users are read from.
+    pub fn watched_files(&self) -> Vec<&Path> {
         let mut files: Vec<Option<&Located<PathBuf>>> = vec![self.tls.ticket_secret.as_ref()];
         let of_backends = || self.backends.iter().filter_map(|backend| backend.tls.as_ref());
         let own = of_backends().filter_map(|tls| tls.certificate.as_ref());
@@ -120,6 +128,7 @@ impl Config {
             let Certificate { chain, key, ocsp } = certificate;
             files.extend([Some(chain), Some(key), ocsp.as_ref()]);
         }
+        files.extend(self.users_files().map(Some));
         for own in self.listener_certificates() {
             files.extend([Some(&own.chain), Some(&own.key), own.ocsp.as_ref()]);
         }

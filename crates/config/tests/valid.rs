@@ -335,7 +335,8 @@ fn files_of_tls_are_all_that_a_handshake_rests_on() {
         certificate = { chain = "/own", key = "/own.key" }
         "#,
     );
-    let files: Vec<_> = config.tls_files().into_iter().map(|file| file.to_str().unwrap()).collect();
+    let files: Vec<_> =
+        config.watched_files().into_iter().map(|file| file.to_str().unwrap()).collect();
     let expected = [
         "/chain", "/clients", "/key", "/own", "/own.key", "/revoked", "/roots", "/secret",
         "/staple",

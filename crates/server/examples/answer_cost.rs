@@ -12,6 +12,7 @@ use kettle_config::{Coding, Config};
 use kettle_http::Limits;
 use kettle_http::h1::parse::{Parse, parse_request};
 use kettle_server::files::handler::Files;
+use kettle_server::guard::Guards;
 use kettle_server::metrics::WorkerMetrics;
 use kettle_server::request::{Head, Request};
 use kettle_server::respond::respond;
@@ -81,9 +82,10 @@ async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) 
 
 async fn run(files: &Files, routes: &Router, head: Box<Head>) -> (f64, Box<Head>) {
     let mut request = Request::without_body(head, Some("localhost"));
+    let guards = Guards::default();
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        black_box(respond(files, routes, &mut request).await);
+        black_box(respond(files, &guards, routes, &mut request).await);
     }
     (began.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS), request.head)
 }

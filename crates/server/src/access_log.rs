@@ -44,6 +44,10 @@ pub struct Entry<'a> {
     pub version: &'static str,
     /// The status sent.
     pub status: u16,
+    /// Who asked, by name and password.
+    pub user: Option<&'a str>,
+    /// Why the route did not let the request pass.
+    pub refusal: Option<&'static str>,
     /// Bytes of head and body, before encryption.
     pub bytes_sent: u64,
     /// Bytes of the body, before encryption.

@@ -10,6 +10,7 @@ mod deliver;
 pub mod disk;
 pub mod error_page;
 pub mod files;
+pub mod guard;
 pub mod http1;
 pub mod kill_switch;
 pub mod limits;

@@ -2,6 +2,7 @@
 //! somebody wants it.
 
 use std::io::IoSlice;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use kettle_http::RequestError;
@@ -19,10 +20,12 @@ pub struct Request<'c> {
     pub head: Box<Head>,
     /// What follows the head.
     pub body: RequestBody<'c>,
+    /// Who asks, by the PROXY header where there was one.
+    pub client: IpAddr,
 }
 
 impl<'c> Request<'c> {
-    /// A request whose body is nobody's business.
+    /// A request whose body and client are nobody's business.
     #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
         let body = RequestBody {
@@ -33,12 +36,17 @@ impl<'c> Request<'c> {
             is_awaited: false,
             is_broken: false,
         };
-        Self { head, body }
+        Self { head, body, client: IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
     }
 
     /// A request whose body, if any, comes from `source`.
     #[must_use]
-    pub fn new(head: Box<Head>, framing: BodyFraming, source: TlsSource<'c>) -> Self {
+    pub fn new(
+        head: Box<Head>,
+        framing: BodyFraming,
+        source: TlsSource<'c>,
+        client: IpAddr,
+    ) -> Self {
         let is_awaited = framing != BodyFraming::None && head.expects_continue();
         let body = RequestBody {
             source: Source::Tls(source),
@@ -48,7 +56,7 @@ impl<'c> Request<'c> {
             is_awaited,
             is_broken: false,
         };
-        Self { head, body }
+        Self { head, body, client }
     }
 
     /// The name the connection was made with (SNI).

@@ -7,12 +7,18 @@ use kettle_http::target::{Form, Target};
 
 use crate::error_page::{self, HttpError, Page};
 use crate::files::handler::{Files, allow};
+use crate::guard::Guards;
 use crate::request::Request;
-use crate::response::{ConfiguredFields, Response};
+use crate::response::{ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 
 /// Answers a request: the one seam between protocols and handlers.
-pub async fn respond(files: &Files, router: &Router, request: &mut Request<'_>) -> Response {
+pub async fn respond(
+    files: &Files,
+    guards: &Guards,
+    router: &Router,
+    request: &mut Request<'_>,
+) -> Response {
     let head = &request.head;
     // Who sends a target without meaning gets no site's page: whose it is, is not known.
     let target = match head.target() {
@@ -30,7 +36,7 @@ pub async fn respond(files: &Files, router: &Router, request: &mut Request<'_>) 
     };
     let mut response = match ready {
         Some(response) => response,
-        None => Box::pin(respond_for(files, site, request)).await,
+        None => Box::pin(respond_for(files, guards, site, request)).await,
     };
     response.tx_path = site.path;
     response.fields.set_tls_only(site.hsts_line.clone());
@@ -45,20 +51,33 @@ pub async fn respond_by(handler: &Handler, files: &Files, request: &mut Request<
     }
 }
 
-async fn respond_for(files: &Files, site: &Site, request: &mut Request<'_>) -> Response {
+async fn respond_for(
+    files: &Files,
+    guards: &Guards,
+    site: &Site,
+    request: &mut Request<'_>,
+) -> Response {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
     let route = target.and_then(|target| site.route(target.path));
     let configured = route.and_then(|route| route.handler.configured());
     let configured = configured.unwrap_or(&site.configured);
-    let outcome = match route {
-        Some(route) => respond_by_route(route, configured, files, request).await,
-        // A path that no route has, or the server as a whole.
-        None => not_found(request, configured),
+    let mut notes = Notes::default();
+    let admitted = match route.and_then(|route| route.rules.as_ref()?.guard.as_ref()) {
+        Some(guard) => guard.admit(guards, request, &mut notes).await,
+        None => Ok(()),
     };
-    match outcome {
+    let outcome = match (admitted, route) {
+        (Err(error), _) => Err(error),
+        (Ok(()), Some(route)) => respond_by_route(route, configured, files, request).await,
+        // A path that no route has, or the server as a whole.
+        (Ok(()), None) => not_found(request, configured),
+    };
+    let mut response = match outcome {
         Ok(response) => response,
         Err(error) => error_response(files, site, configured, &error).await,
-    }
+    };
+    response.notes = (notes != Notes::default()).then(|| Box::new(notes));
+    response
 }
 
 /// What a route's rules say, or else its handler.

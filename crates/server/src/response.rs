@@ -23,13 +23,24 @@ pub struct Response {
     pub body: Body,
     /// The path its site prefers to the listener's.
     pub tx_path: Option<TxPathChoice>,
+    /// What the log says of it besides; most have nothing.
+    pub notes: Option<Box<Notes>>,
+}
+
+/// What the log says of a response besides what the client sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Who asked, by name and password.
+    pub user: Option<Arc<str>>,
+    /// Why the route did not let the request pass.
+    pub refusal: Option<&'static str>,
 }
 
 impl Response {
     /// A response that leaves the path to its listener.
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
-        Self { status, fields, body, tx_path: None }
+        Self { status, fields, body, tx_path: None, notes: None }
     }
 }
 

@@ -13,6 +13,7 @@ use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
 use crate::files::file_route::FileRoute;
+use crate::guard::{Guard, UsersMistake};
 use crate::redirect::Redirect;
 use crate::redirect::pattern::Paths;
 use crate::response::ConfiguredFields;
@@ -64,6 +65,8 @@ pub struct Route {
 /// What a route does before its handler is asked.
 #[derive(Debug)]
 pub struct Rules {
+    /// Who may ask.
+    pub guard: Option<Guard>,
     /// Where clients are sent, and what is looked for, in place of what they ask for.
     pub paths: Option<Paths>,
 }
@@ -243,9 +246,10 @@ impl Site {
 }
 
 impl Rules {
-    fn of(route: &kettle_config::Route) -> Option<Box<Self>> {
-        let paths = Paths::of(route);
-        paths.is_some().then(|| Box::new(Self { paths }))
+    fn load(route: &kettle_config::Route) -> Result<Option<Box<Self>>, UsersMistake> {
+        let rules = Self { guard: Guard::load(route)?, paths: Paths::of(route) };
+        let has_any = rules.guard.is_some() || rules.paths.is_some();
+        Ok(has_any.then(|| Box::new(rules)))
     }
 }
 
@@ -289,11 +293,21 @@ fn build_routes(
             },
         };
         let prefix = route.prefix.trim_end_matches('/').to_owned();
-        routes.push(Route { prefix, rules: Rules::of(route), handler });
+        match Rules::load(route) {
+            Ok(rules) => routes.push(Route { prefix, rules, handler }),
+            Err(mistake) => findings.push(users_finding(mistake)),
+        }
     }
     // Stable: of two routes with the same prefix the first stays first.
     routes.sort_by_key(|route| std::cmp::Reverse(route.prefix.len()));
     routes
+}
+
+/// A mistake in a file that the configuration names.
+fn users_finding(mistake: UsersMistake) -> Finding {
+    let UsersMistake { path, line, message, instead } = mistake;
+    let (column, offending, source_line) = (usize::from(line > 0), String::new(), None);
+    Finding { path, line, column, offending, message, instead, source_line }
 }
 
 fn root_finding(config: &Config, root: &Located<PathBuf>, error: Errno) -> Finding {

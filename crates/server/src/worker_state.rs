@@ -15,6 +15,7 @@ use tokio::time::timeout_at;
 use crate::access_log::WorkerLog;
 use crate::clock::{Clock, CoarseClock, DATE_LINE_BYTES, DateLine};
 use crate::files::handler::Files;
+use crate::guard::Guards;
 use crate::kill_switch::KillSwitch;
 use crate::limits::{Deadlines, HandshakeTurns, SendTurns};
 use crate::metrics::WorkerMetrics;
@@ -27,6 +28,7 @@ use crate::setup::Snapshot;
 pub(crate) struct WorkerState {
     pub(crate) clock: CoarseClock,
     pub(crate) files: Files,
+    pub(crate) guards: Guards,
     pub(crate) handshake_turns: HandshakeTurns,
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
@@ -82,6 +84,7 @@ impl WorkerState {
             clock: CoarseClock,
             date_line: DateLine::new(),
             files: Files::new(limits, Arc::clone(&metrics)),
+            guards: Guards::default(),
             handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
             log,
             offloads: Rc::new(Offloads::new(capabilities, kill_switch, Arc::clone(&metrics))),
@@ -124,9 +127,8 @@ impl WorkerState {
 
     /// Puts a new configuration in force.
     pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
-        self.snapshot.replace(Arc::clone(&snapshot));
+        self.snapshot.replace(snapshot);
         self.files.forget();
-        snapshot.backends.call_waiters();
     }
 
     /// Waits until there is room for another connection.

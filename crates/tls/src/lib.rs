@@ -11,6 +11,7 @@ pub mod error;
 mod handshake;
 pub mod hello;
 pub mod identity;
+pub mod mac;
 pub mod names;
 mod observed;
 mod peer_certificate;

@@ -1,4 +1,5 @@
 //! What a route does besides serving files, as curl sees it.
 
+mod access;
 mod fallback;
 mod redirect;

@@ -54,7 +54,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["open_tunnels", "route", "tunnel_routes"],
     &["relay"],
     &["files"],
-    &["redirect"],
+    &["guard", "redirect"],
     &["error_page"],
     &["http1", "request"],
     &["response"],

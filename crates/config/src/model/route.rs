@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::access::BasicAuth;
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, PathPattern, Template, cache_rules, destination, flag, headers, located_path,
-    mime_types, one_number, optional, path_pattern, required, rewritten_path, rules, sections,
-    settings, text, text_or_off, texts, word, word_list,
+    CacheRule, Network, PathPattern, Template, cache_rules, destination, flag, headers,
+    located_path, mime_types, networks, one_number, optional, path_pattern, required,
+    rewritten_path, rules, section, sections, settings, text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -50,6 +51,13 @@ settings! {
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.
         pub rewrites: Vec<Rewrite> as "rewrite" = sections(),
+        /// Networks whose clients may ask; others get 403. Of all networks in `allow` and `deny` that hold an address the one
+        /// with the longest prefix decides, and of two alike `deny`. Where none does, all may if this is empty.
+        pub allow: Vec<Network> = networks(),
+        /// Networks whose clients get 403. Behind a PROXY header the client is whom that names.
+        pub deny: Vec<Network> = networks(),
+        /// Asks for a name and a password.
+        pub basic_auth: Option<BasicAuth> = optional(section(), "nobody is asked"),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the

@@ -187,6 +187,11 @@ impl Network {
             && first_of(address, self.prefix_bits) == self.first
     }
 
+    /// How many bits its addresses begin with alike.
+    pub fn prefix_bits(&self) -> u8 {
+        self.prefix_bits
+    }
+
     /// Reads `10.0.0.0/8`, or an address alone.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
         let wrong = |why: &str, instead| Wrong { why: why.to_owned(), instead };

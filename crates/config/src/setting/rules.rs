@@ -118,6 +118,8 @@ pub(crate) static FALLBACK: TextRule = TextRule {
     example: "/index.html",
     read: fallback,
 };
+pub(crate) static REALM: TextRule =
+    TextRule { what: "a text of printable ASCII", example: "restricted", read: realm };
 pub(crate) static FILE_NAME: TextRule =
     TextRule { what: "a file name", example: "index.html", read: file_name };
 pub(crate) static CHARSET: TextRule =
@@ -324,6 +326,15 @@ fn without_dots(path: &str) -> String {
         }
     }
     format!("/{}", segments.join("/"))
+}
+
+/// What stands between quotes in a challenge (RFC 9110 section 11.5).
+fn realm(text: &str) -> Result<String, Wrong> {
+    let is_plain = |byte: u8| (byte == b' ' || byte.is_ascii_graphic()) && !b"\"\\".contains(&byte);
+    match text.bytes().all(is_plain) {
+        true => Ok(text.to_owned()),
+        false => Err(Wrong::new("it stands between quotes in a header")),
+    }
 }
 
 fn file_name(text: &str) -> Result<String, Wrong> {

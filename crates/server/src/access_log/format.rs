@@ -22,6 +22,8 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
     text_member(out, "target", Some(entry.target));
     text_member(out, "version", Some(entry.version.as_bytes()));
     number_member(out, "status", entry.status.into());
+    text_member(out, "user", entry.user.map(str::as_bytes));
+    text_member(out, "refused", entry.refusal.map(str::as_bytes));
     number_member(out, "bytes_sent", entry.bytes_sent);
     number_member(out, "body_bytes", entry.body_bytes);
     text_member(out, "path", entry.path.map(|path| path.as_str().as_bytes()));
@@ -46,7 +48,13 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
 /// Writes the combined format, then kettle's own fields as `name=value`, then a line feed.
 pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
     write_display(out, entry.remote.ip());
-    out.extend_from_slice(b" - - [");
+    out.extend_from_slice(b" - ");
+    match entry.user {
+        // A space would end the field.
+        Some(user) => write_combined_field(out, user.replace(' ', "_").as_bytes()),
+        None => out.push(b'-'),
+    }
+    out.extend_from_slice(b" [");
     clock.write_common(out, entry.time);
     out.extend_from_slice(b"] \"");
     if entry.method.is_empty() {
@@ -82,6 +90,9 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     out.extend_from_slice(b" request=");
     write_number(out, entry.request_number);
     word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
+    if entry.refusal.is_some() {
+        word_field(out, " refused=", entry.refusal);
+    }
     if let Some(client) = client(entry) {
         quoted_field(out, " client=\"", Some(client));
     }

@@ -39,6 +39,8 @@ fn entry() -> Entry<'static> {
         target: b"/a?b",
         version: "HTTP/1.1",
         status: 200,
+        user: None,
+        refusal: None,
         bytes_sent: 70_300,
         body_bytes: 70_000,
         path: Some(TxPath::User),

@@ -86,10 +86,11 @@ impl Connection {
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
-        let mut request = Request::new(head, framing, source);
-        let response = respond(&self.worker.files, &snapshot.router, &mut request).await;
+        let mut request = Request::new(head, framing, source, self.remote.ip());
+        let response =
+            respond(&self.worker.files, &self.worker.guards, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state);
-        let Request { head, mut body } = request;
+        let Request { head, mut body, .. } = request;
         if let Some(stream) = body.stream() {
             self.deliver(stream, Some(&head), response, closes, &arrival).await?;
         }
@@ -213,7 +214,7 @@ impl Connection {
         let outcome = delivery.send(&head, &response.body, self.preference(&response)).await;
         let delivered = delivery.delivered();
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
-        self.log(stream, request, response.status, bytes_sent, &delivered, arrival);
+        self.log(stream, request, &response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
         outcome.map_err(|error| self.delivery_failed(&error, &response))
     }
@@ -248,20 +249,21 @@ impl Connection {
         &self,
         stream: &TlsStream,
         head: Option<&Head>,
-        status: u16,
+        response: &Response,
         bytes_sent: u64,
         delivered: &Delivered,
         arrival: &Arrival,
     ) {
         let metrics = &self.worker.metrics;
         let duration = arrival.instant.elapsed();
-        metrics.response(delivered.path, status, bytes_sent, duration);
+        metrics.response(delivered.path, response.status, bytes_sent, duration);
         if !delivered.completed {
             metrics.response_truncated();
         }
         if !self.worker.log.is_on() {
             return;
         }
+        let notes = response.notes.as_deref();
         self.worker.log.record(&Entry {
             time: arrival.time,
             remote: self.remote,
@@ -269,7 +271,9 @@ impl Connection {
             method: head.map_or(&[], |head| head.method().as_str().as_bytes()),
             target: head.map_or(&[], |head| head.raw_target().as_bytes()),
             version: head.map_or("", |head| head.version().as_str()),
-            status,
+            status: response.status,
+            user: notes.and_then(|notes| notes.user.as_deref()),
+            refusal: notes.and_then(|notes| notes.refusal),
             bytes_sent,
             body_bytes: delivered.body_bytes,
             path: Some(delivered.path),

@@ -4,6 +4,7 @@ mod conditions;
 mod errors;
 mod fallback;
 mod folders;
+mod guard;
 mod memory;
 mod ranges;
 mod redirects;

@@ -30,7 +30,7 @@ impl FileStates {
     /// At the files of a configuration that wants them watched, at none otherwise.
     #[must_use]
     pub fn of(config: &Config) -> Self {
-        let paths = if config.tls.watch { config.tls_files() } else { Vec::new() };
+        let paths = if config.tls.watch { config.watched_files() } else { Vec::new() };
         Self::at(paths.into_iter().map(Path::to_owned))
     }
 

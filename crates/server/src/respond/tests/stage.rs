@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::net::IpAddr;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -16,12 +17,13 @@ use kettle_tls::stream::Received;
 
 use crate::clock::{Clock, DateLine};
 use crate::files::handler::Files;
+use crate::guard::Guards;
 use crate::http1::{Edge, write_head};
 use crate::metrics::WorkerMetrics;
 use crate::open_file::OpenFile;
 use crate::request::{Head, Request};
 use crate::respond::respond;
-use crate::response::{Body, Part, Response};
+use crate::response::{Body, Notes, Part, Response};
 use crate::route::Router;
 
 /// What is there before the server starts.
@@ -34,6 +36,7 @@ pub(super) struct Server {
     pub(super) folder: tempfile::TempDir,
     pub(super) clock: TestClock,
     pub(super) files: Files,
+    pub(super) guards: Guards,
     pub(super) router: Router,
 }
 
@@ -42,6 +45,7 @@ pub(super) struct Reply {
     pub(super) head: String,
     pub(super) body: Vec<u8>,
     pub(super) raw: Body,
+    pub(super) notes: Notes,
 }
 
 /// Stands an hour after the test began, so that files written by the test are old.
@@ -101,7 +105,8 @@ impl Stage {
         let metrics = Arc::new(WorkerMetrics::default());
         let files = Files::with_clock(&self.config.limits, metrics, Box::new(clock.clone()));
         let router = Router::build(&self.config).unwrap();
-        Server { folder: self.folder, clock, files, router }
+        let guards = Guards::with_clock(Box::new(clock.clone()));
+        Server { folder: self.folder, clock, files, guards, router }
     }
 }
 
@@ -126,12 +131,25 @@ impl Server {
     }
 
     pub(super) async fn send(&self, text: &str, server_name: Option<&str>, closes: bool) -> Reply {
+        self.send_from([127, 0, 0, 1].into(), text, server_name, closes).await
+    }
+
+    pub(super) async fn send_from(
+        &self,
+        client: IpAddr,
+        text: &str,
+        server_name: Option<&str>,
+        closes: bool,
+    ) -> Reply {
         let head = head(text);
         let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
         let mut request = Request::without_body(head, server_name);
-        let response = respond(&self.files, &self.router, &mut request).await;
+        request.client = client;
+        let mut response = respond(&self.files, &self.guards, &self.router, &mut request).await;
         let date_line = DateLine::new().at(self.clock.wall());
-        Reply::new(response, &Edge { date_line, version, is_head, is_tls: true, closes })
+        let notes = response.notes.take().map(|notes| *notes).unwrap_or_default();
+        let edge = Edge { date_line, version, is_head, is_tls: true, closes };
+        Reply { notes, ..Reply::new(response, &edge) }
     }
 }
 
@@ -160,7 +178,7 @@ impl Reply {
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         assert_eq!(head.matches("\r\ndate: ").count(), 1, "{head}");
-        Self { status, head, body, raw }
+        Self { status, head, body, raw, notes: Notes::default() }
     }
 
     /// The value of a header that must not be there twice.

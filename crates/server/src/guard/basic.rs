@@ -1,0 +1,154 @@
+//! Names and passwords (RFC 7617): who was right a moment ago is believed again, others are checked elsewhere.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kettle_tls::mac::{Mac, MacKey};
+use quick_cache::unsync::Cache;
+use zeroize::Zeroizing;
+
+use super::Guards;
+use super::password::{self, fits};
+use super::users::{Users, UsersMistake};
+use crate::error_page::HttpError;
+use crate::request::Request;
+use crate::response::Notes;
+
+/// What a route asks for.
+#[derive(Debug)]
+pub(super) struct BasicAuth {
+    users: Users,
+    challenge: String,
+}
+
+/// Whose password was right, and how many are being checked for each client.
+pub(super) struct Verdicts {
+    /// By keyed hash: no password is kept.
+    key: MacKey,
+    right: RefCell<Cache<Mac, Right>>,
+    pending: RefCell<HashMap<IpAddr, u32>>,
+}
+
+#[derive(Clone)]
+struct Right {
+    user: Arc<str>,
+    until: Duration,
+}
+
+impl Verdicts {
+    pub(super) fn new() -> Self {
+        let right = RefCell::new(Cache::new(VERDICTS_MAX));
+        Self { key: MacKey::random(), right, pending: RefCell::default() }
+    }
+
+    fn tag(&self, users: u64, credentials: &[u8]) -> Mac {
+        self.key.hash(&[&users.to_be_bytes(), credentials])
+    }
+
+    /// Counts a check for a client; none if it has too many under way.
+    fn begin(&self, client: IpAddr) -> Option<Pending<'_>> {
+        let mut pending = self.pending.borrow_mut();
+        let count = pending.entry(client).or_default();
+        (*count < PENDING_PER_CLIENT_MAX).then(|| {
+            *count += 1;
+            Pending { verdicts: self, client }
+        })
+    }
+}
+
+/// A check under way.
+struct Pending<'v> {
+    verdicts: &'v Verdicts,
+    client: IpAddr,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let mut pending = self.verdicts.pending.borrow_mut();
+        if let Some(count) = pending.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                pending.remove(&self.client);
+            }
+        }
+    }
+}
+
+impl BasicAuth {
+    /// Reads the users of a route.
+    pub(super) fn load(settings: &kettle_config::BasicAuth) -> Result<Self, UsersMistake> {
+        password::note_processors();
+        let users = Users::read(&settings.users.value)?;
+        let challenge = format!("Basic realm=\"{}\", charset=\"UTF-8\"", settings.realm);
+        Ok(Self { users, challenge })
+    }
+
+    /// Lets those with the right password pass, and notes their name.
+    pub(super) async fn check(
+        &self,
+        guards: &Guards,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Result<(), HttpError> {
+        let refused = || {
+            let field = Some(("www-authenticate", self.challenge.clone()));
+            HttpError { status: 401, field }
+        };
+        notes.refusal = Some("credentials");
+        let credentials = request.head.sole_header("authorization").and_then(decode);
+        let Some(credentials) = credentials else {
+            notes.refusal = Some("no-credentials");
+            return Err(refused());
+        };
+        let (name, password) = credentials.split_once(':').ok_or_else(refused)?;
+        let verdicts = &guards.verdicts;
+        let tag = verdicts.tag(self.users.number, credentials.as_bytes());
+        let known = verdicts.right.borrow().get(&tag).cloned();
+        let now = guards.clock.monotonic();
+        if let Some(right) = known.filter(|right| now < right.until) {
+            *notes = Notes { user: Some(right.user), refusal: None };
+            return Ok(());
+        }
+        let (hash, is_known) = self.users.hash(name);
+        let busy = |notes: &mut Notes| {
+            notes.refusal = Some("passwords-busy");
+            HttpError::from(503)
+        };
+        let Some(_pending) = verdicts.begin(request.client) else { return Err(busy(notes)) };
+        let password = Zeroizing::new(password.as_bytes().to_vec());
+        let Ok(is_right) = fits(hash, password).await else { return Err(busy(notes)) };
+        if !(is_right & is_known) {
+            // A name is as secret as a password that somebody typed in its place.
+            return Err(refused());
+        }
+        let user: Arc<str> = name.into();
+        let until = now + VERDICT_AGE_MAX;
+        verdicts.right.borrow_mut().insert(tag, Right { user: Arc::clone(&user), until });
+        *notes = Notes { user: Some(user), refusal: None };
+        Ok(())
+    }
+}
+
+/// The name, a colon and the password, out of the value of `authorization`.
+fn decode(value: &[u8]) -> Option<Zeroizing<String>> {
+    let (scheme, rest) = value.split_at_checked(SCHEME.len())?;
+    let encoded = rest.strip_prefix(b" ")?.trim_ascii();
+    let decoded = STANDARD.decode(encoded).ok().filter(|_| scheme.eq_ignore_ascii_case(SCHEME))?;
+    String::from_utf8(decoded).ok().map(Zeroizing::new)
+}
+
+const SCHEME: &[u8] = b"Basic";
+/// How long a right password is believed. A reload forgets at once.
+const VERDICT_AGE_MAX: Duration = Duration::from_mins(5);
+/// Right passwords that a worker remembers.
+const VERDICTS_MAX: usize = 4096;
+/// A browser has six connections to a host.
+const PENDING_PER_CLIENT_MAX: u32 = 8;
+
+#[cfg(test)]
+mod tests;

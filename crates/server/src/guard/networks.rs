@@ -1,0 +1,36 @@
+//! Clients by their network: the longest prefix that holds an address decides.
+
+use std::net::IpAddr;
+
+use kettle_config::{Network, Route};
+
+/// The networks of a route.
+#[derive(Debug)]
+pub(super) struct Networks {
+    allow: Vec<Network>,
+    deny: Vec<Network>,
+}
+
+impl Networks {
+    pub(super) fn of(route: &Route) -> Option<Self> {
+        let (allow, deny) = (route.allow.clone(), route.deny.clone());
+        (!allow.is_empty() || !deny.is_empty()).then_some(Self { allow, deny })
+    }
+
+    /// Whether this client may ask.
+    pub(super) fn allow(&self, client: IpAddr) -> bool {
+        match (longest(&self.allow, client), longest(&self.deny, client)) {
+            (None, None) => self.allow.is_empty(),
+            (allow, deny) => allow > deny,
+        }
+    }
+}
+
+/// The prefix of the narrowest network with this address.
+fn longest(networks: &[Network], client: IpAddr) -> Option<u8> {
+    let holding = networks.iter().filter(|network| network.contains(client));
+    holding.map(Network::prefix_bits).max()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+use super::*;
+
+/// RFC 4231 §4.3.
+const KNOWN: Mac = [
+    0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75, 0x4e, 0x6a, 0x04, 0x24, 0x26, 0x08, 0x95, 0x75, 0xc7,
+    0x5a, 0x00, 0x3f, 0x08, 0x9d, 0x27, 0x39, 0x83, 0x9d, 0xec, 0x58, 0xb9, 0x64, 0xec, 0x38, 0x43,
+];
+
+#[test]
+fn it_is_hmac_sha256() {
+    let key = MacKey::new(b"Jefe");
+    let text: [&[u8]; 2] = [b"what do ya want ", b"for nothing?"];
+    assert_eq!(key.hash(&text), KNOWN);
+    assert!(key.verify(&text, &KNOWN));
+    assert!(!key.verify(&text, &KNOWN[..31]) && !key.verify(&text[..1], &KNOWN));
+    assert_ne!(MacKey::random().hash(&text), MacKey::random().hash(&text));
+}
