@@ -225,7 +225,11 @@ fn parse_server_name(text: &str) -> Result<(String, String), String> {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum CtlCommand {
     /// Show the live numbers
-    Status,
+    Status {
+        /// Show each second what was done in it, until Ctrl-C; ends with 1 when the server is gone
+        #[arg(long, short)]
+        watch: bool,
+    },
     /// Read the configuration and the certificates again, or keep the old ones
     Reload,
     /// The kill switch: `user` keeps new connections out of the kernel, `auto` ends that
@@ -342,6 +346,7 @@ The exit code is 0 if this kernel encrypts, or if the server speaks TLS.";
 const CTL_EXAMPLES: &str = "\
 Examples:
   kettle ctl status
+  kettle ctl status --watch           rates, each second
   kettle ctl reload --config kettle.toml
   kettle ctl drain app/10.0.0.5:80    no new connections for this server of a backend
   kettle ctl tunnels --by bytes       open tunnels, those that carried most first

@@ -9,6 +9,7 @@ use kettle_supervisor::read;
 
 use crate::cli::{CtlArguments, CtlCommand, ServerArgument};
 use crate::output::{fail, fail_with, print, print_line};
+use crate::watch::watch;
 
 /// Sends the request and prints the answer. Exits with 0 if it was done.
 pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
@@ -16,6 +17,9 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
         Ok(socket) => socket,
         Err(code) => return code,
     };
+    if let CtlCommand::Status { watch: true } = arguments.command {
+        return watch(&socket, arguments.json);
+    }
     let reply = match ask(&socket, request(&arguments.command)) {
         Ok(reply) => reply,
         Err(error) => return fail(error),
@@ -43,7 +47,7 @@ fn request(command: &CtlCommand) -> Request {
         Request::Drain { backend: backend.clone(), server: server.clone(), is_draining }
     };
     match command {
-        CtlCommand::Status => Request::Status,
+        CtlCommand::Status { .. } => Request::Status,
         CtlCommand::Reload => Request::Reload,
         CtlCommand::Path { placement } => Request::Path { placement: *placement },
         CtlCommand::Backends => Request::Backends,

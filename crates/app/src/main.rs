@@ -18,6 +18,7 @@ mod serve;
 mod size;
 mod tunnel;
 mod version;
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
