@@ -3,6 +3,7 @@
 
 mod checkout;
 mod measure;
+mod package;
 mod packages;
 mod process;
 mod scan;
@@ -38,6 +39,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
         }
         "test" => test::run(rest),
         "measure" => measure::run(rest),
+        "package" => package::run(rest),
         "peers" => packages::ensure_peers().map(|()| ExitCode::SUCCESS),
         "scan" => scan::run(rest),
         "uml" => uml::run(rest),
@@ -53,6 +55,7 @@ cargo xtask COMMAND
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
   measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
+  package    deb, rpm, oci: what people install; package test tries each
   peers      install the servers that `kettle bench` compares, without starting them
   scan       testssl.sh and sslscan against a running kettle
   uml        the quick loop: uml run [-- COMMAND] under User Mode Linux

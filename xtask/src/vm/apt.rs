@@ -109,7 +109,7 @@ pub struct Mirror {
 
 impl Mirror {
     /// The mirror this machine's own apt uses; `KETTLE_DEBIAN_MIRROR` overrides it and serves machines that are not Debian.
-    fn of_this_machine() -> Result<Self, String> {
+    pub fn of_this_machine() -> Result<Self, String> {
         if let Ok(archive) = std::env::var("KETTLE_DEBIAN_MIRROR") {
             return Ok(Self { archive, security: None });
         }
@@ -122,6 +122,11 @@ impl Mirror {
             "this machine's apt names no Debian mirror; set KETTLE_DEBIAN_MIRROR to the address of one (it ends in /debian)"
                 .into()
         })
+    }
+
+    /// Where packages are.
+    pub fn archive(&self) -> &str {
+        &self.archive
     }
 
     /// Finds the first mirror in the text of apt's source files, one-line or deb822.

@@ -1,0 +1,114 @@
+//! `cargo xtask package`: what people install. Each package is made from the same two programs and the same staged files, without a network,
+//! and its bytes depend on these alone.
+
+mod check;
+mod deb;
+mod oci;
+mod release;
+mod reproduce;
+mod rpm;
+mod sbom;
+mod stage;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::{checkout, packages};
+use release::Release;
+
+/// Makes what the arguments ask for.
+pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
+    let choice = Choice::parse(arguments)?;
+    packages::ensure_all(TOOLS)?;
+    let what = choice.what.as_str();
+    if what == "reproduce" {
+        return reproduce::run(&choice.profile).map(|()| ExitCode::SUCCESS);
+    }
+    let programs = match choice.programs {
+        Some(folder) => folder,
+        None => release::build(&choice.profile)?,
+    };
+    let release = Release::new(programs, choice.output)?;
+    let made = match what {
+        "deb" => deb::make(&release)?,
+        "rpm" => rpm::make(&release)?,
+        "oci" => vec![oci::make(&release)?],
+        "sbom" => vec![sbom::make(&release)?],
+        "all" => all(&release)?,
+        "test" => {
+            check::run(&release)?;
+            Vec::new()
+        }
+        other => return Err(format!("cannot make `{other}`\n{USAGE}")),
+    };
+    for file in made {
+        println!("{}", file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes every package.
+fn all(release: &Release) -> Result<Vec<PathBuf>, String> {
+    let mut made = deb::make(release)?;
+    made.extend(rpm::make(release)?);
+    made.extend([oci::make(release)?, sbom::make(release)?]);
+    Ok(made)
+}
+
+/// What is to be made, of what.
+struct Choice {
+    what: String,
+    profile: String,
+    programs: Option<PathBuf>,
+    output: PathBuf,
+}
+
+impl Choice {
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut words = arguments.iter().cloned();
+        let mut choice = Self {
+            what: words.next().ok_or(USAGE)?,
+            profile: "release".to_owned(),
+            programs: None,
+            output: checkout::target_folder().join("packages"),
+        };
+        while let Some(word) = words.next() {
+            match (word.as_str(), words.next()) {
+                ("--profile", Some(profile)) => choice.profile = profile,
+                ("--programs", Some(folder)) => choice.programs = Some(folder.into()),
+                ("--output", Some(folder)) => choice.output = folder.into(),
+                _ => return Err(format!("cannot make sense of `{word}`\n{USAGE}")),
+            }
+        }
+        Ok(choice)
+    }
+}
+
+/// What makes them and what tests them: `objdump` is in binutils, which comes with gcc.
+const TOOLS: &[&str] = &[
+    "binutils",
+    "ca-certificates",
+    "cpio",
+    "curl",
+    "iproute2",
+    "mmdebstrap",
+    "python3",
+    "rpm",
+    "xz-utils",
+];
+
+const USAGE: &str = "\
+cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
+
+  deb         kettle and kettle-bench for Debian and its relatives
+  rpm         the same for Fedora, SUSE and theirs
+  oci         kettle as a container image: an OCI layout in a tar
+  sbom        what is in the programs, as CycloneDX 1.5
+  all         these four
+  test        makes them and tries each: install, serve, upgrade, remove (needs root)
+  reproduce   builds the programs in two folders and everything else twice, and compares
+
+  --profile NAME    how the programs are built (release)
+  --programs DIR    takes kettle and kettle-bench from there instead
+  --output DIR      where packages are put (target/packages)
+";

@@ -1,0 +1,99 @@
+//! Each package as somebody meets it: installed on a bare Debian, served from, upgraded, removed; unpacked; run as a container.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::release::Release;
+use super::{deb, oci, rpm};
+use crate::process;
+use crate::vm::apt::Mirror;
+use crate::vm::cache::Cache;
+
+/// Makes the packages and tries them all.
+pub fn run(release: &Release) -> Result<(), String> {
+    check_deb(release)?;
+    check_rpm(release)?;
+    check_oci(release)
+}
+
+fn check_deb(release: &Release) -> Result<(), String> {
+    let made = deb::make(release)?;
+    let work = release.work("check-deb")?;
+    let tree = bare_debian()?;
+    let root = work.join("root");
+    crate::vm::cache::create_folder(&root)?;
+    process::run_quietly(Command::new("tar").arg("-C").arg(&root).arg("-xf").arg(tree))?;
+    for package in &made {
+        process::run_quietly(Command::new("cp").arg(package).arg(root.join("tmp")))?;
+    }
+    in_namespaces(CHECK_DEB, &[&root])?;
+    println!("deb: installed, served, upgraded, removed and purged");
+    Ok(())
+}
+
+fn check_rpm(release: &Release) -> Result<(), String> {
+    let made = rpm::make(release)?;
+    for package in &made {
+        let work = release.work("check-rpm")?;
+        let script = "rpm2cpio \"$1\" | cpio --quiet -idm && rpm -qlp \"$1\" | sort";
+        let mut command = Command::new("sh");
+        command.args(["-ec", script, "sh"]).arg(package).current_dir(&work);
+        let listed = process::read(&mut command)?;
+        for file in listed.lines() {
+            if !work.join(file.trim_start_matches('/')).exists() {
+                return Err(format!("{}: {file} is listed and not there", package.display()));
+            }
+        }
+        let is_bench = package.to_string_lossy().contains("kettle-bench");
+        let program = if is_bench { "usr/bin/kettle-bench" } else { "usr/bin/kettle" };
+        let said = process::read(Command::new(work.join(program)).arg("--version"))?;
+        if !said.starts_with(&format!("kettle {}", release.version)) {
+            return Err(format!("{} says: {said}", package.display()));
+        }
+    }
+    println!("rpm: unpacked, complete, and the programs run");
+    Ok(())
+}
+
+fn check_oci(release: &Release) -> Result<(), String> {
+    let image = oci::make(release)?;
+    let work = release.work("check-oci")?;
+    process::run_quietly(Command::new("tar").arg("-C").arg(&work).arg("-xf").arg(&image))?;
+    in_namespaces(CHECK_OCI, &[&work, Path::new(oci::USER)])?;
+    println!("oci: unpacked; its user serves a page, is healthy, and the doctor answers");
+    Ok(())
+}
+
+/// Runs a script with mounts, processes and a network of its own, which end with it.
+fn in_namespaces(script: &str, arguments: &[&Path]) -> Result<(), String> {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--pid", "--net", "--fork", "--kill-child", "timeout", LIMIT]);
+    command.args(["sh", "-euc", script, "sh"]).args(arguments);
+    process::run(&mut command)
+}
+
+/// A Debian with what a smallest installation has, and curl: a tar, kept beside the guests' images.
+fn bare_debian() -> Result<PathBuf, String> {
+    let suite = process::read(
+        Command::new("sh").args(["-c", ". /etc/os-release; echo $VERSION_CODENAME"]),
+    )?;
+    let suite = suite.trim();
+    let mirror = Mirror::of_this_machine()?;
+    let recipe = format!("{suite} {INCLUDED}");
+    let folder = Cache::open()?.obtain(&format!("bare-{suite}"), &recipe, |folder| {
+        eprintln!("package: a bare Debian ({suite})");
+        let mut command = Command::new("mmdebstrap");
+        command.args(["--variant=minbase", &format!("--include={INCLUDED}"), suite]);
+        process::run_quietly(command.arg(folder.join(TREE)).arg(mirror.archive()))
+    })?;
+    Ok(folder.join(TREE))
+}
+
+/// What the script needs besides; the last one is how Debian makes accounts where no systemd runs.
+const INCLUDED: &str = "curl,systemd-standalone-sysusers";
+const TREE: &str = "tree.tar";
+
+/// Seconds.
+const LIMIT: &str = "120";
+const CHECK_DEB: &str = include_str!("check/deb.sh");
+const CHECK_OCI: &str = include_str!("check/oci.sh");

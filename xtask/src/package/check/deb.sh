@@ -1,0 +1,67 @@
+# The Debian package on a bare system: install, serve as the unit does, upgrade, remove, purge. $1 is the system's root.
+root=$1
+say() { echo "deb: $*"; }
+fail() { echo "deb: $*" >&2; exit 1; }
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+ip link set lo up
+inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+files() { inside find / -xdev \( -path /proc -o -path /dev -o -path /tmp -o -path /run -o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/log \
+    -o -path /var/cache \) -prune -o -print | sort; }
+files >"$root/tmp/before"
+
+say install
+inside sh -c 'apt-get -qq --no-install-recommends install -y /tmp/kettle_*.deb /tmp/kettle-bench_*.deb' >"$root/tmp/log" 2>&1 ||
+    { cat "$root/tmp/log"; fail "apt-get install failed"; }
+grep -q 'enable --now kettle' "$root/tmp/log" || fail "the postinst says nothing"
+inside dpkg --verify kettle kettle-bench
+inside kettle --version | grep -q '^rustls'
+inside kettle bench --help >/dev/null
+
+say "serve: the unit's command, as its user, with one edited file"
+mkdir -p "$root/srv/www"
+echo 'a page of our own' >"$root/srv/www/index.html"
+sed -i 's|^root = .*|root = "/srv/www"|; s|"localhost"|"localhost", "example.test"|' "$root/etc/kettle/kettle.toml"
+inside kettle check /etc/kettle/kettle.toml
+command=$(sed -n 's/^ExecStart=//p' "$root/usr/lib/systemd/system/kettle.service")
+inside setpriv --reuid kettle --regid kettle --init-groups --inh-caps +net_bind_service --ambient-caps +net_bind_service \
+    $command >"$root/tmp/serving" 2>&1 &
+server=$!
+fetch() { inside curl --silent --insecure --retry 20 --retry-connrefused --retry-delay 1 --max-time 20 "$@"; }
+[ "$(fetch https://localhost/)" = 'a page of our own' ] || { cat "$root/tmp/serving"; fail "no page"; }
+inside sh -c "$(sed -n 's/^ExecReload=//p' "$root/usr/lib/systemd/system/kettle.service")"
+fetch http://127.0.0.1:9443/metrics | grep -q '^kettle_'
+inside kettle ctl status >/dev/null
+inside kettle ctl stop >/dev/null
+wait $server || { cat "$root/tmp/serving"; fail "the server ended badly"; }
+
+say "serve: the longer example, adapted"
+inside sh -c 'sed "s|/srv/example.org|/srv/www|; s|^user = .*||; s|^access = .*|access = \"off\"|" \
+    /usr/share/doc/kettle/examples/kettle.example.toml >/tmp/example.toml
+    kettle check /tmp/example.toml' >"$root/tmp/log" 2>&1 && fail "the example's certificate is there"
+grep -q letsencrypt "$root/tmp/log" || { cat "$root/tmp/log"; fail "the check of the example finds something else"; }
+
+say "upgrade keeps the edited file"
+mkdir "$root/tmp/next"
+inside dpkg-deb -R "$(cd "$root" && ls tmp/kettle_*.deb | sed 's|^|/|')" /tmp/next
+sed -i 's/^Version: .*/Version: 9.9.9-1/' "$root/tmp/next/DEBIAN/control"
+echo '# A new default.' >>"$root/tmp/next/etc/kettle/kettle.toml"
+inside dpkg-deb -Zxz --build /tmp/next /tmp/next.deb >/dev/null
+inside dpkg --force-confdef --force-depends -i /tmp/next.deb >"$root/tmp/log" 2>&1 || { cat "$root/tmp/log"; fail "upgrade failed"; }
+grep -q example.test "$root/etc/kettle/kettle.toml" || fail "the edited file is gone"
+[ -f "$root/etc/kettle/kettle.toml.dpkg-dist" ] || fail "the new default is not beside it"
+
+say "remove keeps configuration and state, purge does not"
+inside dpkg -r kettle-bench kettle >/dev/null 2>&1
+[ ! -e "$root/usr/bin/kettle" ] || fail "the program is still there"
+[ -f "$root/etc/kettle/kettle.toml" ] && [ -d "$root/var/lib/kettle" ] || fail "remove took too much"
+inside dpkg -P kettle kettle-bench >/dev/null 2>&1
+files >"$root/tmp/after"
+rm -rf "$root/srv/www"
+left=$(files | diff "$root/tmp/before" - || true)
+# The account stays (packaging/deb/postrm), and with it the copies that the account files have.
+left=$(echo "$left" | grep '^[<>]' | grep -v -e '/etc/\(passwd\|group\|shadow\|gshadow\)-$' -e '/etc/\.pwd\.lock$' || true)
+[ -z "$left" ] || fail "purge leaves $left"
+for folder in /var/log/kettle /var/lib/kettle /run/kettle; do
+    [ ! -e "$root$folder" ] || fail "purge leaves $folder"
+done

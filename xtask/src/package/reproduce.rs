@@ -1,0 +1,76 @@
+//! Whether the same source gives the same bytes: the programs built in two folders, and every package made twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::oci::sha256;
+use super::release::{self, Release};
+use crate::vm::cache::{create_folder, remove_folder};
+use crate::{checkout, process};
+
+/// Builds and compares. An error names what differs.
+pub fn run(profile: &str) -> Result<(), String> {
+    let work = checkout::target_folder().join("reproduce");
+    let folders = ["one", "another-place"].map(|name| work.join(name));
+    let mut built = Vec::new();
+    for folder in &folders {
+        let source = folder.join("source");
+        remove_folder(&source)?;
+        create_folder(&source)?;
+        let archive = folder.join("source.tar");
+        process::run(
+            Command::new("git")
+                .args(["archive", "HEAD", "-o"])
+                .arg(&archive)
+                .current_dir(checkout::workspace()),
+        )?;
+        process::run(Command::new("tar").arg("-C").arg(&source).arg("-xf").arg(&archive))?;
+        built.push(release::build_in(&source, &folder.join("target"), profile)?);
+    }
+    compare("the programs", built.iter().map(PathBuf::as_path), |name| {
+        name == "kettle" || name == "kettle-bench"
+    })?;
+    let Some(programs) = built.into_iter().next() else { return Ok(()) };
+    packages(&programs, &work)
+}
+
+/// Makes every package of these programs twice.
+fn packages(programs: &Path, work: &Path) -> Result<(), String> {
+    let outputs = ["packages-one", "packages-two"].map(|name| work.join(name));
+    for output in &outputs {
+        remove_folder(output)?;
+        super::all(&Release::new(programs.to_owned(), output.clone())?)?;
+    }
+    compare("the packages", outputs.iter().map(PathBuf::as_path), |_| true)
+}
+
+fn compare<'f>(
+    what: &str,
+    folders: impl Iterator<Item = &'f Path>,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    let mut hashes = Vec::new();
+    for folder in folders {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path());
+        let mut files: Vec<PathBuf> =
+            files.filter(|it| it.is_file() && is_meant(&name(it))).collect();
+        files.sort();
+        let hashed = files.iter().map(|file| Ok((name(file), sha256(file)?)));
+        hashes.push(hashed.collect::<Result<Vec<_>, String>>()?);
+    }
+    let [one, other] = hashes.as_slice() else { return Err("two folders are compared".into()) };
+    for (name, hash) in one {
+        println!("{hash}  {name}");
+    }
+    if one == other && !one.is_empty() {
+        println!("{what} are the same, byte for byte");
+        return Ok(());
+    }
+    let differs = other.iter().filter(|it| !one.contains(it)).map(|(name, _)| name.as_str());
+    Err(format!("{what} differ: {}", differs.collect::<Vec<_>>().join(", ")))
+}
+
+fn name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
