@@ -112,8 +112,8 @@ const NEEDED: &[&str] = &[
 /// The servers that `crates/bench/src/peers/find.rs` looks for, and what nginx relays bytes with.
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4"];
 
-/// The servers that tests have behind tunnels.
-const BEHIND: &[&str] = &["postgresql", "python3-aiosmtpd"];
+/// The servers that tests have behind tunnels, and what scrapes kettle.
+const BEHIND: &[&str] = &["postgresql", "prometheus", "python3-aiosmtpd"];
 
 #[cfg(test)]
 mod tests;

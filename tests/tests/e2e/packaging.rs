@@ -1,4 +1,6 @@
-//! What packages bring beside the programs: manual pages and completions.
+//! What packages bring beside the programs: manual pages, completions, a dashboard and alerts.
+
+mod monitoring;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,149 @@
+//! The dashboard and the alerts against a real kettle, with a real Prometheus between them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::environment::patience;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::Tool;
+use serde_json::Value;
+
+use super::has;
+
+fn packaging(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../packaging").join(name)
+}
+
+fn dashboard() -> Value {
+    let text = std::fs::read_to_string(packaging("grafana/kettle.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The queries of a dashboard, as its user's choices and Grafana fill them in.
+fn queries(dashboard: &Value) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    targets
+        .map(|target| {
+            let query = target["expr"].as_str().unwrap();
+            query.replace("$instance", ".*").replace("$__rate_interval", "1m")
+        })
+        .collect()
+}
+
+/// A kettle with every kind of counter, and where it tells them.
+fn kettle_with_metrics() -> (Kettle, String) {
+    let listen = Backend::listen().address();
+    let setup = Setup::default()
+        .file("www/a", "content")
+        .listener("")
+        .listener("kind = \"tls\"\nbackend = \"app\"")
+        .more("[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:1\"")
+        .set("metrics", &format!("listen = \"{listen}\""));
+    let kettle = Kettle::start(setup);
+    drop(kettle.curl(&[], "/a").succeed());
+    (kettle, listen.to_string())
+}
+
+/// The names in a scrape, those of a histogram's parts among them.
+fn names(scrape: &str) -> BTreeSet<String> {
+    let types = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    types
+        .flat_map(|(name, kind)| match kind {
+            "histogram" => {
+                ["_bucket", "_sum", "_count"].map(|part| format!("{name}{part}")).to_vec()
+            }
+            _ => vec![name.to_owned()],
+        })
+        .collect()
+}
+
+#[test]
+fn every_metric_that_is_charted_or_alerted_on_exists() {
+    let (_kettle, listen) = kettle_with_metrics();
+    let scrape = Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed();
+    let there = names(&scrape);
+    let rules = std::fs::read_to_string(packaging("prometheus/kettle.rules.yml")).unwrap();
+    let dashboard = queries(&dashboard()).join("\n");
+    let mut used = 0;
+    for text in [&rules, &dashboard] {
+        for (at, _) in text.match_indices("kettle_") {
+            let rest = &text[at..];
+            let end =
+                rest.find(|c: char| c != '_' && !c.is_ascii_lowercase()).unwrap_or(rest.len());
+            let name = &rest[..end];
+            assert!(there.contains(name), "{name} is in no scrape: {there:?}");
+            used += 1;
+        }
+    }
+    assert!(used > 30, "{used}");
+}
+
+#[test]
+fn panels_of_the_dashboard_are_apart_and_have_queries() {
+    let dashboard = dashboard();
+    let mut ids = BTreeSet::new();
+    let mut places = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{panel}");
+        let place = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+        assert!(place("x") + place("w") <= 24, "{panel}");
+        assert!(places.insert((place("x"), place("y"))), "{panel}");
+        let is_row = panel["type"] == "row";
+        assert!(is_row || !panel["targets"].as_array().unwrap().is_empty(), "{panel}");
+    }
+    assert!(ids.len() > 20);
+}
+
+#[test]
+fn alerts_pass_their_own_tests() {
+    if !has("promtool") {
+        return;
+    }
+    let rules = packaging("prometheus/kettle.rules.yml");
+    drop(Tool::new("promtool").args(["check", "rules"]).args([rules]).succeed());
+    let tests = packaging("prometheus/kettle.rules.test.yml");
+    drop(Tool::new("promtool").args(["test", "rules"]).args([tests]).succeed());
+}
+
+#[test]
+fn prometheus_scrapes_kettle_and_answers_the_dashboard() {
+    if !has("prometheus") {
+        return;
+    }
+    let (_kettle, listen) = kettle_with_metrics();
+    let folder = tempfile::tempdir().unwrap();
+    let rules = packaging("prometheus/kettle.rules.yml");
+    let config = format!(
+        "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\nrule_files: [\"{}\"]\n\
+         scrape_configs: [{{ job_name: kettle, static_configs: [{{ targets: [\"{listen}\"] }}] }}]\n",
+        rules.display()
+    );
+    std::fs::write(folder.path().join("prometheus.yml"), config).unwrap();
+    let address = Backend::listen().address();
+    // It ends when it is dropped.
+    let prometheus = Tool::new("prometheus")
+        .args([format!("--web.listen-address={address}")])
+        .args([format!("--config.file={}/prometheus.yml", folder.path().display())])
+        .args([format!("--storage.tsdb.path={}/data", folder.path().display())])
+        .start();
+    prometheus.stderr.wait_for("Server is ready to receive web requests");
+    let ask = |query: &str| -> Value {
+        let url = format!("http://{address}/api/v1/query");
+        let query = format!("query={query}");
+        let said = Tool::new("curl").args(["-sS", &url, "--data-urlencode", &query]).succeed();
+        serde_json::from_str(&said).unwrap()
+    };
+    let deadline = Instant::now() + patience();
+    while ask("kettle_responses_total{job=\"kettle\"}")["data"]["result"][0]["value"][1] != "1" {
+        assert!(Instant::now() < deadline, "{}", prometheus.stderr.text());
+    }
+    assert_eq!(ask("up{job=\"kettle\"}")["data"]["result"][0]["value"][1], "1");
+    for query in queries(&dashboard()) {
+        let answer = ask(&query);
+        assert_eq!(answer["status"], "success", "{query}: {answer}");
+    }
+}
