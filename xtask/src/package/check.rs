@@ -45,9 +45,9 @@ fn check_rpm(release: &Release) -> Result<(), String> {
             }
         }
         let is_bench = package.to_string_lossy().contains("kettle-bench");
-        let program = if is_bench { "usr/bin/kettle-bench" } else { "usr/bin/kettle" };
-        let said = process::read(Command::new(work.join(program)).arg("--version"))?;
-        if !said.starts_with(&format!("kettle {}", release.version)) {
+        let name = if is_bench { "kettle-bench" } else { "kettle" };
+        let said = process::read(Command::new(work.join("usr/bin").join(name)).arg("--version"))?;
+        if !said.starts_with(&format!("{name} {}", release.version)) {
             return Err(format!("{} says: {said}", package.display()));
         }
     }

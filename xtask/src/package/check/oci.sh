@@ -23,7 +23,7 @@ mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 ip link set lo up
 inside() { chroot --userspec="$user:$user" "$root" "$@"; }
-inside $(words '["Entrypoint"]') $(words '["Cmd"]') >"$image/serving" 2>&1 &
+(exec chroot --userspec="$user:$user" "$root" $(words '["Entrypoint"]') $(words '["Cmd"]') >"$image/serving" 2>&1) &
 server=$!
 curl --silent --insecure --retry 20 --retry-connrefused --retry-delay 1 --max-time 20 https://127.0.0.1:8443/ |
     grep -q 'kettle is serving' || { cat "$image/serving"; fail "no page"; }
@@ -32,6 +32,6 @@ inside $(words '["Healthcheck"]["Test"][1:]') >/dev/null || fail "not healthy"
 inside /usr/bin/kettle doctor --json >"$image/doctor.json" || true
 python3 -m json.tool "$image/doctor.json" >/dev/null || fail "the doctor does not answer"
 [ "$(stat -c %u "$root/var/lib/kettle")" = "$user" ] || fail "the state is somebody else's"
-kill -TERM $(pgrep -P $server kettle || echo $server)
+kill -TERM $server
 wait $server || { cat "$image/serving"; fail "the server ended badly"; }
 if inside $(words '["Healthcheck"]["Test"][1:]') >/dev/null 2>&1; then fail "healthy without a server"; fi
