@@ -20,7 +20,7 @@ const TICKET_SECRET_BYTES: RangeInclusive<u64> = 32..=4_096;
 /// The largest file taken for revocation lists.
 const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The largest file taken for users.
+/// The largest file taken for users, and for secrets of URLs.
 const USERS_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Looks for the folders and files a configuration names and says which are missing, unreadable
@@ -57,8 +57,8 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             })
         })
     }));
-    for users in config.users_files() {
-        findings.extend(check_readable(config, users, USERS_FILE_BYTES_MAX));
+    for file in config.users_files().chain(config.url_secrets()) {
+        findings.extend(check_readable(config, file, USERS_FILE_BYTES_MAX));
     }
     for client_auth in config.client_auths() {
         findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));

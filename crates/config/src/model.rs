@@ -12,7 +12,7 @@ mod site;
 mod tls;
 mod ways;
 
-pub use access::BasicAuth;
+pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
 pub use backend::{
     Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
 };
@@ -119,6 +119,12 @@ impl Config {
         routes.filter_map(|route| Some(&route.basic_auth.as_ref()?.users))
     }
 
+    /// The files of secrets that URLs are signed with.
+    pub fn url_secrets(&self) -> impl Iterator<Item = &Located<PathBuf>> {
+        let routes = self.sites.iter().flat_map(|site| &site.routes);
+        routes.filter_map(|route| Some(&route.signed_urls.as_ref()?.secret))
+    }
+
     /// Every file that certificates, keys, ticket keys, whom to trust and users are read from.
     pub fn watched_files(&self) -> Vec<&Path> {
         let mut files: Vec<Option<&Located<PathBuf>>> = vec![self.tls.ticket_secret.as_ref()];
@@ -128,7 +134,7 @@ impl Config {
             let Certificate { chain, key, ocsp } = certificate;
             files.extend([Some(chain), Some(key), ocsp.as_ref()]);
         }
-        files.extend(self.users_files().map(Some));
+        files.extend(self.users_files().chain(self.url_secrets()).map(Some));
         for own in self.listener_certificates() {
             files.extend([Some(&own.chain), Some(&own.key), own.ocsp.as_ref()]);
         }

@@ -3,8 +3,11 @@
 //! The rules are the route's and shared by all workers; what is remembered of clients is a worker's own.
 
 mod basic;
+mod cors;
 mod networks;
 mod password;
+mod rate;
+mod signed;
 mod users;
 
 use std::fmt;
@@ -13,15 +16,21 @@ pub use users::UsersMistake;
 
 use crate::clock::{Clock, CoarseClock};
 use crate::error_page::HttpError;
-use crate::request::Request;
-use crate::response::Notes;
+use crate::request::{Head, Request};
+use crate::response::{ConfiguredFields, Notes, Response};
 use basic::{BasicAuth, Verdicts};
+use cors::Cors;
 use networks::Networks;
+use rate::RateLimit;
+use signed::SignedUrls;
 
 /// Who may ask a route.
 #[derive(Debug)]
 pub struct Guard {
     networks: Option<Networks>,
+    rate: Option<RateLimit>,
+    cors: Option<Cors>,
+    signed: Option<SignedUrls>,
     basic: Option<BasicAuth>,
 }
 
@@ -31,29 +40,72 @@ impl Guard {
     /// # Errors
     /// What is wrong with its file of users.
     pub fn load(route: &kettle_config::Route) -> Result<Option<Self>, UsersMistake> {
-        let basic = route.basic_auth.as_ref().map(BasicAuth::load).transpose()?;
-        let guard = Self { networks: Networks::of(route), basic };
-        Ok((guard.networks.is_some() || guard.basic.is_some()).then_some(guard))
+        let guard = Self {
+            networks: Networks::of(route),
+            rate: route.rate_limit.as_ref().map(RateLimit::new),
+            cors: route.cors.as_ref().map(Cors::new),
+            signed: route.signed_urls.as_ref().map(SignedUrls::load).transpose()?,
+            basic: route.basic_auth.as_ref().map(BasicAuth::load).transpose()?,
+        };
+        let Self { networks, rate, cors, signed, basic } = &guard;
+        let has_any = networks.is_some()
+            || rate.is_some()
+            || cors.is_some()
+            || signed.is_some()
+            || basic.is_some();
+        Ok(has_any.then_some(guard))
     }
 
-    /// Lets a request pass, and notes who asks; or notes why not.
+    /// Lets a request pass, and notes who asks; or notes why not. A preflight, which carries no credentials, is answered
+    /// here.
     ///
     /// # Errors
     /// What to answer instead.
     pub async fn admit(
         &self,
         guards: &Guards,
+        configured: &ConfiguredFields,
         request: &Request<'_>,
         notes: &mut Notes,
-    ) -> Result<(), HttpError> {
+    ) -> Result<Option<Response>, HttpError> {
         if self.networks.as_ref().is_some_and(|networks| !networks.allow(request.client)) {
             notes.refusal = Some("network");
             return Err(403.into());
         }
+        if let Some(rate) = &self.rate {
+            match rate.take(request.client, guards.clock.monotonic()) {
+                Ok(in_use) => {
+                    notes.in_use = in_use.map(|one| -> Box<dyn fmt::Debug> { Box::new(one) });
+                }
+                Err(seconds) => {
+                    notes.refusal = Some("rate");
+                    let field = Some(("retry-after", seconds.to_string()));
+                    return Err(HttpError { status: 429, field });
+                }
+            }
+        }
+        let preflight =
+            self.cors.as_ref().and_then(|cors| cors.preflight(&request.head, configured));
+        if preflight.is_some() {
+            return Ok(preflight);
+        }
+        if let Some(signed) = &self.signed {
+            signed.check(request, guards.clock.wall()).map_err(|why| {
+                notes.refusal = Some(why);
+                HttpError::from(403)
+            })?;
+        }
         if let Some(basic) = &self.basic {
             basic.check(guards, request, notes).await?;
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Adds what browsers are told of other pages that may read a response.
+    pub fn finish(&self, head: &Head, response: &mut Response) {
+        if let Some(cors) = &self.cors {
+            response.fields = cors.add(head, std::mem::take(&mut response.fields));
+        }
     }
 }
 

@@ -62,21 +62,26 @@ async fn respond_for(
     let configured = route.and_then(|route| route.handler.configured());
     let configured = configured.unwrap_or(&site.configured);
     let mut notes = Notes::default();
-    let admitted = match route.and_then(|route| route.rules.as_ref()?.guard.as_ref()) {
-        Some(guard) => guard.admit(guards, request, &mut notes).await,
-        None => Ok(()),
+    let guard = route.and_then(|route| route.rules.as_ref()?.guard.as_ref());
+    let admitted = match guard {
+        Some(guard) => guard.admit(guards, configured, request, &mut notes).await,
+        None => Ok(None),
     };
     let outcome = match (admitted, route) {
         (Err(error), _) => Err(error),
-        (Ok(()), Some(route)) => respond_by_route(route, configured, files, request).await,
+        (Ok(Some(answer)), _) => Ok(answer),
+        (Ok(None), Some(route)) => respond_by_route(route, configured, files, request).await,
         // A path that no route has, or the server as a whole.
-        (Ok(()), None) => not_found(request, configured),
+        (Ok(None), None) => not_found(request, configured),
     };
     let mut response = match outcome {
         Ok(response) => response,
         Err(error) => error_response(files, site, configured, &error).await,
     };
-    response.notes = (notes != Notes::default()).then(|| Box::new(notes));
+    if let Some(guard) = guard {
+        guard.finish(&request.head, &mut response);
+        response.notes = Some(Box::new(notes));
+    }
     response
 }
 

@@ -3,6 +3,7 @@
 //! Whoever answers a request decides these; how they are written is the matter of `http1`, and only
 //! `deliver` reads the body.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -28,12 +29,14 @@ pub struct Response {
 }
 
 /// What the log says of a response besides what the client sees.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Notes {
     /// Who asked, by name and password.
     pub user: Option<Arc<str>>,
     /// Why the route did not let the request pass.
     pub refusal: Option<&'static str>,
+    /// Its place among those of its client, until it is sent.
+    pub in_use: Option<Box<dyn fmt::Debug>>,
 }
 
 impl Response {

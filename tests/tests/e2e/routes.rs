@@ -2,4 +2,6 @@
 
 mod access;
 mod fallback;
+mod rate;
 mod redirect;
+mod signed;

@@ -115,6 +115,7 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
     for (number, route) in site.routes.iter().enumerate() {
         let trail = format!("site.{index}.route.{number}");
         check_redirects(&trail, route, reader);
+        check_cors(&trail, route, reader);
         let setting = format!("{trail}.prefix");
         let whole = reader.place(&trail).filter(|_| !reader.is_written(&setting));
         let Some(place) = reader.place(&setting).or(whole) else {
@@ -171,6 +172,17 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             let instead = Instead::act("write `from` with the paths that are meant");
             reader.find_at(&place, message.to_owned(), instead);
         }
+    }
+}
+
+/// Any page could read what one user may see.
+fn check_cors(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let Some(cors) = route.cors.as_ref().filter(|cors| cors.credentials) else { return };
+    let any = cors.origins.iter().find(|origin| origin.value == "*");
+    if let (Some(_), Some(place)) = (any, reader.place(&format!("{trail}.cors.credentials"))) {
+        let message = "every origin with credentials: any page could read what its visitor may see";
+        let instead = Instead::act("write the origins that are meant, or credentials = false");
+        reader.find_at(&place, message.to_owned(), instead);
     }
 }
 

@@ -1,9 +1,13 @@
 //! Tables of a route about who may ask it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::located::Located;
-use crate::setting::{located_path, required, rules, settings, text};
+use crate::setting::{
+    duration, flag, located_path, located_texts, number, optional, required, rules, settings, text,
+    texts,
+};
 
 settings! {
     /// A name and a password (RFC 7617).
@@ -13,5 +17,55 @@ settings! {
         pub users: Located<PathBuf> = required(located_path()),
         /// What browsers show to whom they ask for a password.
         pub realm: String = text(&rules::REALM, "restricted"),
+    }
+}
+
+settings! {
+    /// How much one client may ask. Who asks more gets 429. The figures hold for all workers together, and for each route
+    /// by itself; a reload begins them anew.
+    pub struct RateLimit {
+        /// Requests that a client may send in each `period`.
+        pub requests: u32 = number(10, 1, 1_000_000, "requests"),
+        /// The time that `requests` are for.
+        pub period: Duration = duration(
+            Duration::from_secs(1), Duration::from_secs(1), Duration::from_hours(24)),
+        /// Requests that may come at once after a pause.
+        pub burst: u32 = number(20, 1, 1_000_000, "requests"),
+        /// Requests of a client that may be under way at once, to the last byte of their responses.
+        pub concurrent: Option<u32> = optional(number(10, 1, 1_000_000, "requests"), "no limit"),
+        /// Bits of an IPv4 address that make a client.
+        pub ipv4_prefix: u8 = number(32, 8, 32, "bits"),
+        /// Bits of an IPv6 address that make a client: who has one address usually has all with these bits.
+        pub ipv6_prefix: u8 = number(64, 16, 128, "bits"),
+    }
+}
+
+settings! {
+    /// Pages of other origins whose scripts may read the responses (the CORS protocol of browsers).
+    pub struct Cors {
+        /// The origins, such as `"https://app.example.org"`; `"*"` is every one.
+        pub origins: Vec<Located<String>> = required(located_texts(&rules::ORIGIN)),
+        /// Methods that scripts may use.
+        pub methods: Vec<String> = texts(&rules::METHOD, &["GET", "HEAD"]),
+        /// Header fields that scripts may send beyond those that every page may.
+        pub headers: Vec<String> = texts(&rules::FIELD_NAME, &[]),
+        /// Header fields of responses that scripts may read beyond those that every page may.
+        pub expose: Vec<String> = texts(&rules::FIELD_NAME, &[]),
+        /// Lets scripts send cookies and passwords along.
+        pub credentials: bool = flag(false),
+        /// How long browsers remember the answer to a preflight.
+        pub max_age: Duration = duration(
+            Duration::from_mins(10), Duration::ZERO, Duration::from_hours(24)),
+    }
+}
+
+settings! {
+    /// URLs that somebody with a secret has made, and that end: `?expires=SECONDS&signature=HEX`.
+    pub struct SignedUrls {
+        /// A file with one or two secrets, each a line of 32 characters or more. Two are for the time of a change: URLs of
+        /// both are taken. It is watched like files of users.
+        pub secret: Located<PathBuf> = required(located_path()),
+        /// Whether the client's address is signed too: of IPv6 the first 64 bits.
+        pub client: bool = flag(false),
     }
 }

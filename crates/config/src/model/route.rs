@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::access::BasicAuth;
+use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use crate::located::Located;
 use crate::setting::{
     CacheRule, Network, PathPattern, Template, cache_rules, destination, flag, headers,
@@ -58,6 +58,12 @@ settings! {
         pub deny: Vec<Network> = networks(),
         /// Asks for a name and a password.
         pub basic_auth: Option<BasicAuth> = optional(section(), "nobody is asked"),
+        /// How much one client may ask.
+        pub rate_limit: Option<RateLimit> = optional(section(), "no limit"),
+        /// Pages of other origins that may read the responses.
+        pub cors: Option<Cors> = optional(section(), "pages of the same origin only"),
+        /// Takes only URLs that were signed, for as long as they say.
+        pub signed_urls: Option<SignedUrls> = optional(section(), "no signature is needed"),
         /// The files that answer for a folder, the first that exists.
         pub index: Vec<String> = texts(&rules::FILE_NAME, &["index.html"]),
         /// The file below `root` that answers with 200 where nothing is found, for applications whose pages are made in the

@@ -120,6 +120,11 @@ pub(crate) static FALLBACK: TextRule = TextRule {
 };
 pub(crate) static REALM: TextRule =
     TextRule { what: "a text of printable ASCII", example: "restricted", read: realm };
+pub(crate) static ORIGIN: TextRule =
+    TextRule { what: "an origin", example: "https://example.org", read: origin };
+pub(crate) static METHOD: TextRule = TextRule { what: "a method", example: "GET", read: token };
+pub(crate) static FIELD_NAME: TextRule =
+    TextRule { what: "a header name", example: "authorization", read: token };
 pub(crate) static FILE_NAME: TextRule =
     TextRule { what: "a file name", example: "index.html", read: file_name };
 pub(crate) static CHARSET: TextRule =
@@ -334,6 +339,33 @@ fn realm(text: &str) -> Result<String, Wrong> {
     match text.bytes().all(is_plain) {
         true => Ok(text.to_owned()),
         false => Err(Wrong::new("it stands between quotes in a header")),
+    }
+}
+
+/// Scheme, host, and a port that is not the scheme's own, as browsers write them (RFC 6454 section 6.2).
+fn origin(text: &str) -> Result<String, Wrong> {
+    if text == "*" {
+        return Ok(text.to_owned());
+    }
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let has_path = rest.find('/').and_then(|slash| rest.get(..slash));
+    if let Some(authority) = has_path.filter(|authority| !authority.is_empty()) {
+        return Err(Wrong::meant("it has no path", format!("{scheme}://{authority}")));
+    }
+    let own_port = if scheme == "https" { ":443" } else { ":80" };
+    if let Some(host) = rest.strip_suffix(own_port) {
+        return Err(Wrong::meant("browsers leave this port out", format!("{scheme}://{host}")));
+    }
+    let is_of_authority =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
+    let is_scheme = |byte: u8| byte.is_ascii_lowercase() || b"+-.".contains(&byte);
+    let is_right = !scheme.is_empty()
+        && !rest.is_empty()
+        && scheme.bytes().all(is_scheme)
+        && rest.bytes().all(is_of_authority);
+    match is_right {
+        true => Ok(text.to_owned()),
+        false => Err(Wrong::new("it is a scheme, `://` and a host in small letters")),
     }
 }
 

@@ -111,7 +111,7 @@ impl BasicAuth {
         let known = verdicts.right.borrow().get(&tag).cloned();
         let now = guards.clock.monotonic();
         if let Some(right) = known.filter(|right| now < right.until) {
-            *notes = Notes { user: Some(right.user), refusal: None };
+            (notes.user, notes.refusal) = (Some(right.user), None);
             return Ok(());
         }
         let (hash, is_known) = self.users.hash(name);
@@ -129,7 +129,7 @@ impl BasicAuth {
         let user: Arc<str> = name.into();
         let until = now + VERDICT_AGE_MAX;
         verdicts.right.borrow_mut().insert(tag, Right { user: Arc::clone(&user), until });
-        *notes = Notes { user: Some(user), refusal: None };
+        (notes.user, notes.refusal) = (Some(user), None);
         Ok(())
     }
 }

@@ -1,13 +1,16 @@
 mod stage;
 
 mod conditions;
+mod cors;
 mod errors;
 mod fallback;
 mod folders;
 mod guard;
 mod memory;
 mod ranges;
+mod rates;
 mod redirects;
 mod roots;
+mod signed;
 mod sites;
 mod traversal;

@@ -114,7 +114,8 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
             needs.extend(route.root.iter().map(|root| Need::of(root, act, "requests get 403")));
         }
     }
-    needs.extend(config.users_files().map(|users| Need::of(users, Act::Read, RELOAD_FAILS)));
+    let of_routes = config.users_files().chain(config.url_secrets());
+    needs.extend(of_routes.map(|file| Need::of(file, Act::Read, RELOAD_FAILS)));
     for own in config.listener_certificates() {
         for file in [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()].into_iter().flatten() {
             needs.push(Need::of(file, Act::Read, RELOAD_FAILS));

@@ -32,7 +32,7 @@ async fn from(server: &Server, client: &str, target: &str) -> Reply {
 }
 
 /// The first route of a configuration with these settings.
-fn route(settings: &str) -> Route {
+pub(super) fn route(settings: &str) -> Route {
     let text = format!(
         "[[listener]]\naddress = \"127.0.0.1:1\"\n[[site]]\nnames = [\"a\"]\nself_signed = true\n\
          [[site.route]]\nroot = \"/\"\n{settings}"

@@ -1,0 +1,128 @@
+//! How much one client may ask, counted for all workers together.
+//!
+//! A client is a network. Its bucket is one time: when it would be full again. The table is made of small sets, chosen by a
+//! keyed hash, each with its own lock, which is held for a few instructions. A set that is full forgets who is nearest to
+//! being unknown anyway; nobody who is near a limit gets out of it by others coming.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The clients of a route.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    settings: kettle_config::RateLimit,
+    /// The time that one request takes out of a bucket.
+    interval: u64,
+    table: Arc<Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    hash: RandomState,
+    sets: Box<[Mutex<[Client; WAYS]>]>,
+}
+
+/// What is known of a client. Nobody is one without bits: an IPv4 network has those of its mapped form.
+#[derive(Clone, Copy, Debug, Default)]
+struct Client {
+    network: u128,
+    /// When its bucket is full again, in nanoseconds.
+    full: u64,
+    /// Its requests under way.
+    pending: u32,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub struct InUse {
+    table: Arc<Table>,
+    network: u128,
+}
+
+impl RateLimit {
+    pub(super) fn new(settings: &kettle_config::RateLimit) -> Self {
+        let interval = settings.period.as_nanos() / u128::from(settings.requests);
+        let sets = (0..SETS).map(|_| Mutex::default()).collect();
+        Self {
+            settings: settings.clone(),
+            interval: u64::try_from(interval).unwrap_or(u64::MAX),
+            table: Arc::new(Table { hash: RandomState::new(), sets }),
+        }
+    }
+
+    /// Takes one request out of a client's bucket; or says after how many seconds there is one.
+    pub(super) fn take(&self, client: IpAddr, now: Duration) -> Result<Option<InUse>, u64> {
+        let network = self.network(client);
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let mut set = self.table.set(network);
+        let Some(client) = place(&mut set, network) else { return Ok(None) };
+        if self.settings.concurrent.is_some_and(|max| client.pending >= max) {
+            return Err(1);
+        }
+        let full = client.full.max(now).saturating_add(self.interval);
+        let room = self.interval.saturating_mul(self.settings.burst.into());
+        let missing = full.saturating_sub(now).saturating_sub(room);
+        if missing > 0 {
+            return Err(missing.div_ceil(NANOSECONDS));
+        }
+        client.full = full;
+        Ok(self.settings.concurrent.map(|_| {
+            client.pending += 1;
+            InUse { table: Arc::clone(&self.table), network }
+        }))
+    }
+
+    /// The bits of an address that make a client.
+    fn network(&self, client: IpAddr) -> u128 {
+        let (bits, prefix) = match client.to_canonical() {
+            IpAddr::V4(address) => {
+                (address.to_ipv6_mapped().to_bits(), 96 + u32::from(self.settings.ipv4_prefix))
+            }
+            IpAddr::V6(address) => (address.to_bits(), u32::from(self.settings.ipv6_prefix)),
+        };
+        // A bit of its own: an address of zeros is a client as well.
+        bits & u128::MAX.checked_shl(128 - prefix).unwrap_or(0) | 1
+    }
+}
+
+impl Table {
+    fn set(&self, network: u128) -> MutexGuard<'_, [Client; WAYS]> {
+        let number = usize::try_from(self.hash.hash_one(network)).unwrap_or(usize::MAX);
+        let set = &self.sets[number % SETS];
+        set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a client, or one for it; none if all are of clients with requests under way.
+fn place(set: &mut [Client; WAYS], network: u128) -> Option<&mut Client> {
+    let known = set.iter().position(|client| client.network == network);
+    let index = match known {
+        Some(index) => index,
+        None => {
+            let idle = set.iter().enumerate().filter(|(_, client)| client.pending == 0);
+            let (index, _) = idle.min_by_key(|(_, client)| client.full)?;
+            set[index] = Client { network, ..Client::default() };
+            index
+        }
+    };
+    set.get_mut(index)
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut set = self.table.set(self.network);
+        if let Some(client) = set.iter_mut().find(|client| client.network == self.network) {
+            client.pending = client.pending.saturating_sub(1);
+        }
+    }
+}
+
+/// 65,536 clients a route, 2 MiB.
+const SETS: usize = 4096;
+const WAYS: usize = 16;
+const NANOSECONDS: u64 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Clients that ask too much, on one connection and on several workers.
+
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+#[test]
+fn requests_in_a_row_are_counted_and_the_connection_stays() {
+    let setup = Setup::default().set("server", "workers = 2").file("www/a", "content");
+    let limit = "rate_limit = { requests = 1, period = \"1h\", burst = 3 }";
+    let kettle = Kettle::start(setup.route(limit));
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(&get("/a").repeat(4)).unwrap();
+    let statuses: Vec<u16> = (0..4).map(|_| client.response().status).collect();
+    assert_eq!(statuses, [200, 200, 200, 429]);
+    for _ in 0..8 {
+        let mut other = kettle.connect(TLS13_AES_128);
+        other.send(&get("/a")).unwrap();
+        let response = other.response();
+        assert_eq!((response.status, response.header("connection")), (429, None));
+        let seconds: u32 = response.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=3600).contains(&seconds));
+    }
+}
