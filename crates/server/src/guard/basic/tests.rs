@@ -11,3 +11,15 @@ fn credentials_are_read_in_one_way() {
         assert_eq!(decoded(value).filter(|text| !text.is_empty()), None, "{value}");
     }
 }
+
+#[test]
+fn one_client_does_not_take_all_turns_of_those_who_check_passwords() {
+    let verdicts = Verdicts::new();
+    let (client, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+    let held: Vec<_> = (0..8).map(|_| verdicts.begin(client).unwrap()).collect();
+    assert!(verdicts.begin(client).is_none());
+    assert!(verdicts.begin(other).is_some());
+    drop(held);
+    assert!(verdicts.begin(client).is_some());
+    assert!(verdicts.pending.borrow().is_empty(), "nobody is remembered for that");
+}

@@ -118,20 +118,6 @@ async fn a_right_password_is_believed_for_a_while() {
 }
 
 #[tokio::test]
-async fn one_client_does_not_take_all_turns_of_those_who_check_passwords() {
-    let server = asks_for_a_password(Stage::new().file("a", "x")).open();
-    let wrong = credentials("ann:wrong");
-    let fields = [&*wrong];
-    let ask = || server.get("/a", &fields);
-    let (a, b, c, d, e, f, g, h, i) =
-        tokio::join!(ask(), ask(), ask(), ask(), ask(), ask(), ask(), ask(), ask());
-    let statuses: Vec<u16> = [a, b, c, d, e, f, g, h].iter().map(|reply| reply.status).collect();
-    assert_eq!((statuses, i.status), (vec![401; 8], 503));
-    assert_eq!((i.header("retry-after"), i.notes.refusal), (Some("1"), Some("passwords-busy")));
-    assert_eq!(ask().await.status, 401);
-}
-
-#[tokio::test]
 async fn the_longest_prefix_decides_who_is_asked_and_no_spelling_goes_round_it() {
     let stage = Stage::new().file("open", "o").file("closed/a", "secret").file("closedish", "c");
     let mut stage = asks_for_a_password(stage);
