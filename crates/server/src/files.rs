@@ -1,5 +1,6 @@
 //! Files as answers: find one below a root, remember it, and say which of its bytes are wanted.
 
+pub mod compressed;
 pub mod entry;
 pub mod file_route;
 pub mod find;

@@ -1,6 +1,7 @@
 //! What a route does besides serving files, as curl sees it.
 
 mod access;
+mod compression;
 mod fallback;
 mod rate;
 mod redirect;

@@ -37,6 +37,23 @@ words! {
     }
 }
 
+words! {
+    /// A form that files are compressed to while they are asked for.
+    pub enum LiveCoding {
+        /// gzip.
+        Gzip = "gzip",
+    }
+}
+
+impl LiveCoding {
+    /// Its name among those of compressed files.
+    pub fn coding(self) -> Coding {
+        match self {
+            Self::Gzip => Coding::Gzip,
+        }
+    }
+}
+
 settings! {
     /// The files that answer below a prefix.
     pub struct Route {
@@ -78,6 +95,9 @@ settings! {
         /// Compressed forms to look for next to a file. The client's choice decides, then this
         /// order. One that was last modified before its file is passed over.
         pub precompressed: Vec<Coding> = word_list(&[]),
+        /// Forms that text files of at least 256 bytes are compressed to where `precompressed` finds none. Only files small
+        /// enough for `limits.hot_file`, whose compressed form is then remembered in `limits.hot_memory`.
+        pub compress: Vec<LiveCoding> = word_list(&[]),
         /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
         /// characters, `?` for one. A pattern with a `/` is held against the whole path of the
         /// request, any other against the file's name. The first one that fits, in the order of

@@ -137,7 +137,7 @@ impl Entry {
         write_field(&mut bytes, "etag", etag.as_bytes());
         write_field(&mut bytes, "last-modified", &write_imf_fixdate(modified));
         write_field(&mut bytes, "accept-ranges", b"bytes");
-        if !route.codings.is_empty() {
+        if !route.offered.is_empty() {
             write_field(&mut bytes, "vary", b"accept-encoding");
         }
         let shared_end = bytes.len();

@@ -30,6 +30,10 @@ pub struct FileRoute {
     pub listing: bool,
     /// Compressed siblings to look for.
     pub codings: Vec<Coding>,
+    /// Codings that are made where there is no such sibling.
+    pub live_codings: Vec<Coding>,
+    /// Both.
+    pub offered: Vec<Coding>,
     /// `cache-control` by pattern.
     cache_rules: Vec<CacheRule>,
     /// Content types by name.
@@ -45,6 +49,9 @@ impl FileRoute {
     /// The kernel's, if that is not possible.
     pub fn open(site: &Site, route: &Route, root: &Path) -> Result<Self, Errno> {
         let root = Root::open(root, route.symlinks, route.dotfiles)?;
+        let live_codings: Vec<Coding> = route.compress.iter().map(|it| it.coding()).collect();
+        let mut offered = route.precompressed.clone();
+        offered.extend(live_codings.iter().filter(|it| !route.precompressed.contains(it)));
         Ok(Self {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             prefix: route.prefix.trim_end_matches('/').to_owned(),
@@ -54,6 +61,8 @@ impl FileRoute {
             fallback: route.fallback.clone(),
             listing: route.listing,
             codings: route.precompressed.clone(),
+            live_codings,
+            offered,
             cache_rules: route.cache_control.clone(),
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),
             configured: ConfiguredFields::new(&site.headers, &route.headers),

@@ -13,13 +13,13 @@ use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use rustix::io::Errno;
 
-use super::OpenFile;
 use super::entry::Content;
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
 use super::root::{Reach, Root};
+use super::{OpenFile, compressed};
 use crate::disk::{Abandoned, Device, Disks};
 use crate::error_page::Page;
 
@@ -29,6 +29,8 @@ pub struct Finder {
     disks: Disks,
     /// What error pages lie on, wherever that is.
     pages: Arc<Device>,
+    /// Threads that compress; no device at all.
+    compressing: Arc<Device>,
     /// Larger files stay on disk; `None` leaves all of them there.
     memory_file_bytes_max: Option<u64>,
     /// How long a root is taken for what its path names.
@@ -63,7 +65,9 @@ impl Finder {
     #[must_use]
     pub fn new(disks: Disks, memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
         let pages = Arc::new(Device::new(FileSystem::default()));
-        Self { disks, pages, memory_file_bytes_max, revalidate, roots: RefCell::default() }
+        let compressing = Arc::new(Device::new(FileSystem::default()));
+        let roots = RefCell::default();
+        Self { disks, pages, compressing, memory_file_bytes_max, revalidate, roots }
     }
 
     /// What the files lie on.
@@ -197,6 +201,31 @@ impl Finder {
         Ok((facts, bytes.map_or(Content::File(file), Content::Memory)))
     }
 
+    /// A small text file as the client prefers it, where no sibling has it so; and whether that is for good: where there
+    /// were too many to compress, another request may find it otherwise.
+    pub async fn compressed(
+        &self,
+        route: &FileRoute,
+        preference: Preference,
+        mut facts: Facts,
+        content: Content,
+    ) -> (Facts, Content, bool) {
+        let Some(coding) = compressed::coding_for(route, preference, &facts, &content) else {
+            return (facts, content, true);
+        };
+        let Content::Memory(bytes) = &content else { return (facts, content, true) };
+        let original = bytes.clone();
+        let make = move || compressed::compress(coding, &original);
+        match self.disks.wait_for(&self.compressing, make).await {
+            Ok(Some(bytes)) => {
+                facts.coding = Some(coding);
+                (facts, Content::Memory(bytes), true)
+            }
+            Ok(None) => (facts, content, true),
+            Err(_) => (facts, content, false),
+        }
+    }
+
     /// Reads a page of a folder by its path below the route's prefix, and writes it.
     ///
     /// # Errors
@@ -259,6 +288,7 @@ fn look(
     preference: Preference,
     reach: Reach,
 ) -> Result<(Below, Located), Errno> {
+    let preference = preference.among(&route.codings);
     let sought = Sought { relative, index: &route.index, preference };
     let is_sure = |located: &Located| {
         matches!(located, Located::File(_) | Located::WouldBlock | Located::Beyond(_))

@@ -217,8 +217,11 @@ impl Files {
         }
         self.metrics.cache_miss();
         let (facts, content) = self.finder.content(found).await?;
+        let preference = key.preference;
+        let (facts, content, is_final) =
+            self.finder.compressed(route, preference, facts, content).await;
         let entry = Rc::new(Entry::new(route, &facts, content, self.clock.wall(), looked));
-        if self.finder.is_current(route, root) {
+        if is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
             cache.remember(key, Rc::clone(&entry));
             self.metrics.open_files(cache.open_files() as u64);
@@ -281,10 +284,16 @@ pub fn allow(
 }
 
 fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
-    let preference = if route.codings.is_empty() {
+    let preference = if route.offered.is_empty() {
         Preference::NONE
     } else {
-        Preference::negotiate(&route.codings, head.header_values("accept-encoding"))
+        let preference =
+            Preference::negotiate(&route.offered, head.header_values("accept-encoding"));
+        // What is compressed here may come out otherwise another time: no range of it is sent.
+        match !route.live_codings.is_empty() && head.header("range").is_some() {
+            true => preference.among(&route.codings),
+            false => preference,
+        }
     };
     KeyRef { route: route.number, preference, path: below }
 }

@@ -1,6 +1,6 @@
 //! Compressed siblings (`page.html.br`): which of them a client takes, best first.
 //!
-//! Nothing is compressed here.
+//! Nothing is compressed here; `compressed` does that.
 
 use kettle_config::Coding;
 use kettle_http::negotiate;
@@ -38,6 +38,13 @@ impl Preference {
             preference |= coding.map_or(0, digit) << (2 * place);
         }
         Self(preference)
+    }
+
+    /// Those of these codings.
+    #[must_use]
+    pub fn among(self, codings: &[Coding]) -> Self {
+        let kept = self.codings().filter(|coding| codings.contains(coding)).enumerate();
+        Self(kept.fold(0, |bits, (place, coding)| bits | digit(coding) << (2 * place)))
     }
 
     /// The codings, best first.

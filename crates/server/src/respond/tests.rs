@@ -1,5 +1,6 @@
 mod stage;
 
+mod compression;
 mod conditions;
 mod cors;
 mod errors;

@@ -1,0 +1,55 @@
+//! Small texts compressed while they are asked for, where no compressed sibling is there.
+
+use std::io::Write as _;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use kettle_config::Coding;
+
+use super::entry::Content;
+use super::file_route::FileRoute;
+use super::locate::Facts;
+use super::precompressed::Preference;
+
+/// The coding that a file is to be compressed by; none if it is no text, large, tiny, or compressed already.
+#[must_use]
+pub fn coding_for(
+    route: &FileRoute,
+    preference: Preference,
+    facts: &Facts,
+    content: &Content,
+) -> Option<Coding> {
+    let coding = preference.among(&route.live_codings).codings().next()?;
+    let is_small = matches!(content, Content::Memory(bytes) if bytes.len() >= BYTES_MIN);
+    let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
+    (is_small && facts.coding.is_none() && is_text(&route.types.of(name))).then_some(coding)
+}
+
+/// The bytes in a coding; none if that does not make them fewer. Takes its time.
+#[must_use]
+pub fn compress(coding: Coding, bytes: &[u8]) -> Option<Bytes> {
+    let compressed = match coding {
+        Coding::Gzip => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(bytes).ok()?;
+            encoder.finish().ok()?
+        }
+        Coding::Br | Coding::Zstd => return None,
+    };
+    (compressed.len() < bytes.len()).then(|| compressed.into_boxed_slice().into())
+}
+
+fn is_text(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || TEXTS.contains(&essence)
+}
+
+/// Texts whose type does not begin so.
+const TEXTS: [&str; 4] =
+    ["application/javascript", "application/json", "application/wasm", "application/xml"];
+/// Less fits into the same packet either way.
+const BYTES_MIN: usize = 256;
