@@ -22,7 +22,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     packages::ensure_all(TOOLS)?;
     let what = choice.what.as_str();
     if what == "reproduce" {
-        return reproduce::run(&choice.profile).map(|()| ExitCode::SUCCESS);
+        return reproduce::run(&choice.profile, choice.programs).map(|()| ExitCode::SUCCESS);
     }
     let programs = match choice.programs {
         Some(folder) => folder,
@@ -100,7 +100,8 @@ cargo xtask package WHAT [--profile NAME | --programs DIR] [--output DIR]
   sbom        what is in the programs, as CycloneDX 1.5
   all         these four
   test        makes them and tries each: install, serve, upgrade, remove (needs root)
-  reproduce   builds the programs in two folders and everything else twice, and compares
+  reproduce   builds the programs in two folders and everything else twice, and compares;
+              with --programs only what is made of these
 
   --profile NAME    how the programs are built (release)
   --programs DIR    takes kettle and kettle-bench from there instead

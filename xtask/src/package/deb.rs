@@ -50,7 +50,7 @@ fn write_changelog(release: &Release, name: &str, file: &Path) -> Result<(), Str
     let date = ["--utc", "--rfc-email", &format!("--date=@{}", release.epoch)];
     let date = process::read(release.command("date").args(date))?;
     let text = format!(
-        "{name} ({}-1) unstable; urgency=medium\n\n  * Made by `cargo xtask package deb`; what is new: CHANGELOG.md.gz.\n\n \
+        "{name} ({}-1) unstable; urgency=medium\n\n  * Made by `cargo xtask package deb`; what is new: changelog.gz.\n\n \
          -- {MAINTAINER}  {}\n",
         release.version,
         date.trim()

@@ -9,9 +9,12 @@ use super::release::{self, Release};
 use crate::vm::cache::{create_folder, remove_folder};
 use crate::{checkout, process};
 
-/// Builds and compares. An error names what differs.
-pub fn run(profile: &str) -> Result<(), String> {
+/// Builds and compares, or compares what is made of `programs`. An error names what differs.
+pub fn run(profile: &str, programs: Option<PathBuf>) -> Result<(), String> {
     let work = checkout::target_folder().join("reproduce");
+    if let Some(programs) = programs {
+        return packages(&programs, &work);
+    }
     let folders = ["one", "another-place"].map(|name| work.join(name));
     let mut built = Vec::new();
     for folder in &folders {

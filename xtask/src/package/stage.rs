@@ -45,7 +45,8 @@ impl Part {
             let bill = tree.join(&doc).join(sbom::FILE);
             fs::write(&bill, sbom::text(release)?).map_err(|error| at(&bill, &error))?;
         }
-        let changelog = tree.join(&doc).join("CHANGELOG.md");
+        // The name that Debian looks for.
+        let changelog = tree.join(&doc).join("changelog");
         copy(&checkout::workspace().join("CHANGELOG.md"), &changelog)?;
         process::run_quietly(Command::new("gzip").args(["-9", "-n"]).arg(&changelog))?;
         readable(&tree)?;
