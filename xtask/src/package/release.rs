@@ -71,17 +71,24 @@ impl Release {
 /// Builds both programs and returns the folder they are in. Where they were built is not in them.
 pub fn build(profile: &str) -> Result<PathBuf, String> {
     let target = checkout::target_folder().join("package");
-    build_in(&checkout::workspace(), &target, profile)
+    let commit = match std::env::var("KETTLE_COMMIT") {
+        Ok(commit) => commit,
+        Err(_) => git(&["rev-parse", "--short=12", "HEAD"])?,
+    };
+    build_in(&checkout::workspace(), &target, profile, &commit)
 }
 
-/// Builds the checkout in `workspace` into `target`.
-pub fn build_in(workspace: &Path, target: &Path, profile: &str) -> Result<PathBuf, String> {
+/// Builds the sources in `workspace`, which are those of `commit`, into `target`.
+pub fn build_in(
+    workspace: &Path,
+    target: &Path,
+    profile: &str,
+    commit: &str,
+) -> Result<PathBuf, String> {
     let mut flags = String::new();
     for (folder, name) in [(workspace, "kettle"), (&cargo_home(), "cargo")] {
         flags.push_str(&format!("--remap-path-prefix={}=/{name} ", folder.display()));
     }
-    let commit =
-        std::env::var("KETTLE_COMMIT").or_else(|_| git(&["rev-parse", "--short=12", "HEAD"]));
     let mut cargo = checkout::cargo();
     cargo.current_dir(workspace);
     cargo.args(["build", "--locked", "--profile", profile, "-p", "kettle", "-p", "kettle-bench"]);
@@ -95,9 +102,7 @@ pub fn build_in(workspace: &Path, target: &Path, profile: &str) -> Result<PathBu
             cargo_home().display()
         ),
     );
-    if let Ok(commit) = commit {
-        cargo.env("KETTLE_COMMIT", commit);
-    }
+    cargo.env("KETTLE_COMMIT", commit);
     process::run(&mut cargo)?;
     Ok(target.join(if profile == "dev" { "debug" } else { profile }))
 }

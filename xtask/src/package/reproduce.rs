@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::oci::sha256;
-use super::release::{self, Release};
+use super::release::{self, Release, git};
 use crate::vm::cache::{create_folder, remove_folder};
 use crate::{checkout, process};
 
@@ -15,21 +15,21 @@ pub fn run(profile: &str, programs: Option<PathBuf>) -> Result<(), String> {
     if let Some(programs) = programs {
         return packages(&programs, &work);
     }
-    let folders = ["one", "another-place"].map(|name| work.join(name));
+    remove_folder(&work)?;
+    create_folder(&work)?;
+    // Both from one archive: somebody may commit between the builds.
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let archive = work.join("source.tar");
+    let mut pack = Command::new("git");
+    pack.args(["archive", &commit, "-o"]).arg(&archive).current_dir(checkout::workspace());
+    process::run(&mut pack)?;
     let mut built = Vec::new();
-    for folder in &folders {
+    for name in ["one", "another-place"] {
+        let folder = work.join(name);
         let source = folder.join("source");
-        remove_folder(&source)?;
         create_folder(&source)?;
-        let archive = folder.join("source.tar");
-        process::run(
-            Command::new("git")
-                .args(["archive", "HEAD", "-o"])
-                .arg(&archive)
-                .current_dir(checkout::workspace()),
-        )?;
         process::run(Command::new("tar").arg("-C").arg(&source).arg("-xf").arg(&archive))?;
-        built.push(release::build_in(&source, &folder.join("target"), profile)?);
+        built.push(release::build_in(&source, &folder.join("target"), profile, &commit)?);
     }
     compare("the programs", built.iter().map(PathBuf::as_path), |name| {
         name == "kettle" || name == "kettle-bench"
