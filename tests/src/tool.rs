@@ -2,9 +2,11 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::Instant;
 
-use crate::environment::kettle_program;
+use crate::environment::{kettle_program, patience};
 use crate::transcript::Transcript;
 
 /// A program about to be started.
@@ -162,5 +164,14 @@ impl Ended {
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}
+
+/// Waits until somebody takes connections there.
+pub fn wait_until_listening(address: SocketAddr) {
+    let deadline = Instant::now() + patience();
+    while TcpStream::connect(address).is_err() {
+        assert!(Instant::now() < deadline, "nobody listens on {address}");
+        std::thread::yield_now();
     }
 }

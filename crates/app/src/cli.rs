@@ -162,6 +162,8 @@ pub(crate) enum ImportedProgram {
     Stud,
     /// nginx.conf, with what it includes
     Nginx,
+    /// stunnel.conf
+    Stunnel,
 }
 
 #[derive(Debug, Args)]
@@ -328,6 +330,7 @@ are finished first.";
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   kettle import hitch /etc/hitch/hitch.conf >kettle.toml
+  kettle import stunnel /etc/stunnel/mail.conf >kettle.toml
   kettle import nginx /etc/nginx/nginx.conf --check >kettle.toml && kettle run kettle.toml
 
 What was not carried over stands in comments, with its place and what holds instead. `kettle hitch` runs the

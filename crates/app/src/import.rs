@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kettle_import::hitch::{self, Dialect};
-use kettle_import::{Surroundings, nginx};
+use kettle_import::{Surroundings, nginx, stunnel};
 use kettle_supervisor::prepare;
 
 use crate::cli::{ImportArguments, ImportedProgram};
@@ -21,6 +21,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
         ImportedProgram::Hitch => hitch::import_file(Dialect::Hitch, &path, &machine),
         ImportedProgram::Stud => hitch::import_file(Dialect::Stud, &path, &machine),
         ImportedProgram::Nginx => nginx::import_file(&path, &machine),
+        ImportedProgram::Stunnel => stunnel::import_file(&path, &machine),
     };
     let made = made.and_then(|imported| Ok((imported.config()?, imported)));
     let (config, imported) = match made {

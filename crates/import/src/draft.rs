@@ -1,8 +1,8 @@
 //! A kettle.toml while it is written: its text, what was not carried over, and what is wrong.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin};
+use kettle_config::{Finding, Origin, quoted};
 
 use crate::toml_text::TomlText;
 use crate::{Imported, Process};
@@ -29,6 +29,24 @@ impl Draft {
     /// Records a mistake, and what to do about it.
     pub(crate) fn find(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
         self.findings.push(origin.finding(message, Some(instead.to_owned())));
+    }
+
+    /// Adds a table with a chain, its key and a staple.
+    pub(crate) fn certificate(
+        &mut self,
+        table: &str,
+        chain: &Path,
+        key: &Path,
+        ocsp: Option<&PathBuf>,
+        origin: &Origin,
+    ) {
+        let path = |path: &Path| quoted(&path.display().to_string());
+        self.text.table(table, Some(origin));
+        self.text.set("chain", path(chain), Some(origin));
+        self.text.set("key", path(key), Some(origin));
+        if let Some(ocsp) = ocsp {
+            self.text.set("ocsp", path(ocsp), Some(origin));
+        }
     }
 
     /// The whole: what was not carried over, in the order of the file, and then the text.

@@ -12,6 +12,7 @@ pub mod nginx;
 mod offer;
 mod openssl;
 mod pattern;
+pub mod stunnel;
 mod toml_text;
 
 use std::io;

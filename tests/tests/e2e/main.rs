@@ -8,6 +8,7 @@
 
 mod bench;
 mod hitch;
+mod import;
 mod kernel;
 mod packaging;
 mod reload;

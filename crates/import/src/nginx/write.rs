@@ -11,7 +11,7 @@ mod tls;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin, quoted};
+use kettle_config::{Finding, quoted};
 
 use super::listen::Listen;
 use super::location::refuses;
@@ -136,23 +136,6 @@ impl Writer<'_> {
         let message = "from other networks a connection comes without a PROXY header";
         self.draft.warn(&listen.origin, message, "accept_proxy has those of set_real_ip_from");
         self.draft.text.set("accept_proxy", list(networks.into_iter()), Some(&listen.origin));
-    }
-
-    fn certificate(
-        &mut self,
-        table: &str,
-        chain: &Path,
-        key: &Path,
-        ocsp: Option<&PathBuf>,
-        origin: &Origin,
-    ) {
-        let path = |path: &Path| quoted(&path.display().to_string());
-        self.draft.text.table(table, Some(origin));
-        self.draft.text.set("chain", path(chain), Some(origin));
-        self.draft.text.set("key", path(key), Some(origin));
-        if let Some(ocsp) = ocsp {
-            self.draft.text.set("ocsp", path(ocsp), Some(origin));
-        }
     }
 }
 

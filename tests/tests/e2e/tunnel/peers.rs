@@ -3,15 +3,14 @@
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Instant;
 
 use kettle_tests::backend::{Backend, backend};
 use kettle_tests::client::Dialer;
-use kettle_tests::environment::{patience, skip};
+use kettle_tests::environment::skip;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::tool::{Running, Tool};
+use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use tempfile::TempDir;
 
 use super::{VERIFIED, before, terminator};
@@ -54,14 +53,6 @@ impl Peer {
         let process = Tool::new(path).args(words).args([&file]).start();
         wait_until_listening(address);
         Some(Self { _process: process, _folder: folder, address })
-    }
-}
-
-fn wait_until_listening(address: SocketAddr) {
-    let deadline = Instant::now() + patience();
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < deadline, "nobody listens on {address}");
-        std::thread::yield_now();
     }
 }
 

@@ -188,7 +188,7 @@ impl Writer<'_> {
         }
         self.write_error_pages(scope, &routes);
         for (chain, key, ocsp, origin) in &certificates {
-            self.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
+            self.draft.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
         }
         self.client_auth("[site.client_auth]", scope);
         for route in &routes {

@@ -93,7 +93,13 @@ impl Writer<'_> {
             self.draft.text.set("alpn", names, Some(&alpn.origin));
         }
         for (chain, key, ocsp, origin) in self.pairs(scope, &server.origin).unwrap_or_default() {
-            self.certificate("[[listener.certificate]]", &chain, &key, ocsp.as_ref(), &origin);
+            self.draft.certificate(
+                "[[listener.certificate]]",
+                &chain,
+                &key,
+                ocsp.as_ref(),
+                &origin,
+            );
             self.client_auth("[listener.certificate.client_auth]", scope);
         }
     }

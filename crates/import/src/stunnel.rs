@@ -1,0 +1,23 @@
+//! stunnel: `stunnel.conf` with what it includes. Source: stunnel(8).
+
+mod file;
+mod vocabulary;
+mod write;
+
+use std::path::Path;
+
+use kettle_config::Finding;
+
+use crate::{Imported, Surroundings};
+
+/// Imports a configuration file.
+///
+/// # Errors
+/// Every mistake in it.
+pub fn import_file(path: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Finding>> {
+    let sections = file::read(path, surroundings)?;
+    write::write(&sections, path, surroundings)
+}
+
+#[cfg(test)]
+mod tests;

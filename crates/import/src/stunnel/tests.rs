@@ -1,0 +1,144 @@
+use kettle_config::{Balance, ClientAuthMode, Config, Roots, SendProxy, StartTls, TlsVersion};
+use proptest::prelude::*;
+
+use super::*;
+use crate::files_in_memory::{Files, shown};
+
+fn from(text: &str) -> Result<Imported, Vec<Finding>> {
+    import_file(Path::new("/etc/stunnel.conf"), &Files::with("/etc/stunnel.conf", text))
+}
+
+#[track_caller]
+fn config(text: &str) -> Config {
+    let imported = from(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+    imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
+}
+
+type Test = fn(&Config) -> bool;
+
+#[test]
+fn each_option_of_a_server_does_what_stunnel_does() {
+    let table: [(&str, Test); 16] = [
+        ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:993"),
+        ("accept = ::1:443", |it| it.listeners[0].address.to_string() == "[::1]:443"),
+        ("accept = :::443", |it| it.listeners[0].address.to_string() == "[::]:443"),
+        ("", |it| it.backends[0].servers[0].address.to_string() == "localhost:143"),
+        ("key = /k", |it| {
+            it.listeners[0].tls().unwrap().certificates[0].key.value == Path::new("/k")
+        }),
+        ("verifyChain = yes\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Optional)),
+        ("verifyChain = yes\nrequireCert = yes\nCAfile = /ca", |it| {
+            mode(it) == Some(ClientAuthMode::Required)
+        }),
+        ("verify = 2\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Required)),
+        ("verifyPeer = yes\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Required)),
+        ("protocol = smtp", |it| it.listeners[0].tls().unwrap().starttls == StartTls::Smtp),
+        ("protocol = proxy", |it| it.backends[0].send_proxy == SendProxy::V1),
+        ("sslVersionMin = TLSv1.3", |it| versions(it) == [TlsVersion::Tls13]),
+        ("sslVersion = TLSv1.2", |it| versions(it) == [TlsVersion::Tls12]),
+        ("options = NO_TLSv1.3\noptions = NO_SSLv3", |it| versions(it) == [TlsVersion::Tls12]),
+        ("TIMEOUTidle = 60", |it| it.backends[0].idle_timeout.as_secs() == 60),
+        ("connect = a:1\nconnect = b:2\nfailover = prio", |it| {
+            it.backends[0].balance == Balance::First && it.backends[0].servers.len() == 3
+        }),
+    ];
+    for (words, test) in table {
+        let text = format!("[imaps]\naccept = 993\nconnect = 143\ncert = /c.pem\n{words}\n");
+        assert!(test(&config(&text)), "{words}");
+    }
+}
+
+fn mode(config: &Config) -> Option<ClientAuthMode> {
+    let certificate = &config.listeners[0].tls().unwrap().certificates[0];
+    certificate.client_auth.as_ref().map(|asked| asked.mode)
+}
+
+fn versions(config: &Config) -> &[TlsVersion] {
+    &config.listeners[0].tls().unwrap().versions
+}
+
+#[test]
+fn each_option_of_a_client_does_what_stunnel_does_and_more_is_verified() {
+    let text = "setuid = stunnel4\nsetgid = stunnel4\ndebug = 5\n[smtps]\nclient = yes\naccept = 127.0.0.1:25\n\
+                connect = mail.example:465\nprotocol = smtp\nCAfile = /ca.pem\nverifyChain = yes\n\
+                checkHost = mail.example\ncert = /own.pem\n";
+    let made = from(text).unwrap();
+    assert!(made.warnings.is_empty(), "{}", made.toml);
+    let config = made.config().unwrap();
+    assert_eq!(config.server.user.as_deref(), Some("stunnel4"));
+    assert_eq!(config.log.level, "info");
+    let tls = config.backends[0].tls.as_ref().unwrap();
+    assert_eq!((tls.starttls, tls.certificate.is_some()), (StartTls::Smtp, true));
+    assert!(matches!(&tls.roots, Roots::File(file) if file.value == Path::new("/ca.pem")));
+    let loose = from("[a]\nclient = yes\naccept = 1\nconnect = h:2\n").unwrap();
+    assert!(loose.toml.contains("are verified here"), "{}", loose.toml);
+}
+
+#[test]
+fn a_service_that_would_become_looser_is_left_out() {
+    for option in [
+        "checkHost = a",
+        "checkEmail = a@b",
+        "checkIP = 1.2.3.4",
+        "sni = other:name",
+        "exec = /bin/sh",
+        "PSKsecrets = /p",
+        "protocol = imap",
+        "libwrap = yes",
+        "CRLpath = /crls",
+    ] {
+        let text = format!(
+            "[a]\naccept = 1\nconnect = 2\ncert = /c\n{option}\n[b]\naccept = 3\nconnect = 4\ncert = /c\n"
+        );
+        let made = from(&text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+        assert_eq!(made.config().unwrap().listeners.len(), 1, "{option}\n{}", made.toml);
+        assert!(made.toml.contains("# /etc/stunnel.conf:5: "), "{}", made.toml);
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    for (text, expected) in [
+        ("", "there is no service in this file"),
+        ("[a\n", "1:1: a service has its name in brackets"),
+        ("  acept = 1\n", "1:3: `acept` is not an option of stunnel"),
+        ("client\n", "1:1: behind the name of an option a `=` is missing"),
+        ("client = perhaps\n", "1:1: `client` takes yes or no"),
+        ("[a]\nconnect = 1\n", "1:1: the service a accepts nothing"),
+        ("[a]\naccept = 1\n", "1:1: the service a connects to nobody"),
+        ("[a]\naccept = x\nconnect = 1\n", "2:1: cannot listen on x"),
+        ("[a]\naccept = 1\nconnect = 1\n", "1:1: the service a has no certificate"),
+        (
+            "[a]\naccept = 1\nconnect = 1\ncert = c\nverifyChain = yes\n",
+            "1:1: clients are verified, and",
+        ),
+        (
+            "[a]\naccept = 1\nconnect = 1\ncert = c\nciphers = RC4\n",
+            "5:1: kettle has none of the ciphers",
+        ),
+        (
+            "[a]\naccept = 1\nconnect = 1\ncert = c\nTIMEOUTidle = x\n",
+            "5:1: `TIMEOUTidle` takes a number",
+        ),
+    ] {
+        let findings = shown(&from(text).map(|made| made.toml).unwrap_err());
+        assert!(
+            findings.contains(expected) && findings.contains("help: "),
+            "{expected}\n{findings}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_fail_without_a_word(
+        options in prop::collection::vec((prop::sample::select(vocabulary::Term::names()), "yes|1|[ -~]{0,9}"), 0..6)
+    ) {
+        let lines = options.iter().map(|(name, value)| format!("{name} = {value}\n"));
+        let text = format!("[a]\naccept = 1\nconnect = 2\ncert = /c\n{}", lines.collect::<String>());
+        match from(&text) {
+            Ok(made) => _ = made.config(),
+            Err(findings) => prop_assert!(!findings.is_empty()),
+        }
+    }
+}

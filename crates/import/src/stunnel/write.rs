@@ -1,0 +1,476 @@
+//! From stunnel's services to the text of a kettle.toml that does the same.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use kettle_config::{Finding, Origin, quoted};
+
+use super::file::{Section, StunnelOption};
+use super::vocabulary::Fate;
+use crate::draft::Draft;
+use crate::offer::{Examples, Offer, Said, Wanted};
+use crate::{Imported, Surroundings};
+
+/// Writes it.
+pub(super) fn write(
+    sections: &[Section],
+    path: &Path,
+    surroundings: &dyn Surroundings,
+) -> Result<Imported, Vec<Finding>> {
+    let mut writer = Writer { surroundings, draft: Draft::default() };
+    if let Some((global, services)) = sections.split_first() {
+        writer.process(global);
+        writer.tell(global);
+        for service in services {
+            writer.tell(service);
+            writer.service(&Both { own: service, global });
+        }
+        if services.is_empty() {
+            let message = "there is no service in this file";
+            writer.draft.find(&global.origin, message, "write [NAME] and what it accepts");
+        }
+    }
+    writer.draft.finish("stunnel", path)
+}
+
+struct Writer<'s> {
+    surroundings: &'s dyn Surroundings,
+    draft: Draft,
+}
+
+/// A service with what holds for all.
+struct Both<'s> {
+    own: &'s Section,
+    global: &'s Section,
+}
+
+impl<'s> Both<'s> {
+    fn all(&self, name: &str) -> Vec<&'s StunnelOption> {
+        let of = |section: &'s Section| -> Vec<&'s StunnelOption> {
+            section.options.iter().filter(|option| option.term.name == name).collect()
+        };
+        let own = of(self.own);
+        if own.is_empty() { of(self.global) } else { own }
+    }
+
+    /// The last one counts.
+    fn find(&self, name: &str) -> Option<&'s StunnelOption> {
+        self.all(name).last().copied()
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|option| option.value == "yes")
+    }
+
+    /// What clients, or servers, must show: `verify` is the older word for it.
+    fn verifies(&self) -> Verifies {
+        let level = self.find("verify").and_then(|it| it.value.parse::<u8>().ok()).unwrap_or(0);
+        match (self.is_on("verifyChain") || level == 2, self.is_on("verifyPeer") || level >= 3) {
+            (_, true) => Verifies::Peer,
+            (true, false) => Verifies::Chain,
+            (false, false) => Verifies::Nothing,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verifies {
+    Nothing,
+    Chain,
+    Peer,
+}
+
+impl Writer<'_> {
+    /// Says of each option that is not carried over what holds instead.
+    fn tell(&mut self, section: &Section) {
+        for option in &section.options {
+            let instead = match option.term.fate {
+                Fate::Told(instead) => instead,
+                Fate::FlagTold(instead) if option.value == "yes" => instead,
+                _ => continue,
+            };
+            let message = format!("`{}` is not carried over", option.term.name);
+            self.draft.warn(&option.origin, message, instead);
+        }
+    }
+
+    fn process(&mut self, global: &Section) {
+        let find = |name: &str| global.options.iter().rfind(|option| option.term.name == name);
+        self.draft.text.table("[server]", None);
+        for (key, name) in [("user", "setuid"), ("group", "setgid")] {
+            let is_given = key == "user" || find("setuid").is_some();
+            if let Some(option) = find(name).filter(|_| is_given) {
+                self.draft.text.set(key, quoted(&option.value), Some(&option.origin));
+            }
+        }
+        self.draft.text.end_table();
+        self.draft.text.table("[log]", None);
+        if let Some(debug) = find("debug") {
+            let level = debug.value.rsplit('.').next().unwrap_or_default();
+            let level = match level {
+                "7" | "debug" => "debug",
+                "6" | "info" | "5" | "notice" => "info",
+                "4" | "warning" => "warn",
+                _ => "error",
+            };
+            self.draft.text.set("level", quoted(level), Some(&debug.origin));
+        }
+        self.draft.text.end_table();
+        self.draft.text.table("[tls]", None);
+        if let Some(size) = find("sessionCacheSize") {
+            match size.value.parse::<u64>() {
+                // 0 is no limit.
+                Ok(0) => self.draft.text.set("session_cache", SESSIONS_MAX, Some(&size.origin)),
+                Ok(number) => {
+                    let number = number.min(SESSIONS_MAX);
+                    self.draft.text.set("session_cache", number, Some(&size.origin));
+                }
+                Err(_) => self.draft.find(&size.origin, "this is no number", "write a number"),
+            }
+        }
+        self.draft.text.end_table();
+    }
+
+    fn service(&mut self, service: &Both<'_>) {
+        let name = &service.own.name;
+        let options = service.own.options.iter().chain(&service.global.options);
+        for option in options {
+            let why = match option.term.fate {
+                Fate::Needed(why) if option.value != "no" => why,
+                _ if option.term.name == "sni" && !service.is_on("client") => {
+                    "a site with `backend` and a certificate is reached by its name"
+                }
+                _ if option.term.name == "checkHost" && !service.is_on("client") => {
+                    "every client whom `roots` vouches for is let in"
+                }
+                _ if option.term.name == "CRLfile" && service.is_on("client") => {
+                    "`pins` of the backend say whom to trust"
+                }
+                _ => continue,
+            };
+            let message =
+                format!("the service {name} is left out because of `{}`", option.term.name);
+            return self.draft.warn(&option.origin, message, why);
+        }
+        let Some(accept) = service.find("accept") else {
+            let message = format!("the service {name} accepts nothing");
+            return self.draft.find(&service.own.origin, message, "write accept = [HOST:]PORT");
+        };
+        let connect = service.all("connect");
+        if connect.is_empty() {
+            let message = format!("the service {name} connects to nobody");
+            return self.draft.find(&service.own.origin, message, "write connect = [HOST:]PORT");
+        }
+        let addresses = match self.addresses(&accept.value) {
+            Ok(addresses) => addresses,
+            Err(why) => {
+                let message = format!("cannot listen on {}: {why}", accept.value);
+                return self.draft.find(&accept.origin, message, "write accept = [HOST:]PORT");
+            }
+        };
+        let Ok(dialogue) = self.dialogue(service) else { return };
+        let is_client = service.is_on("client");
+        for address in addresses {
+            let origin = Some(&accept.origin);
+            self.draft.text.table("[[listener]]", origin);
+            self.draft.text.set("address", quoted(&address.to_string()), origin);
+            self.draft.text.set("kind", quoted(if is_client { "tcp" } else { "tls" }), origin);
+            self.draft.text.set("backend", quoted(&backend_name(name)), origin);
+            if !is_client {
+                self.ending(service, dialogue);
+            }
+        }
+        self.backend(service, &connect, dialogue, is_client);
+    }
+
+    /// `protocol`: what kettle calls it, or that the service cannot be carried over.
+    fn dialogue(&mut self, service: &Both<'_>) -> Result<Option<&'static str>, ()> {
+        let Some(protocol) = service.find("protocol") else { return Ok(None) };
+        match protocol.value.as_str() {
+            "smtp" => Ok(Some("smtp")),
+            "pgsql" => Ok(Some("postgres")),
+            "proxy" if !service.is_on("client") => Ok(Some("proxy")),
+            other => {
+                let message =
+                    format!("the service {} is left out: no {other} is spoken", service.own.name);
+                let instead = "of dialogues before TLS there are smtp and pgsql";
+                self.draft.warn(&protocol.origin, message, instead);
+                Err(())
+            }
+        }
+    }
+
+    /// TLS that ends here.
+    fn ending(&mut self, service: &Both<'_>, dialogue: Option<&'static str>) {
+        self.offer(service).write(&mut self.draft.text);
+        if let Some(dialogue) = dialogue.filter(|dialogue| *dialogue != "proxy") {
+            self.draft.text.set("starttls", quoted(dialogue), None);
+        }
+        let Some(chain) = service.find("cert") else {
+            let message = format!("the service {} has no certificate", service.own.name);
+            return self.draft.find(&service.own.origin, message, "write cert = FILE");
+        };
+        let key = service.find("key").unwrap_or(chain);
+        let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
+        let table = "[[listener.certificate]]";
+        self.draft.certificate(table, &chain_path, &key_path, None, &chain.origin);
+        let verifies = service.verifies();
+        let asks = service.find("verify").is_some_and(|it| it.value != "0");
+        if verifies == Verifies::Nothing {
+            if asks || service.is_on("requireCert") {
+                let message = "clients are not asked for certificates that nobody verifies";
+                self.draft.warn(&chain.origin, message, "write verifyChain = yes and CAfile");
+            }
+            return;
+        }
+        let Some(roots) = service.find("CAfile") else {
+            let message = "clients are verified, and no CAfile says whom to trust";
+            return self.draft.find(&service.own.origin, message, "write CAfile = FILE");
+        };
+        self.warn_of_peer(service, roots);
+        // Without requireCert a client may come without one, if the older `verify` does not say otherwise.
+        let is_required = service.is_on("requireCert") || asks || verifies == Verifies::Peer;
+        let mode = if is_required { "required" } else { "optional" };
+        let origin = Some(&roots.origin);
+        self.draft.text.table("[listener.certificate.client_auth]", origin);
+        self.draft.text.set("mode", quoted(mode), origin);
+        let roots = self.path(&roots.value).display().to_string();
+        self.draft.text.set("roots", quoted(&roots), origin);
+        if let Some(crl) = service.find("CRLfile") {
+            let path = self.path(&crl.value).display().to_string();
+            self.draft.text.set("crl", quoted(&path), Some(&crl.origin));
+        }
+    }
+
+    fn warn_of_peer(&mut self, service: &Both<'_>, roots: &StunnelOption) {
+        if service.verifies() == Verifies::Peer {
+            let message = "the certificates in this file are taken for authorities";
+            let instead = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
+            self.draft.warn(&roots.origin, message, instead);
+        }
+    }
+
+    fn backend(
+        &mut self,
+        service: &Both<'_>,
+        connect: &[&StunnelOption],
+        dialogue: Option<&'static str>,
+        is_client: bool,
+    ) {
+        let origin = Some(&service.own.origin);
+        self.draft.text.table("[[backend]]", origin);
+        self.draft.text.set("name", quoted(&backend_name(&service.own.name)), origin);
+        let failover = service.find("failover");
+        let balance = match failover.map(|failover| failover.value.as_str()) {
+            Some("prio") => "first",
+            _ => "round-robin",
+        };
+        self.draft.text.set("balance", quoted(balance), failover.map(|it| &it.origin));
+        if dialogue == Some("proxy") {
+            self.draft.text.set("send_proxy", quoted("v1"), origin);
+        }
+        self.seconds(service, "connect_timeout", "TIMEOUTconnect", 10, 300);
+        self.seconds(service, "idle_timeout", "TIMEOUTidle", 43_200, 10 * 24 * 3600);
+        if is_client {
+            self.beginning(service, connect, dialogue);
+        }
+        for connect in connect {
+            self.draft.text.table("[[backend.server]]", Some(&connect.origin));
+            let address = server_address(&connect.value);
+            self.draft.text.set("address", quoted(&address), Some(&connect.origin));
+        }
+    }
+
+    /// TLS that begins here.
+    fn beginning(
+        &mut self,
+        service: &Both<'_>,
+        connect: &[&StunnelOption],
+        dialogue: Option<&'static str>,
+    ) {
+        let origin = &service.own.origin;
+        self.draft.text.table("[backend.tls]", Some(origin));
+        let said = service.find("checkHost").or(service.find("sni"));
+        if let Some(said) = said {
+            self.draft.text.set("name", quoted(&said.value), Some(&said.origin));
+        }
+        if service.all("checkHost").len() > 1 {
+            let message = "of several names the last counts";
+            self.draft.warn(origin, message, "write a service for each");
+        }
+        let is_address = |it: &&&StunnelOption| host_of(&it.value).parse::<IpAddr>().is_ok();
+        if said.is_none() && connect.iter().any(|it| is_address(&it)) {
+            let message = "no name says whose certificate the server must show";
+            self.draft.warn(
+                origin,
+                message,
+                "write checkHost = NAME, or `pins` below [backend.tls]",
+            );
+        }
+        match service.find("CAfile") {
+            Some(roots) => {
+                self.warn_of_peer(service, roots);
+                let path = self.path(&roots.value).display().to_string();
+                self.draft.text.set("roots", quoted(&path), Some(&roots.origin));
+            }
+            None => self.draft.text.set("roots", quoted("system"), None),
+        }
+        if let Some(path) = service.find("CApath") {
+            let message = "`CApath` is not carried over";
+            self.draft.warn(
+                &path.origin,
+                message,
+                "`roots` is a file, or the system's authorities",
+            );
+        }
+        if service.verifies() == Verifies::Nothing || service.find("checkHost").is_none() {
+            let message = "the server's certificate and its name are verified here";
+            let instead = "stunnel does so with verifyChain = yes and checkHost only";
+            self.draft.warn(origin, message, instead);
+        }
+        if let Some(dialogue) = dialogue {
+            self.draft.text.set("starttls", quoted(dialogue), Some(origin));
+        }
+        for name in ["sslVersion", "sslVersionMin", "sslVersionMax", "ciphers", "ciphersuites"] {
+            if let Some(option) = service.find(name) {
+                let message = format!("`{name}` is not carried over");
+                let instead = "a server is offered what [tls] has, for all of them";
+                self.draft.warn(&option.origin, message, instead);
+            }
+        }
+        if let Some(chain) = service.find("cert") {
+            let key = service.find("key").unwrap_or(chain);
+            let (chain_path, key_path) = (self.path(&chain.value), self.path(&key.value));
+            let table = "[backend.tls.certificate]";
+            self.draft.certificate(table, &chain_path, &key_path, None, &chain.origin);
+        }
+    }
+
+    fn seconds(&mut self, service: &Both<'_>, key: &str, name: &str, default: u32, max: u32) {
+        let option = service.find(name);
+        let seconds = match option.map(|option| option.value.parse::<u32>()) {
+            Some(Ok(seconds)) => seconds.clamp(1, max),
+            Some(Err(_)) => {
+                let origin = option.map_or_else(Origin::default, |it| it.origin.clone());
+                let message = format!("`{name}` takes a number of seconds");
+                return self.draft.find(&origin, message, &format!("write {name} = {default}"));
+            }
+            None => default,
+        };
+        let origin = option.map(|option| &option.origin);
+        self.draft.text.set(key, quoted(&format!("{seconds}s")), origin);
+    }
+
+    fn offer(&mut self, service: &Both<'_>) -> Offer {
+        let said = |name: &str| {
+            let option = service.find(name)?;
+            Some(Said { text: option.value.as_str(), origin: &option.origin })
+        };
+        let order = ["TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+        let place = |version: &str| order.iter().position(|known| *known == version);
+        let (least, most) = (said("sslVersionMin"), said("sslVersionMax"));
+        let only = said("sslVersion").filter(|only| only.text != "all");
+        let refused = service.all("options");
+        let is_refused =
+            |version: &str| refused.iter().any(|it| it.value.strip_prefix("NO_") == Some(version));
+        let first = least.and_then(|it| place(it.text)).unwrap_or(0);
+        let last = most.and_then(|it| place(it.text)).unwrap_or(order.len());
+        let between = order.iter().enumerate().filter(|(at, _)| (first..=last).contains(at));
+        let between = between.map(|(_, version)| *version).filter(|version| !is_refused(version));
+        let between: Vec<&str> = between.collect();
+        let origin = least.or(most).map(|it| it.origin);
+        let origin = origin.or(refused.first().map(|option| &option.origin));
+        let versions = match only {
+            Some(only) => Some((vec![only.text], only.origin)),
+            // What nobody names is not missed.
+            None => origin.map(|origin| {
+                (
+                    between
+                        .into_iter()
+                        .filter(|version| version.len() > 6 && *version != "TLSv1.1")
+                        .collect(),
+                    origin,
+                )
+            }),
+        };
+        for option in refused
+            .iter()
+            .filter(|it| !it.value.contains("NO_SSLv") && !it.value.contains("NO_TLSv"))
+        {
+            let message = format!("`options = {}` is not carried over", option.value);
+            self.draft.warn(
+                &option.origin,
+                message,
+                "there is no OpenSSL; [tls] has what can be chosen",
+            );
+        }
+        for curves in ["curves", "curve"].iter().filter_map(|name| service.find(name)) {
+            let message = format!("`{}` is not carried over", curves.term.name);
+            self.draft.warn(&curves.origin, message, "`groups` below [tls] hold for all listeners");
+        }
+        let wanted = Wanted {
+            versions,
+            ciphers: said("ciphers"),
+            tls13_suites: said("ciphersuites"),
+            is_ordered: refused.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
+        };
+        self.draft.offer(&wanted, &EXAMPLES)
+    }
+
+    fn path(&self, text: &str) -> PathBuf {
+        self.surroundings.folder().join(text)
+    }
+
+    fn addresses(&self, text: &str) -> Result<Vec<SocketAddr>, String> {
+        let (host, port) = text.rsplit_once(':').unwrap_or(("0.0.0.0", text));
+        let port = match port.parse::<u16>() {
+            Ok(port @ 1..) => port,
+            _ => return Err(format!("`{port}` is no port")),
+        };
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        match bare.parse::<IpAddr>() {
+            Ok(ip) => Ok(vec![(ip, port).into()]),
+            Err(_) if bare.is_empty() => Ok(vec![([0, 0, 0, 0], port).into()]),
+            Err(_) => {
+                let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._".contains(it);
+                if !bare.chars().all(is_plain) {
+                    return Err(format!("`{bare}` is no host"));
+                }
+                self.surroundings.addresses(bare, port).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+fn host_of(connect: &str) -> &str {
+    let host = connect.rsplit_once(':').map_or("localhost", |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// `[HOST:]PORT`, or the path of a Unix socket.
+fn server_address(connect: &str) -> String {
+    if connect.starts_with('/') {
+        return format!("unix:{connect}");
+    }
+    let port = connect.rsplit_once(':').map_or(connect, |(_, port)| port);
+    match host_of(connect) {
+        host if host.contains(':') => format!("[{host}]:{port}"),
+        host => format!("{host}:{port}"),
+    }
+}
+
+/// A name that kettle takes.
+fn backend_name(service: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
+    let letters = service.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
+    letters.take(64).collect()
+}
+
+const SESSIONS_MAX: u64 = 1_048_576;
+
+const EXAMPLES: Examples = Examples {
+    versions: "sslVersionMin = TLSv1.2",
+    ciphers: "ciphers = EECDH+AESGCM",
+    tls13_suites: "ciphersuites = TLS_AES_128_GCM_SHA256",
+    groups: "curves = X25519:prime256v1",
+};

@@ -1,0 +1,240 @@
+//! Configurations of nginx, imported and served, beside nginx itself.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use kettle_tests::backend::Backend;
+use kettle_tests::certificate::{Kind, issue};
+use kettle_tests::client::Dialer;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::{has_kernel_tls, skip};
+use kettle_tests::http::{Connection, Response};
+use kettle_tests::kernel_counts::{KernelCounts, Turn};
+use kettle_tests::tool::{Running, Tool, wait_until_listening};
+use tempfile::TempDir;
+
+/// A folder with a certificate and an nginx.conf, in which `FOLDER` and `ADDRESS` stand for what they are.
+struct Place {
+    folder: TempDir,
+    config: &'static str,
+}
+
+impl Place {
+    fn new(config: &'static str, files: &[(&str, Vec<u8>)]) -> Self {
+        let folder = TempDir::new().unwrap();
+        let issued = issue(&["localhost"], Kind::Ecdsa);
+        let own = [
+            ("ssl/example.crt", issued.chain.into_bytes()),
+            ("ssl/example.key", issued.key.into_bytes()),
+        ];
+        let place = Self { folder, config };
+        for (name, content) in own
+            .iter()
+            .map(|(name, content)| (*name, content))
+            .chain(files.iter().map(|(name, content)| (*name, content)))
+        {
+            let path = place.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn nginx_conf(&self, address: SocketAddr) -> PathBuf {
+        let folder = self.folder.path().to_str().unwrap();
+        let text = self.config.replace("ADDRESS", &address.to_string()).replace("FOLDER", folder);
+        let path = self.path("nginx.conf");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// kettle with what it makes of the configuration.
+    fn kettle(&self) -> (Running, SocketAddr) {
+        let address = Backend::listen().address();
+        let from = self.nginx_conf(address);
+        let words = ["import".as_ref(), "nginx".as_ref(), from.as_os_str(), "--check".as_ref()];
+        let made = Tool::kettle(words).output();
+        assert!(made.status.success(), "{}", made.stderr);
+        let config = self.path("kettle.toml");
+        fs::write(&config, &made.stdout).unwrap();
+        let running = Tool::kettle(["run".as_ref(), config.as_os_str()]).start();
+        wait_until_listening(address);
+        (running, address)
+    }
+
+    fn nginx(&self) -> Option<(Running, SocketAddr)> {
+        let program = Path::new("/usr/sbin/nginx");
+        if !program.exists() {
+            skip("nginx is not installed");
+            return None;
+        }
+        let address = Backend::listen().address();
+        let config = self.nginx_conf(address);
+        let running = Tool::new(program).args(["-e", "stderr", "-c"]).args([&config]).start();
+        wait_until_listening(address);
+        Some((running, address))
+    }
+}
+
+#[test]
+fn the_configuration_for_kernel_tls_is_served_by_kernel_tls() {
+    let has_kernel_tls = has_kernel_tls();
+    let _turn = Turn::alone();
+    let config = include_str!("../../../crates/import/tests/nginx/ktls.conf");
+    let config: &'static str =
+        config.replace("443", "ADDRESS").replace("/data", "FOLDER/data").leak();
+    let place = Place::new(config, &[("data/film", content(1 << 20))]);
+    let (_kettle, address) = place.kettle();
+    let counts = KernelCounts::now();
+    let mut client = Dialer::default().connect(address);
+    let response = client.get("/film");
+    assert_same(&response.body, &content(1 << 20), "film");
+    assert_eq!(response.status, 200);
+    if has_kernel_tls {
+        assert_eq!(counts.growth("TlsTxSw"), 1);
+    } else {
+        skip("the kernel has no kernel TLS; the file came by user space");
+    }
+}
+
+/// A field, in one line where it stands in several.
+fn field(response: &Response, name: &str) -> String {
+    let fields = response.head.lines().filter_map(|line| line.split_once(": "));
+    let values =
+        fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// What both say to a request.
+fn answer(address: SocketAddr, target: &str) -> Response {
+    Dialer::default().connect(address).get(target)
+}
+
+#[test]
+fn kettle_answers_what_nginx_answers() {
+    let files = [
+        // nginx makes the folders below this one.
+        ("t/x", Vec::new()),
+        ("www/index.html", b"<p>home".to_vec()),
+        ("www/style.css", b"p {}".to_vec()),
+        ("www/data.zst", b"data".to_vec()),
+        ("www/.hidden", b"secret".to_vec()),
+        ("www/docs/index.htm", b"<p>docs".to_vec()),
+        ("www/docs/empty/x", b"x".to_vec()),
+        ("www/lists/a", b"a".to_vec()),
+        ("www/Ünïcode name.txt", b"name".to_vec()),
+        ("pictures/a.png", b"png".to_vec()),
+        ("films/hls/a.ts", b"ts".to_vec()),
+        ("films/hls/live/b.ts", b"live".to_vec()),
+        ("pages/404.html", b"<p>none".to_vec()),
+        ("app/index.html", b"<p>app".to_vec()),
+        ("www/app/other.html", b"<p>not seen".to_vec()),
+        ("www/large", content(300_000)),
+    ];
+    let place = Place::new(NGINX, &files);
+    let Some((_nginx, nginx)) = place.nginx() else { return };
+    let (_kettle, kettle) = place.kettle();
+    for target in [
+        "/",
+        "/index.html",
+        "/style.css",
+        "/style.css?v=2",
+        "/data.zst",
+        "/.hidden",
+        "/.hidden/x",
+        "/docs",
+        "/docs/",
+        "/docs/index.htm",
+        "/docs/empty/",
+        "/docs/%65mpty/x",
+        "//docs//",
+        "/docs/../style.css",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/%C3%9Cn%C3%AFcode%20name.txt",
+        "/pictures/a.png",
+        "/pictures/",
+        "/pictures/../style.css",
+        "/films/a.ts",
+        "/hls/a.ts",
+        "/hls/live/b.ts",
+        "/nothing",
+        "/nothing/",
+        "/app/other.html",
+        "/app/index.html",
+        "/app/some/page",
+        "/large",
+    ] {
+        let (theirs, ours) = (answer(nginx, target), answer(kettle, target));
+        assert_eq!(ours.status, theirs.status, "{target}\n{}\n{}", ours.head, theirs.head);
+        let headers =
+            ["content-type", "cache-control", "x-site", "x-live", "location", "content-length"];
+        let is_plain =
+            theirs.status == 200 || theirs.status == 404 && theirs.body.starts_with(b"<p>");
+        for name in headers.iter().filter(|name| is_plain || **name == "location") {
+            // nginx adds fields to good answers only, kettle to all.
+            if theirs.status == 200 || !name.starts_with("x-") {
+                assert_eq!(field(&ours, name), field(&theirs, name), "{target}: {name}");
+            }
+        }
+        if is_plain {
+            assert_same(&ours.body, &theirs.body, target);
+        }
+    }
+    let page = |address| {
+        let listed = answer_to_end(address, "/lists/");
+        assert!(listed.contains("href=\"a\"") || listed.contains("href=\"./a\""), "{listed}");
+    };
+    page(kettle);
+}
+
+fn answer_to_end(address: SocketAddr, target: &str) -> String {
+    String::from_utf8(answer(address, target).body).unwrap()
+}
+
+const NGINX: &str = "
+daemon off;
+master_process off;
+worker_processes 1;
+pid FOLDER/pid;
+error_log stderr;
+events { worker_connections 64; }
+http {
+    access_log off;
+    client_body_temp_path FOLDER/t/a; proxy_temp_path FOLDER/t/b; fastcgi_temp_path FOLDER/t/c;
+    uwsgi_temp_path FOLDER/t/d; scgi_temp_path FOLDER/t/e;
+    types { text/html html htm; text/css css; image/png png; video/mp2t ts; text/plain txt; }
+    default_type application/octet-stream;
+    absolute_redirect off;
+    charset utf-8;
+    charset_types text/css text/plain;
+    server {
+        listen ADDRESS ssl;
+        server_name localhost;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate ssl/example.crt;
+        ssl_certificate_key ssl/example.key;
+        root FOLDER/www;
+        index index.html index.htm;
+        add_header X-Site one;
+        error_page 404 /404.html;
+        location = /404.html { root FOLDER/pages; internal; }
+        location ~ /\\. { return 404; }
+        location ~* \\.(css|js)$ { expires 1h; add_header X-Site one; }
+        location /docs/ { expires -1; }
+        location /lists/ { autoindex on; }
+        location /pictures/ { alias FOLDER/pictures/; }
+        location /hls/ {
+            root FOLDER/films;
+            expires 10m;
+            location /hls/live/ { add_header X-Live yes; add_header Cache-Control no-store; }
+        }
+        location /app/ { root FOLDER; try_files $uri /app/index.html; }
+        location /api/ { proxy_pass http://127.0.0.1:1; }
+    }
+}
+";
