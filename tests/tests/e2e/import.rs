@@ -139,36 +139,7 @@ fn kettle_answers_what_nginx_answers() {
     let place = Place::new(NGINX, &files);
     let Some((_nginx, nginx)) = place.nginx() else { return };
     let (_kettle, kettle) = place.kettle();
-    for target in [
-        "/",
-        "/index.html",
-        "/style.css",
-        "/style.css?v=2",
-        "/data.zst",
-        "/.hidden",
-        "/.hidden/x",
-        "/docs",
-        "/docs/",
-        "/docs/index.htm",
-        "/docs/empty/",
-        "/docs/%65mpty/x",
-        "//docs//",
-        "/docs/../style.css",
-        "/%2e%2e/%2e%2e/etc/passwd",
-        "/%C3%9Cn%C3%AFcode%20name.txt",
-        "/pictures/a.png",
-        "/pictures/",
-        "/pictures/../style.css",
-        "/films/a.ts",
-        "/hls/a.ts",
-        "/hls/live/b.ts",
-        "/nothing",
-        "/nothing/",
-        "/app/other.html",
-        "/app/index.html",
-        "/app/some/page",
-        "/large",
-    ] {
+    for target in TARGETS {
         let (theirs, ours) = (answer(nginx, target), answer(kettle, target));
         assert_eq!(ours.status, theirs.status, "{target}\n{}\n{}", ours.head, theirs.head);
         let headers =
@@ -185,16 +156,40 @@ fn kettle_answers_what_nginx_answers() {
             assert_same(&ours.body, &theirs.body, target);
         }
     }
-    let page = |address| {
-        let listed = answer_to_end(address, "/lists/");
-        assert!(listed.contains("href=\"a\"") || listed.contains("href=\"./a\""), "{listed}");
-    };
-    page(kettle);
+    let listed = String::from_utf8(answer(kettle, "/lists/").body).unwrap();
+    assert!(listed.contains(">a<"), "{listed}");
 }
 
-fn answer_to_end(address: SocketAddr, target: &str) -> String {
-    String::from_utf8(answer(address, target).body).unwrap()
-}
+const TARGETS: [&str; 28] = [
+    "/",
+    "/index.html",
+    "/style.css",
+    "/style.css?v=2",
+    "/data.zst",
+    "/.hidden",
+    "/.hidden/x",
+    "/docs",
+    "/docs/",
+    "/docs/index.htm",
+    "/docs/empty/",
+    "/docs/%65mpty/x",
+    "//docs//",
+    "/docs/../style.css",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "/%C3%9Cn%C3%AFcode%20name.txt",
+    "/pictures/a.png",
+    "/pictures/",
+    "/pictures/../style.css",
+    "/films/a.ts",
+    "/hls/a.ts",
+    "/hls/live/b.ts",
+    "/nothing",
+    "/nothing/",
+    "/app/other.html",
+    "/app/index.html",
+    "/app/some/page",
+    "/large",
+];
 
 const NGINX: &str = "
 daemon off;
