@@ -1,6 +1,5 @@
 //! `kettle import`: another program's configuration as a kettle.toml. What imports ask of this machine.
 
-use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::process::ExitCode;
 
 use kettle_import::hitch::{self, Dialect};
 use kettle_import::{Surroundings, nginx, stunnel};
-use kettle_supervisor::prepare;
+use kettle_supervisor::{CONFIG_BYTES_MAX, list_folder, open_file, prepare, read_file};
 
 use crate::cli::{ImportArguments, ImportedProgram};
 use crate::output::{fail_with, print, warn_of};
@@ -50,28 +49,19 @@ impl Surroundings for ThisMachine {
     }
 
     fn read(&self, path: &Path) -> io::Result<String> {
-        let bytes = fs::metadata(path)?.len();
-        if bytes > CONFIG_BYTES_MAX {
-            return Err(io::Error::other("it is too large for a configuration"));
-        }
-        fs::read_to_string(path)
+        let bytes = read_file(path, CONFIG_BYTES_MAX)?;
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     fn files_in(&self, folder: &Path) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        Ok(names)
+        let names = list_folder(folder)?.into_iter();
+        let files = names.filter(|(_, kind)| kind.is_file());
+        Ok(files.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
     }
 
     fn names_in(&self, folder: &Path) -> io::Result<Vec<String>> {
-        let name =
-            |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-        fs::read_dir(folder)?.map(name).collect()
+        let names = list_folder(folder)?.into_iter();
+        Ok(names.map(|(name, _)| name.to_string_lossy().into_owned()).collect())
     }
 
     fn is_there(&self, path: &Path) -> bool {
@@ -80,7 +70,7 @@ impl Surroundings for ThisMachine {
     }
 
     fn is_file(&self, path: &Path) -> bool {
-        path.is_file()
+        open_file(path).and_then(|file| file.metadata()).is_ok_and(|file| file.is_file())
     }
 
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
@@ -101,6 +91,3 @@ impl Surroundings for ThisMachine {
         Ok(addresses)
     }
 }
-
-/// 10,000 certificates take about 1 MiB.
-const CONFIG_BYTES_MAX: u64 = 64 * 1024 * 1024;

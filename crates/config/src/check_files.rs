@@ -92,6 +92,8 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
     let shown = file.value.display();
     let metadata = match File::open(&file.value).and_then(|open| open.metadata()) {
         Ok(metadata) => metadata,
+        // Who reads it may have other ways, and says so where it has not.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
         Err(error) => {
             let is_missing = error.kind() == ErrorKind::NotFound;
             let similar = is_missing.then(|| similar_file(&file.value)).flatten();

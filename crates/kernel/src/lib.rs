@@ -7,6 +7,7 @@ mod option;
 
 pub mod cgroup;
 pub mod file_system;
+pub mod keeper;
 pub mod ktls;
 pub mod netlink;
 pub mod pipe;

@@ -1,6 +1,7 @@
 //! This process and its threads: signals, clocks, processors, limits and the user it runs as.
 
 mod clocks;
+mod fork;
 mod privileges;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -9,6 +10,7 @@ pub use clocks::{
     cpu_time_of, monotonic_time_coarse, process_cpu_time, thread_cpu_time, time_since_boot,
     wall_time_coarse,
 };
+pub(crate) use fork::{Fork, exit_at_once, fork, keep_only};
 pub use privileges::{Account, PrivilegeError, group_name};
 
 use std::io;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::net::{SocketFlags, acceptfrom_with, ipproto, sockopt};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use crate::option;
+use crate::{keeper, option};
 
 /// Opens a non-blocking listener that shares its port with the listeners of other workers.
 ///
@@ -29,7 +29,7 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     // Accepted sockets inherit both options, which saves two system calls a connection.
     socket.set_tcp_nodelay(true)?;
     raise_not_sent_low_water(socket.as_fd())?;
-    socket.bind(&address.into())?;
+    keeper::bind(socket.as_fd(), address)?;
     socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(socket.into())
 }

@@ -1,12 +1,12 @@
 //! Error responses: the site's own page where there is one, a few words where there is not.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use bytes::Bytes;
 use kettle_http::h1::write::reason_phrase;
 use kettle_http::html::escape;
+use kettle_kernel::keeper;
 
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
@@ -76,7 +76,7 @@ impl Page {
     /// If the file cannot be read or is larger than [`PAGE_BYTES_MAX`].
     pub fn read(path: &Path, content_type: String) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        File::open(path)?.take(PAGE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        keeper::open(path)?.take(PAGE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > PAGE_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 256 KiB"));
         }

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use kettle_config::{Config, Finding, Listener};
-use kettle_kernel::socket;
+use kettle_kernel::{keeper, socket};
 use socket2::{Domain, Socket, Type};
 
 use super::port_owner::port_owner;
@@ -86,7 +86,7 @@ fn refuse_used_port(address: SocketAddr) -> io::Result<()> {
     if domain == Domain::IPV6 {
         trial.set_only_v6(true)?;
     }
-    trial.bind(&address.into())
+    keeper::bind(trial.as_fd(), address)
 }
 
 fn finding(config: &Config, listener: &Listener, error: &io::Error) -> Finding {

@@ -29,6 +29,7 @@ pub mod admin;
 mod bind;
 mod endpoint;
 mod file_watch;
+mod keeper;
 mod main_loop;
 mod memory;
 mod notify;
@@ -41,7 +42,8 @@ mod resources;
 mod text_format;
 mod workers;
 
-pub use reload::{Loader, read};
+pub use kettle_kernel::keeper::{list as list_folder, open as open_file, read as read_file};
+pub use reload::{CONFIG_BYTES_MAX, Loader, read};
 
 use pinning::Pinning;
 use reload::Live;
@@ -113,6 +115,7 @@ impl Supervisor {
             tracing::warn!(%error, "the limit of open files cannot be raised");
         }
         protect_memory(&config);
+        keeper::start(&config, loader.as_ref());
         let resources = Resources::of_this_process();
         resources.fill_in(&mut config, None);
         // Loading the kernel's module and ciphers needs the privileges that are dropped below.

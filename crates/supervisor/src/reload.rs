@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use kettle_config::{Config, Finding, Position};
+use kettle_kernel::keeper;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
@@ -216,6 +217,7 @@ impl Query {
     /// Everything that can fail and leaves no trace when it does.
     fn run(self) -> Result<Candidate, Vec<Finding>> {
         let in_force = &self.in_force.config;
+        keeper::renew();
         let mut config = match (self.subject, &self.loader) {
             (Subject::Configuration, Some(load)) => load()?,
             (Subject::Configuration, None) | (Subject::NamedFiles, _) => Config::clone(in_force),
@@ -233,7 +235,7 @@ impl Query {
 ///
 /// Returns every mistake in it, or the one that it cannot be read.
 pub fn read(path: &Path) -> Result<Config, Vec<Finding>> {
-    let bytes = std::fs::read(path).map_err(|error| {
+    let bytes = keeper::read(path, CONFIG_BYTES_MAX).map_err(|error| {
         let message = format!("the configuration cannot be read: {error}");
         let instead = (error.kind() == std::io::ErrorKind::NotFound)
             .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
@@ -292,6 +294,9 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(setting, _)| *setting).collect()
 }
+
+/// 10,000 certificates take about 1 MiB.
+pub const CONFIG_BYTES_MAX: u64 = 64 << 20;
 
 const STILL_WAITING: &str = "an earlier reload still waits for a disk that hangs; mend that first";
 

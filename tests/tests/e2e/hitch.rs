@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -242,8 +242,6 @@ fn configure(place: &Place, front: SocketAddr, more: &str) {
     ));
 }
 
-// Not hitch, which must not stay root, and could then not read these files again.
-
 #[test]
 fn a_daemon_leaves_its_number_and_reads_its_file_again() {
     let (place, before, after) = (Place::new(), free(), free());
@@ -284,6 +282,35 @@ fn nobody_else_chooses_what_a_number_or_a_message_is_written_to() {
     }
     assert_eq!(fs::read_to_string(place.path("victim")).unwrap(), "1");
     assert!(fs::read_to_string(place.path("conf")).unwrap().contains("pem-file"));
+}
+
+#[test]
+fn a_reload_reads_what_only_root_may_and_binds_below_1024() {
+    if !geteuid().is_root() {
+        return skip("only root can become another user");
+    }
+    let (place, front) = (Place::new(), free());
+    let low = SocketAddr::new(kettle_tests::setup::unused_ip(), 443);
+    configure(&place, front, "pem-dir = \"FOLDER/more\"");
+    fs::create_dir(place.path("more")).unwrap();
+    place.pem("more/three", "three");
+    for private in ["", "conf", "one", "two", "more", "more/three"] {
+        let mode = if place.path(private).is_dir() { 0o700 } else { 0o600 };
+        fs::set_permissions(place.path(private), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let words = ["--config=FOLDER/conf", AS[0], AS[1]];
+    let (daemon, said) = Daemon::start(&place, "hitch", &words);
+    assert!(!said.contains("may not"), "{said}");
+    assert!(shows(front, "three"));
+    place.pem("more/four", "four");
+    fs::set_permissions(place.path("more/four"), fs::Permissions::from_mode(0o600)).unwrap();
+    configure(&place, low, "pem-dir = \"FOLDER/more\"\npem-file = \"FOLDER/two\"");
+    daemon.reload();
+    wait_until_listening(low);
+    for name in ["one", "two", "three", "four"] {
+        assert!(shows(low, name), "{name}");
+    }
+    daemon.end();
 }
 
 #[test]

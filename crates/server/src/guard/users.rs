@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params};
+use kettle_kernel::keeper;
 
 /// The users of a file.
 pub(super) struct Users {
@@ -47,7 +48,8 @@ impl Users {
             let instead = Some(instead).filter(|text: &String| !text.is_empty());
             UsersMistake { path: path.to_owned(), line, message, instead }
         };
-        let text = fs::read_to_string(path)
+        let text = keeper::read(path, FILE_BYTES_MAX)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
             .map_err(|error| mistake(0, format!("cannot read it: {error}"), String::new()))?;
         Self::parse(&text).map_err(|(line, message)| {
             let name = message.name.unwrap_or_else(|| "NAME".to_owned());
@@ -161,6 +163,9 @@ const BCRYPT_COST_MIN: u32 = 4;
 const BCRYPT_COST_MAX: u32 = 14;
 /// KiB times passes: 256 MiB four times, about a second.
 const ARGON2_WORK_MAX: u64 = 4 * 256 * 1024;
+
+/// As `kettle check` has it.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 #[cfg(test)]
 mod tests;

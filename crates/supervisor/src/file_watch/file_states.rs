@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use kettle_config::Config;
+use kettle_kernel::keeper;
 
 /// What files were at one moment, through all symbolic links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +61,11 @@ impl FileStates {
 
 impl FileState {
     fn of(path: &Path) -> Self {
-        match path.metadata() {
+        let metadata = path.metadata().or_else(|error| match error.kind() {
+            ErrorKind::PermissionDenied => keeper::open(path)?.metadata(),
+            _ => Err(error),
+        });
+        match metadata {
             Ok(metadata) => Self::There {
                 device: metadata.dev(),
                 inode: metadata.ino(),

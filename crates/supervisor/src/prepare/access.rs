@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Finding, Located, LogTarget, Position};
+use kettle_kernel::keeper::is_chosen_by_root;
 use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
 use rustix::fs::{Access, OFlags, access};
 
@@ -39,7 +40,11 @@ pub fn account(config: &Config) -> Result<Option<Account>, Vec<Finding>> {
 
 /// Finds what `account`, or else the user of this process, may not do. Such a server starts, mostly, and serves badly.
 pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut Findings) {
-    let needs = needs(config);
+    let mut needs = needs(config);
+    // These the keeper opens for a server that root starts.
+    if process::is_root() && account.is_some_and(|account| !account.is_current()) {
+        needs.retain(|need| need.act != Act::Read || !is_chosen_by_root(need.path));
+    }
     let all = || needs.iter().map(Need::refusal).collect::<Vec<_>>();
     let refusals = match account.filter(|account| !account.is_current()) {
         Some(account) => account.ask(all),
@@ -60,6 +65,11 @@ pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut F
         let written = need.path.display().to_string();
         findings.serious.push(config.finding(need.at, &written, message, Some(instead)));
     }
+}
+
+/// The files that a configuration has read again at each reload.
+pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = &Path> {
+    needs(config).into_iter().filter(|need| need.act == Act::Read).map(|need| need.path)
 }
 
 /// Something the serving user must be able to do.

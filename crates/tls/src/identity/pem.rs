@@ -1,11 +1,11 @@
 //! Reads certificate chains and private keys from PEM files, and says what a file that is
 //! neither seems to be instead.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use kettle_kernel::keeper;
 use rustls_pki_types::pem::{PemObject, SectionKind};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use zeroize::Zeroizing;
@@ -124,8 +124,8 @@ pub(crate) fn read(
     role: FileRole,
 ) -> Result<(Zeroizing<Vec<u8>>, u32), IdentityError> {
     let unreadable = |source| IdentityError::Unreadable { role, path: path.into(), source };
-    let metadata = path.metadata().map_err(unreadable)?;
-    // Opening a pipe would wait for its writer, so this is asked before.
+    let file = keeper::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(unreadable(io::Error::other("not a regular file")));
     }
@@ -137,7 +137,6 @@ pub(crate) fn read(
     if metadata.len() > bytes_max {
         return Err(IdentityError::TooLarge { role, path: path.into(), bytes_max });
     }
-    let file = File::open(path).map_err(unreadable)?;
     // The exact capacity keeps the vector from growing and leaving copies of a key behind.
     let capacity = usize::try_from(metadata.len()).unwrap_or(0) + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));

@@ -1,12 +1,16 @@
 //! A server that started as root and became somebody else.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Instant;
 
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use kettle_tests::certificate::{Kind, issue};
+use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{has_kernel_tls, paths_here, skip};
+use kettle_tests::environment::{has_kernel_tls, paths_here, patience, skip};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -50,14 +54,102 @@ fn memory_is_shown_to_root_alone_unless_the_operator_allows_it() {
 }
 
 #[test]
+fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+    fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = fs::metadata(kettle.folder.path("localhost.key")).unwrap().mode();
+    assert_eq!(mode & 0o077, 0, "a key that only root may read");
+    let said = kettle.messages().text();
+    assert!(!said.contains("may not read"), "{said}");
+
+    kettle.folder.write_certificate("localhost", &issue(&["localhost"], Kind::Ecdsa));
+    let before = served_certificate(kettle.address());
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    assert_ne!(served_certificate(kettle.address()), before);
+
+    let low = format!("{}:443", kettle_tests::setup::unused_ip());
+    let listener = format!("[[listener]]\naddress = {low:?}\n[[listener]]\n");
+    kettle.folder.change_config("[[listener]]\n", &listener);
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+    served_certificate(low.parse().unwrap());
+
+    // It is root still, and has none of root's powers but two.
+    let keeper = keeper_of(&kettle);
+    let status = fs::read_to_string(format!("/proc/{keeper}/status")).unwrap();
+    let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+    assert_eq!(line("Uid:").split_whitespace().next(), Some("0"));
+    assert_eq!(u64::from_str_radix(line("CapEff:"), 16), Ok(1 << 2 | 1 << 10));
+    assert_eq!(line("NoNewPrivs:"), "1");
+
+    Tool::new("kill").args(["-KILL", &keeper.to_string()]).run();
+    let refused = kettle.ctl(&["reload"]).output();
+    assert!(!refused.status.success());
+    assert!(refused.text().contains("the keeper"), "{}", refused.text());
+    served_certificate(kettle.address());
+    let key = kettle.folder.path("localhost.key");
+    fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(kettle.folder.config(), fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+}
+
+#[test]
+fn a_keeper_ends_with_its_server() {
+    if !geteuid().is_root() {
+        return skip("only root can become somebody else");
+    }
+    for signal in [Signal::KILL, Signal::TERM] {
+        let mut kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
+        let keeper = keeper_of(&kettle);
+        // Whoever ends all of a service ends the server, and that its keeper.
+        let pid = Pid::from_raw(keeper.cast_signed()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+        kettle.signal(signal);
+        let _ = kettle.ended();
+        let deadline = Instant::now() + patience();
+        while is_running(keeper) {
+            assert!(Instant::now() < deadline, "the keeper outlives its server");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// One that has ended and that nobody has waited for yet does not run.
+fn is_running(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The server's only child.
+fn keeper_of(kettle: &Kettle) -> u32 {
+    let server = kettle.process();
+    let its_child = format!("PPid:\t{server}\n");
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut keepers = processes.filter_map(|process| {
+        let status = fs::read_to_string(process.path().join("status")).ok()?;
+        let is_keeper = status.starts_with("Name:\tkettle-keeper\n");
+        (is_keeper && status.contains(&its_child)).then(|| process.file_name())
+    });
+    keepers.next().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+fn served_certificate(address: SocketAddr) -> Vec<u8> {
+    let client = Dialer::suite(TLS13_AES_128).connect(address);
+    client.tls.peer_certificates().unwrap()[0].to_vec()
+}
+
+#[test]
 fn what_the_user_may_not_read_is_said_before_a_reload_needs_it() {
     if !geteuid().is_root() {
         return skip("only root can become somebody else");
     }
     let kettle = Kettle::start(Setup::default().set("server", "user = \"nobody\""));
     fs::set_permissions(kettle.folder.path(""), fs::Permissions::from_mode(0o755)).unwrap();
-    let warned = kettle.messages().text();
-    assert!(warned.contains("`nobody`, which kettle becomes, may not read"), "{warned}");
+    // The keeper opens nothing that others than root choose.
+    std::os::unix::fs::chown(kettle.folder.path(""), Some(NOBODY), None).unwrap();
     let refused = kettle.ctl(&["reload"]).output();
     assert!(!refused.status.success() && refused.text().contains("localhost.key"));
 
@@ -77,3 +169,5 @@ fn what_the_user_may_not_read_is_said_before_a_reload_needs_it() {
     let said = kettle.ctl(&["reload"]).succeed();
     assert!(said.contains("reloaded"), "{said}");
 }
+
+const NOBODY: u32 = 65_534;

@@ -51,6 +51,11 @@ impl Stage {
     }
 
     /// What `nobody` would not be able to do, with paths as the configuration names them.
+    /// To the user that serves: root alone does not choose what is there any more.
+    fn give_away(&self) {
+        chown(self.path(""), Some(65_534), None).unwrap();
+    }
+
     fn found(&self, config: &Config) -> Vec<String> {
         let mut findings = Findings::default();
         check(config, account(config).unwrap().as_ref(), &mut findings);
@@ -79,6 +84,11 @@ fn each_permission_that_is_missing_is_found_with_its_command() {
     std::os::unix::fs::symlink("../archive/key1", stage.path("live/key")).unwrap();
     stage.folder("log", 0o755);
     let config = stage.config("nobody", "log/access.log", CERTIFICATE, "");
+    // What only root chooses the keeper reads.
+    let found = stage.found(&config);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].contains("may not open files in www"), "{}", found[0]);
+    stage.give_away();
     let found = stage.found(&config);
     assert_eq!(found.len(), 4, "{found:#?}");
     assert!(found[0].contains("may not read live/chain (because of live)"), "{}", found[0]);
@@ -147,6 +157,7 @@ fn a_group_that_may_is_joined_rather_than_changed() {
     stage.file("live/key", 0o640);
     let daemon = Account::find("daemon", None).unwrap().gid();
     chown(stage.path("live"), None, Some(daemon)).unwrap();
+    stage.give_away();
     let found = stage.found(&stage.config("nobody", "off", CERTIFICATE, ""));
     assert!(found[0].contains("-> `usermod -aG daemon nobody`"), "{found:#?}");
 }

@@ -1,0 +1,70 @@
+//! Whether anybody but root decides what a path leads to.
+
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Whether each step on the way to a file, through all symbolic links, is in a folder that only root may change. Access
+/// lists that give somebody more are not seen.
+#[must_use]
+pub fn is_chosen_by_root(path: &Path) -> bool {
+    let Ok(path) = std::path::absolute(path) else { return false };
+    let mut at = PathBuf::from("/");
+    let mut steps = steps(&path);
+    let mut links = 0;
+    while let Some(step) = steps.pop() {
+        if step == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&step);
+        let (Ok(folder), Ok(entry)) = (at.symlink_metadata(), next.symlink_metadata()) else {
+            return false;
+        };
+        if !may_only_root_change(&folder, &entry) {
+            return false;
+        }
+        if !entry.is_symlink() {
+            at = next;
+            continue;
+        }
+        links += 1;
+        let Ok(target) = next.read_link() else { return false };
+        if links > LINKS_MAX {
+            return false;
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        steps.extend(self::steps(&target));
+    }
+    true
+}
+
+/// The steps of a path, the first one last.
+fn steps(path: &Path) -> Vec<OsString> {
+    let mut steps: Vec<OsString> = path
+        .components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+        })
+        .collect();
+    steps.reverse();
+    steps
+}
+
+fn may_only_root_change(folder: &Metadata, entry: &Metadata) -> bool {
+    let is_open_to_others =
+        folder.mode() & 0o002 != 0 || (folder.mode() & 0o020 != 0 && folder.gid() != ROOT);
+    // In a sticky folder everybody may add names, and change only their own.
+    let is_kept = folder.mode() & 0o1000 != 0 && entry.uid() == ROOT;
+    folder.uid() == ROOT && (!is_open_to_others || is_kept)
+}
+
+const ROOT: u32 = 0;
+
+/// As many as the kernel follows (path_resolution(7)).
+const LINKS_MAX: u32 = 40;

@@ -1,0 +1,202 @@
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::thread;
+
+use socket2::{Domain, Socket, Type};
+
+use super::*;
+
+/// Lets one file and one address.
+struct One(PathBuf, SocketAddr);
+
+impl Permits for One {
+    fn renew(&mut self) {
+        self.0.set_extension("renewed");
+    }
+
+    fn file(&self, path: &Path) -> bool {
+        self.0 == path
+    }
+
+    fn address(&self, address: SocketAddr) -> bool {
+        self.1 == address
+    }
+}
+
+/// A server's end of a keeper that runs in a thread.
+struct Running(Option<OwnedFd>, Option<thread::JoinHandle<()>>);
+
+impl Running {
+    fn of(permits: One) -> Self {
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, its) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        Self(Some(ours), Some(thread::spawn(move || serve(&its, permits))))
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.0.as_ref().unwrap().as_fd()
+    }
+
+    /// The number of the error, 0 for none, and what came with it.
+    fn ask(&self, question: &[u8], with: Option<BorrowedFd<'_>>) -> (i32, Option<OwnedFd>) {
+        match exchange(self.socket(), 7, question, with).unwrap() {
+            Ok(descriptor) => (0, descriptor),
+            Err(error) => (error.raw_os_error().unwrap(), None),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Without its server a keeper ends.
+        drop(self.0.take());
+        self.1.take().unwrap().join().unwrap();
+    }
+}
+
+fn open_question(path: &Path) -> Vec<u8> {
+    [&[OPEN], path.as_os_str().as_bytes()].concat()
+}
+
+fn is_root_here() -> bool {
+    let is_root = process::is_root();
+    if !is_root {
+        eprintln!("skipped: only root has files that others may not choose");
+    }
+    is_root
+}
+
+#[test]
+fn a_keeper_opens_what_it_may_and_nothing_else() {
+    if !is_root_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (named, other) = (folder.path().join("named"), folder.path().join("other"));
+    for file in [&named, &other] {
+        fs::write(file, file.to_str().unwrap()).unwrap();
+    }
+    let keeper = Running::of(One(named.clone(), ([127, 0, 0, 1], 1).into()));
+    let (number, file) = keeper.ask(&open_question(&named), None);
+    assert_eq!(number, 0);
+    let mut text = String::new();
+    File::from(file.unwrap()).read_to_string(&mut text).unwrap();
+    assert_eq!(text, named.to_str().unwrap());
+
+    let long = vec![b'a'; 3 * PATH_BYTES_MAX];
+    let around = folder.path().join(".").join("..").join(folder.path()).join("other");
+    for question in [open_question(&other), open_question(&around), vec![OPEN], long, vec![0]] {
+        let (number, file) = keeper.ask(&question, None);
+        assert_ne!(number, 0, "{question:?}");
+        assert!(file.is_none());
+    }
+    // Somebody else may choose what the name leads to.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(keeper.ask(&open_question(&named), None).0, libc::EACCES);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::remove_file(&named).unwrap();
+    assert_ne!(keeper.ask(&open_question(&named), None).0, 0);
+
+    // What is named anew counts, and what was named before does not.
+    let renewed = named.with_extension("renewed");
+    fs::write(&renewed, "").unwrap();
+    fs::write(&named, "").unwrap();
+    assert_eq!(keeper.ask(&[RENEW], None).0, 0);
+    assert_eq!(keeper.ask(&open_question(&renewed), None).0, 0);
+    assert_eq!(keeper.ask(&open_question(&named), None).0, libc::EACCES);
+}
+
+#[test]
+fn a_keeper_binds_the_sockets_it_is_given_where_it_may() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let keeper = Running::of(One(PathBuf::new(), free));
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let bind = |address: &str| [&[BIND], address.as_bytes()].concat();
+    for refused in ["127.0.0.1:1", "127.0.0.1", "", "\u{e4}"] {
+        assert_eq!(keeper.ask(&bind(refused), Some(socket.as_fd())).0, libc::EACCES, "{refused}");
+    }
+    assert_eq!(keeper.ask(&bind(&free.to_string()), None).0, libc::EACCES);
+    // A file is no socket.
+    let file = tempfile::tempfile().unwrap();
+    assert_eq!(keeper.ask(&bind(&free.to_string()), Some(file.as_fd())).0, libc::ENOTSOCK);
+    assert_eq!(keeper.ask(&bind(&free.to_string()), Some(socket.as_fd())).0, 0);
+    assert_eq!(socket.local_addr().unwrap().as_socket(), Some(free));
+    assert_eq!(keeper.ask(&bind(&free.to_string()), Some(socket.as_fd())).0, libc::EINVAL);
+}
+
+#[test]
+fn an_answer_that_came_too_late_is_not_taken_for_the_next() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let keeper = Running::of(One(PathBuf::new(), free));
+    // Two that nobody waited for.
+    for number in [1_u32, 2] {
+        send(keeper.socket(), &[&number.to_ne_bytes()[..], &[RENEW]].concat(), None).unwrap();
+    }
+    assert_eq!(keeper.ask(&[0], None).0, libc::EACCES);
+    assert_eq!(keeper.ask(&[RENEW], None).0, 0);
+    // What is too short for a number is no question.
+    send(keeper.socket(), b"abc", None).unwrap();
+    assert!(exchange(keeper.socket(), 8, &[RENEW], None).is_err());
+}
+
+#[test]
+fn root_chooses_where_nobody_else_may_change_a_step_of_the_way() {
+    if !is_root_here() {
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let make = |name: &str, mode, owner| {
+        fs::create_dir(path(name)).unwrap();
+        fs::write(path(name).join("file"), "").unwrap();
+        fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+        chown(path(name), Some(owner), None).unwrap();
+    };
+    make("roots", 0o755, 0);
+    make("private", 0o700, 0);
+    make("group", 0o775, 0);
+    make("anybody", 0o777, 0);
+    make("sticky", 0o1777, 0);
+    make("others", 0o755, NOBODY);
+    fs::write(path("sticky/theirs"), "").unwrap();
+    chown(path("sticky/theirs"), Some(NOBODY), None).unwrap();
+    symlink("../roots/file", path("private/near")).unwrap();
+    symlink(path("roots/file"), path("private/far")).unwrap();
+    symlink("../others/link", path("private/by-others")).unwrap();
+    symlink("../roots/file", path("others/link")).unwrap();
+    symlink("round", path("private/round")).unwrap();
+    for (name, is_roots) in [
+        ("roots/file", true),
+        ("private/file", true),
+        ("private/near", true),
+        ("private/far", true),
+        ("roots/../private/file", true),
+        ("sticky/file", true),
+        // The group is root's.
+        ("group/file", true),
+        ("anybody/file", false),
+        ("sticky/theirs", false),
+        ("others/file", false),
+        ("others/../roots/file", true),
+        ("private/by-others", false),
+        ("private/round", false),
+        ("roots/missing", false),
+    ] {
+        assert_eq!(is_chosen_by_root(&path(name)), is_roots, "{name}");
+    }
+    chown(path("group"), None, Some(NOBODY)).unwrap();
+    assert!(!is_chosen_by_root(&path("group/file")));
+}
+
+#[test]
+fn without_a_keeper_the_kernels_word_holds() {
+    let error = open(Path::new("/nowhere/at/all")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    renew();
+    let (_, opened) = opened_by(|| open(Path::new("/nowhere/at/all")));
+    assert_eq!(opened, [PathBuf::from("/nowhere/at/all")]);
+}

@@ -1,0 +1,63 @@
+//! A second process of the same program.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Which of the two processes this is.
+#[derive(Debug)]
+pub(crate) enum Fork {
+    /// The one that was there before.
+    Parent,
+    /// The new one.
+    Child,
+}
+
+/// Splits this process in two.
+///
+/// # Errors
+/// If it has more than one thread, whose locks would stay locked for ever in the new process, or the kernel refuses.
+pub(crate) fn fork() -> io::Result<Fork> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("this process has other threads already"));
+    }
+    // SAFETY: takes nothing. The only thread of this process goes on in both, so no lock is held by a thread that is gone.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        _ => Ok(Fork::Parent),
+    }
+}
+
+/// Lets go of all that this process has open but one descriptor, whoever it belongs to here; its standard streams lead
+/// nowhere from now on. For a new process that only waits for `kept`: nothing that the other one closes stays open in it.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn keep_only(kept: BorrowedFd<'_>) -> io::Result<()> {
+    let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nowhere)?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    // Closed with all others.
+    std::mem::forget(nowhere);
+    let kept = kept.as_raw_fd().cast_unsigned();
+    for (first, last) in [(3, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
+        if first > last {
+            continue;
+        }
+        // SAFETY: takes plain numbers. Whoever owned these descriptors in this process never uses them again: it was
+        // just forked, and does nothing but what its caller has it do.
+        let status = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Ends this process, and nothing that it shares with the one it was forked from: no buffer is written a second time.
+pub(crate) fn exit_at_once() -> ! {
+    // SAFETY: takes a plain number, and does not return.
+    unsafe { libc::_exit(0) }
+}
