@@ -3,12 +3,13 @@
 //! They are made from the configuration, at the start and at each reload. What is known of a server is kept over a reload
 //! for as long as its backend's name and its address stay ([`ServerState`]); connections keep what they need of it alive.
 
-use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Release},
+};
 use std::sync::{Arc, Mutex};
 
 use kettle_config::ServerAddress;
-use tokio::task::LocalSet;
 
 use crate::metrics::{Count, Durations};
 
@@ -23,6 +24,7 @@ mod slot;
 mod socket;
 mod state;
 mod status;
+mod watch;
 
 pub use attempts::{Attempt, Attempts, Connected};
 pub use check::{Handshake, Stream};
@@ -31,6 +33,7 @@ pub use slot::Slot;
 pub use socket::Socket;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
+pub use watch::Watch;
 
 use queue::Queue;
 use state::Tolerance;
@@ -95,43 +98,21 @@ impl Backends {
         Self { backends: config.iter().map(backend).collect() }
     }
 
-    /// Takes the place of those they were made from. Whoever waits there goes on by what was in force then, but lets those pass
-    /// that came later and find room.
+    /// Takes the place of those they were made from. Whoever waits there goes on here, or, where nothing leads here any
+    /// more, by what was in force before; then it lets those pass that came later and find room.
     pub fn put_in_force(&self) {
         self.iter().for_each(|backend| backend.put_in_force());
+    }
+
+    /// Lets those that wait look again: their worker has seen this configuration.
+    pub(crate) fn call_waiters(&self) {
+        self.iter().for_each(|backend| backend.shared.queue.call_front());
     }
 
     /// The backend of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Backend>> {
         self.iter().find(|backend| *backend.name == *name)
-    }
-
-    /// Checks the servers and looks up their names, until it is dropped. It runs once in a process; names are looked up by the
-    /// blocking threads of its runtime.
-    pub async fn keep_watch(&self, handshake: impl Handshake + 'static) {
-        let handshake = Rc::new(handshake);
-        let tasks = LocalSet::new();
-        for (backend, server) in self.iter().flat_map(|it| it.servers.iter().map(move |s| (it, s)))
-        {
-            let both = || (Arc::clone(backend), Arc::clone(server));
-            if let ServerAddress::Name(name, port) = &server.address {
-                let (backend, server) = both();
-                let look_up = names::look_up;
-                tasks.spawn_local(names::keep_looking_up(
-                    backend,
-                    server,
-                    name.clone(),
-                    *port,
-                    look_up,
-                ));
-            }
-            if let Some(check) = &backend.settings.check {
-                let ((backend, server), handshake) = (both(), Rc::clone(&handshake));
-                tasks.spawn_local(check::keep_checking(backend, server, check.clone(), handshake));
-            }
-        }
-        tasks.await;
     }
 
     /// All of them, in the order of the configuration.
@@ -168,7 +149,8 @@ impl Backend {
         if self.settings.check.is_none() {
             self.servers.iter().for_each(|server| server.state.forget_checks());
         }
-        self.shared.generation.store(self.generation, Relaxed);
+        // Whoever sees this sees the configuration that was sent before.
+        self.shared.generation.store(self.generation, Release);
         // Those that wait may find that there is more room now.
         self.shared.queue.call_front();
     }
@@ -181,7 +163,12 @@ impl Backend {
 
     /// Whether a reload made another backend of this name.
     fn is_replaced(&self) -> bool {
-        self.shared.generation.load(Relaxed) != self.generation
+        self.shared.generation.load(Acquire) != self.generation
+    }
+
+    /// Whether it is the same backend after one reload or more.
+    pub(crate) fn is_successor_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared) && self.generation > other.generation
     }
 
     fn tolerance(&self) -> Tolerance {

@@ -4,6 +4,7 @@ mod introduction;
 mod open;
 mod watch;
 
+use std::cell::Cell;
 use std::future::pending;
 use std::mem::replace;
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ use kettle_preamble::proxy;
 use tokio::io::Interest;
 
 use crate::access_log::{Direction, TunnelEntry};
-use crate::backend::{ConnectError, Connected, Server, Slot, Socket};
+use crate::backend::{Attempt, ConnectError, Connected, Failure, Server, Slot, Socket};
 use crate::clock::Clock;
 use crate::limits::{Deadline, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
@@ -25,7 +26,7 @@ use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
 use introduction::introduction;
 use open::Opened;
-pub use watch::watch_backends;
+pub use watch::BackendWatch;
 
 /// Between whom a tunnel is.
 #[derive(Clone, Copy, Debug)]
@@ -212,12 +213,52 @@ impl Tunnel {
         TunnelEnd::ClientReset
     }
 
+    /// Where this client goes by the configuration in force, if that is still the same backend.
+    fn successor(&self) -> Option<Arc<TunnelSettings>> {
+        let snapshot = self.worker.snapshot();
+        let mut routes = snapshot.tunnels.iter().flatten();
+        let routes = routes.find(|routes| routes.address == self.peers.listener)?;
+        routes.successor_of(&self.settings, self.client.session()).cloned()
+    }
+
     /// Connects to a server, unless the client is gone before. One that ends before it says anything may wait for a server
     /// that speaks first; as long as it waits in a queue it is taken for one that has given up.
-    async fn connect(&self, silent_bytes: Option<usize>) -> Result<Connected<Opened>, NoServer> {
-        let backend = &self.settings.backend;
+    async fn connect(
+        &mut self,
+        silent_bytes: Option<usize>,
+    ) -> Result<Connected<Opened>, NoServer> {
+        let mut attempts = self.settings.backend.attempts(self.peers.client.ip());
+        loop {
+            let followed = Cell::new(None);
+            let successor = || {
+                let settings = self.successor()?;
+                let backend = Arc::clone(&settings.backend);
+                followed.set(Some(settings));
+                Some(backend)
+            };
+            let attempt = tokio::select! {
+                biased;
+                attempt = attempts.next(successor) => attempt.map_err(NoServer::Failed)?,
+                end = self.departure(silent_bytes) => return Err(NoServer::Departed(end)),
+            };
+            if let Some(settings) = followed.take() {
+                self.settings = settings;
+            }
+            let opened = tokio::select! {
+                biased;
+                opened = self.open(&attempt) => opened,
+                end = self.departure(None) => return Err(NoServer::Departed(end)),
+            };
+            match opened {
+                Ok(opened) => return Ok(attempts.succeeded(attempt, opened)),
+                Err(failure) => attempts.failed(attempt, failure),
+            }
+        }
+    }
+
+    async fn open(&self, attempt: &Attempt) -> Result<Opened, Failure> {
         let introduction = introduction(
-            &backend.settings,
+            &self.settings.backend.settings,
             &self.peers,
             self.client.session(),
             self.shown.server_name.get().map(|name| &**name),
@@ -226,23 +267,7 @@ impl Tunnel {
         let open = async |socket, server: &Server| {
             open::open(socket, server, &self.settings, &introduction).await
         };
-        let mut attempts = backend.attempts(self.peers.client.ip());
-        loop {
-            let attempt = tokio::select! {
-                biased;
-                attempt = attempts.next() => attempt.map_err(NoServer::Failed)?,
-                end = self.departure(silent_bytes) => return Err(NoServer::Departed(end)),
-            };
-            let opened = tokio::select! {
-                biased;
-                opened = attempt.connect_with(&open) => opened,
-                end = self.departure(None) => return Err(NoServer::Departed(end)),
-            };
-            match opened {
-                Ok(opened) => return Ok(attempts.succeeded(attempt, opened)),
-                Err(failure) => attempts.failed(attempt, failure),
-            }
-        }
+        attempt.connect_with(&open).await
     }
 
     /// Counts the tunnel and writes its line.

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kettle_config::{SendProxy, StartTls, Truncation, TunnelPathChoice};
-use kettle_tls::Acceptors;
 use kettle_tls::connector::Connector;
 use kettle_tls::names::Names;
+use kettle_tls::{Acceptors, Session};
 
 use crate::backend::{Backend, Server};
 use crate::relay::RelaySettings;
@@ -78,6 +78,24 @@ impl TunnelRoutes {
     fn all(&self) -> impl Iterator<Item = &Arc<TunnelSettings>> {
         let ways = self.by_name.values().map(|ways| &**ways).chain([&self.others]);
         ways.flat_map(|ways| ways.by_alpn.iter().map(|(_, settings)| settings).chain(&ways.others))
+    }
+
+    /// The way of a client that was on another one to the same backend when these came, if it would be let in here, too.
+    pub(crate) fn successor_of(
+        &self,
+        before: &TunnelSettings,
+        session: Option<&Session>,
+    ) -> Option<&Arc<TunnelSettings>> {
+        let is_let_in = match (&self.start, session) {
+            (Start::Tls { acceptors, .. }, Some(session)) => acceptors.takes(session),
+            (Start::Tcp | Start::Passthrough, None) => true,
+            _ => false,
+        };
+        let is_same = |settings: &&Arc<TunnelSettings>| {
+            settings.backend.is_successor_of(&before.backend)
+                && settings.client_starttls == before.client_starttls
+        };
+        self.all().find(is_same).filter(|_| is_let_in)
     }
 
     /// How TLS is spoken to a server that connections may go to from here.

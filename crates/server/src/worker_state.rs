@@ -127,8 +127,9 @@ impl WorkerState {
 
     /// Puts a new configuration in force.
     pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
-        self.snapshot.replace(snapshot);
+        self.snapshot.replace(Arc::clone(&snapshot));
         self.files.forget();
+        snapshot.backends.call_waiters();
     }
 
     /// Waits until there is room for another connection.

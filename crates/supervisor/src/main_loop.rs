@@ -3,7 +3,6 @@
 use std::future::{Future, pending};
 use std::io;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,7 +29,7 @@ use kettle_server::kill_switch::Placement;
 use kettle_server::metrics::Numbers;
 use kettle_server::open_tunnels::TunnelOrder;
 use kettle_server::setup::Shutdown;
-use kettle_server::tunnel::watch_backends;
+use kettle_server::tunnel::BackendWatch;
 
 mod reloads;
 
@@ -60,7 +59,8 @@ pub(super) async fn run(
         waiting_for_others: JoinSet::new(),
     };
 
-    let mut watching = main_loop.watch_backends();
+    let mut watching = BackendWatch::default();
+    main_loop.watch_backends(&mut watching);
     main_loop.log_warnings(&[]);
     main_loop.watch_files();
     ready(&main_loop.supervisor);
@@ -78,12 +78,11 @@ pub(super) async fn run(
             Some(Asked { request, reply }) = asked.recv() => main_loop.on_request(request, reply),
             Some(change) = changed.recv() => main_loop.on_change(&change),
             ended = main_loop.reloads.next_end() => {
-                // Who watches the backends in force goes on doing so: a check may be under way.
                 if main_loop.on_reload_end(ended) {
-                    watching = main_loop.watch_backends();
+                    main_loop.watch_backends(&mut watching);
                 }
             }
-            () = &mut watching => watching = Box::pin(pending()),
+            () = watching.watch() => {}
             ended = main_loop.supervisor.workers.next_end() => {
                 if let Some(code) = main_loop.on_worker_end(ended) {
                     // Answers to `kettle ctl stop` are written by tasks of this runtime.
@@ -184,9 +183,9 @@ impl MainLoop {
     }
 
     /// Looks after the backends in force.
-    fn watch_backends(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+    fn watch_backends(&self, watching: &mut BackendWatch) {
         let prepared = self.supervisor.live.prepared();
-        Box::pin(watch_backends(Arc::clone(&prepared.backends), prepared.tunnels.clone()))
+        watching.adopt(&prepared.backends, prepared.tunnels.clone());
     }
 
     fn backends(&self) -> &Backends {

@@ -68,11 +68,16 @@ impl Backend {
 }
 
 impl Attempts {
-    /// A slot on the next server, waited for where all are full.
+    /// A slot on the next server, waited for where all are full. Where a reload has replaced the backend, `successor` says
+    /// whose servers come next, if the client may go on there; whoever waits keeps its place in the queue, and its deadline.
     ///
     /// # Errors
     /// [`ConnectError`]: nothing is left to try.
-    pub async fn next(&mut self) -> Result<Attempt, ConnectError> {
+    pub async fn next(
+        &mut self,
+        successor: impl Fn() -> Option<Arc<Backend>>,
+    ) -> Result<Attempt, ConnectError> {
+        self.follow(&successor);
         // Whoever waits was here first.
         let choice = match self.backend.shared.queue.waiting() {
             0 => self.backend.take(self.client, &self.tried),
@@ -80,7 +85,7 @@ impl Attempts {
         };
         let slot = match choice {
             Choice::Taken(slot) => slot,
-            Choice::Full => self.wait().await?,
+            Choice::Full => self.wait(&successor).await?,
             Choice::Nobody => return Err(self.exhausted()),
         };
         let (server, started) = (Arc::clone(slot.server()), Instant::now());
@@ -121,11 +126,31 @@ impl Attempts {
         self.last_failure = Some(failure);
     }
 
-    async fn wait(&mut self) -> Result<Slot, ConnectError> {
+    /// Goes on with the backend that has taken this one's place.
+    fn follow(&mut self, successor: impl Fn() -> Option<Arc<Backend>>) {
+        if !self.backend.is_replaced() {
+            return;
+        }
+        let Some(next) = successor() else { return };
+        let failed = |server: &Arc<Server>| {
+            let mut tried = self.tried.iter().filter_map(|index| self.backend.servers.get(*index));
+            tried.any(|tried| Arc::ptr_eq(&tried.state, &server.state))
+        };
+        let servers = next.servers.iter().enumerate();
+        let tried = servers.filter(|(_, server)| failed(server)).map(|(index, _)| index).collect();
+        (self.tried, self.backend) = (tried, next);
+    }
+
+    async fn wait(
+        &mut self,
+        successor: impl Fn() -> Option<Arc<Backend>>,
+    ) -> Result<Slot, ConnectError> {
         let settings = &self.backend.settings;
         let deadline =
             *self.queue_deadline.get_or_insert_with(|| Instant::now() + settings.queue_timeout);
-        let queue = &self.backend.shared.queue;
+        // The queue is its successor's, too.
+        let shared = Arc::clone(&self.backend.shared);
+        let queue = &shared.queue;
         let Some(waiter) = queue.join(settings.queue) else {
             return Err(ConnectError::QueueFull);
         };
@@ -140,8 +165,11 @@ impl Attempts {
                     continue;
                 }
             }
+            self.follow(&successor);
             match self.backend.take(self.client, &self.tried) {
                 Choice::Taken(slot) => return Ok(slot),
+                // Its successor may have some as soon as this worker sees it.
+                Choice::Nobody if self.backend.is_replaced() => waiter.pass_on(),
                 Choice::Nobody => return Err(self.exhausted()),
                 // Others may use what those cannot who have tried it, or whose configuration does not have it.
                 Choice::Full if !self.tried.is_empty() || self.backend.is_replaced() => {

@@ -3,8 +3,6 @@
 //! They run in one place of the process, whatever the number of workers, and take no slot of a client's.
 
 use std::io;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kettle_config::{Check, CheckKind, SendProxy, ServerAddress};
@@ -14,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::failure::{Failure, Outcome};
 use super::socket::{self, Socket};
+use super::watch::Watched;
 use super::{Backend, Server, balance};
 
 /// What speaks the protocol of a server: its connection, or TLS over it.
@@ -21,28 +20,30 @@ pub trait Stream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
-/// Speaks TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
-pub trait Handshake:
-    AsyncFn(&Backend, &Server, Socket) -> Result<Box<dyn Stream>, Failure>
-{
+/// Who speaks TLS over a connection to a server, as `[backend.tls]` says, the dialogue before it included.
+pub trait Handshake {
+    /// Speaks it.
+    fn handshake(
+        &self,
+        backend: &Backend,
+        server: &Server,
+        socket: Socket,
+    ) -> impl Future<Output = Result<Box<dyn Stream>, Failure>>;
 }
 
-impl<H: AsyncFn(&Backend, &Server, Socket) -> Result<Box<dyn Stream>, Failure>> Handshake for H {}
-
-/// Asks one server for ever. A reload that begins it anew does not change when the next check is due.
-pub(super) async fn keep_checking(
-    backend: Arc<Backend>,
-    server: Arc<Server>,
-    check: Check,
-    handshake: Rc<impl Handshake>,
-) {
+/// Asks one server for ever, each time as it is watched then. Where a reload begins it anew, that does not change when the
+/// next check is due.
+pub(super) async fn keep_checking<H: Handshake>(watched: impl Fn() -> Watched<H>, check: Check) {
     let begun = Instant::now();
     for round in 0_u64.. {
+        let Watched { server, .. } = watched();
         let due = match server.state.last_check() {
             Some(last) => last + spread(check.interval, server.key ^ round),
             None => begun + check.interval.min(FIRST_WITHIN).mul_f64(fraction(server.key)),
         };
+        drop(server);
         sleep_until(due).await;
+        let Watched { backend, server, handshake } = watched();
         let now = Instant::now();
         server.state.check_begins(now);
         if server.has_address() {
@@ -102,7 +103,7 @@ async fn ask(
         CheckKind::Http => backend.settings.tls.is_some(),
     };
     let mut stream: Box<dyn Stream> = match over_tls {
-        true => handshake(backend, server, socket).await?,
+        true => handshake.handshake(backend, server, socket).await?,
         false => Box::new(socket),
     };
     match check.kind {

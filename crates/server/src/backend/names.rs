@@ -5,7 +5,6 @@
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -13,6 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::failure::{Failure, Outcome};
+use super::watch::Watched;
 use super::{Backend, Server};
 
 /// How names are looked up.
@@ -24,13 +24,17 @@ pub(super) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// Looks a server's name up for ever.
-pub(super) async fn keep_looking_up(
-    backend: Arc<Backend>,
-    server: Arc<Server>,
+pub(super) async fn keep_looking_up<H>(
+    watched: impl Fn() -> Watched<H>,
     name: String,
     port: u16,
+    interval: Duration,
     look_up: LookUp,
 ) {
+    let take_note = |found| {
+        let Watched { backend, server, .. } = watched();
+        take_note(&backend, &server, found);
+    };
     loop {
         // Whoever gives up the wait leaves the permit with the thread: that is what is scarce.
         let Ok(permit) = LOOKUPS.acquire().await else { return };
@@ -44,13 +48,13 @@ pub(super) async fn keep_looking_up(
             Err(_) => {
                 let late =
                     Failure::new(Outcome::TimedOut, format!("nobody answers what {name} is"));
-                take_note(&backend, &server, Err(late));
+                take_note(Err(late));
                 lookup.await
             }
         };
         let Ok(found) = found else { return };
-        take_note(&backend, &server, found.map_err(Failure::from));
-        sleep(backend.settings.resolve_interval).await;
+        take_note(found.map_err(Failure::from));
+        sleep(interval).await;
     }
 }
 

@@ -84,6 +84,11 @@ fn count(backend: &Backend, server: usize, outcome: Outcome) -> u64 {
     backend.servers[server].state.connects.read()[outcome.index()]
 }
 
+/// Of those that go on with the backend they began with.
+fn nobody_else() -> Option<Arc<Backend>> {
+    None
+}
+
 /// As tunnels do it.
 impl Backend {
     async fn connect(self: &Arc<Self>, client: IpAddr) -> Result<Connected, ConnectError> {
@@ -97,7 +102,7 @@ impl Backend {
     ) -> Result<Connected<S>, ConnectError> {
         let mut attempts = self.attempts(client);
         loop {
-            let attempt = attempts.next().await?;
+            let attempt = attempts.next(nobody_else).await?;
             match attempt.connect_with(&make).await {
                 Ok(socket) => return Ok(attempts.succeeded(attempt, socket)),
                 Err(failure) => attempts.failed(attempt, failure),

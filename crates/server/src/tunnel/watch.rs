@@ -3,19 +3,43 @@
 use std::sync::Arc;
 
 use super::open::begin_tls;
-use crate::backend::{Backend, Backends, Failure, Outcome, Server, Stream};
+use crate::backend::{
+    Backend, Backends, Failure, Handshake, Outcome, Server, Socket, Stream, Watch,
+};
 use crate::tunnel_routes::TunnelRoutes;
 
-/// Checks servers and looks up names until it is dropped; over at once where nothing is to be done. Once in a process is
-/// enough, on a runtime that nobody's connections wait for: names are looked up by its blocking threads.
-pub async fn watch_backends(backends: Arc<Backends>, tunnels: Vec<Option<Arc<TunnelRoutes>>>) {
-    let handshake = async move |backend: &Backend, server: &Server, socket| {
-        let routes = tunnels.iter().flatten();
+/// Checks servers and looks up names. Once in a process is enough, on a runtime that nobody's connections wait for: names
+/// are looked up by its blocking threads.
+#[derive(Default)]
+pub struct BackendWatch(Watch<AsTunnels>);
+
+/// TLS as the tunnels of these listeners speak it.
+struct AsTunnels(Vec<Option<Arc<TunnelRoutes>>>);
+
+impl BackendWatch {
+    /// Looks after these from here on. What is the same as before goes on.
+    pub fn adopt(&mut self, backends: &Backends, tunnels: Vec<Option<Arc<TunnelRoutes>>>) {
+        self.0.adopt(backends, AsTunnels(tunnels));
+    }
+
+    /// Does its work for as long as it is polled.
+    pub async fn watch(&mut self) {
+        self.0.watch().await;
+    }
+}
+
+impl Handshake for AsTunnels {
+    async fn handshake(
+        &self,
+        backend: &Backend,
+        server: &Server,
+        socket: Socket,
+    ) -> Result<Box<dyn Stream>, Failure> {
+        let routes = self.0.iter().flatten();
         let mut ways = routes.filter_map(|routes| routes.connector(backend, server));
         let unknown = || Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it");
         let connector = ways.next().ok_or_else(unknown)?;
         let (stream, _) = begin_tls(socket, connector, backend.settings.starttls()).await?;
         Ok(stream as Box<dyn Stream>)
-    };
-    backends.keep_watch(handshake).await;
+    }
 }

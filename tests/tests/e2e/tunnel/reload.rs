@@ -122,6 +122,65 @@ fn a_backend_that_is_gone_keeps_its_tunnels_and_gets_no_more() {
 }
 
 #[test]
+fn who_waits_is_carried_to_the_servers_of_a_reload() {
+    let (full, free) = (Backend::echoing(), Backend::echoing());
+    let app = backend("app", "queue_timeout = \"1m\"\nsend_proxy = \"off\"", &[full]);
+    let app = app + "connections = 1\n";
+    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let kettle = Kettle::start(setup.set("server", "workers = 2"));
+    let mut first = Dialer::default().connect(kettle.address());
+    ping(&mut first);
+    let asking = |_| {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(b"who?").unwrap();
+        client
+    };
+    let waiting: Vec<_> = (0..WAITING).map(asking).collect();
+    kettle.wait_for_status("/backends/0/waiting", WAITING);
+    let change = |old: &str, new: &str| {
+        kettle.folder.change_config(old, new);
+        let _ = kettle.ctl(&["reload"]).succeed();
+    };
+    change("send_proxy = \"off\"", "send_proxy = \"v1\"");
+    change(&full.to_string(), &free.to_string());
+    thread::scope(|scope| {
+        for mut client in waiting {
+            // It ends, and lets the next one have its place.
+            scope.spawn(move || {
+                let mut said = Vec::new();
+                while !said.ends_with(b"who?") {
+                    said.extend(client.receive_exactly(1));
+                    client.wire.received.clear();
+                }
+                // As the backend is introduced to its clients now.
+                assert!(said.starts_with(b"PROXY TCP4 "), "{}", said.escape_ascii());
+            });
+        }
+    });
+    ping(&mut first);
+}
+
+#[test]
+fn a_server_that_never_answers_is_found_out_over_reloads() {
+    let silent = Backend::listen();
+    let check = "queue = 9\n[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1s\"\nfall = 1";
+    let app = backend("app", check, &[silent.address()]);
+    let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
+    let kettle = Kettle::start(setup);
+    let _asked = silent.accept();
+    // As often as they are done, until the check is over.
+    let mut number = 9;
+    while kettle.status("/backends/0/servers/0/health") != "down" {
+        kettle
+            .folder
+            .change_config(&format!("queue = {number}"), &format!("queue = {}", number + 1));
+        number += 1;
+        let _ = kettle.ctl(&["reload"]).succeed();
+    }
+    assert!(number > 9);
+}
+
+#[test]
 fn a_refused_reload_leaves_a_check_under_way_alone() {
     let listening = Backend::listen();
     let check = "[backend.check]\nkind = \"http\"\ninterval = \"1h\"\ntimeout = \"1m\"\nfall = 1";
@@ -162,6 +221,9 @@ fn a_session_opens_no_other_listener() {
     assert!(resumed(files));
     assert!(!resumed(first), "back from files");
 }
+
+/// Clients that wait for a server.
+const WAITING: usize = 5;
 
 /// More than the crossover, so that the tunnel moves into the kernel where that can be.
 const LONG_BYTES: usize = 40_000;

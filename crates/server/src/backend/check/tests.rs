@@ -1,12 +1,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use kettle_config::{BackendServer, BackendTls, Located};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::*;
-use crate::backend::{Backends, Health};
+use crate::backend::{Backends, Health, Watch};
 
 async fn listener() -> TcpListener {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
@@ -27,8 +27,32 @@ fn backend(settings: kettle_config::Backend) -> Arc<Backend> {
 }
 
 /// The handshake of a backend without TLS.
-async fn no_tls(_: &Backend, _: &Server, _: Socket) -> Result<Box<dyn Stream>, Failure> {
-    Err(Failure::new(Outcome::Tls, "there is no TLS here"))
+struct NoTls;
+
+impl Handshake for NoTls {
+    async fn handshake(
+        &self,
+        _: &Backend,
+        _: &Server,
+        _: Socket,
+    ) -> Result<Box<dyn Stream>, Failure> {
+        Err(Failure::new(Outcome::Tls, "there is no TLS here"))
+    }
+}
+
+/// One that says a word.
+struct Hello;
+
+impl Handshake for Hello {
+    async fn handshake(
+        &self,
+        _: &Backend,
+        _: &Server,
+        mut socket: Socket,
+    ) -> Result<Box<dyn Stream>, Failure> {
+        socket.write_all(b"hello").await?;
+        Ok(Box::new(socket))
+    }
 }
 
 async fn asked(backend: &Backend, handshake: &impl Handshake) -> Result<(), Failure> {
@@ -50,7 +74,7 @@ async fn answered(kind: CheckKind, answer: &[u8]) -> (Result<(), Failure>, Strin
         socket.write_all(answer).await.unwrap();
         String::from_utf8(request).unwrap()
     };
-    tokio::join!(asked(&backend, &no_tls), serve)
+    tokio::join!(asked(&backend, &NoTls), serve)
 }
 
 #[tokio::test]
@@ -91,9 +115,9 @@ async fn statuses_from_200_to_399_are_healthy() {
 async fn a_connection_is_all_that_tcp_asks_for() {
     let listener = listener().await;
     let backend = backend(settings(listener.local_addr().unwrap(), Check::default()));
-    asked(&backend, &no_tls).await.unwrap();
+    asked(&backend, &NoTls).await.unwrap();
     drop(listener);
-    assert_eq!(asked(&backend, &no_tls).await.unwrap_err().outcome, Outcome::Refused);
+    assert_eq!(asked(&backend, &NoTls).await.unwrap_err().outcome, Outcome::Refused);
 }
 
 #[tokio::test]
@@ -104,10 +128,6 @@ async fn a_header_comes_first_and_tls_before_the_request() {
     settings.send_proxy = SendProxy::V2;
     settings.tls = Some(BackendTls::default());
     let backend = backend(settings);
-    let handshake = async |_: &Backend, _: &Server, mut socket: Socket| {
-        socket.write_all(b"hello").await?;
-        Ok(Box::new(socket) as Box<dyn Stream>)
-    };
     let serve = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut received = Vec::new();
@@ -117,7 +137,7 @@ async fn a_header_comes_first_and_tls_before_the_request() {
         socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
         received
     };
-    let (outcome, received) = tokio::join!(asked(&backend, &handshake), serve);
+    let (outcome, received) = tokio::join!(asked(&backend, &Hello), serve);
     outcome.unwrap();
     let Ok(proxy::Parse::Complete { header, bytes }) = proxy::parse(&received) else {
         panic!("no header in {}", received.escape_ascii());
@@ -131,7 +151,7 @@ async fn tls_that_fails_is_a_failed_check() {
     let listener = listener().await;
     let check = Check { kind: CheckKind::Tls, ..Check::default() };
     let backend = backend(settings(listener.local_addr().unwrap(), check));
-    assert_eq!(asked(&backend, &no_tls).await.unwrap_err().outcome, Outcome::Tls);
+    assert_eq!(asked(&backend, &NoTls).await.unwrap_err().outcome, Outcome::Tls);
 }
 
 /// Lets the (paused) time pass until a server's health is such, and says how long that took.
@@ -149,10 +169,10 @@ async fn a_server_goes_and_comes_back() {
     let first = listener().await;
     let address = first.local_addr().unwrap();
     let check = Check { interval: Duration::from_secs(10), fall: 3, rise: 2, ..Check::default() };
-    let backends = Arc::new(Backends::new(&[settings(address, check)], None));
+    let backends = Backends::new(&[settings(address, check)], None);
     let backend = Arc::clone(backends.find("app").unwrap());
-    let local = LocalSet::new();
-    local.spawn_local(async move { backends.keep_watch(no_tls).await });
+    let mut watching = Watch::default();
+    watching.adopt(&backends, NoTls);
     let story = async {
         sleep(Duration::from_mins(1)).await;
         assert_eq!(backend.status()[0].health, Health::Up);
@@ -167,7 +187,32 @@ async fn a_server_goes_and_comes_back() {
         let risen = until(&backend, Health::Up).await;
         assert!((9..=22).contains(&risen.as_secs()), "two checks: {risen:?}");
     };
-    local.run_until(story).await;
+    during(&mut watching, story).await;
+}
+
+/// Lets a story happen while servers are watched.
+async fn during(watching: &mut Watch<NoTls>, story: impl Future<Output = ()>) {
+    tokio::select! {
+        () = watching.watch() => {}
+        () = story => {}
+    }
+}
+
+/// One reload a second, where a check comes every two; `change` makes a difference each time.
+async fn reload_again_and_again(
+    mut settings: kettle_config::Backend,
+    change: impl Fn(&mut kettle_config::Backend),
+) -> Health {
+    let mut backends = Backends::new(std::slice::from_ref(&settings), None);
+    let mut watching = Watch::default();
+    for _ in 0..20 {
+        watching.adopt(&backends, NoTls);
+        during(&mut watching, sleep(Duration::from_secs(1))).await;
+        change(&mut settings);
+        backends = Backends::new(std::slice::from_ref(&settings), Some(&backends));
+        backends.put_in_force();
+    }
+    backends.find("app").unwrap().status()[0].health
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,20 +221,39 @@ async fn reloads_do_not_put_checks_off() {
     let held = TcpSocket::new_v4().unwrap();
     held.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let settings = settings(held.local_addr().unwrap(), Check::default());
-    let mut backends = Arc::new(Backends::new(std::slice::from_ref(&settings), None));
-    let local = LocalSet::new();
-    let story = async {
-        // One reload a second, where a check comes every two.
-        for _ in 0..12 {
-            let watched = Arc::clone(&backends);
-            let watching =
-                tokio::task::spawn_local(async move { watched.keep_watch(no_tls).await });
-            sleep(Duration::from_secs(1)).await;
-            watching.abort();
-            backends = Arc::new(Backends::new(std::slice::from_ref(&settings), Some(&backends)));
-            backends.put_in_force();
-        }
-        assert_eq!(backends.find("app").unwrap().status()[0].health, Health::Down);
-    };
-    local.run_until(story).await;
+    let health = reload_again_and_again(settings.clone(), |_| {}).await;
+    assert_eq!(health, Health::Down);
+    // Not even those that begin them anew.
+    let health = reload_again_and_again(settings, |settings| {
+        settings.check.as_mut().unwrap().timeout += Duration::from_millis(1);
+    })
+    .await;
+    assert_eq!(health, Health::Down);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_is_found_out_over_reloads() {
+    // The kernel takes the connection, and nobody ever says a word.
+    let listener = listener().await;
+    let check =
+        Check { kind: CheckKind::Http, timeout: Duration::from_secs(2), ..Check::default() };
+    let settings = settings(listener.local_addr().unwrap(), check);
+    let health = reload_again_and_again(settings, |settings| settings.queue += 1).await;
+    assert_eq!(health, Health::Down);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_no_longer_watched_is_asked_no_more() {
+    let listener = listener().await;
+    let settings = settings(listener.local_addr().unwrap(), Check::default());
+    let backends = Backends::new(&[settings], None);
+    let mut watching = Watch::default();
+    watching.adopt(&backends, NoTls);
+    during(&mut watching, sleep(Duration::from_secs(10))).await;
+    let asked = || backends.find("app").unwrap().servers[0].state.last_check();
+    let before = asked();
+    assert!(before.is_some());
+    watching.adopt(&Backends::default(), NoTls);
+    during(&mut watching, sleep(Duration::from_mins(1))).await;
+    assert_eq!(asked(), before);
 }

@@ -1,6 +1,7 @@
-use std::sync::Mutex;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 
 use kettle_config::{BackendServer, Located, ServerAddress};
 use tokio::task::LocalSet;
@@ -21,7 +22,11 @@ fn backend() -> Arc<Backend> {
 
 fn begin(local: &LocalSet, backend: &Arc<Backend>, look_up: LookUp) {
     let (backend, server) = (Arc::clone(backend), Arc::clone(&backend.servers[0]));
-    local.spawn_local(keep_looking_up(backend, server, "db.example".to_owned(), 5432, look_up));
+    let interval = backend.settings.resolve_interval;
+    let watched = Watched { backend, server, handshake: Rc::new(()) };
+    let watched = move || watched.clone();
+    let name = "db.example".to_owned();
+    local.spawn_local(keep_looking_up(watched, name, 5432, interval, look_up));
 }
 
 /// Waits until a server's state is such: lookups end on other threads, at no fixed moment.

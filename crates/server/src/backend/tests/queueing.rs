@@ -88,11 +88,11 @@ async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
     let app = app(&settings);
     // The good server is full; the bad one refuses the first client, who then waits for the good one, in front.
     let mut attempts = app.attempts(CLIENT);
-    let bad = attempts.next().await.unwrap();
+    let bad = attempts.next(nobody_else).await.unwrap();
     let held = app.connect(CLIENT).await.unwrap();
     assert!(Arc::ptr_eq(&held.server, &app.servers[1]));
     attempts.failed(bad, Failure::timed_out());
-    let mut waiting = Box::pin(attempts.next());
+    let mut waiting = Box::pin(attempts.next(nobody_else));
     tokio::select! {
         biased;
         _ = &mut waiting => panic!("there is no slot"),
@@ -103,7 +103,7 @@ async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
         tokio::select! {
             biased;
             _ = &mut waiting => panic!("there is no slot"),
-            slot = other.next() => slot,
+            slot = other.next(nobody_else) => slot,
         }
     });
     let attempt = slot.await.expect("the bad server has room").unwrap();
@@ -153,12 +153,14 @@ async fn roam(patient: &Arc<Backend>, impatient: &Arc<Backend>, held: &AtomicU32
     for turn in 0..TURNS {
         let random = mix(seed ^ turn);
         let outcome = match random >> 62 {
-            0 => impatient.attempts(CLIENT).next().await,
-            1 => patient.attempts(CLIENT).next().await,
+            0 => impatient.attempts(CLIENT).next(nobody_else).await,
+            1 => patient.attempts(CLIENT).next(nobody_else).await,
             _ => {
                 let patience = Duration::from_micros(random % 300);
                 let mut attempts = patient.attempts(CLIENT);
-                timeout(patience, attempts.next()).await.unwrap_or(Err(ConnectError::QueueTimeout))
+                timeout(patience, attempts.next(nobody_else))
+                    .await
+                    .unwrap_or(Err(ConnectError::QueueTimeout))
             }
         };
         if let Ok(attempt) = outcome {
@@ -171,7 +173,7 @@ async fn roam(patient: &Arc<Backend>, impatient: &Arc<Backend>, held: &AtomicU32
         }
     }
     // Nobody gives up now: a slot that got lost shows here.
-    assert!(patient.attempts(CLIENT).next().await.is_ok(), "a slot is lost");
+    assert!(patient.attempts(CLIENT).next(nobody_else).await.is_ok(), "a slot is lost");
 }
 
 #[test]

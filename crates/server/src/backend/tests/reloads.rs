@@ -1,3 +1,5 @@
+use std::cell::RefCell;
+
 use super::*;
 
 #[tokio::test]
@@ -82,6 +84,138 @@ async fn who_waits_is_served_by_the_room_a_reload_makes() {
     };
     drop((connected, held));
     waiting.await.unwrap();
+}
+
+/// Backends whose reloads clients follow.
+struct Reloaded(RefCell<Arc<Backends>>);
+
+impl Reloaded {
+    fn new(settings: &kettle_config::Backend) -> Self {
+        Self(RefCell::new(Arc::new(Backends::new(std::slice::from_ref(settings), None))))
+    }
+
+    fn reload(&self, settings: &[kettle_config::Backend]) {
+        let next = Arc::new(Backends::new(settings, Some(&self.0.borrow())));
+        self.0.replace(Arc::clone(&next));
+        next.put_in_force();
+    }
+
+    fn app(&self) -> Arc<Backend> {
+        Arc::clone(self.0.borrow().find("app").unwrap())
+    }
+
+    /// A slot for a client of the backend in force now.
+    async fn slot(&self) -> Result<Attempt, ConnectError> {
+        let first = self.app();
+        let successor = || {
+            let next = self.0.borrow().find("app").cloned();
+            next.filter(|next| next.is_successor_of(&first))
+        };
+        first.attempts(CLIENT).next(successor).await
+    }
+}
+
+/// Polls a future that is not ready.
+async fn pends<T>(future: &mut (impl Future<Output = T> + Unpin)) {
+    tokio::select! {
+        biased;
+        _ = future => panic!("there is no slot"),
+        () = tokio::task::yield_now() => {}
+    }
+}
+
+fn limited(address: &str) -> kettle_config::Backend {
+    let mut settings = settings(vec![at(address)]);
+    settings.servers[0].connections = Some(1);
+    settings.queue_timeout = Duration::from_secs(10);
+    settings
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_goes_on_with_the_servers_of_a_reload_in_its_place() {
+    let mut settings = limited("127.0.0.1:1");
+    let reloaded = Reloaded::new(&settings);
+    let _held = reloaded.slot().await.unwrap();
+    let (mut first, mut second) = (Box::pin(reloaded.slot()), Box::pin(reloaded.slot()));
+    pends(&mut first).await;
+    pends(&mut second).await;
+    // Another server, and then yet another: who waits has a place however short the queue is now.
+    settings.queue = 1;
+    for address in ["127.0.0.1:2", "127.0.0.1:3"] {
+        settings.servers[0].address = at(address).address;
+        reloaded.reload(std::slice::from_ref(&settings));
+    }
+    assert_eq!(reloaded.slot().await.unwrap_err(), ConnectError::QueueFull);
+    pends(&mut second).await;
+    let first = first.await.unwrap();
+    assert_eq!(&*first.server().name, "127.0.0.1:3");
+    pends(&mut second).await;
+    drop(first);
+    assert_eq!(&*second.await.unwrap().server().name, "127.0.0.1:3");
+    assert_eq!(reloaded.app().waiting(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_gives_nobody_more_time_to_wait() {
+    let mut settings = limited("127.0.0.1:1");
+    let reloaded = Reloaded::new(&settings);
+    let _held = reloaded.slot().await.unwrap();
+    let begun = Instant::now();
+    let mut waiting = Box::pin(reloaded.slot());
+    pends(&mut waiting).await;
+    tokio::time::advance(Duration::from_secs(6)).await;
+    settings.queue_timeout = Duration::from_secs(60);
+    reloaded.reload(&[settings]);
+    assert_eq!(waiting.await.unwrap_err(), ConnectError::QueueTimeout);
+    assert_eq!(begun.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_over_a_reload_leaves_its_place() {
+    let mut settings = limited("127.0.0.1:1");
+    let reloaded = Reloaded::new(&settings);
+    let _held = reloaded.slot().await.unwrap();
+    let (mut first, mut second) = (Box::pin(reloaded.slot()), Box::pin(reloaded.slot()));
+    pends(&mut first).await;
+    pends(&mut second).await;
+    settings.servers[0].address = at("127.0.0.1:2").address;
+    reloaded.reload(&[settings]);
+    drop(first);
+    assert_eq!(&*second.await.unwrap().server().name, "127.0.0.1:2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_backend_that_is_gone_is_served_by_its_servers() {
+    let settings = limited("127.0.0.1:1");
+    let reloaded = Reloaded::new(&settings);
+    let held = reloaded.slot().await.unwrap();
+    let mut waiting = Box::pin(reloaded.slot());
+    pends(&mut waiting).await;
+    reloaded.reload(&[]);
+    pends(&mut waiting).await;
+    // A backend that has no more than its name in common is another.
+    reloaded.reload(&[limited("127.0.0.1:2")]);
+    pends(&mut waiting).await;
+    drop(held);
+    assert_eq!(&*waiting.await.unwrap().server().name, "127.0.0.1:1");
+}
+
+#[tokio::test]
+async fn a_server_that_failed_a_client_fails_it_after_a_reload_too() {
+    let mut settings = limited("127.0.0.1:1");
+    settings.servers.push(at("127.0.0.1:2"));
+    settings.balance = kettle_config::Balance::First;
+    let reloaded = Reloaded::new(&settings);
+    let mut attempts = reloaded.app().attempts(CLIENT);
+    let attempt = attempts.next(nobody_else).await.unwrap();
+    attempts.failed(attempt, Failure::timed_out());
+    settings.servers.reverse();
+    reloaded.reload(&[settings]);
+    let successor = || Some(reloaded.app());
+    let attempt = attempts.next(successor).await.unwrap();
+    assert_eq!(&*attempt.server().name, "127.0.0.1:2");
+    attempts.failed(attempt, Failure::timed_out());
+    assert!(matches!(attempts.next(successor).await, Err(ConnectError::AllFailed(_))));
 }
 
 #[test]
