@@ -3,6 +3,7 @@
 //! They are made from the configuration, at the start and at each reload. What is known of a server is kept over a reload
 //! for as long as its backend's name and its address stay ([`ServerState`]); connections keep what they need of it alive.
 
+use std::rc::Rc;
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{Acquire, Release},
@@ -84,6 +85,13 @@ pub struct Server {
     connections_max: Option<u32>,
     is_backup: bool,
     key: u64,
+}
+
+/// A server by the configuration in force, and how TLS is spoken to it.
+struct Watched<H> {
+    backend: Arc<Backend>,
+    server: Arc<Server>,
+    handshake: Rc<H>,
 }
 
 impl Backends {
@@ -203,6 +211,16 @@ impl Server {
 
     fn has_room(&self) -> bool {
         self.connections_max.is_none_or(|most| self.state.connections() < most)
+    }
+}
+
+impl<H> Clone for Watched<H> {
+    fn clone(&self) -> Self {
+        Self {
+            backend: Arc::clone(&self.backend),
+            server: Arc::clone(&self.server),
+            handshake: Rc::clone(&self.handshake),
+        }
     }
 }
 

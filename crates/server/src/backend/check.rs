@@ -12,8 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::failure::{Failure, Outcome};
 use super::socket::{self, Socket};
-use super::watch::Watched;
-use super::{Backend, Server, balance};
+use super::{Backend, Server, Watched, balance};
 
 /// What speaks the protocol of a server: its connection, or TLS over it.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin {}

@@ -12,8 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::failure::{Failure, Outcome};
-use super::watch::Watched;
-use super::{Backend, Server};
+use super::{Backend, Server, Watched};
 
 /// How names are looked up.
 pub(super) type LookUp = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;

@@ -7,26 +7,18 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
-use kettle_config::{BackendTls, Check, SendProxy, ServerAddress};
+use kettle_config::ServerAddress;
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::check::{Handshake, keep_checking};
 use super::names::{keep_looking_up, look_up};
-use super::{Backend, Backends, Server};
+use super::{Backend, Backends, Server, Watched};
 
 /// The tasks that look after servers.
 pub struct Watch<H> {
     tasks: LocalSet,
     duties: Vec<Duty<H>>,
-}
-
-/// A server by the configuration in force, and how TLS is spoken to it.
-pub(super) struct Watched<H> {
-    pub(super) backend: Arc<Backend>,
-    pub(super) server: Arc<Server>,
-    pub(super) handshake: Rc<H>,
 }
 
 /// What is done for one server. Dropped, it is done no longer.
@@ -36,11 +28,11 @@ struct Duty<H> {
     task: JoinHandle<()>,
 }
 
-/// What is to be done, with all that makes it another work.
-#[derive(Clone, PartialEq)]
+/// What is to be done.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
-    LookUp { name: String, port: u16, interval: Duration },
-    Check { check: Check, send_proxy: SendProxy, tls: Option<BackendTls> },
+    LookUp,
+    Check,
 }
 
 impl<H> Default for Watch<H> {
@@ -59,7 +51,7 @@ impl<H: Handshake + 'static> Watch<H> {
                 for work in works(backend, server) {
                     let (backend, server) = (Arc::clone(backend), Arc::clone(server));
                     let watched = Watched { backend, server, handshake: Rc::clone(&handshake) };
-                    let known = before.iter().position(|duty| duty.is_same(&work, &watched));
+                    let known = before.iter().position(|duty| duty.is_same(work, &watched));
                     let duty = match known.map(|index| before.swap_remove(index)) {
                         Some(duty) => {
                             duty.watched.replace(watched);
@@ -77,12 +69,20 @@ impl<H: Handshake + 'static> Watch<H> {
         let watched = Rc::new(RefCell::new(watched));
         let now = Rc::clone(&watched);
         let now = move || now.borrow().clone();
-        let task = match work.clone() {
-            Work::LookUp { name, port, interval } => {
-                self.tasks.spawn_local(keep_looking_up(now, name, port, interval, look_up))
+        let begun = watched.borrow();
+        let settings = &begun.backend.settings;
+        let task = match (work, &begun.server.address, &settings.check) {
+            (Work::LookUp, ServerAddress::Name(name, port), _) => {
+                let (name, interval) = (name.clone(), settings.resolve_interval);
+                self.tasks.spawn_local(keep_looking_up(now, name, *port, interval, look_up))
             }
-            Work::Check { check, .. } => self.tasks.spawn_local(keep_checking(now, check)),
+            (Work::Check, _, Some(check)) => {
+                self.tasks.spawn_local(keep_checking(now, check.clone()))
+            }
+            // There is nothing to be done.
+            _ => self.tasks.spawn_local(async {}),
         };
+        drop(begun);
         Duty { work, watched, task }
     }
 
@@ -99,26 +99,25 @@ impl<H: Handshake + 'static> Watch<H> {
 }
 
 fn works(backend: &Backend, server: &Server) -> impl Iterator<Item = Work> {
-    let look_up = match &server.address {
-        ServerAddress::Name(name, port) => Some(Work::LookUp {
-            name: name.clone(),
-            port: *port,
-            interval: backend.settings.resolve_interval,
-        }),
-        ServerAddress::Socket(_) | ServerAddress::Unix(_) => None,
-    };
-    let check = backend.settings.check.clone().map(|check| Work::Check {
-        check,
-        send_proxy: backend.settings.send_proxy,
-        tls: backend.settings.tls.clone(),
-    });
+    let has_name = matches!(server.address, ServerAddress::Name(..));
+    let look_up = has_name.then_some(Work::LookUp);
+    let check = backend.settings.check.as_ref().map(|_| Work::Check);
     look_up.into_iter().chain(check)
 }
 
 impl<H> Duty<H> {
-    fn is_same(&self, work: &Work, watched: &Watched<H>) -> bool {
+    /// Whether it is done for the same server in the same way.
+    fn is_same(&self, work: Work, watched: &Watched<H>) -> bool {
         let known = self.watched.borrow();
-        self.work == *work
+        let (old, new) = (&known.backend.settings, &watched.backend.settings);
+        let has_changed = match work {
+            Work::LookUp => old.resolve_interval != new.resolve_interval,
+            Work::Check => {
+                (&old.check, old.send_proxy, &old.tls) != (&new.check, new.send_proxy, &new.tls)
+            }
+        };
+        self.work == work
+            && !has_changed
             && !self.task.is_finished()
             && Arc::ptr_eq(&known.server.state, &watched.server.state)
             && Arc::ptr_eq(&known.backend.shared, &watched.backend.shared)
@@ -128,15 +127,5 @@ impl<H> Duty<H> {
 impl<H> Drop for Duty<H> {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-impl<H> Clone for Watched<H> {
-    fn clone(&self) -> Self {
-        Self {
-            backend: Arc::clone(&self.backend),
-            server: Arc::clone(&self.server),
-            handshake: Rc::clone(&self.handshake),
-        }
     }
 }
