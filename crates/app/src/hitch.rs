@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding};
+use kettle_config::{Config, Finding, Origin};
 use kettle_import::Imported;
 use kettle_import::hitch::{Asked, Dialect, command_line, usage};
 use kettle_supervisor::{Loader, prepare};
@@ -117,10 +117,14 @@ fn load(dialect: Dialect, arguments: &[String], is_root: bool) -> Result<Config,
     }
 }
 
-/// hitch changes its user only as root, and says nothing where it is not.
+/// hitch changes its user only as root, and says nothing where it is not. stud stays root if nobody says otherwise.
 fn without_user_unless(is_root: bool, mut config: Config) -> Config {
     if !is_root {
         (config.server.user, config.server.group) = (None, None);
+    } else if config.server.user.is_none() {
+        let instead = Some("name a user with --user=USER or user = \"…\"".to_owned());
+        let warning = Origin::default().finding("serving as root", instead);
+        config.not_carried_over.push(Finding { path: config.path.clone(), ..warning });
     }
     config
 }

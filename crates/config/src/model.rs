@@ -74,6 +74,8 @@ settings! {
         pub(crate) origins: Origins,
         /// What that file says and this configuration does not.
         pub not_carried_over: Vec<Finding>,
+        /// The folders whose files were named by that file all together.
+        pub folders_read: Vec<PathBuf>,
     }
 }
 
@@ -93,6 +95,11 @@ impl Config {
             path: self.path.clone(),
             ..self.source.finding_at(at, offending, message.into(), instead)
         })
+    }
+
+    /// Whether its text was made from another file, which is where its findings are shown.
+    pub fn is_made(&self) -> bool {
+        !self.origins.is_empty()
     }
 
     /// Where a setting is written, by its keys and, for `[[listener]]` and `[[site]]`, its index

@@ -46,6 +46,25 @@ impl Origins {
         Self(lines.into())
     }
 
+    /// What a line of the text is called before operators, who may never have seen the text.
+    pub(crate) fn line(&self, line: usize) -> String {
+        if self.0.is_empty() {
+            return format!("line {line}");
+        }
+        match line.checked_sub(1).and_then(|line| self.0.get(line)?.as_ref()) {
+            Some(origin) if origin.at.is_written() => {
+                format!("line {} of {}", origin.at.line, origin.path.display())
+            }
+            Some(origin) => format!("`{}`", origin.written),
+            None => "a line that nobody wrote".to_owned(),
+        }
+    }
+
+    /// Whether there was another file.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Brings a finding about the text to where it came from. A line that nobody wrote has no place.
     pub(crate) fn trace(&self, finding: Finding) -> Finding {
         if self.0.is_empty() {

@@ -32,7 +32,7 @@ pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
 /// Reads a configuration that was made from another file, `path`. Findings, those of later stages too, are shown where
 /// its lines came from.
 pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, Vec<Finding>> {
-    match parse(text, path) {
+    match parse_with(text, path, &origins) {
         Ok(config) => Ok(Config { origins, ..config }),
         Err(findings) => Err(findings.into_iter().map(|finding| origins.trace(finding)).collect()),
     }
@@ -41,10 +41,14 @@ pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, V
 /// Reads a configuration. `path` is the file the text came from: relative paths start from its
 /// folder, and findings name it. On failure every mistake is listed, in the order of the file.
 pub fn parse(text: &str, path: &Path) -> Result<Config, Vec<Finding>> {
+    parse_with(text, path, &Origins::default())
+}
+
+fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<Finding>> {
     let source = Source::new(text, path);
     let document = syntax::read(text);
     let is_partial = !document.mistakes.is_empty();
-    let mut reader = Reader::new(&source, is_partial);
+    let mut reader = Reader::new(&source, origins, is_partial);
     let (table, _) = DeTable::parse_recoverable(&document.readable);
     let table = DeValue::Table(table.into_inner());
     let mut config = Config::read(&Item::document(&table), &mut reader).unwrap_or_default();

@@ -12,6 +12,7 @@ use toml::de::DeValue;
 
 use crate::finding::{Finding, Instead};
 use crate::located::Located;
+use crate::origin::Origins;
 use crate::source::{Places, Source};
 
 /// A value of the document, with the names it is known by.
@@ -105,6 +106,7 @@ pub(crate) struct Key<'i> {
 /// Collects findings, and the places of settings for the checks across settings.
 pub(crate) struct Reader<'s> {
     source: &'s Source,
+    origins: &'s Origins,
     findings: Vec<Finding>,
     places: Places,
     /// Settings that are written but could not be read: they have their default.
@@ -116,9 +118,10 @@ pub(crate) struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    pub(crate) fn new(source: &'s Source, is_partial: bool) -> Self {
+    pub(crate) fn new(source: &'s Source, origins: &'s Origins, is_partial: bool) -> Self {
         Self {
             source,
+            origins,
             findings: Vec::new(),
             places: Places::new(),
             unread: BTreeSet::new(),
@@ -129,6 +132,11 @@ impl<'s> Reader<'s> {
 
     pub(crate) fn source(&self) -> &'s Source {
         self.source
+    }
+
+    /// What a line is called in a message.
+    pub(crate) fn line(&self, line: usize) -> String {
+        self.origins.line(line)
     }
 
     /// Records a mistake in a value.

@@ -64,6 +64,7 @@ impl Draft {
         text.append(self.text);
         let (toml, origins) = text.finish();
         let (path, process) = (path.to_path_buf(), Process::default());
-        Ok(Imported { toml, path, warnings: self.warnings, process, origins })
+        let (warnings, folders) = (self.warnings, Vec::new());
+        Ok(Imported { toml, path, warnings, process, folders, origins })
     }
 }

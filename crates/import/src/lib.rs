@@ -72,6 +72,8 @@ pub struct Imported {
     pub warnings: Vec<Finding>,
     /// What is no part of a configuration.
     pub process: Process,
+    /// The folders of which all files are taken.
+    pub folders: Vec<PathBuf>,
     origins: Origins,
 }
 
@@ -98,6 +100,7 @@ impl Imported {
     pub fn config(&self) -> Result<Config, Vec<Finding>> {
         let mut config = kettle_config::parse_made(&self.toml, &self.path, self.origins.clone())?;
         config.not_carried_over.clone_from(&self.warnings);
+        config.folders_read.clone_from(&self.folders);
         Ok(config)
     }
 }

@@ -143,8 +143,9 @@ pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
 }
 
 /// Lets the kernel ask, after so long a silence, whether the peer is still there, and end the connection when six questions
-/// 10 seconds apart go without an answer.
-pub fn keep_alive(fd: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
+/// 10 seconds apart go without an answer. Without a time it does not ask.
+pub fn keep_alive(fd: BorrowedFd<'_>, silence: Option<Duration>) -> io::Result<()> {
+    let Some(silence) = silence else { return SockRef::from(&fd).set_keepalive(false) };
     let questions = TcpKeepalive::new().with_time(silence).with_interval(Duration::from_secs(10));
     SockRef::from(&fd).set_tcp_keepalive(&questions.with_retries(6))
 }

@@ -24,7 +24,7 @@ mod tunnel;
 mod writer;
 
 use format::Clock;
-pub use tunnel::{Direction, TunnelEntry};
+pub use tunnel::TunnelEntry;
 use writer::{Command, Writer};
 
 /// What is known of one response when it is over.

@@ -18,7 +18,7 @@ use tokio::task::yield_now;
 
 use crate::backend::{Backend, Server};
 use crate::limits::TICK;
-use crate::relay::Flow;
+use crate::tx_path::Flow;
 
 /// Which tunnels come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ use kettle_tls::buffers::Queue;
 
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
-use crate::tx_path::{Reason, TxPath};
+use crate::tx_path::Flow;
 use direction::{CloseKind, Direction, Fault, Shared, Stage};
 
 pub(crate) use end::{Party, TunnelEnd};
@@ -38,17 +38,6 @@ pub(crate) struct RelaySettings {
     pub(crate) crossover: u64,
     /// What a backend gets when a client ends without a close_notify.
     pub(crate) truncation: Truncation,
-}
-
-/// What went one way, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flow {
-    /// Plaintext that the other side's connection took.
-    pub(crate) bytes: u64,
-    /// How its last bytes went.
-    pub(crate) path: TxPath,
-    /// Why that is not the preferred way.
-    pub(crate) reason: Option<Reason>,
 }
 
 /// Two connections, each of which gets what the other one says.

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use kettle_preamble::proxy;
 use tokio::io::Interest;
 
-use crate::access_log::{Direction, TunnelEntry};
+use crate::access_log::TunnelEntry;
 use crate::backend::{Attempt, ConnectError, Connected, Failure, Server, Slot, Socket};
 use crate::clock::Clock;
 use crate::limits::{Deadline, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
-use crate::relay::{Flow, Party, Relay, Side, TunnelEnd};
+use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
 use introduction::introduction;
@@ -281,10 +281,9 @@ impl Tunnel {
             Some(carried) => (carried.relay.flows().map(Some), carried.relay.sides()),
             None => ([None; 2], [&self.client, &Side::Closed]),
         };
-        let [to_backend, to_client] =
-            flows.map(|flow| flow.map_or_else(Direction::default, direction));
+        let [to_backend, to_client] = flows;
         let metrics = &self.worker.metrics;
-        let carried = [to_backend, to_client].map(|it| Some((it.path?, it.bytes)));
+        let carried = flows.map(|flow| flow.map(|flow| (flow.path, flow.bytes)));
         metrics.tunnel_ended(self.end, carried, duration);
         for side in [client, server] {
             metrics.keys_changed(side.key_changes());
@@ -318,10 +317,6 @@ impl Drop for Tunnel {
     fn drop(&mut self) {
         self.record();
     }
-}
-
-fn direction(flow: Flow) -> Direction {
-    Direction { bytes: flow.bytes, path: Some(flow.path), reason: flow.reason }
 }
 
 /// Why a client has no server.

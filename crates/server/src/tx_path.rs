@@ -32,6 +32,17 @@ impl TxPath {
     }
 }
 
+/// What went one way through a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Plaintext that the other side's connection took.
+    pub bytes: u64,
+    /// How its last bytes went.
+    pub path: TxPath,
+    /// Why that is not the preferred way.
+    pub reason: Option<Reason>,
+}
+
 /// Why a response did not take the path the configuration prefers.
 ///
 /// A response that took its preferred path has no reason.

@@ -47,19 +47,14 @@ pub fn bind(
             Err(error) => findings.push(finding(config, listener, &error)),
         }
     }
-    if !findings.is_empty() {
-        return Err(findings);
-    }
-    keep_alive(config, &bound);
-    Ok(bound)
+    if findings.is_empty() { Ok(bound) } else { Err(findings) }
 }
 
-/// Accepted sockets inherit it. One that was held before has it from now on.
-fn keep_alive(config: &Config, bound: &[BoundAddress]) {
+/// Accepted sockets inherit it. Those that were held before have it from now on, so this belongs to a commit.
+pub fn keep_alive(config: &Config, bound: &[BoundAddress]) {
     for (listener, address) in config.listeners.iter().zip(bound) {
-        let Some(silence) = listener.keepalive else { continue };
         for socket in &address.sockets {
-            if let Err(error) = socket::keep_alive(socket.as_fd(), silence) {
+            if let Err(error) = socket::keep_alive(socket.as_fd(), listener.keepalive) {
                 tracing::warn!(%error, "whether clients are still there cannot be asked");
             }
         }

@@ -269,7 +269,8 @@ fn protect_memory(config: &Config) {
 /// Becomes the user the configuration names. What is bound and read stays.
 fn drop_privileges(config: &Config) -> Result<(), StartError> {
     let Some(account) = prepare::account(config).map_err(StartError::Findings)? else {
-        if process::is_root() && !config.path.as_os_str().is_empty() {
+        let is_of_file = !config.path.as_os_str().is_empty() && !config.is_made();
+        if process::is_root() && is_of_file {
             tracing::warn!("serving as root; name a user of its own in `[server] user`");
         }
         return Ok(());

@@ -132,7 +132,7 @@ pub fn prepare(
                 warnings,
             })
         }
-        _ => Err(findings.into_mistakes()),
+        _ => Err(findings.into_mistakes(&config)),
     }
 }
 
@@ -172,7 +172,7 @@ pub fn check(config: &Config) -> Report {
     keep_each_once(&mut warnings);
     warnings.sort_by_key(Finding::position);
     let folders = router.map(|router| router.disclosures()).unwrap_or_default();
-    Report { mistakes: findings.into_mistakes(), warnings, folders }
+    Report { mistakes: findings.into_mistakes(config), warnings, folders }
 }
 
 /// Does all that a start does before it binds, and gives what should be looked at.
@@ -186,6 +186,13 @@ pub fn try_out(config: Config) -> Result<Vec<Finding>, Vec<Finding>> {
         vec![config.finding(config.position_of("tls"), "", error.to_string(), None)]
     })?;
     prepare(config, &resumption, None).map(|prepared| prepared.warnings)
+}
+
+/// Whether a message is about this file, and no other whose name begins like it.
+fn names(message: &str, file: &str) -> bool {
+    let is_end = |letter: Option<char>| letter.is_none_or(|it| it == ':' || it.is_whitespace());
+    let behind = |(at, _): (usize, &str)| message.get(at + file.len()..).unwrap_or_default();
+    message.match_indices(file).any(|found| is_end(behind(found).chars().next()))
 }
 
 /// Several listeners may show one file, and a file may hold chain and key.
@@ -296,20 +303,23 @@ impl Findings {
     }
 
     /// Whether the file system has already said what is wrong with this file.
-    fn have_named(&self, path: &Located<PathBuf>) -> bool {
-        let offending = path.value.display().to_string();
+    fn have_named(&self, config: &Config, path: &Located<PathBuf>) -> bool {
+        let name = path.value.display().to_string();
         self.mistakes.iter().any(|mistake| match path.at.is_written() {
+            // There, one place may stand for many files.
+            true if config.is_made() => names(&mistake.message, &name),
             true => mistake.position() == path.at,
-            false => mistake.offending == offending,
+            false => mistake.offending == name,
         })
     }
 
     /// In the order of the file, and each only once: several stages may see the same.
-    fn into_mistakes(mut self) -> Vec<Finding> {
+    fn into_mistakes(mut self, config: &Config) -> Vec<Finding> {
         self.mistakes.sort_by_key(Finding::position);
         let mut seen = Vec::new();
         self.mistakes.retain(|mistake| {
-            let place = (mistake.position(), mistake.offending.clone());
+            let message = config.is_made().then(|| mistake.message.clone());
+            let place = (mistake.position(), mistake.offending.clone(), message);
             let is_new = mistake.offending.is_empty() || !seen.contains(&place);
             seen.push(place);
             is_new

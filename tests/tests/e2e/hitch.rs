@@ -356,6 +356,7 @@ fn what_does_not_hold_is_told_where_messages_go() {
     let count = |text: &str, what: &str| text.matches(what).count();
     let logged = || fs::read_to_string(place.path("log")).unwrap();
     assert_eq!((count(&said, "`chroot` is not"), count(&logged(), "`chroot` is not")), (1, 1));
+    assert_eq!(logged().contains("serving as root"), geteuid().is_root());
     configure(&place, later, "chroot = \"/jail\"\nring-slots = 9");
     daemon.reload();
     wait_until("the new setting is told", || logged().contains("`ring-slots` is not"));

@@ -30,6 +30,15 @@ fn before(kind: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
     Setup::default().listener(&listener).more(&backend("app", "", servers))
 }
 
+/// A server that speaks TLS to this one, after its dialogue, for plain clients.
+fn originator_after(starttls: &str, server: SocketAddr) -> Kettle {
+    let tls = format!(
+        "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\nstarttls = \"{starttls}\""
+    );
+    let app = backend("app", &tls, &[server]);
+    Kettle::start(Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"").more(&app))
+}
+
 /// A server that ends TLS before these servers.
 fn terminator(settings: &str, servers: &[SocketAddr]) -> Kettle {
     Kettle::start(before("tls", settings, servers))

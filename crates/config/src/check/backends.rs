@@ -56,7 +56,8 @@ fn find_repeated<'n>(
     for name in names.filter(|name| name.at.is_written()) {
         match first.get(name.value.as_str()) {
             Some(line) => {
-                let message = format!("the {what} on line {line} is named \"{name}\" already");
+                let message =
+                    format!("the {what} on {} is named \"{name}\" already", reader.line(*line));
                 reader.find_located(
                     name,
                     message,
@@ -83,7 +84,8 @@ fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         let called = server.name.clone().unwrap_or_else(|| address.to_string());
         match first.get(&called) {
             Some(line) => {
-                let message = format!("the server on line {line} is called {called} already");
+                let message =
+                    format!("the server on {} is called {called} already", reader.line(*line));
                 let place = reader.place(&format!("backend.{index}.server.{number}.name"));
                 let instead = Instead::act("remove one of both, or give one another `name`");
                 match place {

@@ -20,8 +20,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
         let address = &listener.address;
         match earlier.iter().find(|other| other.address == *address) {
             Some(other) => {
-                let line = other.address.at.line;
-                let message = format!("line {line} listens on {address} already");
+                let line = reader.line(other.address.at.line);
+                let message = format!("{line} listens on {address} already");
                 reader.find_located(address, message, Instead::act(REMOVE_OR_MOVE));
             }
             None => earlier.push(listener),
@@ -45,8 +45,8 @@ fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
     }
     let mut listeners = config.listeners.iter();
     if let Some(other) = listeners.find(|other| other.address.value == listen) {
-        let line = other.address.at.line;
-        let message = format!("line {line} listens on {listen} already");
+        let line = reader.line(other.address.at.line);
+        let message = format!("{line} listens on {listen} already");
         reader.find_at(&place, message, Instead::act(REMOVE_OR_MOVE));
     }
 }

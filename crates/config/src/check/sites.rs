@@ -43,7 +43,8 @@ fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
     for name in sites.iter().flat_map(|site| &site.names).filter(|name| *name.value != *"_") {
         match first.get(name.value.as_str()) {
             Some(at) => {
-                let message = format!("the site on line {} is named \"{name}\" already", at.line);
+                let message =
+                    format!("the site on {} is named \"{name}\" already", reader.line(at.line));
                 reader.find_located(name, message, Instead::act("remove one of both"));
             }
             None => {
@@ -64,7 +65,8 @@ fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
             first = line;
             continue;
         };
-        let message = format!("line {earlier} makes another site the default; only one can be");
+        let message =
+            format!("{} makes another site the default; only one can be", reader.line(earlier));
         match (by_name, setting) {
             (Some(name), _) => {
                 reader.find_located(name, message, Instead::act("write the names of this site"));
@@ -99,7 +101,7 @@ fn check_certificates(
     for certificate in site.certificates.iter().filter(|one| one.chain.at.is_written()) {
         let chain = &certificate.chain;
         if let Some(line) = chains.insert(&chain.value, chain.at.line) {
-            let message = format!("line {line} names this chain already");
+            let message = format!("{} names this chain already", reader.line(line));
             let instead = Instead::act("remove one of both certificates");
             reader.find_located(chain, message, instead);
         }
@@ -125,7 +127,7 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
         let plain = route.prefix.trim_end_matches('/');
         match prefixes.get(plain) {
             Some(earlier) => {
-                let message = format!("the route on line {earlier} has the same prefix");
+                let message = format!("the route on {} has the same prefix", reader.line(*earlier));
                 let instead = Instead::act("write another `prefix` for one of both");
                 reader.find_at(&place, message, instead);
             }

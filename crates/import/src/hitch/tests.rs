@@ -257,6 +257,15 @@ fn of_two_frontends_with_their_own_offers_each_warns_once() {
     assert_eq!(lines, [2, 3, 4], "{}", shown(&warnings));
 }
 
+#[test]
+fn two_names_of_one_address_are_told_with_the_lines_of_the_file() {
+    let text = "frontend = \"[localhost]:1\"\nfrontend = \"[127.0.0.1]:1\"\n";
+    let findings = from_file(&format!("{MINIMAL}{text}")).unwrap().config().unwrap_err();
+    let told = shown(&findings);
+    let expected = "conf:3:12: line 2 of /etc/hitch.conf listens on 127.0.0.1:1 already";
+    assert!(told.contains(expected), "{told}");
+}
+
 /// Each mistake with the beginning of what is said of it, its place and its help.
 #[test]
 fn mistakes_are_told_with_their_place() {

@@ -39,7 +39,9 @@ pub(super) fn write(
     remark_process(&process, &mut text, name);
     text.append(body);
     let (toml, origins) = text.finish();
-    Ok(Imported { toml, path: path.to_path_buf(), warnings, process, origins })
+    let folder = model.settings.text("pem-dir").map(|dir| surroundings.folder().join(&dir.text));
+    let (path, folders) = (path.to_path_buf(), folder.into_iter().collect());
+    Ok(Imported { toml, path, warnings, process, folders, origins })
 }
 
 /// What `kettle hitch` does by itself and a configuration does not say.

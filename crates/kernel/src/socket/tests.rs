@@ -56,7 +56,7 @@ fn plain_tcp_is_not_multipath() {
 #[test]
 fn a_silent_peer_is_asked_whether_it_is_there() {
     let (near, _far) = loopback::pair().unwrap();
-    keep_alive(near.as_fd(), Duration::from_mins(1)).unwrap();
+    keep_alive(near.as_fd(), Some(Duration::from_mins(1))).unwrap();
     let value = |level, name| option::get_int(near.as_fd(), level, name).unwrap();
     assert_eq!(value(libc::SOL_SOCKET, libc::SO_KEEPALIVE), 1);
     assert_eq!(value(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE), 60);

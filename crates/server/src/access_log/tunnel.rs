@@ -11,7 +11,7 @@ use super::format::{
     Clock, microseconds, number_member, quoted_field, text_member, word_field, write_display,
     write_iso, write_number, write_time_of_day,
 };
-use crate::tx_path::{Reason, TxPath};
+use crate::tx_path::{Flow, Reason};
 
 /// What is known of one tunnel when it is over.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +30,10 @@ pub struct TunnelEntry<'a> {
     pub server: Option<&'a str>,
     /// The time the server took to take the connection.
     pub connect_time: Option<Duration>,
-    /// What went to the backend.
-    pub to_backend: Direction,
-    /// What went to the client.
-    pub to_client: Direction,
+    /// What went to the backend; nothing if nothing could.
+    pub to_backend: Option<Flow>,
+    /// What went to the client; nothing if nothing could.
+    pub to_client: Option<Flow>,
     /// How it ended.
     pub end: &'a str,
     /// Why no server could be had, for a person.
@@ -48,17 +48,6 @@ pub struct TunnelEntry<'a> {
     pub duration: Duration,
     /// The connection, unique while this process lives.
     pub connection: u64,
-}
-
-/// What went one way.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Direction {
-    /// Plaintext.
-    pub bytes: u64,
-    /// How the last of it went; none if nothing could.
-    pub path: Option<TxPath>,
-    /// Why that is not the preferred way.
-    pub reason: Option<Reason>,
 }
 
 impl TunnelEntry<'_> {
@@ -86,12 +75,11 @@ impl TunnelEntry<'_> {
         if let Some(time) = self.connect_time {
             number_member(out, "connect_us", microseconds(time));
         }
-        let directions = [("sent", &self.to_client), ("received", &self.to_backend)];
-        for (word, direction) in directions {
-            number_member(out, &format!("bytes_{word}"), direction.bytes);
-            let path = direction.path.map(|path| path.as_str().as_bytes());
+        for (word, flow) in [("sent", self.to_client), ("received", self.to_backend)] {
+            number_member(out, &format!("bytes_{word}"), bytes(flow));
+            let path = flow.map(|flow| flow.path.as_str().as_bytes());
             text_member(out, &format!("path_{word}"), path);
-            let reason = direction.reason.map(|reason| reason.as_str().as_bytes());
+            let reason = flow.and_then(|flow| flow.reason).map(|it| it.as_str().as_bytes());
             text_member(out, &format!("reason_{word}"), reason);
         }
         text_member(out, "end", Some(self.end.as_bytes()));
@@ -120,18 +108,19 @@ impl TunnelEntry<'_> {
         out.extend_from_slice(b" - - [");
         clock.write_common(out, self.time);
         out.extend_from_slice(b"] \"-\" - ");
-        write_number(out, self.to_client.bytes);
+        write_number(out, bytes(self.to_client));
         quoted_field(out, " backend=\"", self.backend.map(str::as_bytes));
         quoted_field(out, " server=\"", self.server.map(str::as_bytes));
         quoted_field(out, " server_name=\"", self.server_name.map(str::as_bytes));
         let session = self.session;
-        word_field(out, " path=", self.to_client.path.map(TxPath::as_str));
-        word_field(out, " reason=", self.to_client.reason.map(Reason::as_str));
+        let flow = self.to_client;
+        word_field(out, " path=", flow.map(|flow| flow.path.as_str()));
+        word_field(out, " reason=", flow.and_then(|flow| flow.reason).map(Reason::as_str));
         word_field(out, " tls=", session.map(|session| session.version_name()));
         word_field(out, " suite=", session.map(|session| session.suite));
         word_field(out, " resumed=", session.map(|session| session.resumed.as_str()));
         out.extend_from_slice(b" bytes_received=");
-        write_number(out, self.to_backend.bytes);
+        write_number(out, bytes(self.to_backend));
         out.extend_from_slice(b" duration_us=");
         write_number(out, microseconds(self.duration));
         out.extend_from_slice(b" connection=");
@@ -146,8 +135,8 @@ impl TunnelEntry<'_> {
     fn write_short(&self, out: &mut Vec<u8>, clock: &mut Clock) {
         write_time_of_day(out, clock, self.time);
         let place = self.server.or(self.backend).unwrap_or("-");
-        let (sent, received) = (self.to_client.bytes, self.to_backend.bytes);
-        let path = self.to_client.path.map_or("-", TxPath::as_str);
+        let (sent, received) = (bytes(self.to_client), bytes(self.to_backend));
+        let path = self.to_client.map_or("-", |flow| flow.path.as_str());
         let (seconds, client, end) = (self.duration.as_secs_f64(), self.remote.ip(), self.end);
         write_display(
             out,
@@ -163,11 +152,16 @@ impl TunnelEntry<'_> {
     }
 }
 
+fn bytes(flow: Option<Flow>) -> u64 {
+    flow.map_or(0, |flow| flow.bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
+    use crate::tx_path::TxPath;
 
     fn line(format: LogFormat) -> String {
         let entry = TunnelEntry {
@@ -178,12 +172,12 @@ mod tests {
             backend: Some("app"),
             server: Some("127.0.0.1:80"),
             connect_time: Some(Duration::from_micros(90)),
-            to_backend: Direction { bytes: 100, path: Some(TxPath::User), reason: None },
-            to_client: Direction {
+            to_backend: Some(Flow { bytes: 100, path: TxPath::User, reason: None }),
+            to_client: Some(Flow {
                 bytes: 70_000,
-                path: Some(TxPath::User),
+                path: TxPath::User,
                 reason: Some(Reason::KernelLacksSuite),
-            },
+            }),
             end: "client_closed",
             failure: None,
             session: None,

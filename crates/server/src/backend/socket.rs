@@ -61,7 +61,7 @@ pub(super) fn prepared(stream: TcpStream) -> io::Result<Socket> {
     }
     stream.set_nodelay(true)?;
     // `TCP_USER_TIMEOUT` stays as it is: it would cut connections whose peer only takes its time to read.
-    socket::keep_alive(stream.as_fd(), KEEP_ALIVE)?;
+    socket::keep_alive(stream.as_fd(), Some(KEEP_ALIVE))?;
     Ok(Socket::Tcp(stream))
 }
 

@@ -13,12 +13,12 @@ use kettle_kernel::socket;
 use kettle_tls::buffers::Queue;
 use kettle_tls::stream::{StreamError, TlsStream};
 
+use super::RelaySettings;
 use super::side::Side;
-use super::{Flow, RelaySettings};
 use crate::backend::Socket;
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
-use crate::tx_path::{Reason, TxPath};
+use crate::tx_path::{Flow, Reason, TxPath};
 
 /// One direction of a tunnel.
 pub(super) struct Direction {

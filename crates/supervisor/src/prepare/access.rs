@@ -109,6 +109,11 @@ struct Refusal {
 
 fn needs(config: &Config) -> Vec<Need<'_>> {
     let mut needs = Vec::new();
+    let of_reload = |path, act| Need::new(Position::NOT_WRITTEN, path, act, RELOAD_FAILS);
+    if !config.path.as_os_str().is_empty() {
+        needs.push(of_reload(&config.path, Act::Read));
+    }
+    needs.extend(config.folders_read.iter().map(|folder| of_reload(folder, Act::List)));
     for site in &config.sites {
         for certificate in &site.certificates {
             let chain_and_key = [Some(&certificate.chain), Some(&certificate.key)];

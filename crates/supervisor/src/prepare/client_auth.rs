@@ -75,7 +75,7 @@ pub(super) fn load_file<T>(
     findings: &mut Findings,
     load: impl FnOnce(&Path) -> Result<(T, Vec<IdentityWarning>), IdentityError>,
 ) -> Option<T> {
-    if findings.have_named(file) {
+    if findings.have_named(config, file) {
         return None;
     }
     let offending = file.value.display().to_string();

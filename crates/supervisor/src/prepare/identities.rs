@@ -83,7 +83,7 @@ pub(super) fn load_identity(
     let Certificate { chain, key, ocsp, .. } = certificate;
     let files = [Some(chain), Some(key), ocsp.as_ref()];
     // A key that is missing must not hide what is wrong with the chain.
-    if findings.have_named(chain) {
+    if findings.have_named(config, chain) {
         return None;
     }
     let place = |path: &Path| {

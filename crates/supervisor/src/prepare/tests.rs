@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::time::Duration;
 
 use super::*;
@@ -140,4 +141,42 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
     };
     assert_eq!(found(asking), []);
     assert_eq!(found(""), [(6, 9)]);
+}
+
+/// A configuration with listeners of its own for these files, made from another that names them in one place.
+fn made(folder: &Path, files: &[&str]) -> Config {
+    let path = |file: &str| folder.join(file).display().to_string();
+    let certificate = |file: &&str| {
+        let path = path(file);
+        format!("[[listener.certificate]]\nchain = \"{path}\"\nkey = \"{path}\"\n")
+    };
+    let text = format!(
+        "[[listener]]\naddress = \"127.0.0.1:1\"\nkind = \"tls\"\nbackend = \"b\"\n{}\
+         [[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"127.0.0.1:2\"\n",
+        files.iter().map(certificate).collect::<String>()
+    );
+    let dir = kettle_config::Origin {
+        path: folder.join("hitch.conf"),
+        at: Position { line: 3, column: 11 },
+        written: "\"pems\"".to_owned(),
+        source_line: None,
+    };
+    let origins = vec![Some(dir.clone()); text.lines().count()];
+    kettle_config::parse_made(&text, &dir.path, kettle_config::Origins::new(origins)).unwrap()
+}
+
+#[test]
+fn each_broken_file_of_one_place_is_told() {
+    let fixture = Fixture::new();
+    let folder = fixture.directory.path();
+    std::fs::write(folder.join("a"), "broken").unwrap();
+    std::fs::write(folder.join("a.2"), "").unwrap();
+    std::fs::copy(&fixture.certificate, folder.join("good")).unwrap();
+    let mistakes = check(&made(folder, &["a", "a.2", "good", "none", "a"])).mistakes;
+    let told = |file: &str| {
+        let name = folder.join(file).display().to_string();
+        mistakes.iter().filter(|mistake| names(&mistake.message, &name)).count()
+    };
+    assert_eq!(["a", "a.2", "good", "none"].map(told), [1, 1, 0, 1], "{mistakes:?}");
+    assert_eq!(places(&mistakes), [(3, 11); 3]);
 }

@@ -271,3 +271,29 @@ fn a_disk_that_hangs_ends_a_reload_in_time_and_only_one_waits_for_it() {
 fn texts(findings: Vec<Finding>) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
+
+#[test]
+fn keepalive_of_held_sockets_changes_with_the_commit_and_not_before() {
+    let mut fixture = Fixture::new();
+    let write = |fixture: &Fixture, keepalive: &str| {
+        fixture.write("");
+        let text = std::fs::read_to_string(path_of(&fixture.directory)).unwrap();
+        let address = format!("address = \"{}\"\n", fixture.address);
+        let text = text.replace(&address, &format!("{address}{keepalive}"));
+        std::fs::write(path_of(&fixture.directory), text).unwrap();
+    };
+    let are_asked = |fixture: &Fixture| {
+        let sockets = &fixture.live.bound()[0].sockets;
+        sockets.iter().all(|socket| socket2::SockRef::from(&**socket).keepalive().unwrap())
+    };
+    assert!(!are_asked(&fixture));
+    write(&fixture, "keepalive = \"60s\"\n");
+    let time_max = Duration::from_secs(60);
+    let candidate = block_on(fixture.live.candidate(Subject::Configuration, time_max));
+    assert!(candidate.is_ok() && !are_asked(&fixture), "it may yet be refused");
+    fixture.live.commit(candidate).unwrap();
+    assert!(are_asked(&fixture));
+    write(&fixture, "");
+    fixture.reload().unwrap();
+    assert!(!are_asked(&fixture));
+}

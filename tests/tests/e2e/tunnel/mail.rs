@@ -13,6 +13,8 @@ use kettle_tests::setup::Setup;
 use kettle_tests::tool::{Running, Tool};
 use tempfile::TempDir;
 
+use super::originator_after;
+
 /// Python's aiosmtpd, which prints the mails it gets.
 struct MailServer {
     process: Running,
@@ -87,13 +89,7 @@ fn a_mail_client_begins_tls_with_us() {
 #[test]
 fn we_begin_tls_with_a_mail_server() {
     let Some(server) = MailServer::start(true) else { return };
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
-         starttls = \"smtp\"\n[[backend.server]]\naddress = \"{}\"\n",
-        server.address
-    );
-    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-    let kettle = Kettle::start(setup.more(&app));
+    let kettle = originator_after("smtp", server.address);
     send(&kettle, &[], "originated");
     server.wait_for("Subject: originated");
     assert_eq!(kettle.tunnel().text("server_tls_version"), "TLSv1.3");

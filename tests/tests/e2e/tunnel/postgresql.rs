@@ -14,6 +14,8 @@ use kettle_tests::tool::{Running, Tool};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
+use super::originator_after;
+
 /// A server with an empty database, and a certificate of its own. It answers with and without TLS.
 struct Database {
     process: Running,
@@ -168,13 +170,7 @@ fn psql_speaks_tls_to_us() {
 #[test]
 fn we_speak_tls_to_postgresql() {
     let Some(database) = Database::start() else { return };
-    let app = format!(
-        "\n[[backend]]\nname = \"app\"\n[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"\n\
-         starttls = \"postgres\"\n[[backend.server]]\naddress = \"{}\"\n",
-        database.address
-    );
-    let setup = Setup::default().listener("kind = \"tcp\"\nbackend = \"app\"");
-    let kettle = Kettle::start(setup.more(&app));
+    let kettle = originator_after("postgres", database.address);
     let address = kettle.address();
     assert_eq!(database.ask(address, "sslmode=disable", IS_TLS), "t");
     assert_eq!(database.ask(address, "sslmode=disable", LONG), "kettle".repeat(200_000));

@@ -22,7 +22,8 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use crate::backend::Socket;
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
-use crate::relay::{Flow, Relay, RelaySettings, Side, TunnelEnd};
+use crate::relay::{Relay, RelaySettings, Side, TunnelEnd};
+use crate::tx_path::Flow;
 
 /// What an end of a tunnel speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -178,3 +178,22 @@ fn only_root_and_the_user_itself_can_serve_as_it() {
     assert_eq!((mistakes.len(), mistakes[0].line, mistakes[0].column), (1, 2, 8));
     assert!(mistakes[0].message.contains("only root can become the user `daemon`"));
 }
+
+#[test]
+fn what_a_reload_reads_is_needed_too() {
+    if !process::is_root() {
+        return skip("only root can become somebody else");
+    }
+    let stage = Stage::new();
+    stage.folder("www", 0o755);
+    stage.folder("pems", 0o711);
+    stage.file("kettle.toml", 0o600);
+    let mut config = stage.config("nobody", "log", "self_signed = true", "");
+    config.log.access = None;
+    config.server.state_directory = "/tmp".into();
+    config.folders_read = vec![stage.path("pems")];
+    let found = stage.found(&config);
+    let [of_file, of_folder] = &found[..] else { panic!("{found:?}") };
+    assert!(of_file.contains("may not read kettle.toml: the next reload fails"), "{of_file}");
+    assert!(of_folder.contains("may not list pems: the next reload fails"), "{of_folder}");
+}
