@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -26,14 +27,17 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
-use socket2::SockRef;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
+};
+use socket2::{SockRef, Type};
 
 use crate::process::{self, Fork};
 
 mod root;
 
-pub use root::is_chosen_by_root;
+pub use root::{is_chosen_by_root, is_written_by_root};
 
 /// What a keeper may do for its server.
 pub trait Permits {
@@ -54,17 +58,25 @@ pub fn start(permits: impl Permits) -> io::Result<()> {
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     match process::fork()? {
         Fork::Parent => {
+            drop(its);
             set_socket_timeout(&ours, Timeout::Recv, Some(ANSWER_TIME_MAX))?;
             set_socket_timeout(&ours, Timeout::Send, Some(ANSWER_TIME_MAX))?;
-            let asking = Asking { socket: ours, number: 0 };
+            // Its first word says that it has become what it is to be.
+            answer_to(ours.as_fd(), 0)??;
+            let asking = Asking { socket: ours, number: 0, is_late: false };
             *KEEPER.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking);
             Ok(())
         }
         Fork::Child => {
-            // Without its bounds it is not to be: the server goes on without a keeper.
-            if confine(its.as_fd()).is_ok() {
-                serve(&its, permits);
-            }
+            // A panic must not go on into what is the server's: there it would put away what the server still uses.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let confined = confine(its.as_fd()).map(|()| None);
+                // Without its bounds it is not to be: the server goes on without a keeper.
+                let goes_on = confined.is_ok();
+                if answer(its.as_fd(), [0; NUMBER_BYTES], confined).is_ok() && goes_on {
+                    serve(&its, permits);
+                }
+            }));
             process::exit_at_once()
         }
     }
@@ -76,7 +88,11 @@ fn confine(its: BorrowedFd<'_>) -> io::Result<()> {
     process::keep_only(its)?;
     rustix::thread::set_name(c"kettle-keeper")?;
     set_no_new_privs(true)?;
+    // It writes nothing.
+    setrlimit(Resource::Fsize, Rlimit { current: Some(0), maximum: Some(0) })?;
+    // A container may have fewer: what root owns it reads even so.
     let kept = CapabilitySet::DAC_READ_SEARCH | CapabilitySet::NET_BIND_SERVICE;
+    let kept = kept & capabilities(None)?.permitted;
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })?;
     Ok(())
@@ -92,7 +108,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 fn open_by(path: &Path, own: fn(&Path) -> io::Result<File>) -> io::Result<File> {
     if let Some(opened) = OPENED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        opened.push(path.to_owned());
+        return open_as_keeper(path, opened);
     }
     let refused = match own(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => error,
@@ -108,7 +124,7 @@ fn open_by(path: &Path, own: fn(&Path) -> io::Result<File>) -> io::Result<File> 
     }
 }
 
-/// All of a file, by the keeper where this process may not read it. A pipe is waited for.
+/// All of a file, by the keeper where this process may not read it. A pipe that this process may read is waited for.
 ///
 /// # Errors
 /// As for [`open`]; that it is longer than `bytes_max`.
@@ -161,6 +177,12 @@ pub fn bind(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
     }
 }
 
+/// Whether this process has one.
+#[must_use]
+pub fn is_there() -> bool {
+    KEEPER.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// Says that the configuration is about to be read again. Without a keeper there is nobody to tell.
 pub fn renew() {
     let nobody = io::Error::from(ErrorKind::PermissionDenied);
@@ -168,7 +190,7 @@ pub fn renew() {
     let _ = ask(RENEW, &[], None, nobody);
 }
 
-/// The paths that `work` has [`open`] try.
+/// What `work` opens as the keeper: only files and folders that nobody but root may write.
 pub fn opened_by<T>(work: impl FnOnce() -> T) -> (T, Vec<PathBuf>) {
     let opened = || OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     *opened() = Some(Vec::new());
@@ -183,6 +205,20 @@ fn open_here(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
+/// For the keeper's own reading: only what nobody but root may write tells it anything, and nothing makes it wait.
+fn open_as_keeper(path: &Path, opened: &mut Vec<PathBuf>) -> io::Result<File> {
+    if !is_written_by_root(path) {
+        return Err(ErrorKind::PermissionDenied.into());
+    }
+    let file = open_here(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(ErrorKind::PermissionDenied.into());
+    }
+    opened.push(path.to_owned());
+    Ok(file)
+}
+
 /// One question and its answer; `refused` is what the kernel said to this process, and holds where there is no keeper.
 fn ask(
     kind: u8,
@@ -191,13 +227,16 @@ fn ask(
     refused: io::Error,
 ) -> io::Result<Option<OwnedFd>> {
     let mut keeper = KEEPER.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(Asking { socket, number }) = &mut *keeper else { return Err(refused) };
-    *number = number.wrapping_add(1);
+    let Some(Asking { socket, number, is_late }) = &mut *keeper else { return Err(refused) };
+    // As long as it owes an answer, nobody else waits for it.
+    if *is_late && receive(socket.as_fd(), &mut [0; ANSWER_BYTES], RecvFlags::DONTWAIT).is_err() {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, LATE));
+    }
+    *number = number.wrapping_add(1).max(1);
     let answered = exchange(socket.as_fd(), *number, &[&[kind], words].concat(), with);
-    answered.unwrap_or_else(|error| {
-        let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        Err(io::Error::new(ErrorKind::PermissionDenied, if is_late { LATE } else { GONE }))
-    })
+    *is_late = answered.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    let words = if *is_late { LATE } else { GONE };
+    answered.unwrap_or_else(|_| Err(io::Error::new(ErrorKind::PermissionDenied, words)))
 }
 
 /// The answer to a question, or why there is none. One that was waited for in vain may come yet, and is for nobody then.
@@ -208,9 +247,13 @@ fn exchange(
     with: Option<BorrowedFd<'_>>,
 ) -> io::Result<io::Result<Option<OwnedFd>>> {
     send(socket, &[&number.to_ne_bytes(), words].concat(), with)?;
+    answer_to(socket, number)
+}
+
+fn answer_to(socket: BorrowedFd<'_>, number: u32) -> io::Result<io::Result<Option<OwnedFd>>> {
     loop {
         let mut answer = [0; ANSWER_BYTES];
-        let (bytes, descriptor) = receive(socket, &mut answer)?;
+        let (bytes, descriptor) = receive(socket, &mut answer, RecvFlags::empty())?;
         let Some((whose, errno)) = answer.split_first_chunk().filter(|_| bytes == ANSWER_BYTES)
         else {
             return Err(ErrorKind::UnexpectedEof.into());
@@ -230,11 +273,12 @@ fn exchange(
 fn serve(socket: &OwnedFd, mut permits: impl Permits) {
     let mut question = [0; NUMBER_BYTES + 1 + PATH_BYTES_MAX];
     loop {
-        let Ok((bytes, with)) = receive(socket.as_fd(), &mut question) else { return };
+        let received = receive(socket.as_fd(), &mut question, RecvFlags::empty());
+        let Ok((bytes, with)) = received else { return };
         let question = question.get(..bytes).unwrap_or_default();
         // Nothing at all is the end.
         let Some((number, words)) = question.split_first_chunk::<NUMBER_BYTES>() else { return };
-        let answer = match words.split_first() {
+        let done = match words.split_first() {
             Some((&RENEW, _)) => {
                 permits.renew();
                 Ok(None)
@@ -243,15 +287,22 @@ fn serve(socket: &OwnedFd, mut permits: impl Permits) {
             Some((&BIND, address)) => bind_for(&permits, address, with).map(|()| None),
             _ => Err(ErrorKind::InvalidInput.into()),
         };
-        let (errno, file) = match answer {
-            Ok(file) => (0, file),
-            Err(error) => (error.raw_os_error().unwrap_or(libc::EACCES), None),
-        };
-        let answer = [*number, errno.to_ne_bytes()].concat();
-        if send(socket.as_fd(), &answer, file.as_ref().map(AsFd::as_fd)).is_err() {
+        if answer(socket.as_fd(), *number, done).is_err() {
             return;
         }
     }
+}
+
+fn answer(
+    socket: BorrowedFd<'_>,
+    number: [u8; NUMBER_BYTES],
+    done: io::Result<Option<File>>,
+) -> io::Result<()> {
+    let (errno, file) = match done {
+        Ok(file) => (0, file),
+        Err(error) => (error.raw_os_error().unwrap_or(libc::EACCES), None),
+    };
+    send(socket, &[number, errno.to_ne_bytes()].concat(), file.as_ref().map(AsFd::as_fd))
 }
 
 fn open_for(permits: &impl Permits, path: &Path) -> io::Result<File> {
@@ -265,7 +316,13 @@ fn bind_for(permits: &impl Permits, address: &[u8], socket: Option<OwnedFd>) -> 
     let address = std::str::from_utf8(address).ok().and_then(|text| text.parse().ok());
     match (address, socket) {
         (Some(address), Some(socket)) if permits.address(address) => {
-            SockRef::from(&socket).bind(&address.into())
+            let socket = SockRef::from(&socket);
+            // Of the socket that a listener is, and of no other that the address would do for.
+            let takes_ipv4_too = SocketAddr::is_ipv6(&address) && !socket.only_v6()?;
+            if socket.r#type()? != Type::STREAM || takes_ipv4_too {
+                return Err(ErrorKind::PermissionDenied.into());
+            }
+            socket.bind(&address.into())
         }
         _ => Err(ErrorKind::PermissionDenied.into()),
     }
@@ -283,11 +340,15 @@ fn send(socket: BorrowedFd<'_>, bytes: &[u8], with: Option<BorrowedFd<'_>>) -> i
 }
 
 /// One message and the descriptor that came with it.
-fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+fn receive(
+    socket: BorrowedFd<'_>,
+    bytes: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(bytes)];
-    let received = recvmsg(socket, slices, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received = recvmsg(socket, slices, &mut control, flags | RecvFlags::CMSG_CLOEXEC)?;
     let descriptors = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
@@ -300,6 +361,8 @@ struct Asking {
     socket: OwnedFd,
     /// Of the last question.
     number: u32,
+    /// Whether that was waited for in vain.
+    is_late: bool,
 }
 
 /// Without one this process has the rights it was started with.

@@ -70,7 +70,7 @@ async fn respond_for(
     let outcome = match (admitted, route) {
         (Err(error), _) => Err(error),
         (Ok(Some(answer)), _) => Ok(answer),
-        (Ok(None), Some(route)) => respond_by_route(route, configured, files, request).await,
+        (Ok(None), Some(route)) => respond_by_route(site, route, files, request).await,
         // A path that no route has, or the server as a whole.
         (Ok(None), None) => not_found(request, configured),
     };
@@ -87,8 +87,8 @@ async fn respond_for(
 
 /// What a route's rules say, or else its handler.
 async fn respond_by_route(
+    site: &Site,
     route: &Route,
-    configured: &ConfiguredFields,
     files: &Files,
     request: &mut Request<'_>,
 ) -> Result<Response, HttpError> {
@@ -97,10 +97,17 @@ async fn respond_by_route(
     let target = head.target().map_err(|error| error.status())?;
     let mut rewritten = None;
     if let Some(paths) = &rules.paths {
+        let configured = route.handler.configured();
+        let configured = configured.unwrap_or(&site.configured);
         if let Some(response) = paths.redirect(target, head, configured)? {
             return Ok(response);
         }
         rewritten = paths.rewritten(target.path)?;
+        // What another route has may ask for more than this one did.
+        let is_ours = |path: &String| site.route(path).is_some_and(|it| std::ptr::eq(it, route));
+        if !rewritten.as_ref().is_none_or(is_ours) {
+            return Err(404.into());
+        }
     }
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
     match &route.handler {

@@ -99,7 +99,10 @@ pub(super) fn explain(address: SocketAddr, error: &io::Error) -> (String, String
             let message = format!("cannot listen on {address}: port {port} is in use{owner}");
             (message, format!("stop that program, or listen on another port than {port}"))
         }
-        io::ErrorKind::PermissionDenied if port < FIRST_UNPRIVILEGED_PORT => (
+        // What the keeper says has words of its own.
+        io::ErrorKind::PermissionDenied
+            if port < FIRST_UNPRIVILEGED_PORT && error.raw_os_error().is_some() =>
+        (
             format!("cannot listen on {address}: ports below 1024 need a permission"),
             "run `sudo setcap cap_net_bind_service=+ep \"$(command -v kettle)\"`, start kettle as \
              root with `[server] user`, or listen on a port from 1024 up, such as 8443"

@@ -1,13 +1,11 @@
 //! What the keeper of a server may open and bind: what the configuration names, as it reads it itself.
 
 use std::collections::HashSet;
-use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use kettle_config::Config;
-use kettle_kernel::keeper::{self, Permits, is_chosen_by_root};
+use kettle_kernel::keeper::{self, Permits, is_written_by_root};
 use kettle_kernel::process;
 
 use crate::prepare;
@@ -19,6 +17,12 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) {
     if !process::is_root() || account.is_current() {
         return;
     }
+    let own = config.folders_read.iter().chain([&config.path]);
+    if let Some(open) = own.into_iter().find(|path| !is_written_by_root(path)) {
+        let open = open.display();
+        tracing::warn!("there will be no keeper, because others than root may write {open}");
+        return;
+    }
     let mut named = Named { loader: loader.cloned(), ..Named::default() };
     named.take(config);
     if let Err(error) = keeper::start(named) {
@@ -26,7 +30,7 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) {
     }
 }
 
-/// What the configuration names that was read last.
+/// What the configuration has named since the start.
 #[derive(Default)]
 struct Named {
     loader: Option<Loader>,
@@ -46,12 +50,7 @@ impl Permits for Named {
         // Without a loader the configuration stays what it is.
         let Some(loader) = self.loader.clone() else { return };
         let (config, opened) = keeper::opened_by(|| loader());
-        self.files.clear();
-        self.addresses.clear();
-        // What others than root may write tells a server of root's nothing.
-        if !opened.iter().all(|path| is_written_by_root(path)) {
-            return;
-        }
+        // What was named before stays: that configuration may go on to be in force.
         self.files.extend(opened);
         if let Ok(config) = config {
             self.take(&config);
@@ -64,18 +63,5 @@ impl Permits for Named {
 
     fn address(&self, address: SocketAddr) -> bool {
         self.addresses.contains(&address)
-    }
-}
-
-/// Whether only root decides what is in a file, if there is one.
-fn is_written_by_root(path: &Path) -> bool {
-    match path.metadata() {
-        Ok(file) => {
-            file.uid() == 0
-                && file.mode() & 0o002 == 0
-                && (file.mode() & 0o020 == 0 || file.gid() == 0)
-                && is_chosen_by_root(path)
-        }
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }

@@ -219,9 +219,11 @@ impl Query {
     /// Everything that can fail and leaves no trace when it does.
     fn run(self) -> Result<Candidate, Vec<Finding>> {
         let in_force = &self.in_force.config;
-        keeper::renew();
         let mut config = match (self.subject, &self.loader) {
-            (Subject::Configuration, Some(load)) => load()?,
+            (Subject::Configuration, Some(load)) => {
+                keeper::renew();
+                load()?
+            }
             (Subject::Configuration, None) | (Subject::NamedFiles, _) => Config::clone(in_force),
         };
         self.resources.fill_in(&mut config, Some(self.workers));

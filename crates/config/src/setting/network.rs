@@ -210,6 +210,13 @@ impl Network {
                 }
             },
         };
+        // Clients are looked at in their own form, so that it would be nobody's network.
+        if let (IpAddr::V6(_), IpAddr::V4(meant), Some(bits)) =
+            (address, address.to_canonical(), prefix_bits.checked_sub(96))
+        {
+            let meant = Guess::Text(format!("{}/{bits}", first_of(meant.into(), bits)));
+            return Err(wrong("it is an IPv4 address in the form of IPv6", meant));
+        }
         let network = Self { first: first_of(address, prefix_bits), prefix_bits };
         if network.first != address {
             let why = "bits behind the prefix are set";

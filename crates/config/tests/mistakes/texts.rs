@@ -379,6 +379,15 @@ help: write ["10.0.0.0/8"]"#,
     (
         r#"[[listener]]
 address = "0.0.0.0:443"
+accept_proxy = ["::ffff:192.0.2.0/120"]"#,
+        r#"kettle.toml:3:17: `accept_proxy` takes a network: it is an IPv4 address in the form of IPv6
+ 3 | accept_proxy = ["::ffff:192.0.2.0/120"]
+   |                 ^^^^^^^^^^^^^^^^^^^^^^
+help: write "192.0.2.0/24""#,
+    ),
+    (
+        r#"[[listener]]
+address = "0.0.0.0:443"
 accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]"#,
         r#"kettle.toml:3:17: `accept_proxy` takes a network: bits behind the prefix are set
  3 | accept_proxy = ["10.0.0.1/8", "fd00::/129", "balancer", "::/-1"]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -40,6 +41,19 @@ pub fn is_chosen_by_root(path: &Path) -> bool {
         steps.extend(self::steps(&target));
     }
     true
+}
+
+/// Whether only root decides what is in a file, if there is one.
+#[must_use]
+pub fn is_written_by_root(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(file) => {
+            let is_open =
+                file.mode() & 0o002 != 0 || (file.mode() & 0o020 != 0 && file.gid() != ROOT);
+            file.uid() == ROOT && !is_open && is_chosen_by_root(path)
+        }
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }
 
 /// The steps of a path, the first one last.

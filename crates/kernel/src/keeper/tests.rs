@@ -197,6 +197,23 @@ fn without_a_keeper_the_kernels_word_holds() {
     let error = open(Path::new("/nowhere/at/all")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     renew();
-    let (_, opened) = opened_by(|| open(Path::new("/nowhere/at/all")));
-    assert_eq!(opened, [PathBuf::from("/nowhere/at/all")]);
+}
+
+#[test]
+fn a_keeper_reads_only_what_root_wrote_and_waits_for_no_pipe() {
+    if !is_root_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["roots", "anybodys"] {
+        fs::write(path(name), name).unwrap();
+    }
+    fs::set_permissions(path("anybodys"), fs::Permissions::from_mode(0o666)).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), FileType::Fifo, mode, 0).unwrap();
+    let all = ["roots", "anybodys", "pipe", "missing"];
+    let (read, opened) = opened_by(|| all.map(|name| read(&path(name), 100).ok()));
+    assert_eq!(read, [Some(b"roots".to_vec()), None, None, None]);
+    assert_eq!(opened, [path("roots")]);
 }

@@ -52,6 +52,11 @@ impl Verdicts {
 
     /// Counts a check for a client; none if it has too many under way.
     fn begin(&self, client: IpAddr) -> Option<Pending<'_>> {
+        let client = match client.to_canonical() {
+            // One subscriber has as many addresses as fit into a /64.
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+            client => client,
+        };
         let mut pending = self.pending.borrow_mut();
         let count = pending.entry(client).or_default();
         (*count < PENDING_PER_CLIENT_MAX).then(|| {

@@ -82,8 +82,8 @@ impl RateLimit {
             }
             IpAddr::V6(address) => (address.to_bits(), u32::from(self.settings.ipv6_prefix)),
         };
-        // A bit of its own: an address of zeros is a client as well.
-        bits & u128::MAX.checked_shl(128 - prefix).unwrap_or(0) | 1
+        // Nobody is at zero: an address of zeros is a client as well.
+        (bits & u128::MAX.checked_shl(128 - prefix).unwrap_or(0)).max(1)
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Signed is `SECONDS`, a line feed and the path as it is served; with `client` another line feed and the address.
 
-use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kettle_kernel::keeper;
 use kettle_tls::mac::{Mac, MacKey};
 
 use super::users::UsersMistake;
@@ -27,7 +28,8 @@ impl SignedUrls {
             message,
             instead: Some(format!("run `openssl rand -hex 32 > {}`", path.display())),
         };
-        let text = fs::read_to_string(path)
+        let text = keeper::read(path, FILE_BYTES_MAX)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
             .map_err(|error| mistake(0, format!("cannot read it: {error}")))?;
         let mut keys = Vec::new();
         for (secret, line) in text.lines().zip(1..).filter(|(secret, _)| !secret.is_empty()) {
@@ -101,5 +103,8 @@ fn hexadecimal(text: &str) -> Option<Mac> {
 
 /// As many as `openssl rand -hex 16` prints.
 const SECRET_BYTES_MIN: usize = 32;
+
+/// Two secrets take much less.
+const FILE_BYTES_MAX: u64 = 64 << 10;
 /// The one before and the one after a change.
 const SECRETS_MAX: usize = 2;

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Finding, Located, LogTarget, Position};
-use kettle_kernel::keeper::is_chosen_by_root;
+use kettle_config::{Config, Finding, Located, LogTarget, Position, Roots};
+use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
 use rustix::fs::{Access, OFlags, access};
 
@@ -41,9 +41,9 @@ pub fn account(config: &Config) -> Result<Option<Account>, Vec<Finding>> {
 /// Finds what `account`, or else the user of this process, may not do. Such a server starts, mostly, and serves badly.
 pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut Findings) {
     let mut needs = needs(config);
-    // These the keeper opens for a server that root starts.
-    if process::is_root() && account.is_some_and(|account| !account.is_current()) {
-        needs.retain(|need| need.act != Act::Read || !is_chosen_by_root(need.path));
+    let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(need.path);
+    if keeper::is_there() {
+        needs.retain(|need| !is_the_keepers(need));
     }
     let all = || needs.iter().map(Need::refusal).collect::<Vec<_>>();
     let refusals = match account.filter(|account| !account.is_current()) {
@@ -63,13 +63,18 @@ pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut F
         let message = need.message(config, &refusal);
         let instead = refusal.instead(config, account);
         let written = need.path.display().to_string();
-        findings.serious.push(config.finding(need.at, &written, message, Some(instead)));
+        // Who will start this server is not known here.
+        let (found, message) = match account.is_some() && is_the_keepers(need) {
+            true => (&mut findings.warnings, format!("{message}, {UNLESS_ROOT_STARTS_IT}")),
+            false => (&mut findings.serious, message),
+        };
+        found.push(config.finding(need.at, &written, message, Some(instead)));
     }
 }
 
 /// The files that a configuration has read again at each reload.
 pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = &Path> {
-    needs(config).into_iter().filter(|need| need.act == Act::Read).map(|need| need.path)
+    needs(config).into_iter().filter(Need::is_of_reload).map(|need| need.path)
 }
 
 /// Something the serving user must be able to do.
@@ -136,6 +141,14 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
             needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
         }
     }
+    for tls in config.backends.iter().filter_map(|backend| backend.tls.as_ref()) {
+        let own = tls.certificate.as_ref();
+        let own = own.map(|own| [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()]);
+        let roots = if let Roots::File(roots) = &tls.roots { Some(roots) } else { None };
+        for file in own.into_iter().flatten().chain([roots]).flatten() {
+            needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
+        }
+    }
     for client_auth in config.client_auths() {
         for file in [Some(&client_auth.roots), client_auth.crl.as_ref()].into_iter().flatten() {
             needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
@@ -163,6 +176,11 @@ impl<'c> Need<'c> {
 
     fn new(at: Position, path: &'c Path, act: Act, consequence: &'static str) -> Self {
         Self { at, path, real: path.canonicalize().ok(), act, consequence }
+    }
+
+    /// Whether it is there for reloads, in which a keeper reads and lists for the server.
+    fn is_of_reload(&self) -> bool {
+        self.act == Act::Read || (self.act == Act::List && self.consequence == RELOAD_FAILS)
     }
 
     /// Tries it. Called as the serving user.
@@ -302,6 +320,8 @@ fn nearest_folder(path: &Path) -> &Path {
 }
 
 const RELOAD_FAILS: &str = "the next reload fails, as after a renewal";
+
+const UNLESS_ROOT_STARTS_IT: &str = "unless root starts kettle, whose keeper then reads it";
 
 const KEYS_PAGE: &str = "for keys, certbot's among them, see \
      https://github.com/kettle-tls/kettle/blob/main/docs/operations.md#keys-and-certbot";

@@ -1,7 +1,9 @@
 //! Clients that are sent elsewhere, and files that are found under other names.
 
+use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
 
 #[test]
 fn curl_follows_redirects_and_sees_nothing_of_rewrites() {
@@ -18,4 +20,20 @@ fn curl_follows_redirects_and_sees_nothing_of_rewrites() {
     let asked = ["--write-out", "%{http_code} %{redirect_url}", "--data", "body"];
     let away = kettle.curl(&asked, "/away/x?y=1").succeed();
     assert_eq!(away, "302 https://localhost:9/away/x?y=1");
+}
+
+#[test]
+fn a_rewrite_does_not_lead_into_what_another_route_guards() {
+    let settings = "rewrite = [{ from = \"/download/**\", to = \"/{1}\" }]";
+    let guarded = "[[site.route]]\nprefix = \"/private\"\nroot = \"www/private\"\n\
+                   deny = [\"0.0.0.0/0\", \"::/0\"]\n";
+    let setup = Setup::default().route(settings).more(guarded);
+    let setup = setup.file("www/a", "content").file("www/private/secret", "secret");
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    assert_eq!(client.get("/download/a").body, b"content");
+    assert_eq!(client.get("/private/secret").status, 403);
+    for around in ["/download/private/secret", "/download//private/./secret", "/download/private"] {
+        assert_eq!(client.get(around).status, 404, "{around}");
+    }
 }

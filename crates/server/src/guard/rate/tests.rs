@@ -21,7 +21,12 @@ fn a_bucket_empties_by_requests_and_fills_by_time() {
     assert_eq!(limit.take(ann, at(499)).unwrap_err(), 1);
     assert!(limit.take(ann, at(500)).is_ok());
     assert!(limit.take(ann, at(500)).is_err());
-    assert!(limit.take(client("192.0.2.2"), at(500)).is_ok(), "another client");
+    assert!(limit.take(client("192.0.2.0"), at(500)).is_ok(), "another client");
+    for neighbour in ["192.0.2.2", "192.0.2.3"] {
+        for _ in 0..3 {
+            assert!(limit.take(client(neighbour), at(500)).is_ok(), "{neighbour}");
+        }
+    }
     for _ in 0..3 {
         assert!(limit.take(ann, at(60_000)).is_ok(), "never more than it holds");
     }

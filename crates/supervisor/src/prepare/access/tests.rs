@@ -129,6 +129,20 @@ fn each_permission_that_is_missing_is_found_with_its_command() {
 }
 
 #[test]
+fn the_keeper_may_read_all_that_a_reload_reads() {
+    let text = "[tls]\nticket_secret = \"secret\"\n[[listener]]\naddress = \"127.0.0.1:1\"\nkind = \"tls\"\n\
+                backend = \"a\"\n[[backend]]\nname = \"a\"\n[[backend.server]]\naddress = \"127.0.0.1:2\"\n\
+                [backend.tls]\nname = \"a\"\nroots = \"roots\"\ncertificate = { chain = \"chain\", key = \"own\" }\n\
+                [[site]]\nnames = [\"a\"]\nself_signed = true\n";
+    let config = kettle_config::parse(text, Path::new("/a/kettle.toml")).unwrap();
+    let read: Vec<_> = files_read(&config).collect();
+    assert_eq!(config.watched_files().len(), 4);
+    for file in config.watched_files() {
+        assert!(read.contains(&file), "{}", file.display());
+    }
+}
+
+#[test]
 fn a_generated_certificate_needs_a_folder_of_the_users() {
     if !process::is_root() {
         return skip("only root can become somebody else");
@@ -192,6 +206,8 @@ fn what_a_reload_reads_is_needed_too() {
     config.log.access = None;
     config.server.state_directory = "/tmp".into();
     config.folders_read = vec![stage.path("pems")];
+    assert_eq!(stage.found(&config), [""; 0], "a keeper would read it");
+    stage.give_away();
     let found = stage.found(&config);
     let [of_file, of_folder] = &found[..] else { panic!("{found:?}") };
     assert!(of_file.contains("may not read kettle.toml: the next reload fails"), "{of_file}");
