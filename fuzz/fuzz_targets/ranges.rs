@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use kettle_http::range::{RANGES_MAX, RangeOutcome, Span, parse_ranges, write_content_range};
+use kettle_http::range::{ByteRange, RANGES_MAX, RangeOutcome, parse_ranges, write_content_range};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// What was answered, asked for again in so many words, gives the same answer.
-fn assert_same_alone(set: &[Span], length: u64) {
+fn assert_same_alone(set: &[ByteRange], length: u64) {
     let mut value = b"bytes=".to_vec();
     for (index, span) in set.iter().enumerate() {
         let mut written = Vec::new();

@@ -134,6 +134,15 @@ impl Config {
 
     /// Every file that certificates, keys, ticket keys, whom to trust and users are read from.
     pub fn watched_files(&self) -> Vec<&Path> {
+        let mut files: Vec<&Path> =
+            self.files_of_reloads().into_iter().map(|file| file.value.as_path()).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// The same with their places, as often as they are written.
+    pub fn files_of_reloads(&self) -> Vec<&Located<PathBuf>> {
         let mut files: Vec<Option<&Located<PathBuf>>> = vec![self.tls.ticket_secret.as_ref()];
         let of_backends = || self.backends.iter().filter_map(|backend| backend.tls.as_ref());
         let own = of_backends().filter_map(|tls| tls.certificate.as_ref());
@@ -154,11 +163,7 @@ impl Config {
                 Roots::System => None,
             });
         }
-        let mut files: Vec<&Path> =
-            files.into_iter().flatten().map(|file| file.value.as_path()).collect();
-        files.sort_unstable();
-        files.dedup();
-        files
+        files.into_iter().flatten().collect()
     }
 
     /// The number of the site for names that no other has: the last one that claims to be.

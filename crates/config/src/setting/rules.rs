@@ -73,6 +73,15 @@ const PIN_LAST: [char; 16] =
 /// Longest name of a backend or a server.
 const NAME_BYTES_MAX: usize = 64;
 
+/// Whether no header of this name may be configured, because kettle writes it to fit each response.
+pub fn is_own_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == CONTENT_TYPE || OWN_HEADERS.contains(&name.as_str())
+}
+
+/// Has a table of its own.
+const CONTENT_TYPE: &str = "content-type";
+
 /// Headers whose value follows from the response; another value would contradict it.
 const OWN_HEADERS: [&str; 12] = [
     "accept-ranges",
@@ -257,7 +266,7 @@ fn header_name(text: &str) -> Result<String, Wrong> {
         let why = "kettle writes this header itself, to fit each response";
         return Err(Wrong::advice(why, "remove it"));
     }
-    if lower == "content-type" {
+    if lower == CONTENT_TYPE {
         let why = "the type follows from the extension of the file";
         return Err(Wrong::advice(why, "write it in the table `mime` of the route"));
     }

@@ -47,11 +47,7 @@ pub fn is_chosen_by_root(path: &Path) -> bool {
 #[must_use]
 pub fn is_written_by_root(path: &Path) -> bool {
     match path.metadata() {
-        Ok(file) => {
-            let is_open =
-                file.mode() & 0o002 != 0 || (file.mode() & 0o020 != 0 && file.gid() != ROOT);
-            file.uid() == ROOT && !is_open && is_chosen_by_root(path)
-        }
+        Ok(file) => file.uid() == ROOT && !is_open_to_others(&file) && is_chosen_by_root(path),
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
@@ -71,11 +67,14 @@ fn steps(path: &Path) -> Vec<OsString> {
 }
 
 fn may_only_root_change(folder: &Metadata, entry: &Metadata) -> bool {
-    let is_open_to_others =
-        folder.mode() & 0o002 != 0 || (folder.mode() & 0o020 != 0 && folder.gid() != ROOT);
     // In a sticky folder everybody may add names, and change only their own.
     let is_kept = folder.mode() & 0o1000 != 0 && entry.uid() == ROOT;
-    folder.uid() == ROOT && (!is_open_to_others || is_kept)
+    folder.uid() == ROOT && (!is_open_to_others(folder) || is_kept)
+}
+
+/// Whether others than its owner, and root's group, may write.
+fn is_open_to_others(entry: &Metadata) -> bool {
+    entry.mode() & 0o002 != 0 || (entry.mode() & 0o020 != 0 && entry.gid() != ROOT)
 }
 
 const ROOT: u32 = 0;

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Finding, Located, LogTarget, Position, Roots};
+use kettle_config::{Config, Finding, Located, LogTarget, Position};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
 use rustix::fs::{Access, OFlags, access};
@@ -119,13 +119,9 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
         needs.push(of_reload(&config.path, Act::Read));
     }
     needs.extend(config.folders_read.iter().map(|folder| of_reload(folder, Act::List)));
+    let files = config.files_of_reloads().into_iter();
+    needs.extend(files.map(|file| Need::of(file, Act::Read, RELOAD_FAILS)));
     for site in &config.sites {
-        for certificate in &site.certificates {
-            let chain_and_key = [Some(&certificate.chain), Some(&certificate.key)];
-            for file in chain_and_key.into_iter().chain([certificate.ocsp.as_ref()]).flatten() {
-                needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
-            }
-        }
         for page in site.error_pages.values() {
             needs.push(Need::of(page, Act::Read, "it is not shown"));
         }
@@ -133,29 +129,6 @@ fn needs(config: &Config) -> Vec<Need<'_>> {
             let act = if route.listing { Act::List } else { Act::Search };
             needs.extend(route.root.iter().map(|root| Need::of(root, act, "requests get 403")));
         }
-    }
-    let of_routes = config.users_files().chain(config.url_secrets());
-    needs.extend(of_routes.map(|file| Need::of(file, Act::Read, RELOAD_FAILS)));
-    for own in config.listener_certificates() {
-        for file in [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()].into_iter().flatten() {
-            needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
-        }
-    }
-    for tls in config.backends.iter().filter_map(|backend| backend.tls.as_ref()) {
-        let own = tls.certificate.as_ref();
-        let own = own.map(|own| [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()]);
-        let roots = if let Roots::File(roots) = &tls.roots { Some(roots) } else { None };
-        for file in own.into_iter().flatten().chain([roots]).flatten() {
-            needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
-        }
-    }
-    for client_auth in config.client_auths() {
-        for file in [Some(&client_auth.roots), client_auth.crl.as_ref()].into_iter().flatten() {
-            needs.push(Need::of(file, Act::Read, RELOAD_FAILS));
-        }
-    }
-    if let Some(secret) = &config.tls.ticket_secret {
-        needs.push(Need::of(secret, Act::Read, RELOAD_FAILS));
     }
     if let Some(LogTarget::Path(path)) = &config.log.access {
         let at = config.position_of("log.access");

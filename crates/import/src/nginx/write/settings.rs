@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_config::{Origin, quoted};
+use kettle_config::{Origin, is_own_header, quoted};
 
 use super::Writer;
 use super::route::spoken;
@@ -158,11 +158,10 @@ impl Writer<'_> {
         for directive in scope.all("add_header") {
             let (name, value) = (directive.word(0), directive.word(1).trim());
             let message = format!("`{}` is not carried over", spoken(directive));
-            let lower = name.to_ascii_lowercase();
             if value.contains('$') {
                 let instead = "a header's value is the same in every response";
                 self.draft.warn(&directive.origin, message, instead);
-            } else if OWN_HEADERS.contains(&lower.as_str()) {
+            } else if is_own_header(name) {
                 let instead = "kettle writes that header itself, to fit each response";
                 self.draft.warn(&directive.origin, message, instead);
             } else if is_cache_control(directive) || value.is_empty() {
@@ -243,20 +242,3 @@ fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
         entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
     format!("{{ {} }}", entries.join(", "))
 }
-
-/// As kettle's own check has them.
-const OWN_HEADERS: [&str; 13] = [
-    "accept-ranges",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-range",
-    "content-type",
-    "date",
-    "etag",
-    "keep-alive",
-    "last-modified",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
