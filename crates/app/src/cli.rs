@@ -151,6 +151,9 @@ pub(crate) struct ImportArguments {
     /// Check what it names, too, as `kettle check` does
     #[arg(long)]
     pub(crate) check: bool,
+    /// Print nginx.conf as a template that `kettle bench run --config nginx=TEMPLATE` measures, instead
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) for_bench: bool,
 }
 
 /// Whose configurations can be imported.

@@ -10,12 +10,15 @@ use kettle_import::{Surroundings, nginx, stunnel};
 use kettle_supervisor::{CONFIG_BYTES_MAX, list_folder, open_file, prepare, read_file};
 
 use crate::cli::{ImportArguments, ImportedProgram};
-use crate::output::{fail_with, print, warn_of};
+use crate::output::{fail, fail_with, print, warn_of};
 
 /// Prints the kettle.toml. Exits with 0 if it was made, and, with `--check`, would be served.
 pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     let machine = ThisMachine;
     let path = machine.folder().join(&arguments.file);
+    if arguments.for_bench {
+        return template(arguments.program, &path, &machine);
+    }
     let made = match arguments.program {
         ImportedProgram::Hitch => hitch::import_file(Dialect::Hitch, &path, &machine),
         ImportedProgram::Stud => hitch::import_file(Dialect::Stud, &path, &machine),
@@ -36,6 +39,20 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     match report.mistakes.as_slice() {
         [] => ExitCode::SUCCESS,
         mistakes => fail_with(mistakes),
+    }
+}
+
+/// Prints what `kettle bench` starts nginx with.
+fn template(program: ImportedProgram, path: &Path, machine: &ThisMachine) -> ExitCode {
+    if !matches!(program, ImportedProgram::Nginx) {
+        return fail("--for-bench makes templates of nginx.conf only");
+    }
+    match nginx::template(path, machine) {
+        Ok(template) => {
+            print(&template);
+            ExitCode::SUCCESS
+        }
+        Err(findings) => fail_with(&findings),
     }
 }
 

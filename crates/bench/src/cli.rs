@@ -180,7 +180,8 @@ pub(crate) struct HowArguments {
     /// CPUs for the client
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) client_cpus: Option<Vec<usize>>,
-    /// Your configuration in place of the generated one; start from `kettle bench config nginx`
+    /// Your configuration in place of the generated one: your nginx.conf, which kettle is then run by, too, or a template
+    /// made from `kettle bench config nginx`
     #[arg(long, value_name = "PROGRAM=FILE", value_parser = own_config)]
     pub(crate) config: Vec<(Program, PathBuf)>,
     /// Where the files to serve are put while measuring; they should fit into memory
@@ -353,7 +354,7 @@ Examples:
   kettle bench run nginx-1g --sizes 256M --client curl
   kettle bench run web-sizes --servers kettle,nginx --paths user,kernel-sendfile --sizes 1k,64k,1M
   kettle bench run tps-ramp --key rsa2048 --suite aes-128-gcm --per-session 1,8
-  kettle bench run ciphers --config nginx=my.conf    your nginx, not ours
+  kettle bench run web-sizes --config nginx=/etc/nginx/nginx.conf     your nginx, and what kettle makes of it
   kettle bench run --resume kettle-bench-2026-11-22/results.jsonl
 
 Ctrl-C ends the run after the sample that is being taken, a second Ctrl-C at once; `--resume` goes on from there.";

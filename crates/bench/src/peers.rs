@@ -9,6 +9,7 @@ mod first_answer;
 pub mod identity;
 mod nginx_stream;
 mod openssl;
+pub mod own_config;
 mod release;
 pub mod site;
 mod start;

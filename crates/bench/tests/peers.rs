@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kettle_bench::peers::backend::Backend;
 use kettle_bench::peers::site::Site;
-use kettle_bench::peers::subject::{Key, Path, Program, Role, Setup, Subject};
+use kettle_bench::peers::subject::{Key, OwnConfig, Path, Program, Role, Setup, Subject};
 use kettle_bench::peers::{self, Found, PeerError, Running};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::offer::{Offer, ResumeBy};
@@ -421,7 +421,7 @@ fn a_server_that_cannot_start_is_quoted() {
     let mut setup = place.setup(USUAL, Key::P256);
     let config = place.folder.path().join("own.conf");
     fs::write(&config, "brew tea;\n").unwrap();
-    setup.config = Some(config);
+    setup.config = Some(OwnConfig::Template(config));
     let nginx = subject(Program::Nginx, Path::User, Role::Files);
     let error = peers::start(&nginx, &found, &setup).unwrap_err();
     assert!(matches!(error, PeerError::Silent { .. }), "{error}");
@@ -437,7 +437,7 @@ fn a_server_that_agrees_to_something_else_is_found_out() {
     let own = "ssl_certificate @CERTIFICATE@;\nssl_certificate_key @KEY@;\nssl_ecdh_curve P-521;";
     let template = peers::config::template(Program::Nginx, Role::Files);
     fs::write(&config, template.replace("@TLS@", own)).unwrap();
-    setup.config = Some(config);
+    setup.config = Some(OwnConfig::Template(config));
     let nginx = subject(Program::Nginx, Path::User, Role::Files);
     let error = peers::start(&nginx, &found, &setup).unwrap_err();
     assert!(matches!(error, PeerError::Useless { .. }), "{error}");

@@ -9,6 +9,7 @@ mod location;
 mod measure;
 mod scope;
 mod syntax;
+mod template;
 mod vocabulary;
 mod write;
 
@@ -17,6 +18,7 @@ use std::path::Path;
 use kettle_config::Finding;
 
 use crate::{Imported, Surroundings};
+pub use template::template;
 use vocabulary::Place;
 
 /// Imports a configuration file.

@@ -11,6 +11,7 @@ use super::report::{page_beside, read};
 use super::screen::Screen;
 use crate::cli::{BenchArguments, BenchCommand, Cli, Command, RunArguments};
 use crate::command::output::{fail, print, print_line};
+use crate::peers::subject::OwnConfig;
 use crate::scenario::options::Options;
 use crate::scenario::run::{Ended, Request, run as run_scenarios};
 use crate::scenario::stop::Stop;
@@ -148,7 +149,12 @@ fn options(arguments: &RunArguments) -> Options {
         throughputs: what.throughput.clone(),
         server_cpus: how.server_cpus.clone(),
         client_cpus: how.client_cpus.clone(),
-        configs: how.config.iter().cloned().collect(),
+        configs: how
+            .config
+            .iter()
+            .map(|(program, file)| (*program, OwnConfig::Template(file.clone())))
+            .collect(),
+        own_nginx: None,
         client: what.client,
         directory: how.directory.clone(),
     }

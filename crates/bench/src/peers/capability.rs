@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use kettle_kernel::probe::Capabilities;
-use kettle_loadgen::offer::ResumeBy;
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::Version;
 use kettle_tls::policy::Group;
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
             Some("as a terminator kettle encrypts by user, kernel-splice or auto".to_owned())
         }
         Path::KernelWrite | Path::KernelSendfile | Path::KernelSplice => {
-            kernel_tls(program, found).or_else(|| kernel_lacks(setup))
+            kernel_tls(program, found).or_else(|| kernel_lacks(&setup.offer))
         }
     }
 }
@@ -118,12 +118,12 @@ fn kernel_tls(program: Program, found: &Found) -> Option<String> {
 }
 
 /// Why this kernel does not encrypt the offered suite.
-pub fn kernel_lacks(setup: &Setup) -> Option<String> {
+pub fn kernel_lacks(offer: &Offer) -> Option<String> {
     let capabilities = capabilities();
     if let Some(reason) = capabilities.tx_reason() {
         return Some(format!("no kernel TLS on this machine: {reason}"));
     }
-    let (version, cipher) = (setup.offer.version, setup.offer.cipher);
+    let (version, cipher) = (offer.version, offer.cipher);
     let reason = capabilities.suite(version, cipher).and_then(|suite| suite.tx.as_ref().err())?;
     Some(format!("this kernel does not carry {version:?} with {cipher:?}: {reason}"))
 }

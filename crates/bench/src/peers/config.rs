@@ -57,7 +57,16 @@ pub fn file_name(program: Program) -> &'static str {
 
 /// A template with the words of this place filled in. The error is a placeholder that does not exist.
 pub fn text(input: &ConfigInput<'_>, template: &str) -> Result<String, String> {
-    let words = match input.subject.program {
+    filled_for(input.subject.program, input, template)
+}
+
+/// The same with the words of another program: a server can be given another one's configuration.
+pub fn filled_for(
+    program: Program,
+    input: &ConfigInput<'_>,
+    template: &str,
+) -> Result<String, String> {
+    let words = match program {
         Program::Kettle => kettle::words(input),
         Program::Nginx => nginx::words(input),
         Program::Haproxy => haproxy::words(input),
@@ -121,6 +130,12 @@ fn fill(template: &str, words: &Words) -> Result<String, String> {
         filled.push('\n');
     }
     Ok(filled)
+}
+
+/// Whether a text is a template.
+#[must_use]
+pub fn has_placeholder(text: &str) -> bool {
+    text.lines().any(|line| placeholder(line).is_some())
 }
 
 /// Splits at the first placeholder: before it, its word, behind it.

@@ -17,7 +17,8 @@ use super::exit;
 use super::find::Found;
 use super::first_answer::{self, NoAnswer, kernel_connections};
 use super::identity::{self, IdentityError};
-use super::subject::{Program, Role, Setup, Subject};
+use super::own_config;
+use super::subject::{OwnConfig, Program, Role, Setup, Subject};
 
 /// A server that runs. Dropping it stops it.
 #[derive(Debug)]
@@ -76,15 +77,10 @@ fn prepare(
     // Beside the server's own folder, so that all servers of a run show the same certificate.
     let shared = setup.folder.parent().unwrap_or(&setup.folder);
     let identity = identity::obtain(shared, setup.key).map_err(PeerError::Identity)?;
-    let template = match &setup.config {
-        Some(path) => fs::read_to_string(path)
-            .map_err(|source| PeerError::Unreadable { path: path.clone(), source })?,
-        None => config::template(subject.program, subject.role).to_owned(),
-    };
     let stream_module = found.nginx_stream.module();
     let input =
         ConfigInput { subject: *subject, setup, address, identity: &identity, stream_module };
-    let text = config::text(&input, &template).map_err(PeerError::Placeholder)?;
+    let text = config_text(&input, found)?;
     let path = setup.folder.join(config::file_name(subject.program));
     fs::write(&path, &text).map_err(unwritable(&path))?;
     let mut command = command(found, &path, &setup.folder);
@@ -95,6 +91,30 @@ fn prepare(
     fs::write(&path, openssl_conf).map_err(unwritable(&path))?;
     command.env("OPENSSL_CONF", &path);
     Ok((command, [text.as_str(), openssl_conf].concat()))
+}
+
+fn config_text(input: &ConfigInput<'_>, kettle: &Found) -> Result<String, PeerError> {
+    let (subject, setup) = (&input.subject, input.setup);
+    let read = |path: &Path| {
+        let unreadable = |source| PeerError::Unreadable { path: path.to_owned(), source };
+        fs::read_to_string(path).map_err(unreadable)
+    };
+    let template = match &setup.config {
+        Some(OwnConfig::Template(path)) => read(path)?,
+        Some(OwnConfig::OfNginx(path)) => {
+            let filled = config::filled_for(Program::Nginx, input, &read(path)?);
+            let filled = filled.map_err(PeerError::Placeholder)?;
+            // Who starts it serves.
+            let filled = filled.replace("user root;\n", "");
+            let path = setup.folder.join(config::file_name(Program::Nginx));
+            fs::write(&path, filled).map_err(unwritable(&path))?;
+            let imported =
+                own_config::import(kettle, &path, &[]).map_err(PeerError::NotImported)?;
+            return Ok(own_config::on_path(&imported, subject.path));
+        }
+        None => config::template(subject.program, subject.role).to_owned(),
+    };
+    config::text(input, &template).map_err(PeerError::Placeholder)
 }
 
 fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> PeerError {
@@ -252,6 +272,8 @@ pub enum PeerError {
     },
     /// The configuration holds a placeholder that stands for nothing.
     Placeholder(String),
+    /// kettle does not take nginx' configuration over.
+    NotImported(String),
     /// The program cannot be executed.
     NotStarted {
         /// The program.
@@ -311,6 +333,7 @@ impl fmt::Display for PeerError {
                 f,
                 "the configuration has {word}, which stands for nothing; `kettle bench config` shows what there is"
             ),
+            Self::NotImported(why) => f.write_str(why),
             Self::NotStarted { program, source } => write!(f, "cannot start {program}: {source}"),
             Self::Silent { program, fault: Fault::Ended, said } => {
                 write!(f, "{program} ended at once; it said: {said}")

@@ -77,8 +77,17 @@ pub struct Setup {
     pub backend: Option<SocketAddr>,
     /// An empty folder for configuration, certificate, logs and sockets.
     pub folder: PathBuf,
-    /// The operator's own configuration in place of the generated one, with the same placeholders.
-    pub config: Option<PathBuf>,
+    /// The operator's own configuration in place of the generated one.
+    pub config: Option<OwnConfig>,
+}
+
+/// In place of a generated configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnConfig {
+    /// With words between @, as `kettle bench config` prints it.
+    Template(PathBuf),
+    /// A template of nginx' configuration, for kettle: it has what `kettle import nginx` makes of it.
+    OfNginx(PathBuf),
 }
 
 /// The key of a certificate.

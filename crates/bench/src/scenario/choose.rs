@@ -23,6 +23,7 @@ pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, Be
             .collect(),
         false => usual.to_vec(),
     };
+    let chosen = by_own_nginx(chosen, options);
     if chosen.is_empty() {
         let usual: Vec<_> = usual.iter().map(Subject::to_string).collect();
         return Err(BenchError::Options(format!(
@@ -31,6 +32,23 @@ pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, Be
         )));
     }
     Ok(chosen)
+}
+
+/// An nginx.conf of the operator's own has one path, and kettle with it the one that it chooses, unless another is asked for.
+fn by_own_nginx(chosen: Vec<Subject>, options: &Options) -> Vec<Subject> {
+    let Some(own) = &options.own_nginx else { return chosen };
+    let mut all: Vec<Subject> = Vec::new();
+    for mut subject in chosen {
+        match subject.program {
+            Program::Nginx => subject.path = own.path,
+            Program::Kettle if options.paths.is_none() => subject.path = Path::Auto,
+            _ => {}
+        }
+        if !all.contains(&subject) {
+            all.push(subject);
+        }
+    }
+    all
 }
 
 fn is_in<T: PartialEq>(
@@ -88,6 +106,7 @@ fn is_possible(subject: &Subject) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::options::OwnNginx;
 
     const USUAL: &[Subject] = &[
         files(Program::Nginx, Path::User),
@@ -135,6 +154,16 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(names(&options), ["kettle terminator user", "kettle terminator kernel-splice"]);
+    }
+
+    #[test]
+    fn an_nginx_conf_decides_the_paths_of_both() {
+        let own = OwnNginx { file: "nginx.conf".into(), path: Path::KernelWrite };
+        let mut options = Options { own_nginx: Some(own), ..Options::default() };
+        assert_eq!(names(&options), ["nginx kernel-write", "kettle auto"]);
+        options.paths = Some(vec![Path::User, Path::KernelSendfile]);
+        let both = ["nginx kernel-write", "kettle user", "kettle kernel-sendfile"];
+        assert_eq!(names(&options), both);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use crate::peers::subject::{Key, Path, Program, Role};
+use crate::peers::subject::{Key, OwnConfig, Path, Program, Role};
 
 /// What the user asked for. `None` leaves it to the scenario.
 #[derive(Clone, Debug, Default)]
@@ -50,11 +50,22 @@ pub struct Options {
     /// Processors for the client.
     pub client_cpus: Option<Vec<usize>>,
     /// Configurations in place of the generated ones.
-    pub configs: BTreeMap<Program, PathBuf>,
+    pub configs: BTreeMap<Program, OwnConfig>,
+    /// The operator's own nginx.conf, if nginx has one that is no template.
+    pub own_nginx: Option<OwnNginx>,
     /// Who downloads in `nginx-1g`.
     pub client: DownloadClient,
     /// Where files to serve, configurations and sockets are put while measuring.
     pub directory: Option<PathBuf>,
+}
+
+/// An nginx.conf that both servers are measured by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnNginx {
+    /// The file.
+    pub file: PathBuf,
+    /// Where nginx encrypts by it on this machine.
+    pub path: Path,
 }
 
 /// How much time an answer is worth.

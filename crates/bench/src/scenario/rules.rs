@@ -2,8 +2,9 @@
 
 use kettle_loadgen::offer::{Offer, ResumeBy};
 
-use super::options::Options;
+use super::options::{Options, OwnNginx};
 use super::word::{Cipher, Group, Key, Version, Word};
+use crate::peers::subject::OwnConfig;
 
 /// What client and servers agree on unless a scenario compares it: one choice each.
 #[must_use]
@@ -25,27 +26,56 @@ pub fn key(options: &Options) -> Key {
 /// The sentences.
 #[must_use]
 pub fn usual(options: &Options) -> Vec<String> {
-    let Offer { version, cipher, group, .. } = offer(options);
+    match &options.own_nginx {
+        Some(own) => by_own_nginx(own, options),
+        None => by_templates(options),
+    }
+}
+
+fn by_templates(options: &Options) -> Vec<String> {
+    let (agreed, key) = (agreed(options), key(options).word());
     let mut rules = vec![
         format!(
-            "Every server gets the same certificate (key {}) and offers TLS {} with {} and {}, and nothing else.",
-            key(options).word(),
-            version.word(),
-            cipher.word(),
-            group.word(),
+            "Every server gets the same certificate (key {key}) and offers {agreed}, and nothing else."
         ),
-        "Servers have processors of their own and as many workers; the client runs on others.".to_owned(),
+        PROCESSORS.to_owned(),
         "Files are random bytes, in the page cache; logs are off; records are as large as the server makes them, 16 KiB at most. \
          kettle has files of up to 64 KiB in memory, as it does unless told otherwise (not on its path `kernel-sendfile`)."
             .to_owned(),
         "Each server is configured as its documentation advises; the configurations are in this report.".to_owned(),
     ];
-    for (program, file) in &options.configs {
+    for (program, config) in &options.configs {
+        let (OwnConfig::Template(file) | OwnConfig::OfNginx(file)) = config;
         let file = file.display();
         rules.push(format!("{} has the user's own configuration, {file}.", program.word()));
     }
     rules
 }
+
+fn by_own_nginx(own: &OwnNginx, options: &Options) -> Vec<String> {
+    let (agreed, key, file) = (agreed(options), key(options).word(), own.file.display());
+    vec![
+        format!(
+            "nginx is configured by {file}, kettle by what `kettle import nginx` makes of it; both are in this report, with what \
+             was left out."
+        ),
+        format!(
+            "What belongs to the place is the measurement's: addresses, one certificate (key {key}), files at `/`. The client offers {agreed}."
+        ),
+        PROCESSORS.to_owned(),
+        "Files are random bytes, in the page cache. kettle has those of up to 64 KiB in memory, as it does unless told otherwise."
+            .to_owned(),
+    ]
+}
+
+/// What both sides speak.
+fn agreed(options: &Options) -> String {
+    let Offer { version, cipher, group, .. } = offer(options);
+    format!("TLS {} with {} and {}", version.word(), cipher.word(), group.word())
+}
+
+const PROCESSORS: &str =
+    "Servers have processors of their own and as many workers; the client runs on others.";
 
 fn first<T: Copy>(list: &Option<Vec<T>>) -> Option<T> {
     list.as_ref()?.first().copied()
@@ -60,7 +90,7 @@ mod tests {
     fn rules_name_what_was_agreed_on() {
         let options = Options {
             suites: Some(vec![Cipher::Chacha20Poly1305]),
-            configs: [(Program::Nginx, "my.conf".into())].into(),
+            configs: [(Program::Nginx, OwnConfig::Template("my.conf".into()))].into(),
             ..Options::default()
         };
         let rules = usual(&options).join(" ");

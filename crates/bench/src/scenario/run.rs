@@ -9,10 +9,12 @@ use kettle_loadgen::measure::machine::Machine;
 use super::bench::Bench;
 use super::error::BenchError;
 use super::event::Event;
-use super::options::Options;
+use super::options::{Options, OwnNginx};
 use super::plan::{Key, Outlook, Taken};
 use super::stop::Stop;
-use super::{SCENARIOS, Scenario, cores, find};
+use super::{SCENARIOS, Scenario, cores, find, rules};
+use crate::peers::subject::{OwnConfig, Program, Role};
+use crate::peers::{self, own_config};
 use crate::results::read::{Results, read};
 use crate::results::write::{WriteError, Writer};
 use crate::results::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine};
@@ -60,6 +62,7 @@ pub fn run(
     // Refusals come from the scenarios, which know how many they need.
     let _ = kettle_kernel::process::raise_open_files_limit();
     let folder = working_folder(&request.options)?;
+    let request = &by_own_nginx(request, folder.path())?;
     writer.write(&Line::Run(this_run(request, machine))).map_err(unwritten)?;
     for warning in &cores.warnings {
         watch(Event::Note(warning));
@@ -239,6 +242,31 @@ fn working_folder(options: &Options) -> Result<tempfile::TempDir, BenchError> {
         .prefix("kettle-bench-")
         .tempdir_in(&parent)
         .map_err(BenchError::file(&parent))
+}
+
+/// The request with its nginx.conf, if that is one as it is used, as what both servers are measured by.
+fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError> {
+    let mut request = request.clone();
+    let options = &mut request.options;
+    let Some(OwnConfig::Template(file)) = options.configs.get(&Program::Nginx).cloned() else {
+        return Ok(request);
+    };
+    let Some(own) = own_config::OwnNginx::of(&file).map_err(BenchError::Options)? else {
+        return Ok(request);
+    };
+    if options.roles.as_ref().is_some_and(|roles| roles.contains(&Role::Terminator)) {
+        let why = "an nginx.conf of your own is measured as a file server; write --roles files";
+        return Err(BenchError::Options(why.to_owned()));
+    }
+    // nginx asks the kernel and does without where it refuses.
+    let lacks = peers::kernel_lacks(&rules::offer(options)).is_some();
+    let path = if lacks { peers::subject::Path::User } else { own.path };
+    let template = folder.join("own-nginx.conf");
+    std::fs::write(&template, own.template).map_err(BenchError::file(&template))?;
+    options.configs.insert(Program::Nginx, OwnConfig::Template(template.clone()));
+    options.configs.entry(Program::Kettle).or_insert(OwnConfig::OfNginx(template));
+    options.own_nginx = Some(OwnNginx { file, path });
+    Ok(request)
 }
 
 fn unwritten(error: WriteError) -> BenchError {

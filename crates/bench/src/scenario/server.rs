@@ -17,8 +17,8 @@ use super::measured::Measured;
 use super::plan::{self, Key};
 use super::rules;
 use super::word::Path;
-use crate::peers;
 use crate::peers::subject::{Setup, Subject};
+use crate::peers::{self, PeerError};
 use crate::results::{self, Line, Point};
 
 impl Bench<'_> {
@@ -51,7 +51,7 @@ impl Bench<'_> {
         for subject in subjects {
             let user = Subject { path: Path::User, ..*subject };
             let is_second = subject.path == Path::Auto && subjects.contains(&user);
-            if let Some(why) = is_second.then(|| peers::kernel_lacks(setup)).flatten() {
+            if let Some(why) = is_second.then(|| peers::kernel_lacks(&setup.offer)).flatten() {
                 let why = format!("{why}; so it is the same code as {user}, and no second subject");
                 self.absent(subject, why)?;
                 continue;
@@ -91,6 +91,10 @@ impl Bench<'_> {
         setup.config = self.options.configs.get(&subject.program).cloned();
         let running = match peers::start(&subject, &found, &setup) {
             Ok(running) => running,
+            Err(error @ PeerError::Useless { .. }) if self.options.own_nginx.is_some() => {
+                let why = format!("{error}; {OTHER_OFFER}");
+                return self.absent(what, why).map(|()| None);
+            }
             Err(error) => return self.absent(what, error).map(|()| None),
         };
         (self.write)(&Line::Subject(results::Subject {
@@ -312,6 +316,9 @@ fn sampling<'s>(
     }
 }
 
+/// What a configuration of the operator's own may ask for.
+const OTHER_OFFER: &str =
+    "the client offers what --tls, --suite and --group say: choose what this configuration allows";
 /// Certificates are made for this name.
 const HOST: &str = "localhost";
 /// One body in so many is opened and hashed: enough to see a wrong one, too few to cost anything.

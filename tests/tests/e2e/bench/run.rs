@@ -42,6 +42,78 @@ fn has_two_processors() -> bool {
     is_enough
 }
 
+/// An nginx.conf as people have it, with what a measurement has no use for.
+const OWN_NGINX: &str = "user www-data; pid /run/nginx.pid;
+events { worker_connections 768; }
+http {
+    sendfile on;
+    access_log /var/log/nginx/access.log;
+    server { listen 80; return 301 https://$host$request_uri; }
+    server {
+        listen 443 ssl;
+        server_name www.example.com;
+        ssl_certificate /etc/ssl/certs/none.pem;
+        ssl_certificate_key /etc/ssl/private/none.key;
+        ssl_protocols TLSv1.3;
+        ssl_conf_command Options KTLS;
+        location / { root /srv/none; }
+        location /app/ { proxy_pass http://127.0.0.1:3000; }
+    }
+}
+";
+
+#[test]
+fn both_servers_are_measured_by_an_nginx_conf_as_it_is() {
+    if !has_two_processors() {
+        return;
+    }
+    if !Path::new("/usr/sbin/nginx").exists() {
+        return skip("nginx is not installed");
+    }
+    let folder = TempDir::new().unwrap();
+    let own = folder.path().join("own.conf");
+    fs::write(&own, OWN_NGINX).unwrap();
+    let config = format!("nginx={}", own.display());
+    let words = [
+        ["bench", "run"],
+        ["web-sizes", "--config"],
+        [config.as_str(), "--output"],
+        [folder.path().to_str().unwrap(), "--connections"],
+        ["4", "--seconds"],
+        ["0.5", "--rounds"],
+        ["1", "--sizes=1k"],
+    ];
+    let said = Tool::kettle(words.concat()).succeed();
+    let lines = lines(folder.path());
+    assert!(said.contains("kettle auto beside nginx"), "{said}{:?}", of_kind(&lines, "absent"));
+    let subjects = of_kind(&lines, "subject");
+    assert_eq!(subjects.len(), 2, "{subjects:?}");
+    for (subject, own) in subjects.iter().zip(["ssl_conf_command Options KTLS;", "[[listener]]"]) {
+        let config = subject["config"].as_str().unwrap();
+        assert!(config.contains(own) && !config.contains("3000"), "{config}");
+    }
+    let log = subjects[0]["config"].as_str().unwrap();
+    assert!(log.contains("access.log combined;") && log.contains("location ("), "{log}");
+    // Without kernel TLS nginx does without, as it would in service.
+    let is_kernel = std::fs::read_to_string("/proc/net/tls_stat").is_ok();
+    let path = if is_kernel { "nginx kernel-sendfile" } else { "nginx user" };
+    assert_eq!(subjects[0]["name"], path);
+}
+
+#[test]
+fn an_nginx_conf_without_tls_is_refused_before_anything_is_measured() {
+    let folder = TempDir::new().unwrap();
+    let own = folder.path().join("own.conf");
+    fs::write(&own, "http { server { listen 80; } }").unwrap();
+    let config = format!("nginx={}", own.display());
+    let run = ["bench", "run", "web-sizes", "--config", &config, "--output"];
+    let words: Vec<_> = run.iter().copied().chain(folder.path().to_str()).collect();
+    let ended = Tool::kettle(words).output();
+    let said = ended.stderr;
+    assert!(!ended.status.success());
+    assert!(said.contains("no server of `http` has a `listen` with `ssl`"), "{said}");
+}
+
 #[test]
 fn a_run_leaves_results_and_a_page() {
     if !has_two_processors() {

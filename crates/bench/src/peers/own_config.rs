@@ -1,0 +1,122 @@
+//! An operator's nginx.conf as it is: made a template for nginx, and a configuration for kettle.
+
+use std::io;
+use std::path::Path;
+
+use super::config::has_placeholder;
+use super::find::{Found, Missing, find};
+use super::subject::{self, Program};
+
+/// An nginx.conf as it is used, made a template.
+pub struct OwnNginx {
+    /// The template's text.
+    pub template: String,
+    /// Where nginx encrypts by it, if the kernel can.
+    pub path: subject::Path,
+}
+
+impl OwnNginx {
+    /// `None` for a file that is a template already.
+    ///
+    /// # Errors
+    /// In words: it cannot be read, or kettle makes no template of it.
+    pub fn of(file: &Path) -> Result<Option<Self>, String> {
+        let unreadable = |error: io::Error| format!("cannot read {}: {error}", file.display());
+        let text = std::fs::read_to_string(file).map_err(unreadable)?;
+        if has_placeholder(&text) {
+            return Ok(None);
+        }
+        let kettle = find(Program::Kettle).map_err(|missing: Missing| missing.to_string())?;
+        let template = import(&kettle, file, &["--for-bench"])?;
+        let path = path_of(&template);
+        Ok(Some(Self { template, path }))
+    }
+}
+
+/// What `kettle import nginx` prints for a file.
+///
+/// # Errors
+/// In words: what it said instead.
+pub fn import(kettle: &Found, file: &Path, options: &[&str]) -> Result<String, String> {
+    let mut command = kettle.command();
+    let output = command.args(["import", "nginx"]).arg(file).args(options).output();
+    let output =
+        output.map_err(|error| format!("cannot run {}: {error}", kettle.executable.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("kettle cannot take {} over:\n{}", file.display(), said.trim()));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("kettle printed no text: {error}"))
+}
+
+/// The last word counts: what stands deeper stands further down.
+fn path_of(template: &str) -> subject::Path {
+    let lines = || template.lines().map(|line| line.trim().trim_end_matches(';'));
+    let options = lines().filter_map(|line| line.strip_prefix("ssl_conf_command Options "));
+    let mut words = options.flat_map(|options| options.split([',', ' ', '"']));
+    let is_kernel = words.rfind(|word| word.ends_with("KTLS")) == Some("KTLS");
+    let sends_files = lines().rev().find_map(|line| line.strip_prefix("sendfile "));
+    match (is_kernel, sends_files) {
+        (false, _) => subject::Path::User,
+        (true, Some("on")) => subject::Path::KernelSendfile,
+        (true, _) => subject::Path::KernelWrite,
+    }
+}
+
+/// An imported configuration with the path that is measured in each listener.
+#[must_use]
+pub fn on_path(imported: &str, path: subject::Path) -> String {
+    let mut text = String::with_capacity(imported.len());
+    let mut is_listener = false;
+    for line in imported.lines() {
+        if line.starts_with('[') {
+            is_listener = line == "[[listener]]";
+        }
+        if !(is_listener && line.starts_with("path = ")) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        if line == "[[listener]]" {
+            text.push_str(&format!("path = \"{}\"\n", path.as_str()));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::subject::Path::{Auto, KernelSendfile, KernelWrite, User};
+
+    #[test]
+    fn what_is_said_last_decides_the_path() {
+        for (text, path) in [
+            ("", User),
+            ("sendfile on;", User),
+            ("ssl_conf_command Options KTLS;", KernelWrite),
+            ("sendfile on;\n  ssl_conf_command Options KTLS;", KernelSendfile),
+            ("sendfile on;\nssl_conf_command Options \"NoRenegotiation KTLS\";", KernelSendfile),
+            ("ssl_conf_command Options KTLS;\nsendfile on;\n    sendfile off;", KernelWrite),
+            ("ssl_conf_command Options KTLS;\nssl_conf_command Options -KTLS;", User),
+        ] {
+            assert_eq!(path_of(text), path, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_listener_gets_the_path_once() {
+        let imported = "[server]\nworkers = 1\n\n[[listener]]\naddress = \"a\"\npath = \"user\"\n\n[[site]]\npath = \"user\"\n";
+        let wanted = "[server]\nworkers = 1\n\n[[listener]]\npath = \"auto\"\naddress = \"a\"\n\n[[site]]\npath = \"user\"\n";
+        assert_eq!(on_path(imported, Auto), wanted);
+    }
+
+    #[test]
+    fn a_template_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("nginx.conf");
+        std::fs::write(&file, "listen @ADDRESS@;").unwrap();
+        assert!(OwnNginx::of(&file).unwrap().is_none());
+        let missing = OwnNginx::of(&folder.path().join("none")).err().unwrap();
+        assert!(missing.contains("cannot read"), "{missing}");
+    }
+}
