@@ -88,11 +88,12 @@ fn look_twice(
 /// The targets are a workspace of their own that nothing else here looks at. Without libFuzzer itself, which wants a C++
 /// compiler: nothing is linked.
 fn checking_fuzz_targets() -> Command {
+    let folder = checkout::workspace().join("target/fuzz-check");
     let mut command = checkout::cargo();
     command
-        .args(["check", "--locked", "--manifest-path", "fuzz/Cargo.toml"])
-        .args(["--target-dir", "target/fuzz-check"])
-        .env("CUSTOM_LIBFUZZER_PATH", "not-linked.a");
+        .args(["check", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"])
+        .arg(&folder)
+        .env("CUSTOM_LIBFUZZER_PATH", folder.join("not-linked.a"));
     command
 }
 
