@@ -1,0 +1,68 @@
+//! Why the store did not do what it was asked for.
+
+use std::fmt;
+use std::io;
+
+use rustix::io::Errno;
+
+/// Why the store did not do what it was asked for. Whoever asked goes on without it.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The disk refused: full, read-only, gone.
+    Disk {
+        /// What was tried.
+        action: &'static str,
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// The object is larger than the operator lets one be.
+    TooLarge,
+    /// There is no room even after evicting what may go.
+    NoRoom,
+    /// The head takes more than [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX).
+    HeadTooLarge,
+    /// The body ended before its announced length, or went on behind it.
+    WrongLength,
+    /// The object was purged while it arrived.
+    Purged,
+    /// The directory lies on a file system that another machine or program answers for.
+    Remote(&'static str),
+    /// The text of a purge has characters that no key has.
+    BadPurge,
+}
+
+impl StoreError {
+    pub(crate) fn disk(action: &'static str) -> impl FnOnce(Errno) -> Self {
+        move |errno| StoreError::Disk { action, errno }
+    }
+
+    /// Whether the disk is to blame, which is worth a warning; the rest is the object's own matter.
+    #[must_use]
+    pub fn is_disk(&self) -> bool {
+        matches!(self, StoreError::Disk { .. } | StoreError::NoRoom | StoreError::Remote(_))
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Disk { action, errno } => {
+                write!(formatter, "cannot {action}: {}", io::Error::from(*errno))
+            }
+            StoreError::TooLarge => formatter.write_str("the object is larger than `max_object`"),
+            StoreError::NoRoom => formatter.write_str("the store has no room left"),
+            StoreError::HeadTooLarge => formatter.write_str("the object's head is too large"),
+            StoreError::WrongLength => {
+                formatter.write_str("the body has another length than announced")
+            }
+            StoreError::Purged => formatter.write_str("the object was purged while it arrived"),
+            StoreError::Remote(kind) => write!(
+                formatter,
+                "the directory lies on {kind}, which may never answer: use a local file system"
+            ),
+            StoreError::BadPurge => formatter.write_str("no key, prefix or tag reads like that"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,219 @@
+//! The head of an object's file: what it is, written before its body, and checked before anything is believed.
+//!
+//! Reading needs no trust in the file: a damaged head is an error, and allocates no more than the head's own bytes.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+/// What an object's file says before its body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The text of its key.
+    pub key: String,
+    /// The fields of requests that choose among variants, and the values this one was made for.
+    pub vary: Vec<(String, Vec<u8>)>,
+    /// The status of the response; 0 where this only says by which fields the variants of the key differ.
+    pub status: u16,
+    /// The response's own field lines, ready to be sent.
+    pub lines: Vec<u8>,
+    /// The entity tag as it came; empty if there was none.
+    pub etag: Vec<u8>,
+    /// When the content was last modified, in seconds since 1970.
+    pub modified: Option<u64>,
+    /// How long it may be used.
+    pub times: Times,
+    /// What it can be purged by.
+    pub tags: Vec<String>,
+    /// The store's generation when it was asked for. Purges of later generations mean it.
+    pub generation: u64,
+}
+
+/// How long an object may be used. All in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// When it arrived or was validated last, since 1970.
+    pub arrived: u64,
+    /// How old it was then.
+    pub age: u64,
+    /// Up to which age it is fresh.
+    pub fresh_for: u64,
+    /// How much longer it may be used while it is validated.
+    pub stale_while_revalidate: u64,
+    /// How much longer it may be used when nothing newer can be had.
+    pub stale_if_error: u64,
+}
+
+/// Where the body lies in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Its first byte: a multiple of [`BODY_ALIGNMENT`], so that pages go out as they are.
+    pub offset: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// A head that is not whole, not ours, or of another version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedHead;
+
+impl fmt::Display for DamagedHead {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the object's head is damaged")
+    }
+}
+
+impl std::error::Error for DamagedHead {}
+
+impl Head {
+    /// Whether this only says by which fields the variants of its key differ.
+    #[must_use]
+    pub fn is_marker(&self) -> bool {
+        self.status == 0
+    }
+
+    /// Where a body may begin behind this head, with some room for a later head of more words; `None` if it is too large.
+    #[must_use]
+    pub fn body_offset(&self) -> Option<u64> {
+        let bytes = self.encode(Placement { offset: 0, bytes: 0 })?.len() + SLACK_BYTES;
+        Some((bytes as u64).next_multiple_of(BODY_ALIGNMENT))
+    }
+
+    /// The bytes of the head; `None` if one of its parts is too large.
+    #[must_use]
+    pub fn encode(&self, placement: Placement) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(512);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&[0; 8]);
+        let Times { arrived, age, fresh_for, stale_while_revalidate, stale_if_error } = self.times;
+        let modified = self.modified.unwrap_or(u64::MAX);
+        for number in [
+            placement.offset,
+            placement.bytes,
+            self.generation,
+            modified,
+            arrived,
+            age,
+            fresh_for,
+            stale_while_revalidate,
+            stale_if_error,
+        ] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.status.to_le_bytes());
+        for count in [self.vary.len(), self.tags.len()] {
+            out.extend_from_slice(&u16::try_from(count).ok()?.to_le_bytes());
+        }
+        let vary = self.vary.iter().flat_map(|(name, value)| [name.as_bytes(), value]);
+        let fixed = [self.key.as_bytes(), &self.lines, &self.etag];
+        for text in fixed.into_iter().chain(vary).chain(self.tags.iter().map(String::as_bytes)) {
+            out.extend_from_slice(&u32::try_from(text.len()).ok()?.to_le_bytes());
+            out.extend_from_slice(text);
+        }
+        if out.len() > HEAD_BYTES_MAX {
+            return None;
+        }
+        let bytes = u32::try_from(out.len()).ok()?.to_le_bytes();
+        let sum = crc32fast::hash(out.get(SUMMED_FROM..)?).to_le_bytes();
+        for (at, word) in [(MAGIC.len(), bytes), (MAGIC.len() + 4, sum)] {
+            out.get_mut(at..at + 4)?.copy_from_slice(&word);
+        }
+        Some(out)
+    }
+
+    /// How many bytes the head takes that begins so; needs the first [`PREFIX_BYTES`].
+    ///
+    /// # Errors
+    /// If no head begins so.
+    pub(crate) fn bytes(beginning: &[u8]) -> Result<usize, DamagedHead> {
+        let rest = beginning.strip_prefix(MAGIC).ok_or(DamagedHead)?;
+        let bytes = u32::from_le_bytes(rest.first_chunk().copied().ok_or(DamagedHead)?) as usize;
+        if (SUMMED_FROM..=HEAD_BYTES_MAX).contains(&bytes) { Ok(bytes) } else { Err(DamagedHead) }
+    }
+
+    /// Reads a head that begins with the first byte and may have more behind it.
+    ///
+    /// # Errors
+    /// If it is damaged in any way that shows.
+    pub fn decode(file: &[u8]) -> Result<(Self, Placement), DamagedHead> {
+        let head = file.get(..Self::bytes(file)?).ok_or(DamagedHead)?;
+        let summed = head.get(SUMMED_FROM..).ok_or(DamagedHead)?;
+        let sum = head.get(MAGIC.len() + 4..).and_then(|rest| rest.first_chunk().copied());
+        if sum.map(u32::from_le_bytes) != Some(crc32fast::hash(summed)) {
+            return Err(DamagedHead);
+        }
+        let mut rest = Reader(summed);
+        let placement = Placement { offset: rest.u64()?, bytes: rest.u64()? };
+        let (generation, modified) = (rest.u64()?, rest.u64()?);
+        let times = Times {
+            arrived: rest.u64()?,
+            age: rest.u64()?,
+            fresh_for: rest.u64()?,
+            stale_while_revalidate: rest.u64()?,
+            stale_if_error: rest.u64()?,
+        };
+        let (status, vary_count, tag_count) = (rest.u16()?, rest.u16()?, rest.u16()?);
+        let (key, lines, etag) = (rest.text()?, rest.bytes()?.to_vec(), rest.bytes()?.to_vec());
+        // Each takes at least its length's bytes, so nothing is collected that the head does not hold.
+        let vary = (0..vary_count).map(|_| Ok((rest.text()?, rest.bytes()?.to_vec())));
+        let vary = vary.collect::<Result<_, _>>()?;
+        let tags = (0..tag_count).map(|_| rest.text()).collect::<Result<_, _>>()?;
+        let is_aligned = placement.offset.is_multiple_of(BODY_ALIGNMENT);
+        let end = placement.offset.checked_add(placement.bytes);
+        if !rest.0.is_empty() || !is_aligned || end.is_none() {
+            return Err(DamagedHead);
+        }
+        let modified = (modified != u64::MAX).then_some(modified);
+        let head = Self { key, vary, status, lines, etag, modified, times, tags, generation };
+        Ok((head, placement))
+    }
+}
+
+/// What is left to read.
+struct Reader<'h>(&'h [u8]);
+
+impl<'h> Reader<'h> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], DamagedHead> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(DamagedHead)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u16(&mut self) -> Result<u16, DamagedHead> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, DamagedHead> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn bytes(&mut self) -> Result<&'h [u8], DamagedHead> {
+        let bytes = u32::from_le_bytes(self.take()?) as usize;
+        let (taken, rest) = self.0.split_at_checked(bytes).ok_or(DamagedHead)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn text(&mut self) -> Result<String, DamagedHead> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| DamagedHead)
+    }
+}
+
+/// A page, which is also the largest block of common file systems.
+pub const BODY_ALIGNMENT: u64 = 4_096;
+
+/// The most one head takes.
+pub const HEAD_BYTES_MAX: usize = 64 * 1_024;
+
+/// What has to be read to know how long a head is.
+pub(crate) const PREFIX_BYTES: usize = SUMMED_FROM;
+
+/// Whose file it is, and which version of this layout.
+const MAGIC: &[u8] = b"kettle\x00\x01";
+
+/// Behind the magic, the length and the sum.
+const SUMMED_FROM: usize = 16;
+
+/// Room for what a validation may add to a head.
+const SLACK_BYTES: usize = 256;

@@ -1,0 +1,79 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+fn head() -> impl Strategy<Value = Head> {
+    let bytes = || vec(any::<u8>(), 0..40);
+    let times = any::<[u64; 5]>().prop_map(|[arrived, age, fresh_for, swr, sie]| Times {
+        arrived,
+        age,
+        fresh_for,
+        stale_while_revalidate: swr,
+        stale_if_error: sie,
+    });
+    let modified = proptest::option::of(0..u64::MAX);
+    let numbers = (any::<u16>(), modified, times, any::<u64>());
+    let vary = vec(("[a-z-]{0,12}", bytes()), 0..4);
+    ("\\PC{0,60}", vary, bytes(), bytes(), vec("\\PC{0,12}", 0..4), numbers).prop_map(
+        |(key, vary, lines, etag, tags, (status, modified, times, generation))| Head {
+            key,
+            vary,
+            status,
+            lines,
+            etag,
+            modified,
+            times,
+            tags,
+            generation,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_head_is_read_as_it_was_written(head in head(), pages in 1..9_u64, bytes: u32, more in vec(any::<u8>(), 0..9)) {
+        let placement = Placement { offset: pages * BODY_ALIGNMENT, bytes: bytes.into() };
+        let mut file = head.encode(placement).unwrap();
+        file.extend(more);
+        prop_assert_eq!(Head::decode(&file), Ok((head, placement)));
+    }
+
+    #[test]
+    fn a_changed_or_missing_byte_is_noticed(head in head(), at: prop::sample::Index, change in 1..=255_u8) {
+        let placement = Placement { offset: BODY_ALIGNMENT, bytes: 5 };
+        let whole = head.encode(placement).unwrap();
+        let mut changed = whole.clone();
+        let at = at.index(whole.len());
+        changed[at] ^= change;
+        prop_assert_eq!(Head::decode(&changed), Err(DamagedHead));
+        prop_assert_eq!(Head::decode(&whole[..at]), Err(DamagedHead));
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(mut bytes in vec(any::<u8>(), 0..300), is_ours: bool) {
+        if is_ours && bytes.len() >= PREFIX_BYTES {
+            let length = u32::try_from(bytes.len()).unwrap();
+            bytes[..8].copy_from_slice(MAGIC);
+            bytes[8..12].copy_from_slice(&length.to_le_bytes());
+            let sum = crc32fast::hash(&bytes[SUMMED_FROM..]);
+            bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        }
+        if let Ok((head, placement)) = Head::decode(&bytes) {
+            prop_assert!(head.encode(placement).is_some());
+        }
+    }
+}
+
+#[test]
+fn a_head_beyond_the_limit_is_not_written() {
+    let placement = Placement { offset: 0, bytes: 0 };
+    let mut head = Head { status: 200, ..Head::default() };
+    let empty = head.encode(placement).unwrap().len();
+    head.lines = vec![b'x'; HEAD_BYTES_MAX - empty];
+    let whole = head.encode(placement).unwrap();
+    assert_eq!(Head::decode(&whole), Ok((head.clone(), placement)));
+    head.lines.push(b'x');
+    assert_eq!(head.encode(placement), None);
+    assert_eq!(head.body_offset(), None);
+}

@@ -1,0 +1,201 @@
+//! Which objects are there and how much they take, and which of them goes first when there is no room.
+//!
+//! SIEVE (NSDI 2024): a queue by age and a hand. Being used sets a mark and moves nothing, so lookups only read.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::name::Name;
+
+/// The objects of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    entries: RwLock<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_name: HashMap<Name, u32>,
+    slots: Vec<Slot>,
+    /// Slots without an object, for the next ones.
+    free: Vec<u32>,
+    newest: Option<u32>,
+    oldest: Option<u32>,
+    hand: Option<u32>,
+    blocks: u64,
+    serial: u64,
+}
+
+/// One object, in a queue by age.
+#[derive(Debug)]
+struct Slot {
+    name: Name,
+    serial: u64,
+    blocks: u32,
+    newer: Option<u32>,
+    older: Option<u32>,
+    is_used: AtomicBool,
+}
+
+impl Index {
+    /// Which object has this name now, by the number it got when it came. Counts as a use.
+    pub(crate) fn find(&self, name: Name) -> Option<u64> {
+        let entries = self.read();
+        let slot = entries.slot(*entries.by_name.get(&name)?)?;
+        // Written only once between two turns of the hand: processors share what they only read.
+        if !slot.is_used.load(Ordering::Relaxed) {
+            slot.is_used.store(true, Ordering::Relaxed);
+        }
+        Some(slot.serial)
+    }
+
+    /// Notes an object of `bytes` in place of any other of its name.
+    pub(crate) fn insert(&self, name: Name, bytes: u64) -> u64 {
+        let mut entries = self.write();
+        entries.remove(name);
+        entries.insert(name, bytes)
+    }
+
+    /// Notes an object that was found on the disk, unless one of its name is known.
+    pub(crate) fn insert_found(&self, name: Name, bytes: u64) -> u64 {
+        let mut entries = self.write();
+        let known = entries.by_name.get(&name).and_then(|slot| Some(entries.slot(*slot)?.serial));
+        known.unwrap_or_else(|| entries.insert(name, bytes))
+    }
+
+    /// Gives an object a new number, if it is still the one with this number.
+    pub(crate) fn renew(&self, name: Name, serial: u64) -> Option<u64> {
+        let mut entries = self.write();
+        let next = entries.serial + 1;
+        let at = *entries.by_name.get(&name)?;
+        let slot = entries.slots.get_mut(at as usize).filter(|slot| slot.serial == serial)?;
+        slot.serial = next;
+        entries.serial = next;
+        Some(next)
+    }
+
+    /// Forgets an object; with a number, only if it is still that one.
+    pub(crate) fn remove(&self, name: Name, serial: Option<u64>) -> bool {
+        let mut entries = self.write();
+        let Some(at) = entries.by_name.get(&name).copied() else { return false };
+        let found = entries.slot(at).map(|slot| slot.serial);
+        if serial.is_some() && found != serial {
+            return false;
+        }
+        entries.remove(name);
+        true
+    }
+
+    /// Forgets the object that is needed least, and says which it was.
+    pub(crate) fn evict(&self) -> Option<Name> {
+        self.write().evict()
+    }
+
+    /// How much all objects take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.read().blocks * BLOCK_BYTES
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.read().by_name.len()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Entries> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
+        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    fn slot(&self, at: u32) -> Option<&Slot> {
+        self.slots.get(at as usize)
+    }
+
+    fn insert(&mut self, name: Name, bytes: u64) -> u64 {
+        self.serial += 1;
+        let blocks = blocks(bytes);
+        let slot = Slot {
+            name,
+            serial: self.serial,
+            blocks,
+            newer: None,
+            older: self.newest,
+            is_used: AtomicBool::new(false),
+        };
+        let at = match self.free.pop() {
+            Some(at) => at,
+            None => u32::try_from(self.slots.len()).unwrap_or(u32::MAX),
+        };
+        match self.slots.get_mut(at as usize) {
+            Some(free) => *free = slot,
+            None => self.slots.push(slot),
+        }
+        match self.newest.and_then(|newest| self.slots.get_mut(newest as usize)) {
+            Some(newest) => newest.newer = Some(at),
+            None => self.oldest = Some(at),
+        }
+        self.newest = Some(at);
+        self.blocks += u64::from(blocks);
+        self.by_name.insert(name, at);
+        self.serial
+    }
+
+    fn remove(&mut self, name: Name) {
+        let Some(at) = self.by_name.remove(&name) else { return };
+        let Some(slot) = self.slot(at) else { return };
+        let (newer, older, blocks) = (slot.newer, slot.older, slot.blocks);
+        match newer.and_then(|newer| self.slots.get_mut(newer as usize)) {
+            Some(newer) => newer.older = older,
+            None => self.newest = older,
+        }
+        match older.and_then(|older| self.slots.get_mut(older as usize)) {
+            Some(older) => older.newer = newer,
+            None => self.oldest = newer,
+        }
+        if self.hand == Some(at) {
+            self.hand = newer;
+        }
+        self.blocks -= u64::from(blocks);
+        self.free.push(at);
+    }
+
+    /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after so many
+    /// marks the next object goes whether it has one or not.
+    fn evict(&mut self) -> Option<Name> {
+        for step in 0..=STEPS_MAX {
+            let at = self.hand.or(self.oldest)?;
+            let slot = self.slots.get_mut(at as usize)?;
+            let (newer, name) = (slot.newer, slot.name);
+            let is_used = std::mem::take(slot.is_used.get_mut());
+            self.hand = newer;
+            if !is_used || step == STEPS_MAX {
+                self.remove(name);
+                return Some(name);
+            }
+        }
+        None
+    }
+}
+
+/// How much of the disk a file of so many bytes takes.
+pub(crate) fn bytes_on_disk(bytes: u64) -> u64 {
+    u64::from(blocks(bytes)) * BLOCK_BYTES
+}
+
+fn blocks(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(BLOCK_BYTES).max(1)).unwrap_or(u32::MAX)
+}
+
+/// What file systems give out at a time.
+const BLOCK_BYTES: u64 = 4_096;
+
+/// Marks that one eviction takes away.
+const STEPS_MAX: usize = 1_024;

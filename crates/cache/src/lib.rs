@@ -1,0 +1,20 @@
+//! The disk store: one file for each object, an index of them, filling and eviction. It knows no connection and no protocol.
+//!
+//! Calls that touch the disk say so; nothing here starts a thread or reads a clock.
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+mod error;
+mod fill;
+mod head;
+mod index;
+mod name;
+mod purges;
+mod store;
+
+pub use error::StoreError;
+pub use fill::{Fill, FillState, Progress, Waiting};
+pub use head::{BODY_ALIGNMENT, DamagedHead, HEAD_BYTES_MAX, Head, Placement, Times};
+pub use name::Name;
+pub use purges::Purge;
+pub use store::{Object, Reference, Status, Store, StoreSettings, Writer};

@@ -1,0 +1,106 @@
+//! Names of objects: hashes of their keys, and of the request values that chose among variants.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// The name of an object and its file. Keys come from strangers, so the hash is one that nobody makes collide; the key
+/// itself stands in the object's head and is compared all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    key: [u8; HASH_BYTES],
+    /// Zeros for the object that lookup finds first.
+    variant: [u8; HASH_BYTES],
+}
+
+impl Name {
+    /// What lookup finds first: the object itself, or what says by which fields its variants differ.
+    #[must_use]
+    pub fn of_key(key: &str) -> Self {
+        Self { key: truncated(Sha256::digest(key.as_bytes())), variant: [0; HASH_BYTES] }
+    }
+
+    /// The variant of the same key for these fields and values.
+    #[must_use]
+    pub fn variant(self, vary: &[(String, Vec<u8>)]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"variant");
+        for (name, value) in vary {
+            for part in [name.as_bytes(), value] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+        Self { variant: truncated(hash.finalize()), ..self }
+    }
+
+    /// The folders its file is in, below the store's directory.
+    pub(crate) fn folders(self) -> [String; 2] {
+        let [first, second, ..] = self.key;
+        [format!("{first:02x}"), format!("{first:02x}/{second:02x}")]
+    }
+
+    /// Its file, below the store's directory.
+    pub(crate) fn path(self) -> String {
+        let [_, folder] = self.folders();
+        format!("{folder}/{self}")
+    }
+
+    /// Whether both are objects of one key.
+    pub(crate) fn has_key_of(self, other: Self) -> bool {
+        self.key == other.key
+    }
+
+    /// Reads the name of a file.
+    pub(crate) fn parse(file_name: &[u8]) -> Option<Self> {
+        let (key, variant) = std::str::from_utf8(file_name).ok()?.split_once('-')?;
+        Some(Self { key: from_hex(key)?, variant: from_hex(variant)? })
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
+        formatter.write_str("-")?;
+        self.variant.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+fn truncated(digest: impl AsRef<[u8]>) -> [u8; HASH_BYTES] {
+    digest.as_ref().first_chunk().copied().unwrap_or_default()
+}
+
+fn from_hex(text: &str) -> Option<[u8; HASH_BYTES]> {
+    let digits = text.as_bytes();
+    let is_hex = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    if digits.len() != 2 * HASH_BYTES || !digits.iter().all(is_hex) {
+        return None;
+    }
+    Some(u128::from_str_radix(text, 16).ok()?.to_be_bytes())
+}
+
+/// 128 bits: whoever looks for two keys with the same hash has 2^64 tries before him, and gains a miss.
+const HASH_BYTES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_back_from_its_file() {
+        let name = Name::of_key("https://example.org/").variant(&[("accept".into(), b"a".into())]);
+        assert_eq!(Name::parse(name.to_string().as_bytes()), Some(name));
+        assert_eq!(name.path().len(), 3 + 3 + 65);
+        for other in ["", "-", "3f", "+f-00", &name.to_string().to_uppercase()] {
+            assert_eq!(Name::parse(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn where_a_field_ends_is_part_of_the_name() {
+        let name = Name::of_key("k");
+        let pair = |field: &str, value: &str| (field.to_owned(), value.as_bytes().to_vec());
+        assert_ne!(name.variant(&[pair("a", "bc")]), name.variant(&[pair("ab", "c")]));
+        assert_ne!(name.variant(&[]), name);
+    }
+}

@@ -1,0 +1,196 @@
+//! What was purged by prefix and by tag: numbers, not searches.
+//!
+//! Each purge takes the next generation. An object knows the generation in which it was asked for, so a purge means all that
+//! were asked for before it, those that are still arriving too.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use crate::head::Head;
+use crate::name::Name;
+
+/// What is to be forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purge {
+    /// All variants of one key.
+    Key(String),
+    /// All objects whose keys begin so.
+    Prefix(String),
+    /// All objects with this tag.
+    Tag(String),
+}
+
+/// The purges that still mean objects.
+#[derive(Debug)]
+pub(crate) struct Purges {
+    generation: AtomicU64,
+    table: RwLock<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Objects of earlier generations are purged, whatever they are.
+    floor: u64,
+    tags: HashMap<Box<str>, u64>,
+    prefixes: Vec<(Box<str>, u64)>,
+    /// Those whose objects may be arriving. What had arrived was removed.
+    keys: HashMap<Name, u64>,
+}
+
+impl Purges {
+    /// The purges that a file of them tells of, as [`text`](Self::text) wrote it. What is not understood might have meant
+    /// anything, so nothing older than it is used.
+    pub(crate) fn read(text: &[u8]) -> Self {
+        let (mut table, mut last) = (Table::default(), FIRST_GENERATION);
+        let mut is_damaged = false;
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Some((generation, kind, text)) = parse(line) else {
+                is_damaged = true;
+                continue;
+            };
+            last = last.max(generation);
+            match kind {
+                "floor" => table.floor = table.floor.max(generation),
+                "tag" => _ = table.tags.insert(text.into(), generation),
+                "prefix" => table.prefixes.push((text.into(), generation)),
+                _ => is_damaged = true,
+            }
+        }
+        if is_damaged {
+            last += 1;
+            table.floor = last;
+        }
+        table.bound();
+        Self { generation: AtomicU64::new(last), table: RwLock::new(table) }
+    }
+
+    /// All that has to be known after a restart.
+    pub(crate) fn text(&self) -> String {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        // Also says how far the generations have got.
+        let mut text = line(table.floor, "floor", "");
+        let prefixes = table.prefixes.iter().map(|(prefix, at)| line(*at, "prefix", prefix));
+        text.extend(prefixes.chain(table.tags.iter().map(|(tag, at)| line(*at, "tag", tag))));
+        text
+    }
+
+    /// What objects that are asked for now belong to.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Takes note of a purge; returns the line to keep of it, if it has to outlive the process.
+    pub(crate) fn add(&self, purge: &Purge) -> Option<String> {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        let kept = match purge {
+            Purge::Key(key) => {
+                table.keys.insert(Name::of_key(key), generation);
+                None
+            }
+            Purge::Prefix(prefix) => {
+                table.prefixes.retain(|(other, _)| !other.starts_with(prefix.as_str()));
+                table.prefixes.push((prefix.as_str().into(), generation));
+                Some(line(generation, "prefix", prefix))
+            }
+            Purge::Tag(tag) => {
+                table.tags.insert(tag.as_str().into(), generation);
+                Some(line(generation, "tag", tag))
+            }
+        };
+        let floor_before = table.floor;
+        table.bound();
+        let floor = (table.floor > floor_before).then(|| line(table.floor, "floor", ""));
+        self.generation.store(generation, Ordering::Release);
+        match (kept, floor) {
+            (kept, None) => kept,
+            (kept, Some(floor)) => Some(kept.unwrap_or_default() + &floor),
+        }
+    }
+
+    /// Whether an object was asked for before a purge that means it.
+    pub(crate) fn mean(&self, head: &Head) -> bool {
+        let asked_in = head.generation;
+        let last = self.generation();
+        if asked_in > last {
+            // From another life of this directory: no purge of this one could ever mean it.
+            return true;
+        }
+        if asked_in == last {
+            return false;
+        }
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let is_later = |at: Option<&u64>| at.is_some_and(|at| asked_in < *at);
+        asked_in < table.floor
+            || table
+                .prefixes
+                .iter()
+                .any(|(prefix, at)| asked_in < *at && head.key.starts_with(&**prefix))
+            || head.tags.iter().any(|tag| is_later(table.tags.get(tag.as_str())))
+            || is_later(table.keys.get(&Name::of_key(&head.key)))
+    }
+}
+
+impl Table {
+    /// Where there are too many of a kind, the older half of them become one purge of everything as old.
+    fn bound(&mut self) {
+        if self.keys.len() > KEYS_MAX {
+            let half = median(self.keys.values());
+            self.floor = self.floor.max(half);
+        }
+        if self.tags.len() > TAGS_MAX {
+            self.floor = self.floor.max(median(self.tags.values()));
+        }
+        if self.prefixes.len() > PREFIXES_MAX {
+            self.floor = self.floor.max(median(self.prefixes.iter().map(|(_, at)| at)));
+        }
+        let floor = self.floor;
+        self.keys.retain(|_, at| *at > floor);
+        self.tags.retain(|_, at| *at > floor);
+        self.prefixes.retain(|(_, at)| *at > floor);
+    }
+}
+
+fn median<'n>(numbers: impl Iterator<Item = &'n u64>) -> u64 {
+    let mut numbers: Vec<u64> = numbers.copied().collect();
+    let middle = numbers.len() / 2;
+    numbers.sort_unstable();
+    numbers.get(middle).copied().unwrap_or_default()
+}
+
+fn line(generation: u64, kind: &str, text: &str) -> String {
+    format!("{generation} {kind} {text}\n")
+}
+
+fn parse(line: &[u8]) -> Option<(u64, &str, &str)> {
+    let line = std::str::from_utf8(line).ok()?;
+    let (generation, rest) = line.split_once(' ')?;
+    let (kind, text) = rest.split_once(' ')?;
+    // Digits only: `parse` alone would take a sign.
+    let generation = generation.bytes().all(|byte| byte.is_ascii_digit()).then_some(generation)?;
+    Some((generation.parse().ok()?, kind, text))
+}
+
+impl Purge {
+    /// Whether keys and tags can look like that: no control characters, not empty, not endless.
+    pub(crate) fn is_possible(&self) -> bool {
+        let (Purge::Key(text) | Purge::Prefix(text) | Purge::Tag(text)) = self;
+        (1..=TEXT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+    }
+}
+
+/// That of an empty table.
+const FIRST_GENERATION: u64 = 1;
+
+/// Purges of each kind that are told apart. They are looked at, the prefixes one by one, when an object of an earlier
+/// generation is opened.
+const TAGS_MAX: usize = 65_536;
+const PREFIXES_MAX: usize = 1_024;
+const KEYS_MAX: usize = 16_384;
+
+/// The longest text of one.
+const TEXT_BYTES_MAX: usize = 8 * 1_024;

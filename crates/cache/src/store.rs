@@ -1,0 +1,279 @@
+//! The store itself: its directory, what it may take, and which of its objects are still the ones they were.
+//!
+//! ```text
+//! <directory>/3f/a1/3fa1…-0000…   one file for each object and variant: head, then body
+//! <directory>/temporary/          what has no name yet where the file system knows no unnamed files
+//! <directory>/purges              what was purged by prefix and tag
+//! ```
+
+mod find;
+mod purge;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fmt::Write;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use kettle_kernel::file_system::FileSystem;
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::error::StoreError;
+use crate::index::Index;
+use crate::name::Name;
+use crate::purges::Purges;
+
+pub use find::Object;
+pub use writer::Writer;
+
+/// Where a store is and how much it may hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Its directory, which exists and is its own.
+    pub directory: PathBuf,
+    /// What all objects may take on the disk.
+    pub bytes_max: u64,
+    /// The longest body that is kept.
+    pub object_bytes_max: u64,
+}
+
+/// A directory of objects. All workers share it.
+#[derive(Debug)]
+pub struct Store {
+    settings: StoreSettings,
+    directory: OwnedFd,
+    index: Index,
+    purges: Purges,
+    /// How long the file of purges is; held while it grows.
+    purge_log: Mutex<u64>,
+    /// Held while a head is rewritten, and by whoever reads one that seems damaged again.
+    rewriting: Mutex<()>,
+    has_unnamed_files: bool,
+    temporary_files: AtomicU64,
+    /// Set aside for objects that are arriving.
+    arriving_bytes: AtomicU64,
+    is_scanned: AtomicBool,
+    evictions: AtomicU64,
+}
+
+/// An object as it was found: another that takes its name has another serial number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub(crate) name: Name,
+    pub(crate) serial: u64,
+}
+
+/// How a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// What the objects take on the disk, those that are arriving too.
+    pub bytes: u64,
+    /// What they may take.
+    pub bytes_max: u64,
+    /// How many there are.
+    pub objects: u64,
+    /// How many went to make room.
+    pub evictions: u64,
+    /// Whether all that was there at the start has been counted.
+    pub is_scanned: bool,
+}
+
+impl Store {
+    /// Opens a store, with no look at its objects yet: [`scan`](Self::scan) counts them. Touches the disk.
+    ///
+    /// # Errors
+    /// If the directory is not there, cannot be written to, or lies on a file system that may never answer.
+    pub fn open(settings: StoreSettings) -> Result<Self, StoreError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory =
+            retry_on_intr(|| rustix::fs::open(&settings.directory, flags, Mode::empty()))
+                .map_err(StoreError::disk("open the directory of the store"))?;
+        let kind = FileSystem::of(directory.as_fd()).map_err(|error| StoreError::Disk {
+            action: "ask what the directory of the store lies on",
+            errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+        })?;
+        if kind.is_remote() {
+            return Err(StoreError::Remote(kind.name()));
+        }
+        empty_temporary(directory.as_fd())?;
+        let (purges, log_bytes) = purge::read_log(directory.as_fd())?;
+        let mut store = Self {
+            settings,
+            directory,
+            index: Index::default(),
+            purges,
+            purge_log: Mutex::new(log_bytes),
+            rewriting: Mutex::default(),
+            has_unnamed_files: true,
+            temporary_files: AtomicU64::new(0),
+            arriving_bytes: AtomicU64::new(0),
+            is_scanned: AtomicBool::new(false),
+            evictions: AtomicU64::new(0),
+        };
+        // Also shows that files can be written at all.
+        store.has_unnamed_files = store.try_unnamed()?;
+        Ok(store)
+    }
+
+    /// The settings it was opened with.
+    #[must_use]
+    pub fn settings(&self) -> &StoreSettings {
+        &self.settings
+    }
+
+    /// Its open directory.
+    #[must_use]
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// What objects that are asked for now belong to: taken before the request for one goes out.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.purges.generation()
+    }
+
+    /// Whether an object is still what its name stands for. No disk is touched, and it counts as a use.
+    ///
+    /// Purges by prefix and tag do not show here but in [`generation`](Self::generation): whoever sees a new one has to
+    /// [`find`](Self::find) again.
+    #[must_use]
+    pub fn is_current(&self, reference: &Reference) -> bool {
+        self.index.find(reference.name) == Some(reference.serial)
+    }
+
+    /// Whether a lookup would find nothing, as far as that is known without the disk.
+    #[must_use]
+    pub fn lacks(&self, key: &str) -> bool {
+        self.is_scanned.load(Ordering::Acquire) && self.index.find(Name::of_key(key)).is_none()
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status {
+            bytes: self.index.bytes() + self.arriving_bytes.load(Ordering::Relaxed),
+            bytes_max: self.settings.bytes_max,
+            objects: self.index.len() as u64,
+            evictions: self.evictions.load(Ordering::Relaxed),
+            is_scanned: self.is_scanned.load(Ordering::Acquire),
+        }
+    }
+
+    /// Sets room aside, evicting what is needed least.
+    fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
+        let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        if arriving > self.settings.bytes_max {
+            self.release(bytes);
+            return Err(StoreError::NoRoom);
+        }
+        self.evict();
+        Ok(())
+    }
+
+    fn release(&self, bytes: u64) {
+        self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    /// Removes objects until the rest fits.
+    fn evict(&self) {
+        let is_too_much = || {
+            let arriving = self.arriving_bytes.load(Ordering::Acquire);
+            self.index.bytes() + arriving > self.settings.bytes_max
+        };
+        while is_too_much() {
+            let Some(name) = self.index.evict() else { return };
+            self.evictions.fetch_add(1, Ordering::Relaxed);
+            self.unlink(name);
+        }
+    }
+
+    /// Removes an object, if it is still that one.
+    fn remove(&self, name: Name, serial: Option<u64>) {
+        if serial.is_none() || self.index.remove(name, serial) {
+            self.unlink(name);
+        }
+    }
+
+    /// A file that stays is found again at the next start, with a head that is checked as any.
+    fn unlink(&self, name: Name) {
+        let _ = rustix::fs::unlinkat(&self.directory, name.path(), AtFlags::empty());
+    }
+
+    /// Whether the file system has files without names, which can be given one.
+    fn try_unnamed(&self) -> Result<bool, StoreError> {
+        let name = self.temporary_name();
+        match self.open_unnamed().and_then(|file| link(&file, self.directory(), &name)) {
+            Ok(()) => {
+                let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
+                Ok(true)
+            }
+            Err(_) => {
+                let file = self.create_named(&name);
+                file.map_err(StoreError::disk("write to the directory of the store"))?;
+                let _ = rustix::fs::unlinkat(&self.directory, &name, AtFlags::empty());
+                Ok(false)
+            }
+        }
+    }
+
+    fn open_unnamed(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        retry_on_intr(|| rustix::fs::openat(&self.directory, ".", flags, FILE_MODE))
+    }
+
+    fn create_named(&self, name: &str) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        retry_on_intr(|| rustix::fs::openat(&self.directory, name, flags, FILE_MODE))
+    }
+
+    fn temporary_name(&self) -> String {
+        let number = self.temporary_files.fetch_add(1, Ordering::Relaxed);
+        let mut name = String::from(TEMPORARY);
+        let _ = write!(name, "/{}-{number}", std::process::id());
+        name
+    }
+}
+
+/// Gives an unnamed file a name.
+fn link(file: &OwnedFd, directory: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// What an earlier life left without a name is of no use.
+fn empty_temporary(directory: BorrowedFd<'_>) -> Result<(), StoreError> {
+    make_folder(directory, TEMPORARY).map_err(StoreError::disk("make a folder in the store"))?;
+    let folder = open_folder(directory, TEMPORARY);
+    let folder = folder.map_err(StoreError::disk("open a folder of the store"))?;
+    let entries =
+        Dir::read_from(&folder).map_err(StoreError::disk("list a folder of the store"))?;
+    for entry in entries.flatten() {
+        // `.` and `..` are refused.
+        let _ = rustix::fs::unlinkat(&folder, entry.file_name(), AtFlags::empty());
+    }
+    Ok(())
+}
+
+fn open_folder(directory: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    retry_on_intr(|| rustix::fs::openat(directory, path, flags, Mode::empty()))
+}
+
+fn make_folder(directory: BorrowedFd<'_>, path: &str) -> Result<(), Errno> {
+    match rustix::fs::mkdirat(directory, path, FOLDER_MODE) {
+        Err(Errno::EXIST) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Nobody else's to read: responses may be for few.
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+const FOLDER_MODE: Mode = FILE_MODE.union(Mode::XUSR);
+
+const TEMPORARY: &str = "temporary";

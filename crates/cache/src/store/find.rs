@@ -1,0 +1,179 @@
+//! Finding an object, and giving one that was validated a new head.
+
+use std::os::fd::OwnedFd;
+use std::sync::PoisonError;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+
+use super::{Reference, Store};
+use crate::error::StoreError;
+use crate::head::{DamagedHead, Head, PREFIX_BYTES, Placement};
+use crate::name::Name;
+
+/// An object that was found.
+#[derive(Debug)]
+pub struct Object {
+    /// What it is.
+    pub head: Head,
+    /// Its open file.
+    pub file: OwnedFd,
+    /// Where its body is in the file.
+    pub body: Placement,
+    /// By which the store says whether it is still current.
+    pub reference: Reference,
+}
+
+impl Store {
+    /// Finds the object for a key and the request whose fields `value_of` says. Touches the disk, except where nothing of
+    /// the key is there.
+    ///
+    /// # Errors
+    /// If the disk refuses. A damaged object is none, and removed.
+    pub fn find(
+        &self,
+        key: &str,
+        value_of: &dyn Fn(&str) -> Vec<u8>,
+    ) -> Result<Option<Object>, StoreError> {
+        let name = Name::of_key(key);
+        let first = self.open_object(name, key)?;
+        let Some(marker) = first.as_ref().filter(|first| first.head.is_marker()) else {
+            return Ok(first);
+        };
+        let fields = marker.head.vary.iter().map(|(name, _)| name);
+        let vary: Vec<_> = fields.map(|name| (name.clone(), value_of(name))).collect();
+        let object = self.open_object(name.variant(&vary), key)?;
+        Ok(object.filter(|object| object.head.vary == vary && !object.head.is_marker()))
+    }
+
+    /// Gives an object that was validated a new head. It keeps the generation it has: what was purged meanwhile stays so.
+    /// Touches the disk.
+    ///
+    /// # Errors
+    /// If the disk refuses, or [`HeadTooLarge`](StoreError::HeadTooLarge) if there is no room before the body: the object
+    /// has to come anew then.
+    pub fn refresh(&self, object: &mut Object, head: Head) -> Result<(), StoreError> {
+        let head = Head {
+            generation: object.head.generation,
+            key: object.head.key.clone(),
+            vary: object.head.vary.clone(),
+            ..head
+        };
+        let bytes = head.encode(object.body).filter(|it| it.len() as u64 <= object.body.offset);
+        let bytes = bytes.ok_or(StoreError::HeadTooLarge)?;
+        let outcome = {
+            let _alone = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
+            write_all(&object.file, &bytes, 0)
+        };
+        outcome.map_err(StoreError::disk("write an object's head"))?;
+        object.head = head;
+        let Reference { name, serial } = object.reference;
+        // One that is gone meanwhile serves those who have it, and has no name.
+        if let Some(serial) = self.index.renew(name, serial) {
+            object.reference.serial = serial;
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_object(&self, name: Name, key: &str) -> Result<Option<Object>, StoreError> {
+        let known = self.index.find(name);
+        if known.is_none() && self.status().is_scanned {
+            return Ok(None);
+        }
+        let file = match self.open_file(name) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => {
+                // Somebody else removed it.
+                self.index.remove(name, known);
+                return Ok(None);
+            }
+            Err(errno) => return Err(StoreError::Disk { action: "open an object", errno }),
+        };
+        let read = match read_head(&file) {
+            Ok(Err(DamagedHead)) => {
+                // It may be one that is being rewritten.
+                let _alone = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
+                read_head(&file)
+            }
+            read => read,
+        };
+        let read = read.map_err(StoreError::disk("read an object's head"))?;
+        let Ok((head, body)) = read else {
+            self.remove(name, known);
+            return Ok(None);
+        };
+        if head.key != key {
+            return Ok(None);
+        }
+        if self.purges.mean(&head) {
+            self.remove(name, known);
+            return Ok(None);
+        }
+        let bytes = body.offset + body.bytes;
+        let serial = known.unwrap_or_else(|| self.index.insert_found(name, bytes));
+        Ok(Some(Object { head, file, body, reference: Reference { name, serial } }))
+    }
+
+    fn open_file(&self, name: Name) -> Result<OwnedFd, Errno> {
+        let path = name.path();
+        let open = |access| {
+            let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            retry_on_intr(|| rustix::fs::openat(&self.directory, &*path, flags, Mode::empty()))
+        };
+        match open(OFlags::RDWR) {
+            // A disk that went read-only can still be read.
+            Err(Errno::ROFS | Errno::ACCESS | Errno::PERM) => open(OFlags::RDONLY),
+            opened => opened,
+        }
+    }
+}
+
+/// The head of a file, if it is whole and the body has its length.
+fn read_head(file: &OwnedFd) -> Result<Result<(Head, Placement), DamagedHead>, Errno> {
+    let mut bytes = vec![0; READ_BYTES];
+    let read_bytes = read_at(file, &mut bytes, 0)?;
+    bytes.truncate(read_bytes);
+    if bytes.len() < PREFIX_BYTES {
+        return Ok(Err(DamagedHead));
+    }
+    let Ok(head_bytes) = Head::bytes(&bytes) else { return Ok(Err(DamagedHead)) };
+    if head_bytes > bytes.len() {
+        // At most `HEAD_BYTES_MAX`.
+        bytes.resize(head_bytes, 0);
+        let rest = bytes.get_mut(read_bytes..).unwrap_or_default();
+        if read_at(file, rest, read_bytes as u64)? < rest.len() {
+            return Ok(Err(DamagedHead));
+        }
+    }
+    let file_bytes = rustix::fs::fstat(file)?.st_size;
+    Ok(Head::decode(&bytes).and_then(|(head, body)| {
+        let is_whole = u64::try_from(file_bytes) == Ok(body.offset + body.bytes);
+        if is_whole { Ok((head, body)) } else { Err(DamagedHead) }
+    }))
+}
+
+fn read_at(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    let mut filled = 0;
+    while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
+        match retry_on_intr(|| pread(file, &mut *free, offset + filled as u64))? {
+            0 => break,
+            read_bytes => filled += read_bytes,
+        }
+    }
+    Ok(filled)
+}
+
+pub(super) fn write_all(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), Errno> {
+    let mut written = 0;
+    while let Some(left) = bytes.get(written..).filter(|left| !left.is_empty()) {
+        match retry_on_intr(|| pwrite(file, left, offset + written as u64))? {
+            // Regular files take something or say why not.
+            0 => return Err(Errno::IO),
+            written_bytes => written += written_bytes,
+        }
+    }
+    Ok(())
+}
+
+/// Holds nearly all heads, and is read with the first page in any case.
+const READ_BYTES: usize = 4_096;

@@ -1,0 +1,113 @@
+//! Forgetting objects on request.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::PoisonError;
+
+use rustix::fs::OFlags;
+use rustix::io::{Errno, retry_on_intr};
+
+use super::find::write_all;
+use super::{FILE_MODE, Store, TEMPORARY};
+use crate::error::StoreError;
+use crate::name::Name;
+use crate::purges::{Purge, Purges};
+
+impl Store {
+    /// Forgets objects: once this returns, nothing that was asked for before it is found again, after a restart neither.
+    /// Touches the disk. Says how many files went at once; those of prefixes and tags go when they are met.
+    ///
+    /// # Errors
+    /// If nothing can be meant by it; or if the disk refuses, and the purge may not outlive the process.
+    pub fn purge(&self, purge: &Purge) -> Result<u64, StoreError> {
+        if !purge.is_possible() {
+            return Err(StoreError::BadPurge);
+        }
+        let written = {
+            // Lines stand in the order of their generations.
+            let mut log_bytes = self.purge_log.lock().unwrap_or_else(PoisonError::into_inner);
+            match self.purges.add(purge) {
+                Some(line) => self.keep(&line, &mut log_bytes),
+                None => Ok(()),
+            }
+        };
+        written.map_err(StoreError::disk("write down a purge"))?;
+        match purge {
+            Purge::Key(key) => self.remove_all(Name::of_key(key)),
+            Purge::Prefix(_) | Purge::Tag(_) => Ok(0),
+        }
+    }
+
+    /// Removes what is there of a key, which its index may not know yet.
+    fn remove_all(&self, key: Name) -> Result<u64, StoreError> {
+        let [_, folder] = key.folders();
+        let names = self.entries(&folder)?;
+        let names = names.iter().filter_map(|name| Name::parse(name));
+        let mut removed = 0;
+        for name in names.filter(|name| name.has_key_of(key)) {
+            self.index.remove(name, None);
+            self.unlink(name);
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    fn keep(&self, line: &str, log_bytes: &mut u64) -> Result<(), Errno> {
+        *log_bytes += line.len() as u64;
+        if *log_bytes > LOG_BYTES_MAX {
+            *log_bytes = write_log(self.directory(), &self.purges)?;
+            return Ok(());
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+        let log = retry_on_intr(|| rustix::fs::openat(&self.directory, LOG, flags, FILE_MODE))?;
+        // Where a file is opened to append, the offset means nothing.
+        write_all(&log, line.as_bytes(), 0)?;
+        rustix::fs::fdatasync(&log)
+    }
+}
+
+/// Reads what was purged in earlier lives, and writes it down without what means nothing any more. Says how long that is.
+pub(super) fn read_log(directory: BorrowedFd<'_>) -> Result<(Purges, u64), StoreError> {
+    let read = || {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match rustix::fs::openat(directory, LOG, flags, FILE_MODE) {
+            Ok(log) => read_whole(&log),
+            Err(Errno::NOENT) => Ok(Vec::new()),
+            Err(errno) => Err(errno),
+        }
+    };
+    let purges = Purges::read(&read().map_err(StoreError::disk("read what was purged"))?);
+    let written = write_log(directory, &purges);
+    let log_bytes = written.map_err(StoreError::disk("write down what was purged"))?;
+    Ok((purges, log_bytes))
+}
+
+fn write_log(directory: BorrowedFd<'_>, purges: &Purges) -> Result<u64, Errno> {
+    let name = format!("{TEMPORARY}/{LOG}-{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+    let log = rustix::fs::openat(directory, &name, flags, FILE_MODE)?;
+    let text = purges.text();
+    write_all(&log, text.as_bytes(), 0)?;
+    rustix::fs::fdatasync(&log)?;
+    rustix::fs::renameat(directory, &name, directory, LOG)?;
+    Ok(text.len() as u64)
+}
+
+fn read_whole(log: &OwnedFd) -> Result<Vec<u8>, Errno> {
+    let mut text = Vec::new();
+    let mut piece = vec![0; 64 * 1_024];
+    loop {
+        match retry_on_intr(|| rustix::io::read(log, &mut *piece))? {
+            0 => return Ok(text),
+            bytes => text.extend_from_slice(piece.get(..bytes).unwrap_or_default()),
+        }
+        if text.len() as u64 > 2 * LOG_BYTES_MAX {
+            // Not written by us. What cannot be understood purges everything.
+            return Ok(b"?".to_vec());
+        }
+    }
+}
+
+const LOG: &str = "purges";
+
+/// How long the file of purges grows before it is written anew: what the tables hold is less.
+const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -1,0 +1,340 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::fill::FillState;
+use crate::head::{Head, Times};
+use crate::purges::Purge;
+
+const KEY: &str = "https://example.org/a";
+
+fn settings(folder: &Path) -> StoreSettings {
+    let directory = folder.to_owned();
+    StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 }
+}
+
+fn store(folder: &TempDir) -> Arc<Store> {
+    Arc::new(Store::open(settings(folder.path())).unwrap())
+}
+
+fn head(store: &Store, key: &str) -> Head {
+    Head { key: key.into(), status: 200, generation: store.generation(), ..Head::default() }
+}
+
+fn put(store: &Arc<Store>, head: Head, body: &[u8]) -> Result<Reference, StoreError> {
+    let mut writer = store.begin(head, Some(body.len() as u64))?;
+    writer.append(body)?;
+    writer.finish()
+}
+
+fn find(store: &Store, key: &str) -> Option<(Object, Vec<u8>)> {
+    find_for(store, key, "")
+}
+
+fn find_for(store: &Store, key: &str, value: &str) -> Option<(Object, Vec<u8>)> {
+    let object = store.find(key, &|_| value.as_bytes().to_vec()).unwrap()?;
+    let mut body = vec![0; usize::try_from(object.body.bytes).unwrap()];
+    rustix::io::pread(&object.file, &mut *body, object.body.offset).unwrap();
+    Some((object, body))
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let below = folders.iter().flat_map(|folder| self::files(folder));
+    let files = files.into_iter().filter(|file| !file.ends_with("purges"));
+    files.chain(below).collect()
+}
+
+fn vary(value: &str) -> Vec<(String, Vec<u8>)> {
+    vec![("accept".into(), value.into())]
+}
+
+#[test]
+fn an_object_is_found_with_its_head_and_body() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let head = Head { lines: b"a: b\r\n".to_vec(), tags: vec!["t".into()], ..head(&store, KEY) };
+    let reference = put(&store, head.clone(), b"body").unwrap();
+    let (object, body) = find(&store, KEY).unwrap();
+    assert_eq!((object.head, body.as_slice(), object.reference), (head, &b"body"[..], reference));
+    assert!(store.is_current(&reference));
+    assert!(find(&store, "https://example.org/b").is_none());
+}
+
+#[test]
+fn bodies_of_every_edge_length_come_back() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    for bytes in [0, 1, 4_095, 4_096, 4_097, 65_536, 1 << 18] {
+        let body: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+        for announced in [Some(bytes as u64), None] {
+            let mut writer = store.begin(head(&store, KEY), announced).unwrap();
+            body.chunks(3_000).for_each(|piece| writer.append(piece).unwrap());
+            writer.finish().unwrap();
+            assert_eq!(find(&store, KEY).unwrap().1, body, "{bytes} {announced:?}");
+        }
+    }
+    assert_eq!((files(folder.path()).len(), store.status().objects), (1, 1));
+    assert_eq!(store.arriving_bytes.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_body_of_another_length_fails_and_leaves_nothing() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let mut short = store.begin(head(&store, KEY), Some(5)).unwrap();
+    short.append(b"four").unwrap();
+    let fill = short.fill().clone();
+    assert!(matches!(short.finish(), Err(StoreError::WrongLength)));
+    assert_eq!(fill.progress().state, FillState::Failed);
+    let mut long = store.begin(head(&store, KEY), Some(3)).unwrap();
+    assert!(matches!(long.append(b"four"), Err(StoreError::WrongLength)));
+    drop(long);
+    assert!(find(&store, KEY).is_none());
+    assert!(files(folder.path()).is_empty());
+    assert_eq!(store.status().bytes, 0);
+}
+
+#[test]
+fn an_object_beyond_the_limit_is_passed_but_not_kept() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let limit = 1 << 18;
+    assert!(matches!(store.begin(head(&store, KEY), Some(limit + 1)), Err(StoreError::TooLarge)));
+    let mut unknown = store.begin(head(&store, KEY), None).unwrap();
+    for _ in 0..=limit / 1_024 {
+        unknown.append(&[7; 1_024]).unwrap();
+    }
+    let fill = unknown.fill().clone();
+    assert!(matches!(unknown.finish(), Err(StoreError::TooLarge)));
+    assert_eq!(fill.progress().state, FillState::Complete);
+    assert!(find(&store, KEY).is_none());
+    let mut endless = store.begin(head(&store, KEY), None).unwrap();
+    let piece = vec![7; 1 << 18];
+    let error = (0..5).find_map(|_| endless.append(&piece).err());
+    assert!(matches!(error, Some(StoreError::NoRoom)));
+}
+
+#[test]
+fn what_is_needed_least_makes_room() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let body = vec![1; (1 << 18) - 4_096];
+    for number in 0..6 {
+        put(&store, head(&store, &format!("k{number}")), &body).unwrap();
+        let (kept, _) = find(&store, "k0").unwrap();
+        assert!(store.is_current(&kept.reference));
+        assert!(store.status().bytes <= 1 << 20);
+    }
+    assert!(find(&store, "k1").is_none());
+    assert_eq!(
+        (store.status().evictions, store.status().objects, files(folder.path()).len()),
+        (2, 4, 4)
+    );
+}
+
+#[test]
+fn an_object_that_is_being_sent_outlives_its_eviction() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    put(&store, head(&store, KEY), b"body").unwrap();
+    let (object, _) = find(&store, KEY).unwrap();
+    store.purge(&Purge::Key(KEY.into())).unwrap();
+    assert!(!store.is_current(&object.reference));
+    let mut body = [0; 4];
+    rustix::io::pread(&object.file, &mut body, object.body.offset).unwrap();
+    assert_eq!(&body, b"body");
+    let mut object = object;
+    let fresh = Head { lines: b"new: head\r\n".to_vec(), ..object.head.clone() };
+    store.refresh(&mut object, fresh).unwrap();
+    assert!(find(&store, KEY).is_none(), "a validation brings nothing back");
+}
+
+#[test]
+fn variants_are_found_by_the_values_of_their_requests() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    for value in ["a", "b"] {
+        let variant = Head { vary: vary(value), ..head(&store, KEY) };
+        put(&store, variant, value.as_bytes()).unwrap();
+    }
+    assert_eq!(find_for(&store, KEY, "a").unwrap().1, b"a");
+    assert_eq!(find_for(&store, KEY, "b").unwrap().1, b"b");
+    assert!(find_for(&store, KEY, "c").is_none());
+    // The backend varies by nothing any more.
+    put(&store, head(&store, KEY), b"one for all").unwrap();
+    assert_eq!(find_for(&store, KEY, "a").unwrap().1, b"one for all");
+    assert_eq!(store.purge(&Purge::Key(KEY.into())).unwrap(), 3);
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn everything_is_there_after_a_restart_and_before_the_scan() {
+    let folder = TempDir::new().unwrap();
+    let first = store(&folder);
+    for number in 0..20 {
+        put(&first, head(&first, &format!("k{number}")), b"body").unwrap();
+    }
+    put(&first, Head { vary: vary("a"), ..head(&first, KEY) }, b"variant").unwrap();
+    let before = first.status();
+    drop(first);
+    let second = store(&folder);
+    assert!(!second.lacks("k3"));
+    assert_eq!(find(&second, "k3").unwrap().1, b"body");
+    assert_eq!(find_for(&second, KEY, "a").unwrap().1, b"variant");
+    second.scan(&|| false).unwrap();
+    assert_eq!(Status { is_scanned: true, ..before }, second.status());
+    assert!(second.lacks("another"));
+    assert_eq!(find(&second, "k4").unwrap().1, b"body");
+}
+
+#[test]
+fn a_smaller_store_after_a_restart_gives_up_what_is_too_much() {
+    let folder = TempDir::new().unwrap();
+    let first = store(&folder);
+    (0..9).for_each(|number| _ = put(&first, head(&first, &number.to_string()), b"body").unwrap());
+    let smaller = StoreSettings { bytes_max: 3 * 8_192, ..settings(folder.path()) };
+    let second = Store::open(smaller).unwrap();
+    second.scan(&|| false).unwrap();
+    assert_eq!((second.status().objects, files(folder.path()).len()), (3, 3));
+}
+
+#[test]
+fn purges_hold_for_what_arrives_and_after_a_restart() {
+    let folder = TempDir::new().unwrap();
+    let first = store(&folder);
+    let tagged = |store: &Store, key: &str| Head { tags: vec!["t".into()], ..head(store, key) };
+    put(&first, tagged(&first, "k1"), b"body").unwrap();
+    put(&first, head(&first, "other/1"), b"body").unwrap();
+    put(&first, head(&first, "kept"), b"body").unwrap();
+    let purges =
+        [Purge::Tag("t".into()), Purge::Prefix("other/".into()), Purge::Key("arriving".into())];
+    let arriving: Vec<_> =
+        [tagged(&first, "k2"), head(&first, "other/2"), head(&first, "arriving")]
+            .map(|head| first.begin(head, None).unwrap())
+            .into();
+    purges.iter().for_each(|purge| _ = first.purge(purge).unwrap());
+    for writer in arriving {
+        assert!(matches!(writer.finish(), Err(StoreError::Purged)));
+    }
+    drop(first);
+    let second = store(&folder);
+    for (key, is_there) in [("k1", false), ("other/1", false), ("kept", true)] {
+        assert_eq!(find(&second, key).is_some(), is_there, "{key}");
+    }
+    put(&second, tagged(&second, "k1"), b"body").unwrap();
+    assert!(find(&second, "k1").is_some(), "what came after the purge stays");
+    assert!(matches!(second.purge(&Purge::Tag("a\nb".into())), Err(StoreError::BadPurge)));
+}
+
+#[test]
+fn a_validated_object_has_a_new_head_and_another_number() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let before = put(&store, head(&store, KEY), b"body").unwrap();
+    let (mut object, _) = find(&store, KEY).unwrap();
+    let times = Times { fresh_for: 60, ..Times::default() };
+    let validated = Head { times, ..object.head.clone() };
+    store.refresh(&mut object, validated).unwrap();
+    assert!(!store.is_current(&before) && store.is_current(&object.reference));
+    assert_eq!(find(&store, KEY).unwrap().0.head.times, times);
+    let large = Head { lines: vec![b'x'; 4_096], ..object.head.clone() };
+    assert!(matches!(store.refresh(&mut object, large), Err(StoreError::HeadTooLarge)));
+    assert_eq!(find(&store, KEY).unwrap().1, b"body");
+}
+
+#[test]
+fn a_damaged_file_is_a_miss_and_goes() {
+    type Damage = fn(&fs::File);
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let cases: [Damage; 4] = [
+        |file| file.set_len(4_096 + 3).unwrap(),
+        |file| file.set_len(0).unwrap(),
+        |file| file.set_len(4_096 + 5).unwrap(),
+        |file| _ = rustix::io::pwrite(file, b"x", 60).unwrap(),
+    ];
+    for damage in cases {
+        put(&store, head(&store, KEY), b"body").unwrap();
+        let [path] = files(folder.path()).try_into().unwrap();
+        damage(&fs::File::options().write(true).open(path).unwrap());
+        assert!(find(&store, KEY).is_none());
+        assert!(files(folder.path()).is_empty());
+        assert_eq!(store.status().objects, 0);
+    }
+}
+
+#[test]
+fn files_removed_by_others_are_misses_and_their_folders_are_made_again() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    put(&store, head(&store, KEY), b"body").unwrap();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+    assert!(find(&store, KEY).is_none());
+    assert_eq!(store.status().objects, 0);
+    put(&store, head(&store, KEY), b"again").unwrap();
+    put(&store, head(&store, KEY), b"and again").unwrap();
+    assert_eq!(find(&store, KEY).unwrap().1, b"and again");
+}
+
+#[test]
+fn without_unnamed_files_parts_have_no_name_that_is_looked_up() {
+    let folder = TempDir::new().unwrap();
+    let mut named = Store::open(settings(folder.path())).unwrap();
+    named.has_unnamed_files = false;
+    let store = Arc::new(named);
+    let mut writer = store.begin(head(&store, KEY), None).unwrap();
+    writer.append(b"part").unwrap();
+    assert!(find(&store, KEY).is_none());
+    assert_eq!(files(folder.path()).len(), 1);
+    drop(writer);
+    assert!(files(folder.path()).is_empty());
+    put(&store, Head { vary: vary("a"), ..head(&store, KEY) }, b"body").unwrap();
+    put(&store, head(&store, "k"), b"body").unwrap();
+    put(&store, head(&store, "k"), b"other").unwrap();
+    assert_eq!(find(&store, "k").unwrap().1, b"other");
+    assert_eq!(find_for(&store, KEY, "a").unwrap().1, b"body");
+    // Left by a process that was killed.
+    fs::write(folder.path().join("temporary/1-1"), b"part").unwrap();
+    drop(store);
+    let again = self::store(&folder);
+    assert_eq!(files(folder.path()).len(), 3);
+    assert_eq!(find(&again, "k").unwrap().1, b"other");
+}
+
+#[test]
+fn a_directory_that_is_swapped_keeps_its_store_until_it_is_opened_again() {
+    let folder = TempDir::new().unwrap();
+    let directory = folder.path().join("cache");
+    fs::create_dir(&directory).unwrap();
+    let store = Arc::new(Store::open(settings(&directory)).unwrap());
+    put(&store, head(&store, KEY), b"body").unwrap();
+    fs::rename(&directory, folder.path().join("old")).unwrap();
+    fs::create_dir(&directory).unwrap();
+    assert_eq!(find(&store, KEY).unwrap().1, b"body");
+    put(&store, head(&store, "k"), b"body").unwrap();
+    assert!(files(&directory).is_empty());
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let missing = settings(&folder.path().join("missing"));
+    assert!(matches!(Store::open(missing), Err(StoreError::Disk { .. })));
+    let proc = Store::open(settings(Path::new("/proc/self")));
+    assert!(proc.is_err_and(|error| error.is_disk()));
+    let private = files(folder.path());
+    assert!(private.is_empty());
+    let store = store(&folder);
+    put(&store, head(&store, KEY), b"body").unwrap();
+    let [file] = files(folder.path()).try_into().unwrap();
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+}
