@@ -78,7 +78,8 @@ fn start(
     arguments: Vec<String>,
 ) -> Result<ExitCode, ExitCode> {
     let is_root = rustix::process::geteuid().is_root();
-    let config = without_user_unless(is_root, imported.config().map_err(|it| fail_with(&it))?);
+    let mut config = without_user_unless(is_root, imported.config().map_err(|it| fail_with(&it))?);
+    config.removed_at_end.extend(imported.process.pid_file.clone());
     if is_root && imported.process.refuses_root {
         return Err(fail(
             "hitch does not serve as root; name a user with --user=USER or user = \"…\"",

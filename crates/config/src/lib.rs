@@ -30,9 +30,9 @@ pub use model::{
     CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, Group, Hsts, HttpsListener,
     Limits, Listener, ListenerCertificate, ListenerKind, LiveCoding, Log, LogFormat, LogTarget,
     Metrics, Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit,
-    Redirect, RedirectListener, Rewrite, Roots, Route, SendProxy, Server, ServerAddress,
-    SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls, TlsListener,
-    TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
+    Redirect, RedirectListener, Rewrite, Roots, Route, Sandboxing, SendProxy, Server,
+    ServerAddress, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls,
+    TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };
 pub use nearest::meant;
 pub use origin::{Origin, Origins};

@@ -21,7 +21,7 @@ pub use listener::{
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
     UnknownNames,
 };
-pub use process::{Admin, Limits, Log, LogFormat, Metrics, Server};
+pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, Server};
 pub use route::{Coding, LiveCoding, Redirect, Rewrite, Route, Symlinks};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
@@ -76,6 +76,8 @@ settings! {
         pub not_carried_over: Vec<Finding>,
         /// The folders whose files were named by that file all together.
         pub folders_read: Vec<PathBuf>,
+        /// Files that whoever made this configuration removes when the process ends.
+        pub removed_at_end: Vec<PathBuf>,
     }
 }
 

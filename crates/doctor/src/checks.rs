@@ -17,6 +17,7 @@ mod open_files;
 mod option;
 mod page_clearing;
 mod processor;
+mod sandbox;
 mod served_folders;
 mod socket_options;
 mod suites;
@@ -30,7 +31,7 @@ use crate::finding::Finding;
 use crate::machine::Machine;
 
 /// Every check.
-pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 21] = [
+pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 22] = [
     kernel::check,
     option::check,
     module::check,
@@ -51,5 +52,6 @@ pub(crate) const ALL: [fn(&Machine) -> Option<Finding>; 21] = [
     connection_tracking::check,
     locked_memory::check,
     control_group::check,
+    sandbox::check,
     served_folders::check,
 ];

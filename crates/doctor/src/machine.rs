@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use kettle_kernel::netlink::{self, NetworkCard};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process::{self, Limit};
+use kettle_kernel::sandbox::landlock_version;
 
 use crate::kernel_config::KernelConfig;
 use crate::kernel_version::KernelVersion;
@@ -22,6 +23,8 @@ pub struct Machine {
     pub(crate) network_cards: Result<Vec<NetworkCard>, String>,
     pub(crate) open_files: Limit,
     pub(crate) locked_memory: Limit,
+    /// The version of Landlock, or why there is none.
+    pub(crate) landlock: Result<u32, String>,
     /// How many processors this process may use.
     pub(crate) processors: usize,
     pub(crate) is_root: bool,
@@ -45,6 +48,7 @@ impl Machine {
             network_cards: netlink::network_cards().map_err(|error| error.to_string()),
             open_files: process::open_files_limit(),
             locked_memory: process::locked_memory_limit(),
+            landlock: landlock_version().map_err(|error| error.to_string()),
             processors: process::cpus_allowed().len(),
             is_root: process::is_root(),
             folders: Vec::new(),

@@ -14,6 +14,7 @@ pub mod pipe;
 pub mod probe;
 pub mod process;
 pub mod record;
+pub mod sandbox;
 pub mod socket;
 pub mod tls_stat;
 pub mod transfer;

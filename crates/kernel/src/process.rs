@@ -143,6 +143,14 @@ pub fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
+/// Whether the calling thread is all there is of this process.
+///
+/// # Errors
+/// If /proc cannot be read.
+pub fn has_one_thread() -> io::Result<bool> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count() == 1)
+}
+
 /// Whether this process runs as root.
 #[must_use]
 pub fn is_root() -> bool {

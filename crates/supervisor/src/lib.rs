@@ -39,6 +39,7 @@ mod port_owner;
 pub mod prepare;
 mod reload;
 mod resources;
+mod sandbox;
 mod text_format;
 mod workers;
 
@@ -48,6 +49,7 @@ pub use reload::{CONFIG_BYTES_MAX, Loader, read};
 use pinning::Pinning;
 use reload::Live;
 use resources::Resources;
+use sandbox::Sandbox;
 use workers::Workers;
 
 /// What warnings about the configuration are logged as, for those who want them whatever the level.
@@ -134,6 +136,11 @@ impl Supervisor {
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;
         protect_memory(&config);
+        // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
+        let sandbox = Sandbox::enter(&config).map_err(StartError::Findings)?;
+        if let Some(obstacle) = sandbox.obstacle() {
+            tracing::info!("what this server may open is not confined: {obstacle}");
+        }
         // As the user the server goes on as, because that user must open it again after a rotation.
         let log =
             AccessLog::start(&config.log, worker_count, Arc::clone(&metrics.log_lines_dropped))
@@ -148,7 +155,8 @@ impl Supervisor {
             }
         }
         let metrics_of_live = Arc::clone(&metrics);
-        let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader);
+        let live = Live::new(prepared, bound, resources, resumption, log, metrics_of_live, loader)
+            .within(sandbox);
         let kill_switch = Arc::new(KillSwitch::default());
         let shutdown = watch::Sender::new(Shutdown::Running);
         let (setups, questions) =

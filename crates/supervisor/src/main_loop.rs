@@ -399,6 +399,7 @@ impl MainLoop {
                 .collect(),
             placement: kill_switch.placement(),
             tls: self.supervisor.placement_line(),
+            sandbox: live.sandbox().to_string(),
             reloads_done: metrics.reloads_done.load(Relaxed),
             reloads_refused: metrics.reloads_refused.load(Relaxed),
             log_lines_dropped: metrics.log_lines_dropped.load(Relaxed),

@@ -29,7 +29,7 @@ mod policy;
 mod tunnels;
 
 pub use access::account;
-pub(crate) use access::files_read;
+pub(crate) use access::{Act, Need, files_read, needs};
 pub use identities::MadeCertificate;
 use identities::{Generated, load_generated, load_identities};
 

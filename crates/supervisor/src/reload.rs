@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::bind::{BoundAddress, bind, keep_alive};
 use super::prepare::{Prepared, prepare};
 use super::resources::Resources;
+use super::sandbox::Sandbox;
 use kettle_server::access_log::AccessLog;
 use kettle_server::metrics::Metrics;
 use kettle_server::setup::{Listening, Snapshot};
@@ -26,6 +27,7 @@ pub struct Live {
     prepared: Arc<Prepared>,
     bound: Vec<BoundAddress>,
     resources: Resources,
+    sandbox: Arc<Sandbox>,
     /// Ticket keys and sessions outlive every configuration, so that clients can go on resuming.
     resumption: SharedResumption,
     log: Arc<AccessLog>,
@@ -75,6 +77,7 @@ impl Live {
             prepared: Arc::new(prepared),
             bound,
             resources,
+            sandbox: Arc::default(),
             resumption,
             log: Arc::new(log),
             metrics,
@@ -82,6 +85,11 @@ impl Live {
             loader,
             reader: Arc::new(Semaphore::new(1)),
         }
+    }
+
+    /// The same in a process that can do less since its start, which reloads must know.
+    pub fn within(self, sandbox: Sandbox) -> Self {
+        Self { sandbox: Arc::new(sandbox), ..self }
     }
 
     /// Where a worker sees its snapshot change.
@@ -97,6 +105,11 @@ impl Live {
     /// The addresses bound, in the order of the configuration.
     pub fn bound(&self) -> &[BoundAddress] {
         &self.bound
+    }
+
+    /// What this process gave up at its start.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// The access log.
@@ -126,6 +139,7 @@ impl Live {
             in_force: Arc::clone(&self.prepared),
             bound: self.bound.clone(),
             resources: self.resources,
+            sandbox: Arc::clone(&self.sandbox),
             resumption: self.resumption.clone(),
             workers: self.snapshots.len(),
         };
@@ -211,6 +225,7 @@ struct Query {
     in_force: Arc<Prepared>,
     bound: Vec<BoundAddress>,
     resources: Resources,
+    sandbox: Arc<Sandbox>,
     resumption: SharedResumption,
     workers: usize,
 }
@@ -226,6 +241,10 @@ impl Query {
             }
             (Subject::Configuration, None) | (Subject::NamedFiles, _) => Config::clone(in_force),
         };
+        let out_of_reach = self.sandbox.refusals(&config);
+        if !out_of_reach.is_empty() {
+            return Err(out_of_reach);
+        }
         self.resources.fill_in(&mut config, Some(self.workers));
         let prepared = prepare(config, &self.resumption, Some(&self.in_force))?;
         let bound = bind(&prepared.config, self.workers, &self.bound)?;
@@ -281,6 +300,7 @@ fn changed_beyond_reload(old: &Config, new: &Config) -> Vec<&'static str> {
         ("server.pin_workers", old.server.pin_workers != new.server.pin_workers),
         ("server.user", old.server.user != new.server.user),
         ("server.group", old.server.group != new.server.group),
+        ("server.sandbox", old.server.sandbox != new.server.sandbox),
         ("server.dumpable", old.server.dumpable != new.server.dumpable),
         ("log.level", old.log.level != new.log.level),
         ("admin.socket", old.admin.socket != new.admin.socket),

@@ -5,6 +5,7 @@ mod exchange;
 mod log;
 mod number;
 mod privilege;
+mod sandbox;
 mod status_watch;
 mod stop;
 mod switch;

@@ -29,8 +29,24 @@ settings! {
         /// Lets the kernel write core dumps of the process, and others of the same user read its memory, as debuggers,
         /// profilers and `kettle bench` do. Both hold the keys of all connections and of the certificates.
         pub dumpable: bool = flag(false),
+        /// Whether the serving process gives up what it never needs, once it has started: it then opens no files but those
+        /// around what this configuration names, writes only its logs and state, executes nothing, and connects nowhere
+        /// where there is no backend. A reload that names files elsewhere is refused until the next start.
+        pub sandbox: Sandboxing = word(Sandboxing::Auto),
         /// Where generated certificates are kept.
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),
+    }
+}
+
+words! {
+    /// Whether the serving process gives up what it never needs.
+    pub enum Sandboxing {
+        /// As far as the kernel can. What it cannot is said at the start, by `kettle doctor` and by `kettle ctl status`.
+        Auto = "auto",
+        /// All of it, or the server does not start.
+        Required = "required",
+        /// Nothing is given up.
+        Off = "off",
     }
 }
 

@@ -57,6 +57,16 @@ fn the_kernels_own_configuration_comes_first() {
 }
 
 #[test]
+fn what_the_kernel_cannot_confine_is_said_with_its_reason() {
+    let mut fixture = Fixture::with_ktls("6.12.1");
+    assert_eq!(state_and_fix(&fixture, "sandbox").0, Good);
+    fixture.machine.landlock = Err("not turned on".to_owned());
+    let finding = found(&fixture, "sandbox").unwrap();
+    assert_eq!(finding.state, Warning);
+    assert!(finding.message.contains("not turned on"), "{}", finding.message);
+}
+
+#[test]
 fn without_a_configuration_the_list_of_modules_answers() {
     for (file, content, expected) in [
         ("modules.dep", "kernel/net/tls/tls.ko.xz:\n", Good),

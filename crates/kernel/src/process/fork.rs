@@ -18,7 +18,7 @@ pub(crate) enum Fork {
 /// # Errors
 /// If it has more than one thread, whose locks would stay locked for ever in the new process, or the kernel refuses.
 pub(crate) fn fork() -> io::Result<Fork> {
-    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+    if !super::has_one_thread()? {
         return Err(io::Error::other("this process has other threads already"));
     }
     // SAFETY: takes nothing. The only thread of this process goes on in both, so no lock is held by a thread that is gone.

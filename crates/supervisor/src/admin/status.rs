@@ -27,6 +27,9 @@ pub struct Status {
     pub placement: Placement,
     /// Where TLS is done on this machine, in one line.
     pub tls: String,
+    /// What the serving process cannot do any more, in one line.
+    #[serde(default)]
+    pub sandbox: String,
     /// Configurations taken over since the start.
     pub reloads_done: u64,
     /// Configurations refused since the start.
@@ -182,6 +185,9 @@ impl fmt::Display for Status {
             writeln!(out, "{title:<12} {listener}")?;
         }
         writeln!(out, "{}", self.tls)?;
+        if !self.sandbox.is_empty() {
+            writeln!(out, "sandbox      {}", self.sandbox)?;
+        }
         if self.placement == Placement::User {
             writeln!(out, "switch       user: no further connection moves into the kernel")?;
         }

@@ -35,6 +35,7 @@ fn status() -> Status {
         }],
         placement: Placement::User,
         tls: "TLS: user space".to_owned(),
+        sandbox: "off".to_owned(),
         reloads_done: 1,
         reloads_refused: 2,
         log_lines_dropped: 3,

@@ -78,18 +78,21 @@ pub(crate) fn files_read(config: &Config) -> impl Iterator<Item = &Path> {
 }
 
 /// Something the serving user must be able to do.
-struct Need<'c> {
-    at: Position,
-    path: &'c Path,
+pub(crate) struct Need<'c> {
+    /// Where that is written.
+    pub(crate) at: Position,
+    /// With what.
+    pub(crate) path: &'c Path,
     /// The path without symbolic links: folders on the way there may refuse as well.
     real: Option<PathBuf>,
-    act: Act,
+    /// What it does there.
+    pub(crate) act: Act,
     /// What happens otherwise.
     consequence: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Act {
+pub(crate) enum Act {
     /// Read a file.
     Read,
     /// Open files in a folder.
@@ -112,7 +115,9 @@ struct Refusal {
     is_of_key: bool,
 }
 
-fn needs(config: &Config) -> Vec<Need<'_>> {
+/// All that a server with this configuration opens while it serves: the one list that a check of permissions, the keeper and
+/// the sandbox go by.
+pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
     let mut needs = Vec::new();
     let of_reload = |path, act| Need::new(Position::NOT_WRITTEN, path, act, RELOAD_FAILS);
     if !config.path.as_os_str().is_empty() {
@@ -152,7 +157,7 @@ impl<'c> Need<'c> {
     }
 
     /// Whether it is there for reloads, in which a keeper reads and lists for the server.
-    fn is_of_reload(&self) -> bool {
+    pub(crate) fn is_of_reload(&self) -> bool {
         self.act == Act::Read || (self.act == Act::List && self.consequence == RELOAD_FAILS)
     }
 

@@ -9,6 +9,7 @@ fn status(total: Counts) -> Status {
         listeners: Vec::new(),
         placement: Placement::Auto,
         tls: String::new(),
+        sandbox: String::new(),
         reloads_done: 0,
         reloads_refused: 0,
         log_lines_dropped: 0,

@@ -1,0 +1,259 @@
+//! Least rights: what the serving process can still do once it has started, so that a fault in it is worth little. Decision
+//! 0004 has the reasons. The keeper is another process and has bounds of its own.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use kettle_config::{Config, Finding, Position, Sandboxing, ServerAddress, Symlinks};
+use kettle_kernel::keeper::{self, is_chosen_by_root};
+use kettle_kernel::sandbox::{Files, SandboxError, confine_files, landlock_version};
+
+use crate::prepare::{Act, Need, needs};
+
+/// What holds for this process since its start.
+#[derive(Debug, Default)]
+pub(crate) struct Sandbox {
+    /// What may be opened, without symbolic links; nothing where that is not confined.
+    files: Option<Files>,
+    /// Why it is not, unless nobody wants it.
+    obstacle: Option<SandboxError>,
+}
+
+impl Sandbox {
+    /// Confines this process to what its configuration needs, as far as that is wanted and can be done. While there is one
+    /// thread, and once all is done that the server never does again.
+    ///
+    /// # Errors
+    /// What could not be done, where the configuration requires it.
+    pub(crate) fn enter(config: &Config) -> Result<Self, Vec<Finding>> {
+        if config.server.sandbox == Sandboxing::Off {
+            return Ok(Self::default());
+        }
+        let files = files_of(config);
+        let outcome = confine_files(&files);
+        match (outcome, config.server.sandbox) {
+            (Ok(()), _) => Ok(Self { files: Some(files), obstacle: None }),
+            (Err(error), Sandboxing::Required) => {
+                let message = format!("what this server opens cannot be confined: {error}");
+                let instead = Some("write \"auto\" to serve all the same".to_owned());
+                let at = config.position_of("server.sandbox");
+                Err(vec![config.finding(at, "", message, instead)])
+            }
+            (Err(error), _) => Ok(Self { files: None, obstacle: Some(error) }),
+        }
+    }
+
+    /// What could not be done.
+    pub(crate) fn obstacle(&self) -> Option<&SandboxError> {
+        self.obstacle.as_ref()
+    }
+
+    /// What another configuration names and this process cannot open since its start.
+    pub(crate) fn refusals(&self, config: &Config) -> Vec<Finding> {
+        let Some(files) = &self.files else { return Vec::new() };
+        let is_the_keepers = |need: &Need<'_>| {
+            keeper::is_there() && need.is_of_reload() && is_chosen_by_root(need.path)
+        };
+        let refused = needs(config).into_iter().filter(|need| !is_the_keepers(need));
+        let mut findings: Vec<Finding> = refused
+            .filter(|need| !files_have(files, need))
+            .map(|need| {
+                let path = need.path.display().to_string();
+                let message = format!("this server cannot open {path}: {SINCE_THE_START}");
+                config.finding(need.at, &path, message, Some(RESTART.to_owned()))
+            })
+            .collect();
+        if !files.connect && has_backends(config) {
+            let at = config.backends.first().map(|backend| backend.name.at);
+            let at = at.unwrap_or(Position::NOT_WRITTEN);
+            let message = format!("this server cannot connect to backends: {SINCE_THE_START}");
+            findings.push(config.finding(at, "", message, Some(RESTART.to_owned())));
+        }
+        if follows_links(config) && !files.read.iter().any(|path| path == Path::new("/")) {
+            let message = format!("this server cannot follow links anywhere: {SINCE_THE_START}");
+            let at = Position::NOT_WRITTEN;
+            findings.push(config.finding(at, "", message, Some(RESTART.to_owned())));
+        }
+        findings
+    }
+}
+
+impl fmt::Display for Sandbox {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.files, &self.obstacle) {
+            (Some(_), _) => {
+                let version = landlock_version().unwrap_or_default();
+                write!(out, "opens only what was configured at the start (Landlock {version})")
+            }
+            (None, Some(error)) => write!(out, "none: {error}"),
+            (None, None) => out.write_str("off"),
+        }
+    }
+}
+
+/// What a server with this configuration opens after its start, reloads included.
+fn files_of(config: &Config) -> Files {
+    let mut files = Files { connect: has_backends(config), ..Files::default() };
+    files.read.extend(USUAL.iter().map(PathBuf::from));
+    files.read.extend(std::env::current_exe());
+    if follows_links(config) {
+        files.read.push(PathBuf::from("/"));
+    }
+    if looks_up_names(config) {
+        // Whoever writes resolv.conf anew puts another file in its place.
+        files.read.push(PathBuf::from("/etc"));
+    }
+    // Where the system's authorities are, if the environment says so (openssl-env(7)).
+    for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        files.read.extend(std::env::var_os(variable).map(PathBuf::from));
+    }
+    files.write.extend(["/dev/null", "/dev/tty"].map(PathBuf::from));
+    if config.server.state_directory.is_dir() {
+        files.write.push(config.server.state_directory.clone());
+    }
+    for need in needs(config) {
+        match need.act {
+            Act::Read => files.read.extend(around(need.path, true)),
+            Act::Search | Act::List => files.read.extend(around(need.path, false)),
+            Act::Append => files.write.push(written_around(need.path)),
+            Act::Keep => files.write.push(need.path.to_owned()),
+        }
+    }
+    let removed = config.removed_at_end.iter().chain(&config.admin.socket);
+    files.remove.extend(removed.filter_map(|path| Some(path.parent()?.to_owned())));
+    for list in [&mut files.read, &mut files.write, &mut files.remove] {
+        let real = list.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        *list = real;
+        list.sort_unstable();
+        list.dedup();
+    }
+    files
+}
+
+/// The folders in which a renewed file, or a folder that takes another's place, will be: beside the one that is there now,
+/// and beside what each symbolic link on the way leads to.
+fn around(path: &Path, is_file: bool) -> Vec<PathBuf> {
+    let mut around = vec![path.to_owned()];
+    let Ok(path) = std::path::absolute(path) else { return around };
+    // Whoever edits a file puts another in its place, wherever that is.
+    let beside =
+        path.parent().filter(|parent| if is_file { has_parent(parent) } else { is_own(parent) });
+    around.extend(beside.map(Path::to_owned));
+    for step in path.ancestors().filter(|step| step.is_symlink()) {
+        let real = step.canonicalize().ok();
+        let parent = real.as_deref().and_then(Path::parent).filter(|parent| is_own(parent));
+        around.extend(parent.map(Path::to_owned));
+    }
+    around
+}
+
+/// The folder of a log, in which rotation makes another; only the file itself where that would be too much.
+fn written_around(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    if has_parent(folder) && folder != Path::new("/dev") {
+        return folder.to_owned();
+    }
+    // What is not there cannot be allowed. That it cannot be made is found when it is opened.
+    let _ = OpenOptions::new().append(true).create(true).open(path);
+    path.to_owned()
+}
+
+fn has_parent(folder: &Path) -> bool {
+    folder != Path::new("/")
+}
+
+/// Whether a folder is for what is served, rather than one of the system's or somebody's home.
+fn is_own(folder: &Path) -> bool {
+    let is_home = folder.parent() == Some(Path::new("/home"));
+    !is_home && !NOT_OWN.iter().any(|of_system| folder == Path::new(of_system))
+}
+
+fn files_have(files: &Files, need: &Need<'_>) -> bool {
+    let writes = matches!(need.act, Act::Append | Act::Keep);
+    let path = match need.act {
+        Act::Append => need.path.parent().unwrap_or(need.path),
+        _ => need.path,
+    };
+    // What is not there is said elsewhere.
+    let Ok(path) = path.canonicalize() else { return true };
+    let read = files.read.iter().filter(|_| !writes);
+    files.write.iter().chain(read).any(|allowed| path.starts_with(allowed))
+}
+
+fn has_backends(config: &Config) -> bool {
+    !config.backends.is_empty()
+}
+
+fn looks_up_names(config: &Config) -> bool {
+    let servers = config.backends.iter().flat_map(|backend| &backend.servers);
+    servers.into_iter().any(|server| matches!(server.address.value, ServerAddress::Name(..)))
+}
+
+fn follows_links(config: &Config) -> bool {
+    let routes = config.sites.iter().flat_map(|site| &site.routes);
+    routes.into_iter().any(|route| route.root.is_some() && route.symlinks == Symlinks::Follow)
+}
+
+/// Where sites and certificates usually are, so that a reload can name more of them, and what libraries read: names of
+/// hosts, time zones, processors, the authorities of the system. Permissions hold there as everywhere.
+const USUAL: &[&str] = &[
+    "/etc/kettle",
+    "/etc/hitch",
+    "/etc/letsencrypt",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/srv",
+    "/var/www",
+    "/usr/share",
+    "/usr/local/share",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
+    "/lib64",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/ld.so.cache",
+    "/etc/resolv.conf",
+    "/run/systemd/resolve",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/protocols",
+    "/etc/localtime",
+    "/proc",
+    "/sys",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// Folders whose other content is none of a server's business, though one of its folders lies there.
+const NOT_OWN: &[&str] = &[
+    "/",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/proc",
+    "/root",
+    "/run",
+    "/sys",
+    "/usr",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/run/user",
+];
+
+const SINCE_THE_START: &str = "since its start it is confined to what its configuration named then";
+
+const RESTART: &str = "restart it, or see `sandbox` in [server]";
+
+#[cfg(test)]
+mod tests;

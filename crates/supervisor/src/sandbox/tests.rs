@@ -1,0 +1,111 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn config(folder: &Path, text: &str) -> Config {
+    let listener = "[[listener]]\naddress = \"127.0.0.1:8443\"\n";
+    kettle_config::parse(&format!("{listener}{text}"), &folder.join("conf/kettle.toml")).unwrap()
+}
+
+fn site(root: &Path) -> String {
+    format!("[[site]]\nnames = [\"_\"]\nself_signed = true\n[[site.route]]\nroot = {root:?}\n")
+}
+
+#[test]
+fn what_takes_the_place_of_a_root_or_a_file_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    for name in ["conf", "www/releases/1", "certificates/live", "certificates/archive", "other"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    symlink("releases/1", folder.join("www/current")).unwrap();
+    fs::write(folder.join("certificates/archive/chain1.pem"), "").unwrap();
+    symlink("../archive/chain1.pem", folder.join("certificates/live/chain.pem")).unwrap();
+    let chain = folder.join("certificates/live/chain.pem");
+    let text = format!(
+        "[[site]]\nnames = [\"_\"]\n[[site.certificate]]\nchain = {chain:?}\nkey = {chain:?}\n\
+         [[site.route]]\nroot = {:?}\n",
+        folder.join("www/current/")
+    );
+    let files = files_of(&config(&folder, &text));
+    let reads = |path: &str| files.read.iter().any(|read| folder.join(path).starts_with(read));
+    // The configuration itself is not there.
+    assert!(reads("conf/other.toml"));
+    assert!(reads("www/releases/2/index.html"));
+    assert!(reads("certificates/archive/chain2.pem"));
+    assert!(reads("certificates/live/other.pem"));
+    assert!(!reads("other/file"));
+    assert!(!reads("certificates"));
+    assert!(!files.connect);
+    assert!(!files.read.contains(&PathBuf::from("/")) && !files.read.contains(&"/etc".into()));
+    assert!(files.write.iter().all(|path| !path.starts_with(&folder)));
+}
+
+#[test]
+fn the_systems_folders_are_not_opened_for_one_that_lies_in_them() {
+    let around = |path: &Path, is_file| {
+        let (mut folders, own) = (around(path, is_file), path.to_owned());
+        folders.retain(|folder| *folder != own);
+        folders
+    };
+    let homes = Path::new("/home");
+    for (path, folder) in [
+        (Path::new("/var/www").to_owned(), None),
+        (Path::new("/srv/site").to_owned(), Some(Path::new("/srv").to_owned())),
+        (homes.join("somebody/site"), None),
+        (homes.join("somebody/project/site"), Some(homes.join("somebody/project"))),
+    ] {
+        assert_eq!(around(&path, false), Vec::from_iter(folder), "{}", path.display());
+    }
+    // A file that is edited is another one.
+    assert_eq!(around(Path::new("/etc/kettle.toml"), true), [Path::new("/etc")]);
+    assert!(around(Path::new("/kettle.toml"), true).is_empty());
+}
+
+#[test]
+fn what_a_reload_names_elsewhere_takes_another_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    for name in ["conf", "sites/one", "sites/two", "elsewhere/three"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    let of = |root: &str| config(&folder, &site(&folder.join(root)));
+    let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
+    let with_state = |text: String| config(&folder, &format!("{text}{state}"));
+    let started = with_state(site(&folder.join("sites/one")));
+    let sandbox = Sandbox { files: Some(files_of(&started)), obstacle: None };
+    let at = |findings: Vec<Finding>| findings.into_iter().map(|it| it.line).collect::<Vec<_>>();
+
+    assert_eq!(at(sandbox.refusals(&started)), [0; 0]);
+    assert_eq!(at(sandbox.refusals(&with_state(site(&folder.join("sites/two"))))), [0; 0]);
+    let findings = sandbox.refusals(&with_state(site(&folder.join("elsewhere/three"))));
+    assert!(findings[0].to_string().contains("elsewhere/three"), "{}", findings[0]);
+    assert_eq!(at(findings), [7]);
+    let follow = site(&folder.join("sites/one")) + "symlinks = \"follow\"\n";
+    assert_eq!(sandbox.refusals(&with_state(follow)).len(), 1);
+    let backend = "[[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
+    let with_backend = with_state(site(&folder.join("sites/one")) + backend);
+    assert_eq!(sandbox.refusals(&with_backend).len(), 1);
+    // Nobody is confined.
+    assert_eq!(at(Sandbox::default().refusals(&of("elsewhere/three"))), [0; 0]);
+}
+
+#[test]
+fn names_that_are_looked_up_take_what_says_how() {
+    let folder = tempfile::tempdir().unwrap();
+    let backend = "[[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"localhost:80\"\n";
+    let files = files_of(&config(folder.path(), &(site(folder.path()) + backend)));
+    assert!(files.connect && files.read.contains(&"/etc".into()));
+}
+
+#[test]
+fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let text = format!("[log]\naccess = {:?}\n", folder.join("access.log"));
+    let files = files_of(&config(&folder, &(site(&folder) + &text)));
+    assert!(files.write.contains(&folder));
+    assert_eq!(written_around(Path::new("/dev/stderr")), Path::new("/dev/stderr"));
+    assert_eq!(written_around(Path::new("access.log")), Path::new("."));
+}

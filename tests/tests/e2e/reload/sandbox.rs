@@ -1,0 +1,56 @@
+//! What a serving process can no longer do, and what a reload says of that.
+
+use std::fs;
+
+use kettle_tests::environment::skip;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::Tool;
+
+/// Whether this kernel confines what is opened, as kettle itself says it.
+fn is_confined(kettle: &Kettle) -> bool {
+    let said = kettle.status("/sandbox");
+    said.as_str().unwrap().contains("Landlock")
+}
+
+#[test]
+fn all_threads_of_a_server_are_confined() {
+    let kettle = Kettle::start(Setup::default());
+    let threads = fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
+    let mut seen = 0;
+    for thread in threads {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        assert!(status.contains("\nNoNewPrivs:\t1\n"), "{status}");
+        seen += 1;
+    }
+    assert!(seen > 1);
+    let doctor = Tool::kettle(["doctor"]).output();
+    assert_eq!(doctor.text().contains("✓ sandbox"), is_confined(&kettle), "{}", doctor.text());
+}
+
+#[test]
+fn a_reload_that_names_what_the_sandbox_lacks_changes_nothing_and_says_so() {
+    let kettle = Kettle::start(Setup::default());
+    if !is_confined(&kettle) {
+        return skip("this kernel confines nothing");
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    let root = elsewhere.path().display().to_string();
+    kettle.folder.change_config("\"www\"", &format!("{root:?}"));
+    let refused = kettle.ctl(&["reload"]).output();
+    assert!(!refused.status.success(), "{}", refused.text());
+    for words in [root.as_str(), "confined", "restart it"] {
+        assert!(refused.text().contains(words), "{}", refused.text());
+    }
+    kettle.folder.change_config(&format!("{root:?}"), "\"www\"");
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+}
+
+#[test]
+fn a_server_without_a_sandbox_takes_every_reload() {
+    let kettle = Kettle::start(Setup::default().set("server", "sandbox = \"off\""));
+    assert_eq!(kettle.status("/sandbox"), "off");
+    let elsewhere = tempfile::tempdir().unwrap();
+    kettle.folder.change_config("\"www\"", &format!("{:?}", elsewhere.path()));
+    assert!(kettle.ctl(&["reload"]).succeed().contains("reloaded"));
+}
