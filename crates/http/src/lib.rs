@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::string_slice)]
 
+pub mod caching;
 pub mod conditional;
 pub mod date;
 pub mod error;

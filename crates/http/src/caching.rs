@@ -1,0 +1,236 @@
+//! Whether a response may be kept and for how long (RFC 9111), as a cache shared by all clients of a site.
+//!
+//! No clock here: times come in. What is decided is numbers to keep with the response, so that a hit needs a subtraction and
+//! no field is read again. What clients wish in `Cache-Control` is not looked at: it is advice (RFC 9111 §5.2.1), and a way
+//! to reach the backend at will.
+
+pub mod control;
+#[cfg(test)]
+mod tests;
+pub mod vary;
+
+use std::time::{Duration, SystemTime};
+
+use crate::date;
+use crate::field;
+use control::Control;
+
+/// Field lines of a message.
+pub type FieldLines<'f> = &'f [(&'f [u8], &'f [u8])];
+
+/// A response as it came from the backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// Its status.
+    pub status: u16,
+    /// Its fields.
+    pub fields: FieldLines<'a>,
+    /// When it was asked for.
+    pub asked: SystemTime,
+    /// When its head had come.
+    pub answered: SystemTime,
+}
+
+/// What the operator says of responses that do not say it themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Defaults {
+    /// How long a response is fresh that says nothing; zero: it is not kept.
+    pub fresh_for: Duration,
+    /// How much longer it may be used when the backend fails.
+    pub stale_if_error: Duration,
+}
+
+/// How long a kept response may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freshness {
+    /// How old it was when it came (RFC 9111 §4.2.3).
+    pub age: Duration,
+    /// Up to which age it is fresh.
+    pub fresh_for: Duration,
+    /// How much longer it may be used while it is validated (RFC 5861 §3).
+    pub stale_while_revalidate: Duration,
+    /// How much longer it may be used when the backend fails (RFC 5861 §4).
+    pub stale_if_error: Duration,
+}
+
+/// What may be done with a kept response now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It is sent; this much longer.
+    Fresh(Duration),
+    /// It is sent, and validated for those who come later.
+    WhileRevalidating,
+    /// It is sent only if the backend fails.
+    IfError,
+    /// It is not sent before it is validated.
+    No,
+}
+
+/// Why a response is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotKept {
+    /// Its status says that it answers this request only.
+    Status,
+    /// `no-store`.
+    NoStore,
+    /// `private`.
+    Private,
+    /// It sets a cookie.
+    SetCookie,
+    /// It depends on more than the request says.
+    VaryAll,
+    /// It says neither how long it is fresh nor by what it could be validated.
+    NotFresh,
+}
+
+impl NotKept {
+    /// A word for the log and for `Cache-Status`.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            NotKept::Status => "status",
+            NotKept::NoStore => "no-store",
+            NotKept::Private => "private",
+            NotKept::SetCookie => "set-cookie",
+            NotKept::VaryAll => "vary",
+            NotKept::NotFresh => "not-fresh",
+        }
+    }
+}
+
+/// Decides whether a response is kept, for how long, and whether it says that it is for everybody.
+///
+/// # Errors
+/// [`NotKept`].
+pub fn evaluate(answer: &Answer<'_>, defaults: &Defaults) -> Result<Freshness, NotKept> {
+    let control = Control::of(answer.fields);
+    if !matches!(answer.status, 200..=205 | 207..=303 | 305..=599) {
+        return Err(NotKept::Status);
+    }
+    if control.no_store {
+        return Err(NotKept::NoStore);
+    }
+    if control.private {
+        return Err(NotKept::Private);
+    }
+    if values(answer.fields, "set-cookie").next().is_some() {
+        return Err(NotKept::SetCookie);
+    }
+    if vary::names(answer.fields).is_none() {
+        return Err(NotKept::VaryAll);
+    }
+    let freshness = freshness(answer, &control, defaults);
+    let is_validatable = has(answer.fields, "etag") || has(answer.fields, "last-modified");
+    if freshness.fresh_for <= freshness.age
+        && !(is_validatable && lifetime(answer, &control).is_some())
+    {
+        return Err(NotKept::NotFresh);
+    }
+    Ok(freshness)
+}
+
+/// The same for a response that a 304 with these fields has validated: it is kept for as long as they say.
+#[must_use]
+pub fn revalidated(answer: &Answer<'_>, defaults: &Defaults) -> Freshness {
+    freshness(answer, &Control::of(answer.fields), defaults)
+}
+
+fn freshness(answer: &Answer<'_>, control: &Control, defaults: &Defaults) -> Freshness {
+    let explicit = lifetime(answer, control);
+    let may_default = explicit.is_some() || is_cacheable_by_default(answer.status);
+    let fresh_for = match explicit {
+        _ if control.no_cache => Duration::ZERO,
+        Some(explicit) => explicit,
+        None if may_default => defaults.fresh_for,
+        None => Duration::ZERO,
+    };
+    let may_be_stale = !control.must_revalidate && !control.no_cache;
+    // `s-maxage` forbids stale use (RFC 9111 §5.2.2.10) where the response does not itself say how long it may be.
+    let operator =
+        if control.s_maxage.is_some() { Duration::ZERO } else { defaults.stale_if_error };
+    let stale = |said: Option<Duration>, otherwise: Duration| {
+        if may_be_stale { said.unwrap_or(otherwise) } else { Duration::ZERO }
+    };
+    Freshness {
+        age: initial_age(answer),
+        fresh_for,
+        stale_while_revalidate: stale(control.stale_while_revalidate, Duration::ZERO),
+        stale_if_error: stale(control.stale_if_error, operator),
+    }
+}
+
+/// How long the response says that it is fresh (RFC 9111 §4.2.1).
+fn lifetime(answer: &Answer<'_>, control: &Control) -> Option<Duration> {
+    if control.no_cache {
+        return Some(Duration::ZERO);
+    }
+    control.s_maxage.or(control.max_age).or_else(|| {
+        let expires = sole(answer.fields, "expires")?;
+        // What is no date is in the past (RFC 9111 §5.3).
+        let expires = expires.and_then(date::parse);
+        let date = date_of(answer).unwrap_or(answer.answered);
+        Some(expires.and_then(|at| at.duration_since(date).ok()).unwrap_or_default())
+    })
+}
+
+/// RFC 9111 §4.2.3. A clock that went backwards makes a response look younger, never older than it can be.
+fn initial_age(answer: &Answer<'_>) -> Duration {
+    let since = |earlier: SystemTime| answer.answered.duration_since(earlier).unwrap_or_default();
+    let apparent = date_of(answer).map(since).unwrap_or_default();
+    let said = values(answer.fields, "age").next().and_then(field::saturating_decimal);
+    let said = Duration::from_secs(said.unwrap_or_default().min(SECONDS_MAX));
+    apparent.max(said + since(answer.asked))
+}
+
+fn date_of(answer: &Answer<'_>) -> Option<SystemTime> {
+    sole(answer.fields, "date")?.and_then(date::parse)
+}
+
+impl Freshness {
+    /// What may be done with the response when it has been here for so long.
+    #[must_use]
+    pub fn after(&self, here: Duration) -> Use {
+        let age = self.age.saturating_add(here);
+        let Some(late) = age.checked_sub(self.fresh_for).filter(|_| age >= self.fresh_for) else {
+            return Use::Fresh(self.fresh_for.saturating_sub(age));
+        };
+        if late < self.stale_while_revalidate {
+            Use::WhileRevalidating
+        } else if late < self.stale_if_error {
+            Use::IfError
+        } else {
+            Use::No
+        }
+    }
+}
+
+/// Whether a response with this status is one that the operator's default is for (RFC 9110 §15.1).
+fn is_cacheable_by_default(status: u16) -> bool {
+    matches!(status, 200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
+}
+
+/// Whether a response to a request of an unsafe method makes what is kept of its URI invalid (RFC 9111 §4.4).
+#[must_use]
+pub fn invalidates(method: &str, status: u16) -> bool {
+    !matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") && matches!(status, 200..=399)
+}
+
+/// The values of all lines of a name.
+pub(crate) fn values<'f>(fields: FieldLines<'f>, name: &str) -> impl Iterator<Item = &'f [u8]> {
+    let is_it = move |line: &&(&[u8], &[u8])| line.0.eq_ignore_ascii_case(name.as_bytes());
+    fields.iter().filter(is_it).map(|(_, value)| *value)
+}
+
+fn has(fields: FieldLines<'_>, name: &str) -> bool {
+    values(fields, name).next().is_some()
+}
+
+/// The value of a field that may stand once: `None` without it, `Some(None)` if it stands more often.
+fn sole<'f>(fields: FieldLines<'f>, name: &str) -> Option<Option<&'f [u8]>> {
+    let mut values = values(fields, name);
+    let first = values.next()?;
+    Some(values.next().is_none().then_some(first))
+}
+
+/// 68 years: more than anybody means, and far from any overflow (RFC 9111 §1.2.2).
+pub(crate) const SECONDS_MAX: u64 = 1 << 31;

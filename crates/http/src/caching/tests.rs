@@ -1,0 +1,227 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: u64 = 1_700_000_000;
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+fn dated(seconds: u64) -> String {
+    String::from_utf8(date::write_imf_fixdate(at(seconds)).to_vec()).unwrap()
+}
+
+/// Lines as `name: value`.
+fn lines(text: &str) -> Vec<(&[u8], &[u8])> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .map(|line| line.split_once(": ").unwrap())
+        .map(|(n, v)| (n.as_bytes(), v.as_bytes()))
+        .collect()
+}
+
+fn judge(status: u16, text: &str, defaults: &Defaults) -> Result<Freshness, NotKept> {
+    let fields = lines(text);
+    let answer = Answer { status, fields: &fields, asked: at(NOW - 1), answered: at(NOW) };
+    evaluate(&answer, defaults)
+}
+
+/// How long it is fresh from now on, in seconds.
+fn fresh(text: &str) -> Option<u64> {
+    let Ok(freshness) = judge(200, text, &Defaults::default()) else { return None };
+    match freshness.after(Duration::ZERO) {
+        Use::Fresh(left) => Some(left.as_secs()),
+        _ => Some(0),
+    }
+}
+
+/// RFC 9111 §4.2.1 and §5.2.2. The request took a second, so everything is a second old.
+#[test]
+fn lifetimes_are_read_as_the_rfc_says() {
+    let later = format!("date: {}\nexpires: {}", dated(NOW), dated(NOW + 50));
+    let both = format!("{later}\ncache-control: max-age=20");
+    let bad = "expires: 0\netag: \"a\"".to_owned();
+    let twice = format!("{later}\nexpires: {}\netag: \"a\"", dated(NOW + 90));
+    let old = format!("cache-control: max-age=20\ndate: {}", dated(NOW - 12));
+    let cases: &[(&str, Option<u64>)] = &[
+        ("cache-control: max-age=20", Some(19)),
+        ("Cache-Control: MAX-AGE=20", Some(19)),
+        ("cache-control: public, max-age=\"20\"", Some(19)),
+        ("cache-control: max-age=20, s-maxage=40", Some(39)),
+        ("cache-control: s-maxage=0, max-age=20\netag: \"a\"", Some(0)),
+        ("cache-control: max-age=20, max-age=10", Some(9)),
+        ("cache-control: max-age=20\ncache-control: max-age=10", Some(9)),
+        ("cache-control: max-age=x", None),
+        ("cache-control: max-age=-1", None),
+        ("cache-control: max-age=99999999999999999999", Some(SECONDS_MAX - 1)),
+        ("cache-control: a=\"max-age=5, b\", max-age=20", Some(19)),
+        ("cache-control: a=\"max-age=5, b\\\", max-age=20", None),
+        (&later, Some(49)),
+        (&both, Some(19)),
+        (&bad, Some(0)),
+        (&twice, Some(0)),
+        (&old, Some(8)),
+        ("cache-control: max-age=20\nage: 15", Some(4)),
+        ("cache-control: max-age=20\nage: 19", None),
+        ("cache-control: max-age=20\nage: 15\nage: 1", Some(4)),
+        ("cache-control: max-age=20\nage: x", Some(19)),
+        ("etag: \"a\"", None),
+        ("", None),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(fresh(text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_for_everybody_is_not_kept() {
+    let cases = [
+        ("cache-control: no-store, max-age=20", NotKept::NoStore),
+        ("cache-control: private, max-age=20", NotKept::Private),
+        ("cache-control: private=\"set-cookie\", max-age=20", NotKept::Private),
+        ("cache-control: max-age=20\nset-cookie: a=b", NotKept::SetCookie),
+        ("cache-control: max-age=20\nvary: *", NotKept::VaryAll),
+        ("cache-control: max-age=20\nvary: accept, *", NotKept::VaryAll),
+        ("cache-control: no-cache", NotKept::NotFresh),
+        ("cache-control: max-age=0", NotKept::NotFresh),
+    ];
+    for (text, expected) in cases {
+        let generous = Defaults { fresh_for: Duration::from_mins(1), ..Defaults::default() };
+        assert_eq!(judge(200, text, &generous), Err(expected), "{text}");
+    }
+    for status in [101, 206, 304] {
+        let judged = judge(status, "cache-control: max-age=20", &Defaults::default());
+        assert_eq!(judged, Err(NotKept::Status), "{status}");
+    }
+}
+
+#[test]
+fn the_default_is_for_responses_that_say_nothing() {
+    let defaults = Defaults { fresh_for: Duration::from_mins(1), ..Defaults::default() };
+    for (status, text, is_kept) in [
+        (200, "", true),
+        (404, "", true),
+        (301, "", true),
+        (302, "", false),
+        (500, "", false),
+        (503, "cache-control: max-age=5", true),
+        (200, "cache-control: max-age=1", false),
+        (200, "expires: 0", false),
+    ] {
+        assert_eq!(judge(status, text, &defaults).is_ok(), is_kept, "{status} {text}");
+    }
+}
+
+#[test]
+fn stale_use_is_what_response_and_operator_allow() {
+    let defaults = Defaults { stale_if_error: Duration::from_secs(30), ..Defaults::default() };
+    let stale = |text: &str| {
+        let freshness = judge(200, text, &defaults).unwrap();
+        [freshness.stale_while_revalidate, freshness.stale_if_error].map(|it| it.as_secs())
+    };
+    for (text, expected) in [
+        ("cache-control: max-age=9", [0, 30]),
+        ("cache-control: max-age=9, stale-while-revalidate=5, stale-if-error=7", [5, 7]),
+        ("cache-control: max-age=9, stale-while-revalidate=5, must-revalidate", [0, 0]),
+        ("cache-control: max-age=9, stale-if-error=5, proxy-revalidate", [0, 0]),
+        ("cache-control: s-maxage=9", [0, 0]),
+        ("cache-control: s-maxage=9, stale-while-revalidate=5", [5, 0]),
+        ("cache-control: no-cache, stale-if-error=5\netag: \"a\"", [0, 0]),
+    ] {
+        assert_eq!(stale(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn each_age_has_its_use() {
+    let seconds = Duration::from_secs;
+    let freshness = Freshness {
+        age: seconds(2),
+        fresh_for: seconds(10),
+        stale_while_revalidate: seconds(5),
+        stale_if_error: seconds(20),
+    };
+    for (here, expected) in [
+        (0, Use::Fresh(seconds(8))),
+        (7, Use::Fresh(seconds(1))),
+        (8, Use::WhileRevalidating),
+        (12, Use::WhileRevalidating),
+        (13, Use::IfError),
+        (27, Use::IfError),
+        (28, Use::No),
+        (u64::MAX, Use::No),
+    ] {
+        assert_eq!(freshness.after(seconds(here)), expected, "{here}");
+    }
+}
+
+#[test]
+fn a_clock_that_went_backwards_makes_nothing_older() {
+    let fields = lines("cache-control: max-age=20");
+    let answer = Answer { status: 200, fields: &fields, asked: at(NOW + 9), answered: at(NOW) };
+    assert_eq!(evaluate(&answer, &Defaults::default()).unwrap().age, Duration::ZERO);
+}
+
+#[test]
+fn a_validation_starts_the_time_anew() {
+    let fields = lines("cache-control: max-age=20\nage: 3");
+    let answer = Answer { status: 304, fields: &fields, asked: at(NOW), answered: at(NOW) };
+    let freshness = revalidated(&answer, &Defaults::default());
+    assert_eq!(freshness.after(Duration::ZERO), Use::Fresh(Duration::from_secs(17)));
+}
+
+#[test]
+fn unsafe_methods_that_succeed_invalidate() {
+    for (method, status, expected) in [
+        ("POST", 200, true),
+        ("DELETE", 204, true),
+        ("PUT", 303, true),
+        ("X", 200, true),
+        ("POST", 403, false),
+        ("POST", 500, false),
+        ("GET", 200, false),
+        ("OPTIONS", 200, false),
+    ] {
+        assert_eq!(invalidates(method, status), expected, "{method} {status}");
+    }
+}
+
+#[test]
+fn names_that_responses_vary_by_are_one_sorted_list() {
+    let names = |text: &str| vary::names(&lines(text));
+    assert_eq!(
+        names("vary: Origin, accept\nVary: ORIGIN"),
+        Some(vec!["accept".into(), "origin".into()])
+    );
+    assert_eq!(names("vary: ,"), Some(vec![]));
+    assert_eq!(names("vary: a b"), None);
+    let many = (0..17).map(|number| format!("n{number}")).collect::<Vec<_>>().join(", ");
+    assert_eq!(names(&format!("vary: {many}")), None);
+}
+
+#[test]
+fn browsers_that_take_the_same_codings_share_a_variant() {
+    let value = |text: &str| vary::value("accept-encoding", std::iter::once(text.as_bytes()));
+    for (text, expected) in [
+        ("gzip, deflate, br", "br, gzip"),
+        ("br;q=1.0, gzip;q=0.8, *;q=0.1", "br, gzip"),
+        ("gzip;q=0", ""),
+        ("GZIP ; Q=0.000, zstd", "zstd"),
+        ("*", ""),
+    ] {
+        assert_eq!(value(text), expected.as_bytes(), "{text}");
+    }
+    let both = [b" a ".as_slice(), b"b"];
+    assert_eq!(vary::value("accept", both.into_iter()), b"a, b");
+}
+
+proptest! {
+    #[test]
+    fn any_value_is_read_without_a_panic(value: Vec<u8>, name in "(cache-control|vary|age|expires|date)") {
+        let fields = [(name.as_bytes(), value.as_slice())];
+        let answer = Answer { status: 200, fields: &fields, asked: at(NOW), answered: at(NOW) };
+        let _ = evaluate(&answer, &Defaults::default());
+        let _ = vary::value("accept-encoding", std::iter::once(value.as_slice()));
+    }
+}
