@@ -178,6 +178,19 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
             && self.has_member("expect", |member| member.eq_ignore_ascii_case(b"100-continue"))
     }
 
+    /// Whether a field of this name is for the next hop only: by RFC 9110 §7.6.1, or because `Connection` names it.
+    #[must_use]
+    pub fn is_hop_by_hop(&self, name: &[u8]) -> bool {
+        field::is_hop_by_hop(name, self.header_values("connection"))
+    }
+
+    /// The protocol that the client asks to change to, as it was sent (RFC 9110 §7.8). One in HTTP/1.0 counts as not there.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<&[u8]> {
+        let is_asked = self.version == Version::Http11 && self.has_connection_option("upgrade");
+        self.sole_header("upgrade").filter(|protocol| is_asked && !protocol.is_empty())
+    }
+
     fn has_connection_option(&self, option: &str) -> bool {
         self.has_member("connection", |member| member.eq_ignore_ascii_case(option.as_bytes()))
     }

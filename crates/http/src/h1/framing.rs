@@ -1,4 +1,4 @@
-//! Where a request's body ends (RFC 9112 §6), and reading past a body nobody wants.
+//! Where a body ends (RFC 9112 §6), and reading past a body nobody wants.
 
 use crate::error::RequestError;
 use crate::field;
@@ -38,7 +38,7 @@ pub fn body_framing(head: &RequestHead<impl AsRef<[u8]>>) -> Result<BodyFraming,
 
 /// One decimal number. A list of identical ones is allowed by RFC 9110 §8.6 but never sent in
 /// good faith.
-fn content_length(value: &[u8]) -> Result<u64, RequestError> {
+pub(crate) fn content_length(value: &[u8]) -> Result<u64, RequestError> {
     if value.is_empty() {
         return Err(RequestError::ContentLengthInvalid);
     }
@@ -55,7 +55,7 @@ fn content_length(value: &[u8]) -> Result<u64, RequestError> {
 
 /// Exactly `chunked`. Other codings before it are valid but not implemented; without it at the
 /// end, or with it twice, the end of the body is unknown (RFC 9112 §6.1, §6.3).
-fn transfer_coding<'b>(
+pub(crate) fn transfer_coding<'b>(
     values: impl Iterator<Item = &'b [u8]>,
 ) -> Result<BodyFraming, RequestError> {
     let mut others = false;

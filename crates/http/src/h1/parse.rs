@@ -69,8 +69,7 @@ impl Progress {
         self.seen_bytes = buffer.len();
         let is_worthwhile = buffer.len() >= self.parsed_bytes.saturating_mul(2)
             || buffer.len() >= limits.head_bytes_max.min(HEAD_BYTES_MAX)
-            || fresh.windows(2).any(|pair| pair == b"\n\n")
-            || fresh.windows(3).any(|triple| triple == b"\n\r\n");
+            || has_empty_line(fresh);
         if !is_worthwhile {
             return Ok(Parse::Partial);
         }
@@ -81,6 +80,11 @@ impl Progress {
         }
         Ok(parse)
     }
+}
+
+/// Whether a head may end in these bytes, however strictly it is read.
+pub(crate) fn has_empty_line(bytes: &[u8]) -> bool {
+    bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|it| it == b"\n\r\n")
 }
 
 fn parse_visible<'b>(visible: &'b [u8], limits: &Limits) -> Result<Parse<'b>, RequestError> {
@@ -237,7 +241,7 @@ fn version(bytes: &[u8]) -> Result<Option<(Version, &[u8])>, RequestError> {
     }
 }
 
-fn field_error(error: httparse::Error) -> RequestError {
+pub(crate) fn field_error(error: httparse::Error) -> RequestError {
     match error {
         httparse::Error::HeaderValue => RequestError::FieldValue,
         httparse::Error::NewLine => RequestError::LineEnding,
@@ -248,7 +252,7 @@ fn field_error(error: httparse::Error) -> RequestError {
 
 /// httparse takes a bare LF for a line end, as RFC 9112 §2.2 allows. Peers that do not agree
 /// on where a line ends can be played off against each other, so here only CRLF ends one.
-fn checked_fields(head: &[u8], headers: &[httparse::Header<'_>]) -> Result<Fields, RequestError> {
+pub(crate) fn checked_fields(head: &[u8], headers: &[httparse::Header<'_>]) -> Result<Fields, RequestError> {
     let mut fields = Fields::with_capacity(headers.len());
     for header in headers {
         let name = header.name.as_bytes();
