@@ -5,6 +5,7 @@
 
 mod backends;
 mod listeners;
+mod proxies;
 mod sites;
 mod tls;
 
@@ -22,6 +23,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     listeners::check(config, reader);
     sites::check(config, reader);
     backends::check(config, reader);
+    proxies::check(config, reader);
 }
 
 fn check_limits(config: &Config, reader: &mut Reader<'_>) {

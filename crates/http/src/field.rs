@@ -62,10 +62,7 @@ pub(crate) fn saturating_decimal(digits: &[u8]) -> Option<u64> {
 
 /// Whether a field is for the next hop only: by RFC 9110 §7.6.1 and what came before it, or because a value of `Connection` in
 /// the same message names it.
-pub(crate) fn is_hop_by_hop<'v>(
-    name: &[u8],
-    connection: impl Iterator<Item = &'v [u8]>,
-) -> bool {
+pub(crate) fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'v [u8]>) -> bool {
     HOP_BY_HOP.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
         || connection.flat_map(members).any(|member| name.eq_ignore_ascii_case(member))
 }

@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::hint::black_box;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,6 +18,7 @@ use kettle_server::metrics::WorkerMetrics;
 use kettle_server::request::{Head, Request};
 use kettle_server::respond::respond;
 use kettle_server::route::Router;
+use kettle_server::upstream::Upstreams;
 use kettle_tls::stream::Received;
 
 /// A browser's headers; the most a client usually sends.
@@ -60,7 +62,7 @@ fn config(folder: &Path) -> Config {
 }
 
 async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) {
-    let Ok(routes) = Router::build(config) else {
+    let Ok(routes) = Router::build(config, &Upstreams::default()) else {
         eprintln!("cannot open the folder");
         return;
     };
@@ -82,10 +84,10 @@ async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) 
 
 async fn run(files: &Files, routes: &Router, head: Box<Head>) -> (f64, Box<Head>) {
     let mut request = Request::without_body(head, Some("localhost"));
-    let guards = Guards::default();
+    let (guards, pool) = (Guards::default(), Rc::default());
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        black_box(respond(files, &guards, routes, &mut request).await);
+        black_box(respond(files, &guards, &pool, routes, &mut request).await);
     }
     (began.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS), request.head)
 }

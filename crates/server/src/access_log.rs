@@ -21,10 +21,12 @@ use crate::tx_path::{Reason, TxPath};
 mod escape;
 mod format;
 mod tunnel;
+mod upstream;
 mod writer;
 
 use format::Clock;
 pub use tunnel::TunnelEntry;
+pub use upstream::UpstreamEntry;
 use writer::{Command, Writer};
 
 /// What is known of one response when it is over.
@@ -48,6 +50,8 @@ pub struct Entry<'a> {
     pub user: Option<&'a str>,
     /// Why the route did not let the request pass.
     pub refusal: Option<&'static str>,
+    /// What came of asking a backend, where the route has one.
+    pub upstream: Option<UpstreamEntry<'a>>,
     /// Bytes of head and body, before encryption.
     pub bytes_sent: u64,
     /// Bytes of the body, before encryption.

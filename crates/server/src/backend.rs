@@ -25,6 +25,7 @@ mod slot;
 mod socket;
 mod state;
 mod status;
+mod upstream_counts;
 mod watch;
 
 pub use attempts::{Attempt, Attempts, Connected};
@@ -34,10 +35,12 @@ pub use slot::Slot;
 pub use socket::Socket;
 pub use state::ServerState;
 pub use status::{BackendStatus, Health, ServerStatus, UnknownServer};
+pub use upstream_counts::UseCount;
 pub use watch::Watch;
 
 use queue::Queue;
 use state::Tolerance;
+use upstream_counts::UpstreamCounts;
 
 /// The backends of a configuration.
 #[derive(Debug, Default)]
@@ -70,6 +73,7 @@ struct Shared {
     connect_times: Durations,
     /// Places taken on servers that are out, because all are.
     forced: Count,
+    upstream: UpstreamCounts,
 }
 
 /// A server as the configuration has it.

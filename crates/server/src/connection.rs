@@ -20,6 +20,7 @@ mod plain;
 mod proxy_header;
 mod starttls;
 mod tunnel;
+mod upgraded;
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -35,6 +36,7 @@ use kettle_tls::stream::{Accepting, Fill, Handshaking, StreamError, TlsStream};
 use tokio::net::TcpStream;
 
 use crate::limits::{Deadline, Interrupt, Stage};
+use crate::response::Upgraded;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState};
 use cycle::CycleState;
@@ -70,6 +72,8 @@ enum End {
     CutShort,
     /// The socket is of no more use.
     Broken,
+    /// It goes on as a tunnel.
+    Upgraded(Box<Upgraded>),
 }
 
 impl Connection {
@@ -110,8 +114,12 @@ impl Connection {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
                 let handshake = self.handshake(socket, received, &self.snapshot.tls);
                 if let Some(mut stream) = Box::pin(handshake).await {
-                    let end = self.requests(&mut stream).await;
-                    Box::pin(self.finish(stream, end)).await;
+                    match self.requests(&mut stream).await {
+                        End::Upgraded(upgraded) => {
+                            Box::pin(self.upgraded(stream, *upgraded, peer)).await;
+                        }
+                        end => Box::pin(self.finish(stream, end)).await,
+                    }
                 }
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,

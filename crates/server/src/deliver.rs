@@ -5,6 +5,7 @@
 mod cold;
 mod kernel;
 mod placement;
+mod upstream;
 mod user;
 
 use std::io;
@@ -19,6 +20,7 @@ use crate::limits::{Deadline, Interrupt};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
+use crate::upstream::UpstreamBody;
 use crate::worker_state::WorkerState;
 
 pub use placement::{Demand, Preference};
@@ -91,17 +93,21 @@ impl<'d> Delivery<'d> {
     }
 
     /// Sends a response. After an error the connection must end without close_notify, because the
-    /// peer must not take what it has for whole.
+    /// peer must not take what it has for whole. A body whose length nobody knows is sent in chunks if `is_chunked`.
     ///
     /// # Errors
     /// [`DeliveryError`].
     pub async fn send(
         &mut self,
         head: &[u8],
-        body: &Body,
+        body: &mut Body,
+        is_chunked: bool,
         preference: Preference,
     ) -> Result<(), DeliveryError> {
-        let bytes = body.bytes();
+        if let Body::Upstream(body) = body {
+            return Box::pin(self.send_upstream(head, body, is_chunked, preference)).await;
+        }
+        let bytes = body.length().unwrap_or_default();
         let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
         self.choose_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
         // The kernel sends record by record; corked, TCP joins them to full segments.
@@ -117,10 +123,27 @@ impl<'d> Delivery<'d> {
         Ok(())
     }
 
+    /// Sends a response on its way from a server. Moving a connection into the kernel for it would save no copy.
+    async fn send_upstream(
+        &mut self,
+        head: &[u8],
+        body: &mut UpstreamBody,
+        is_chunked: bool,
+        preference: Preference,
+    ) -> Result<(), DeliveryError> {
+        self.choose_path(Demand { bytes: 1, is_file: false, is_last: self.is_last }, preference)
+            .await?;
+        self.upstream(head, body, is_chunked).await?;
+        self.delivered.completed = true;
+        Ok(())
+    }
+
     async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {
         let is_last = self.is_last;
         match body {
-            Body::Empty => self.send_piece(head, Piece::Memory(&[]), is_last).await,
+            Body::Empty | Body::Upstream(_) | Body::Upgraded(_) => {
+                self.send_piece(head, Piece::Memory(&[]), is_last).await
+            }
             Body::Memory(bytes) => self.send_piece(head, Piece::Memory(bytes), is_last).await,
             Body::File { file, span } => {
                 self.send_piece(head, Piece::File(file, *span), is_last).await

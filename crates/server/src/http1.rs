@@ -21,6 +21,14 @@ pub struct Edge {
     pub closes: bool,
 }
 
+impl Edge {
+    /// Whether a body comes in chunks: its length is not known, and its end need not be that of the connection.
+    #[must_use]
+    pub fn is_chunked(&self, body: &Body) -> bool {
+        body.length().is_none() && self.version == Some(Version::Http11) && !self.is_head
+    }
+}
+
 /// Writes the head of a response anew, status line to empty line, and takes away a body that must
 /// not follow it: the answer to HEAD announces the length of what GET would get (RFC 9110 §9.3.2),
 /// 204 and 304 announce none (§8.6).
@@ -32,8 +40,13 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
         head.extend_from_slice(lines);
     }
     let has_length = !matches!(response.status, 100..=199 | 204 | 304);
-    if has_length {
-        write_content_length(head, response.body.bytes());
+    match response.body.length() {
+        _ if !has_length => {}
+        Some(bytes) => write_content_length(head, bytes),
+        None if edge.is_chunked(&response.body) => {
+            head.extend_from_slice(b"transfer-encoding: chunked\r\n")
+        }
+        None => {}
     }
     head.extend_from_slice(&edge.date_line);
     if edge.is_tls {
@@ -46,7 +59,7 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
         _ => b"",
     });
     head.extend_from_slice(b"\r\n");
-    if edge.is_head || !has_length {
+    if (edge.is_head || !has_length) && !matches!(response.body, Body::Upgraded(_)) {
         response.body = Body::Empty;
     }
 }

@@ -19,7 +19,7 @@ mod table;
 mod writer;
 
 pub use counter::{BUCKETS, DurationCounts, Label, LabelledCounts};
-pub(crate) use counter::{By, Count, Durations, Shape};
+pub(crate) use counter::{By, Count, Durations, Lifetimes, Shape};
 pub use render::{Source, render};
 pub use table::{Numbers, WorkerMetrics};
 pub(crate) use writer::{Metric, Writer};

@@ -151,7 +151,7 @@ impl RequestBody<'_> {
             return Err(BodyError::TooLong);
         }
         if std::mem::take(&mut self.is_awaited) && source.stream.received().bytes().is_empty() {
-            source.send_continue().await?;
+            source.send(CONTINUE).await?;
         }
         loop {
             let received = source.stream.received().bytes();
@@ -168,6 +168,43 @@ impl RequestBody<'_> {
             }
             source.deadline.extend(source.timeout);
             source.fill(Stage::UnderWay).await?;
+        }
+    }
+
+    /// How its end is marked.
+    #[must_use]
+    pub fn framing(&self) -> BodyFraming {
+        self.framing
+    }
+
+    /// Whether the client waits to be told to go on before it sends the body.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited
+    }
+
+    /// Tells a client that waits for it to go on. To be waited for to its end.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub async fn go_on(&mut self) -> Result<(), BodyError> {
+        let is_awaited = std::mem::take(&mut self.is_awaited);
+        match &mut self.source {
+            Source::Tls(source) if is_awaited && source.stream.received().bytes().is_empty() => {
+                source.send(CONTINUE).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends an interim response (RFC 9110 §15.2). To be waited for to its end.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub async fn send_interim(&mut self, head: &[u8]) -> Result<(), BodyError> {
+        match &mut self.source {
+            Source::Nothing { .. } => Ok(()),
+            Source::Tls(source) => source.send(head).await,
         }
     }
 
@@ -227,10 +264,10 @@ impl TlsSource<'_> {
         }
     }
 
-    async fn send_continue(&mut self) -> Result<(), BodyError> {
+    async fn send(&mut self, head: &[u8]) -> Result<(), BodyError> {
         let stream = &mut *self.stream;
         let sent = if stream.is_offloaded() {
-            let mut left = CONTINUE;
+            let mut left = head;
             self.deadline
                 .within(self.timeout, |context| {
                     while !left.is_empty() {
@@ -243,7 +280,7 @@ impl TlsSource<'_> {
                 })
                 .await
         } else {
-            stream.seal(&[CONTINUE]).map_err(BodyError::Stream)?;
+            stream.seal(&[head]).map_err(BodyError::Stream)?;
             self.deadline.within(self.timeout, |context| stream.poll_flush(context)).await
         };
         sent.map_err(|_| BodyError::TimedOut)?.map_err(BodyError::Stream)

@@ -3,19 +3,24 @@
 //! A file looked at a moment ago is answered without a system call or a wait; everything else
 //! takes the boxed way, so that the usual case does not carry its size around.
 
+use std::rc::Rc;
+
 use kettle_http::target::{Form, Target};
 
 use crate::error_page::{self, HttpError, Page};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
+use crate::proxy;
 use crate::request::Request;
 use crate::response::{ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
+use crate::upstream::Pool;
 
 /// Answers a request: the one seam between protocols and handlers.
 pub async fn respond(
     files: &Files,
     guards: &Guards,
+    pool: &Rc<Pool>,
     router: &Router,
     request: &mut Request<'_>,
 ) -> Response {
@@ -36,7 +41,7 @@ pub async fn respond(
     };
     let mut response = match ready {
         Some(response) => response,
-        None => Box::pin(respond_for(files, guards, site, request)).await,
+        None => Box::pin(respond_for(files, guards, pool, site, request)).await,
     };
     response.tx_path = site.path;
     response.fields.set_tls_only(site.hsts_line.clone());
@@ -54,6 +59,7 @@ pub async fn respond_by(handler: &Handler, files: &Files, request: &mut Request<
 async fn respond_for(
     files: &Files,
     guards: &Guards,
+    pool: &Rc<Pool>,
     site: &Site,
     request: &mut Request<'_>,
 ) -> Response {
@@ -70,7 +76,10 @@ async fn respond_for(
     let outcome = match (admitted, route) {
         (Err(error), _) => Err(error),
         (Ok(Some(answer)), _) => Ok(answer),
-        (Ok(None), Some(route)) => respond_by_route(site, route, files, request).await,
+        (Ok(None), Some(route)) => {
+            let asked = Asked { site, route, files, pool };
+            respond_by_route(asked, request, &mut notes).await
+        }
         // A path that no route has, or the server as a whole.
         (Ok(None), None) => not_found(request, configured),
     };
@@ -80,23 +89,31 @@ async fn respond_for(
     };
     if let Some(guard) = guard {
         guard.finish(&request.head, &mut response);
+    }
+    if guard.is_some() || notes.upstream.is_some() {
         response.notes = Some(Box::new(notes));
     }
     response
 }
 
+/// Who is asked, and what with.
+struct Asked<'r> {
+    site: &'r Site,
+    route: &'r Route,
+    files: &'r Files,
+    pool: &'r Rc<Pool>,
+}
+
 /// What a route's rules say, or else its handler.
 async fn respond_by_route(
-    site: &Site,
-    route: &Route,
-    files: &Files,
+    Asked { site, route, files, pool }: Asked<'_>,
     request: &mut Request<'_>,
+    notes: &mut Notes,
 ) -> Result<Response, HttpError> {
-    let Some(rules) = &route.rules else { return handle(&route.handler, files, request).await };
     let head = &request.head;
     let target = head.target().map_err(|error| error.status())?;
     let mut rewritten = None;
-    if let Some(paths) = &rules.paths {
+    if let Some(paths) = route.rules.as_ref().and_then(|rules| rules.paths.as_ref()) {
         let configured = route.handler.configured();
         let configured = configured.unwrap_or(&site.configured);
         if let Some(response) = paths.redirect(target, head, configured)? {
@@ -115,6 +132,10 @@ async fn respond_by_route(
             Some(response) => Ok(response),
             None => files.respond(route, target, head).await,
         },
+        Handler::Proxy(route) => {
+            let path = target.path.to_owned();
+            proxy::respond(route, pool, &path, request, notes).await
+        }
         handler => handle(handler, files, request).await,
     }
 }
@@ -130,6 +151,8 @@ async fn handle(
             files.respond(route, target, &request.head).await
         }
         Handler::Nothing(configured) => not_found(request, configured),
+        // Sites alone have such routes, and ask them themselves.
+        Handler::Proxy(route) => not_found(request, &route.configured),
         Handler::Redirect(redirect) => redirect.respond(&request.head),
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await,

@@ -11,7 +11,9 @@ use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
+use crate::backend::{Backend, Slot};
 use crate::open_file::OpenFile;
+use crate::upstream::{Link, Trace, UpstreamBody};
 
 /// A response, whatever protocol it leaves by.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct Notes {
     pub user: Option<Arc<str>>,
     /// Why the route did not let the request pass.
     pub refusal: Option<&'static str>,
+    /// What came of asking a backend.
+    pub upstream: Option<Box<Trace>>,
     /// Its place among those of its client, until it is sent.
     pub in_use: Option<Box<dyn fmt::Debug>>,
 }
@@ -165,17 +169,40 @@ pub enum Body {
     },
     /// Pieces one after the other (`multipart/byteranges`).
     Parts(Vec<Part>),
+    /// On their way from a backend's server.
+    Upstream(Box<UpstreamBody>),
+    /// There is none: with the head the connection becomes a tunnel.
+    Upgraded(Box<Upgraded>),
+}
+
+/// The server's side of a tunnel that a response begins.
+pub struct Upgraded {
+    /// The connection.
+    pub link: Link,
+    /// What the server said behind its response.
+    pub received: Vec<u8>,
+    /// Counts it on its server.
+    pub slot: Slot,
+    /// Whose it is.
+    pub backend: Arc<Backend>,
+}
+
+impl fmt::Debug for Upgraded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Upgraded").field("slot", &self.slot).finish_non_exhaustive()
+    }
 }
 
 impl Body {
-    /// How many bytes there are.
+    /// How many bytes there are; `None` if only their end will tell.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub fn length(&self) -> Option<u64> {
         match self {
-            Body::Empty => 0,
-            Body::Memory(bytes) => bytes.len() as u64,
-            Body::File { span, .. } => span.bytes,
-            Body::Parts(parts) => parts.iter().map(Part::bytes).sum(),
+            Body::Empty | Body::Upgraded(_) => Some(0),
+            Body::Memory(bytes) => Some(bytes.len() as u64),
+            Body::File { span, .. } => Some(span.bytes),
+            Body::Parts(parts) => Some(parts.iter().map(Part::bytes).sum()),
+            Body::Upstream(body) => body.length(),
         }
     }
 
@@ -183,7 +210,7 @@ impl Body {
     #[must_use]
     pub fn file(&self) -> Option<&OpenFile> {
         match self {
-            Body::Empty | Body::Memory(_) => None,
+            Body::Empty | Body::Memory(_) | Body::Upstream(_) | Body::Upgraded(_) => None,
             Body::File { file, .. } => Some(file),
             Body::Parts(parts) => parts.iter().find_map(|part| match part {
                 Part::Memory(_) => None,

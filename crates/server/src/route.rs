@@ -14,9 +14,11 @@ use rustix::io::Errno;
 
 use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
+use crate::proxy::ProxyRoute;
 use crate::redirect::Redirect;
 use crate::redirect::pattern::Paths;
 use crate::response::ConfiguredFields;
+use crate::upstream::Upstreams;
 
 /// All sites of a configuration.
 #[derive(Debug)]
@@ -76,6 +78,8 @@ pub struct Rules {
 pub enum Handler {
     /// The files below a folder.
     Files(Arc<FileRoute>),
+    /// A server of a backend.
+    Proxy(Arc<ProxyRoute>),
     /// Nobody: all there is was said before.
     Nothing(ConfiguredFields),
     /// A way to HTTPS; all that a plain listener has.
@@ -91,6 +95,7 @@ impl Handler {
     pub fn configured(&self) -> Option<&ConfiguredFields> {
         match self {
             Handler::Files(rules) => Some(&rules.configured),
+            Handler::Proxy(route) => Some(&route.configured),
             Handler::Nothing(configured) => Some(configured),
             _ => None,
         }
@@ -99,7 +104,10 @@ impl Handler {
 
 impl Router {
     /// Opens all roots. Findings name every one that cannot be opened.
-    pub fn build(config: &Config) -> Result<Self, Vec<Finding>> {
+    ///
+    /// # Errors
+    /// Every mistake.
+    pub fn build(config: &Config, upstreams: &Upstreams) -> Result<Self, Vec<Finding>> {
         let mut router = Self {
             sites: Vec::with_capacity(config.sites.len()),
             exact: BTreeMap::new(),
@@ -131,7 +139,7 @@ impl Router {
             let own = chains(site);
             let same =
                 config.sites.iter().position(|other| !own.is_empty() && chains(other) == own);
-            let routes = build_routes(config, site, &mut findings);
+            let routes = build_routes(config, site, upstreams, &mut findings);
             router.sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -278,11 +286,15 @@ pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
 fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
+    upstreams: &Upstreams,
     findings: &mut Vec<Finding>,
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for route in &site.routes {
+        let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
+        let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
         let handler = match &route.root {
+            None if let Some(proxy) = proxy => Handler::Proxy(proxy),
             None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
             Some(root) => match FileRoute::open(site, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),

@@ -25,7 +25,7 @@ use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
 use crate::worker_state::OpenConnection;
 use introduction::introduction;
-use open::Opened;
+pub(crate) use open::Opened;
 pub use watch::BackendWatch;
 
 /// Between whom a tunnel is.
@@ -144,13 +144,26 @@ impl Tunnel {
                 return;
             }
         };
+        self.carry_on(client.received, connected).await;
+    }
+
+    /// Carries the bytes between two connections that stand, until both sides have ended.
+    pub(crate) async fn carry_between(mut self, client: Client, connected: Connected<Opened>) {
+        if let Some(name) = client.server_name() {
+            let _ = self.shown.server_name.set(name.into());
+        }
+        self.client = client.side;
+        self.carry_on(client.received, connected).await;
+    }
+
+    async fn carry_on(&mut self, received: Vec<u8>, connected: Connected<Opened>) {
         let Connected { socket, server, slot, connect_time } = connected;
         let _ = self.shown.server.set(server);
         let client_side = replace(&mut self.client, Side::Closed);
         let relay = Relay::new(
             client_side,
             socket.side,
-            [client.received, socket.greeting],
+            [received, socket.greeting],
             self.settings.relay(),
             &self.worker.pipes,
             &self.worker.offloads,

@@ -23,6 +23,7 @@ use crate::offload::Offloads;
 use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
 use crate::setup::Snapshot;
+use crate::upstream::Pool;
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {
@@ -35,6 +36,7 @@ pub(crate) struct WorkerState {
     pub(crate) offloads: Rc<Offloads>,
     pub(crate) open_tunnels: OpenTunnels,
     pub(crate) pipes: Rc<Pipes>,
+    pub(crate) pool: Rc<Pool>,
     pub(crate) send_turns: SendTurns,
     pub(crate) deadlines: Deadlines,
     date_line: DateLine,
@@ -91,6 +93,7 @@ impl WorkerState {
             metrics,
             open_tunnels: OpenTunnels::default(),
             pipes: Rc::default(),
+            pool: Rc::default(),
             send_turns: SendTurns::default(),
             deadlines: Deadlines::default(),
             snapshot: RefCell::new(snapshot),
@@ -147,6 +150,7 @@ impl WorkerState {
     /// Lets a tick pass.
     pub(crate) fn tick(&self) {
         self.deadlines.tick();
+        self.pool.sweep();
         self.room.notify_one();
     }
 

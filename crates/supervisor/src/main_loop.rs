@@ -185,7 +185,8 @@ impl MainLoop {
     /// Looks after the backends in force.
     fn watch_backends(&self, watching: &mut BackendWatch) {
         let prepared = self.supervisor.live.prepared();
-        watching.adopt(&prepared.backends, prepared.tunnels.clone());
+        let upstreams = Arc::clone(&prepared.upstreams);
+        watching.adopt(&prepared.backends, prepared.tunnels.clone(), upstreams);
     }
 
     fn backends(&self) -> &Backends {

@@ -3,6 +3,7 @@
 //! Nothing that runs is touched here, so a start, a reload and `kettle check` ask the same
 //! question and get the same answer: ready, or every mistake with its place.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use acceptors::AcceptorSource;
 use kettle_server::backend::Backends;
 use kettle_server::route::Router;
 use kettle_server::tunnel_routes::TunnelRoutes;
+use kettle_server::upstream::Upstreams;
 
 mod acceptors;
 mod access;
@@ -45,6 +47,8 @@ pub struct Prepared {
     pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
     /// The services that connections are carried to.
     pub backends: Arc<Backends>,
+    /// The same as routes pass requests to them.
+    pub upstreams: Arc<Upstreams>,
     /// Every certificate in use, in the order of the sites.
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
@@ -95,10 +99,15 @@ pub fn prepare(
     let mut loaded = load_identities(&config, &mut findings);
     let kept = in_force.and_then(|prepared| prepared.generated.clone());
     let generated = load_generated(&config, kept, &mut loaded, &mut findings);
-    let router = Router::build(&config).map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
+    let policy = policy::of(&config.tls);
+    let connectors = tunnels::load(&config, &policy, &mut findings);
+    let before = in_force.map(|prepared| &*prepared.backends);
+    let backends = Backends::new(&config.backends, before);
+    let upstreams = Upstreams::new(&backends, &connectors);
+    let router = Router::build(&config, &upstreams);
+    let router = router.map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(&config, &mut findings);
-    let policy = policy::of(&config.tls);
     let source = AcceptorSource {
         config: &config,
         policy: &policy,
@@ -108,7 +117,6 @@ pub fn prepare(
         resumption,
     };
     let acceptors = findings.of_acceptors(&source);
-    let connectors = tunnels::load(&config, &policy, &mut findings);
     let ticket_secret = load_ticket_secret(&config, &mut findings);
     match (router, acceptors) {
         (Some(router), Some((tls, of_tunnels))) if findings.mistakes.is_empty() => {
@@ -116,8 +124,6 @@ pub fn prepare(
             warnings.append(&mut findings.serious);
             warnings.append(&mut findings.warnings);
             keep_each_once(&mut warnings);
-            let before = in_force.map(|prepared| &*prepared.backends);
-            let backends = Backends::new(&config.backends, before);
             let tunnels = tunnels::routes(&config, of_tunnels, &backends, &connectors);
             Ok(Prepared {
                 config: Arc::new(config),
@@ -125,6 +131,7 @@ pub fn prepare(
                 tls,
                 tunnels,
                 backends: Arc::new(backends),
+                upstreams: Arc::new(upstreams),
                 identities: loaded.all,
                 ticket_secret,
                 look,
@@ -144,7 +151,9 @@ pub fn check(config: &Config) -> Report {
     findings.of_open_doors(config);
     findings.of_access(config);
     let loaded = load_identities(config, &mut findings);
-    let router = Router::build(config).map_err(|mistakes| findings.add_mistakes(mistakes));
+    let upstreams = Upstreams::new(&Backends::new(&config.backends, None), &HashMap::new());
+    let router = Router::build(config, &upstreams);
+    let router = router.map_err(|mistakes| findings.add_mistakes(mistakes));
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(config, &mut findings);
     let policy = policy::of(&config.tls);

@@ -1,7 +1,7 @@
 //! Kettle as a user meets it: real processes, real sockets, real kernels.
 //!
 //! `bench` is about measuring, `serve` about HTTP and files, `kernel` about kernel TLS and what may go wrong with it, `wire`
-//! about the records that can be seen on the way, `routes` about the settings of routes, `reload` about running a server, `hitch` about doing so under another
+//! about the records that can be seen on the way, `routes` about the settings of routes, `proxy` about those that pass requests to a backend, `reload` about running a server, `hitch` about doing so under another
 //! name.
 // What cannot be done fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -11,6 +11,7 @@ mod hitch;
 mod import;
 mod kernel;
 mod packaging;
+mod proxy;
 mod reload;
 mod routes;
 mod serve;

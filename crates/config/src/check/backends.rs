@@ -31,7 +31,9 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
 
 fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
     let of_listeners = config.listeners.iter().flat_map(Listener::backends);
-    of_listeners.chain(config.sites.iter().flat_map(Site::backends))
+    let of_routes = config.sites.iter().flat_map(|site| &site.routes);
+    let of_routes = of_routes.filter_map(|route| route.backend.as_ref());
+    of_listeners.chain(config.sites.iter().flat_map(Site::backends)).chain(of_routes)
 }
 
 fn check_name(named: &Located<String>, backends: &[Backend], reader: &mut Reader<'_>) {

@@ -143,10 +143,11 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     let is_written = |name: &str| reader.is_written(&format!("{trail}.{name}"));
     if !reader.is_partial
         && !is_written("root")
+        && !is_written("backend")
         && !is_written("redirect")
         && let Some(place) = reader.place(trail)
     {
-        let message = "[[site.route]] needs the setting `root`".to_owned();
+        let message = "[[site.route]] needs the setting `root`, or `backend`".to_owned();
         reader.find_at(&place, message, Instead::write("root = \"/path/to/it\""));
     }
     let prefix = route.prefix.trim_end_matches('/');

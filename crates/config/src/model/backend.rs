@@ -74,7 +74,7 @@ words! {
 }
 
 settings! {
-    /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to.
+    /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to, and routes of sites pass requests to.
     pub struct Backend {
         /// The name that listeners and sites call it by.
         pub name: Located<String> = required(located_text(&rules::BACKEND_NAME)),
@@ -104,6 +104,12 @@ settings! {
         /// How long they wait before they are closed.
         pub queue_timeout: Duration = duration(
             Duration::from_secs(2), Duration::from_millis(1), Duration::from_mins(10)),
+        /// Connections that a worker keeps for the next request to a server, where routes pass requests on. 0: each request
+        /// has a connection of its own.
+        pub keep_alive: usize = number(32, 0, 65_536, "connections"),
+        /// How long it keeps one. Less than the servers keep theirs: what they close as a request comes has to be sent again.
+        pub keep_alive_timeout: Duration = duration(
+            Duration::from_secs(4), Duration::from_secs(1), Duration::from_hours(1)),
         /// Failed connects within `fail_time` that take a server out until a check, or `fail_time`, brings it back.
         /// 0 turns this off.
         pub fails: u32 = number(3, 0, 1000, "connects"),

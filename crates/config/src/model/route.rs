@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, Network, PathPattern, Template, cache_rules, destination, flag, headers,
-    located_path, mime_types, networks, one_number, optional, path_pattern, required,
-    rewritten_path, rules, section, sections, settings, text, text_or_off, texts, word, word_list,
+    CacheRule, MIB, Network, PathPattern, Template, cache_rules, destination, duration, flag,
+    headers, located_path, located_text, mime_types, networks, one_number, optional, path_pattern,
+    required, rewritten_path, rules, section, sections, settings, size, text, text_or_off, texts,
+    word, word_list,
 };
 use crate::word::words;
 
@@ -55,7 +57,7 @@ impl LiveCoding {
 }
 
 settings! {
-    /// The files that answer below a prefix.
+    /// What answers below a prefix: files, or a backend.
     pub struct Route {
         /// The beginning of the request's path, in whole segments. It is replaced by `root`:
         /// with `prefix = "/img"` and `root = "/srv/pictures"`, `/img/a.png` is
@@ -63,7 +65,24 @@ settings! {
         pub prefix: String = text(&rules::PREFIX, "/"),
         /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
         /// `"follow"`. A route that only redirects needs none.
-        pub root: Option<Located<PathBuf>> = optional(located_path(), "the route only redirects"),
+        pub root: Option<Located<PathBuf>> = optional(located_path(), "the route has no files"),
+        /// The backend that answers in place of files: requests go to one of its servers by HTTP/1.1, and its responses
+        /// come back.
+        pub backend: Option<Located<String>> =
+            optional(located_text(&rules::BACKEND_NAME), "the route has files, or only redirects"),
+        /// With `backend`: the `Host` that its servers are sent.
+        pub backend_host: Option<String> = optional(text(&rules::SITE_NAME, ""), "the one the client asks for"),
+        /// With `backend`: headers that its servers are sent, in place of the client's of the same name.
+        pub request_headers: Vec<(String, String)> = headers(),
+        /// With `backend`: how long a server may send nothing before its response begins (504) and within it, and take
+        /// nothing of the request.
+        pub timeout: Duration = duration(
+            Duration::from_secs(30), Duration::from_millis(10), Duration::from_hours(24)),
+        /// With `backend`: the longest body of a request; longer ones get 413.
+        pub request_body: u64 = size(1024 * MIB, 0, 1024 * 1024 * MIB),
+        /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
+        /// the connection becomes a tunnel.
+        pub websocket: bool = flag(false),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.

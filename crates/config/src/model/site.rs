@@ -42,7 +42,7 @@ settings! {
             optional(located_text(&rules::BACKEND_NAME), "the site is not on such listeners"),
         /// Backends by application protocol (ALPN), before `backend`.
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
-        /// The files that answer below a prefix. The longest prefix that fits a request decides.
+        /// What answers below a prefix. The longest prefix that fits a request decides.
         pub routes: Vec<Route> as "route" = sections(),
         /// Where records are encrypted, if not where the listener says.
         pub path: Option<TxPathChoice> = optional(word(TxPathChoice::Auto), "as the listener says"),

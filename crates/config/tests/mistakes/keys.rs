@@ -162,7 +162,7 @@ names = ["a"]
 self_signed = true
 [[site.route]]
 listing = true"#,
-        r#"kettle.toml:4:1: [[site.route]] needs the setting `root`
+        r#"kettle.toml:4:1: [[site.route]] needs the setting `root`, or `backend`
  4 | [[site.route]]
    | ^^^^^^^^^^^^^^
 help: write root = "/path/to/it""#,

@@ -252,7 +252,10 @@ pub(crate) fn field_error(error: httparse::Error) -> RequestError {
 
 /// httparse takes a bare LF for a line end, as RFC 9112 §2.2 allows. Peers that do not agree
 /// on where a line ends can be played off against each other, so here only CRLF ends one.
-pub(crate) fn checked_fields(head: &[u8], headers: &[httparse::Header<'_>]) -> Result<Fields, RequestError> {
+pub(crate) fn checked_fields(
+    head: &[u8],
+    headers: &[httparse::Header<'_>],
+) -> Result<Fields, RequestError> {
     let mut fields = Fields::with_capacity(headers.len());
     for header in headers {
         let name = header.name.as_bytes();

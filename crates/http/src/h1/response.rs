@@ -147,7 +147,7 @@ fn parse_visible(visible: &[u8]) -> Result<ParseResponse<'_>, ResponseError> {
 
 /// Reads `HTTP/1.x SP status [ SP reason ] CRLF` (RFC 9112 §4): `None` while it is not all there. Many servers that have no
 /// reason to give leave out the space before it, too.
-fn status_line(bytes: &[u8]) -> Result<Option<(Version, u16, &[u8])>, ResponseError> {
+fn status_line(bytes: &[u8]) -> Result<Option<StatusLine<'_>>, ResponseError> {
     let pattern = b"HTTP/1._ ___";
     for (byte, wanted) in bytes.iter().zip(pattern) {
         let fits = if *wanted == b'_' { byte.is_ascii_digit() } else { byte == wanted };
@@ -174,6 +174,9 @@ fn status_line(bytes: &[u8]) -> Result<Option<(Version, u16, &[u8])>, ResponseEr
         _ => Err(ResponseError::StatusLine),
     }
 }
+
+/// Version and status, and what follows the line.
+type StatusLine<'b> = (Version, u16, &'b [u8]);
 
 /// Decides the framing of the body that follows `head`, the answer to a HEAD or to another request.
 ///

@@ -35,6 +35,9 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
         text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
         text_member(out, "client", client(entry));
     }
+    if let Some(upstream) = &entry.upstream {
+        upstream.write_json(out);
+    }
     text_member(out, "referer", entry.referer);
     text_member(out, "user_agent", entry.user_agent);
     number_member(out, "duration_us", microseconds(entry.duration));
@@ -92,6 +95,9 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
     if entry.refusal.is_some() {
         word_field(out, " refused=", entry.refusal);
+    }
+    if let Some(upstream) = &entry.upstream {
+        upstream.write_combined(out);
     }
     if let Some(client) = client(entry) {
         quoted_field(out, " client=\"", Some(client));

@@ -50,7 +50,8 @@ pub struct Attempt {
 #[derive(Debug)]
 struct Record {
     server: Arc<Server>,
-    outcome: Outcome,
+    /// Nothing where nobody tried.
+    outcome: Option<Outcome>,
 }
 
 impl Backend {
@@ -94,7 +95,7 @@ impl Attempts {
             slot,
             started,
             deadline,
-            record: Record { server, outcome: Outcome::Abandoned },
+            record: Record { server, outcome: Some(Outcome::Abandoned) },
         })
     }
 
@@ -102,7 +103,7 @@ impl Attempts {
     #[must_use]
     pub fn succeeded<S>(&self, attempt: Attempt, socket: S) -> Connected<S> {
         let Attempt { slot, started, mut record, .. } = attempt;
-        record.outcome = Outcome::Connected;
+        record.outcome = Some(Outcome::Connected);
         let (server, connect_time) = (Arc::clone(&record.server), started.elapsed());
         self.backend.shared.connect_times.observe(connect_time);
         if server.state.connect_succeeded() {
@@ -114,7 +115,7 @@ impl Attempts {
 
     /// The try led to nothing.
     pub fn failed(&mut self, mut attempt: Attempt, failure: Failure) {
-        attempt.record.outcome = failure.outcome;
+        attempt.record.outcome = Some(failure.outcome);
         self.tried.push(attempt.slot.index());
         let (backend, server) = (&self.backend, &attempt.record.server);
         tracing::debug!(backend = %backend.name, server = %server.name, %failure, "a server took no connection");
@@ -198,6 +199,13 @@ impl Attempt {
         self.deadline
     }
 
+    /// The slot for a connection that is there already.
+    #[must_use]
+    pub fn without_connecting(mut self) -> Slot {
+        self.record.outcome = None;
+        self.slot
+    }
+
     /// Connects.
     ///
     /// # Errors
@@ -223,6 +231,8 @@ impl Attempt {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.server.state.connects.add_many(self.outcome, 1);
+        if let Some(outcome) = self.outcome {
+            self.server.state.connects.add_many(outcome, 1);
+        }
     }
 }

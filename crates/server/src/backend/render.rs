@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::failure::Outcome;
 use super::state::CheckOutcome;
 use super::status::Health;
+use super::upstream_counts::UpstreamCounts;
 use super::{Backend, Backends, Server};
 use crate::metrics::{Label, Metric, Shape, Source, Writer};
 
@@ -32,7 +33,21 @@ impl Source for Backends {
         let forced = self.iter().map(|it| (vec![&*it.name], it.shared.forced.read()));
         writer.counters(&FORCED, forced)?;
         let checks = self.by_outcome(CheckOutcome::WORDS, |it| it.state.checks.read());
-        writer.counters(&CHECKS, checks)
+        writer.counters(&CHECKS, checks)?;
+        let upstream = |it: &'static str, count: fn(&UpstreamCounts) -> u64| {
+            self.iter()
+                .map(move |backend| (vec![&*backend.name, it], count(&backend.shared.upstream)))
+        };
+        let active = upstream("active", |it| it.active.read().now());
+        let idle = upstream("idle", |it| it.idle.read().now());
+        writer.gauges(&UPSTREAM_CONNECTIONS, active.chain(idle))?;
+        let statuses = self.iter().flat_map(|it| {
+            let counted = it.shared.upstream.responses();
+            counted.map(|(status, count)| (vec![it.name.to_string(), status.to_string()], count))
+        });
+        writer.counters(&UPSTREAM_RESPONSES, statuses)?;
+        let retries = self.iter().map(|it| (vec![&*it.name], it.shared.upstream.retries.read()));
+        writer.counters(&UPSTREAM_RETRIES, retries)
     }
 }
 
@@ -98,4 +113,22 @@ const CHECKS: Metric = Metric {
     name: "backend_checks",
     help: "Health checks of servers by outcome",
     labels: &["backend", "server", "outcome"],
+};
+
+const UPSTREAM_CONNECTIONS: Metric = Metric {
+    name: "upstream_connections",
+    help: "Connections that routes have to servers now, in use and kept for the next request",
+    labels: &["backend", "state"],
+};
+
+const UPSTREAM_RESPONSES: Metric = Metric {
+    name: "upstream_responses",
+    help: "Responses that servers gave to requests of routes by status",
+    labels: &["backend", "status"],
+};
+
+const UPSTREAM_RETRIES: Metric = Metric {
+    name: "upstream_retries",
+    help: "Requests sent again because a kept connection had been closed",
+    labels: &["backend"],
 };

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{Parse, Progress};
-use kettle_http::{Limits, Method};
+use kettle_http::{Limits, Method, Version};
 use kettle_tls::stream::TlsStream;
 
 use super::{Connection, End};
@@ -16,7 +16,8 @@ use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
 use crate::request::{BodyError, Head, Request, TlsSource};
 use crate::respond::respond;
-use crate::response::Response;
+use crate::response::{Body, Response, Upgraded};
+use crate::worker_state::WorkerState;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
@@ -87,12 +88,15 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, self.remote.ip());
-        let response =
-            respond(&self.worker.files, &self.worker.guards, &snapshot.router, &mut request).await;
-        let closes = self.closes_after(&mut request, state);
+        let WorkerState { files, guards, pool, .. } = &*self.worker;
+        let response = respond(files, guards, pool, &snapshot.router, &mut request).await;
+        let closes = self.closes_after(&mut request, state, &response.body);
         let Request { head, mut body, .. } = request;
-        if let Some(stream) = body.stream() {
-            self.deliver(stream, Some(&head), response, closes, &arrival).await?;
+        if let Some(stream) = body.stream()
+            && let Some(upgraded) =
+                self.deliver(stream, Some(&head), response, closes, &arrival).await?
+        {
+            return Err(End::Upgraded(upgraded));
         }
         drop(head);
         if framing != BodyFraming::None {
@@ -127,7 +131,7 @@ impl Connection {
         let response = error_page::plain(&status.into());
         let arrival = Arrival::now(number);
         match self.deliver(stream, head, response, true, &arrival).await {
-            Ok(()) => End::Announced,
+            Ok(_) => End::Announced,
             Err(end) => end,
         }
     }
@@ -159,9 +163,14 @@ impl Connection {
     }
 
     /// Whether the connection ends with the response to this request.
-    fn closes_after(&self, request: &mut Request<'_>, state: &CycleState) -> bool {
+    fn closes_after(&self, request: &mut Request<'_>, state: &CycleState, body: &Body) -> bool {
         let limits = &self.snapshot.config.limits;
+        if matches!(body, Body::Upgraded(_)) {
+            return false;
+        }
         !request.head.persists()
+            // Its end is the end of a body that nobody knows the length of.
+            || (body.length().is_none() && request.head.version() == Version::Http10)
             || state.answered >= limits.requests_per_connection
             // Who sends a target without meaning may mean something else by what follows, too.
             || !request.head.has_target()
@@ -198,7 +207,7 @@ impl Connection {
         mut response: Response,
         closes: bool,
         arrival: &Arrival,
-    ) -> Result<(), End> {
+    ) -> Result<Option<Box<Upgraded>>, End> {
         let edge = Edge {
             date_line: self.worker.date_line(),
             version: request.map(|head| head.version()),
@@ -211,12 +220,19 @@ impl Connection {
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
         let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes);
-        let outcome = delivery.send(&head, &response.body, self.preference(&response)).await;
+        let preference = self.preference(&response);
+        let is_chunked = edge.is_chunked(&response.body);
+        let body = &mut response.body;
+        let outcome = delivery.send(&head, body, is_chunked, preference).await;
         let delivered = delivery.delivered();
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
         self.log(stream, request, &response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
-        outcome.map_err(|error| self.delivery_failed(&error, &response))
+        outcome.map_err(|error| self.delivery_failed(&error, &response))?;
+        Ok(match response.body {
+            Body::Upgraded(upgraded) => Some(upgraded),
+            _ => None,
+        })
     }
 
     fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
@@ -274,6 +290,7 @@ impl Connection {
             status: response.status,
             user: notes.and_then(|notes| notes.user.as_deref()),
             refusal: notes.and_then(|notes| notes.refusal),
+            upstream: notes.and_then(|notes| notes.upstream.as_deref()).map(|it| it.entry()),
             bytes_sent,
             body_bytes: delivered.body_bytes,
             path: Some(delivered.path),

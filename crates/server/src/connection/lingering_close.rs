@@ -26,7 +26,7 @@ impl Connection {
                 limit = self.snapshot.config.limits.write_timeout;
             }
             End::Violation => {}
-            End::CutShort | End::Broken => {
+            End::CutShort | End::Broken | End::Upgraded(_) => {
                 stream.cut();
                 return;
             }

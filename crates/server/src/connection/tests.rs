@@ -88,7 +88,9 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
     let acceptor = Acceptor::for_group(&policy, identities.into(), &resumption, &group).unwrap();
     Arc::new(Snapshot {
         config: Arc::new(config.clone()),
-        router: Arc::new(change(Router::build(config).unwrap())),
+        router: Arc::new(change(
+            Router::build(config, &crate::upstream::Upstreams::default()).unwrap(),
+        )),
         tls: acceptor.into(),
         tunnels: Vec::new(),
         backends: Arc::default(),

@@ -13,10 +13,10 @@ use crate::relay::Side;
 use crate::tunnel_routes::TunnelSettings;
 
 /// A server's side of a tunnel.
-pub(super) struct Opened {
-    pub(super) side: Side,
+pub(crate) struct Opened {
+    pub(crate) side: Side,
     /// What the server greeted with in plain text, for a client that has not been greeted.
-    pub(super) greeting: Vec<u8>,
+    pub(crate) greeting: Vec<u8>,
 }
 
 /// Says what is to be said first, and makes the handshake. Whoever calls watches a deadline.

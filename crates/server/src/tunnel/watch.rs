@@ -7,19 +7,25 @@ use crate::backend::{
     Backend, Backends, Failure, Handshake, Outcome, Server, Socket, Stream, Watch,
 };
 use crate::tunnel_routes::TunnelRoutes;
+use crate::upstream::Upstreams;
 
 /// Checks servers and looks up names. Once in a process is enough, on a runtime that nobody's connections wait for: names
 /// are looked up by its blocking threads.
 #[derive(Default)]
-pub struct BackendWatch(Watch<AsTunnels>);
+pub struct BackendWatch(Watch<AsUsed>);
 
-/// TLS as the tunnels of these listeners speak it.
-struct AsTunnels(Vec<Option<Arc<TunnelRoutes>>>);
+/// TLS as the tunnels of these listeners speak it, and routes that pass requests.
+struct AsUsed(Vec<Option<Arc<TunnelRoutes>>>, Arc<Upstreams>);
 
 impl BackendWatch {
     /// Looks after these from here on. What is the same as before goes on.
-    pub fn adopt(&mut self, backends: &Backends, tunnels: Vec<Option<Arc<TunnelRoutes>>>) {
-        self.0.adopt(backends, AsTunnels(tunnels));
+    pub fn adopt(
+        &mut self,
+        backends: &Backends,
+        tunnels: Vec<Option<Arc<TunnelRoutes>>>,
+        upstreams: Arc<Upstreams>,
+    ) {
+        self.0.adopt(backends, AsUsed(tunnels, upstreams));
     }
 
     /// Does its work for as long as it is polled.
@@ -28,7 +34,7 @@ impl BackendWatch {
     }
 }
 
-impl Handshake for AsTunnels {
+impl Handshake for AsUsed {
     async fn handshake(
         &self,
         backend: &Backend,
@@ -37,8 +43,9 @@ impl Handshake for AsTunnels {
     ) -> Result<Box<dyn Stream>, Failure> {
         let routes = self.0.iter().flatten();
         let mut ways = routes.filter_map(|routes| routes.connector(backend, server));
+        let connector = ways.next().or_else(|| self.1.connector(backend, server));
         let unknown = || Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it");
-        let connector = ways.next().ok_or_else(unknown)?;
+        let connector = connector.ok_or_else(unknown)?;
         let (stream, _) = begin_tls(socket, connector, backend.settings.starttls()).await?;
         Ok(stream as Box<dyn Stream>)
     }

@@ -104,7 +104,7 @@ impl Stage {
         };
         let metrics = Arc::new(WorkerMetrics::default());
         let files = Files::with_clock(&self.config.limits, metrics, Box::new(clock.clone()));
-        let router = Router::build(&self.config).unwrap();
+        let router = Router::build(&self.config, &crate::upstream::Upstreams::default()).unwrap();
         let guards = Guards::with_clock(Box::new(clock.clone()));
         Server { folder: self.folder, clock, files, guards, router }
     }
@@ -145,7 +145,8 @@ impl Server {
         let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
         let mut request = Request::without_body(head, server_name);
         request.client = client;
-        let mut response = respond(&self.files, &self.guards, &self.router, &mut request).await;
+        let mut response =
+            respond(&self.files, &self.guards, &Rc::default(), &self.router, &mut request).await;
         let date_line = DateLine::new().at(self.clock.wall());
         let notes = response.notes.take().map(|notes| *notes).unwrap_or_default();
         let edge = Edge { date_line, version, is_head, is_tls: true, closes };
@@ -173,6 +174,7 @@ impl Reply {
             Body::Memory(bytes) => bytes.to_vec(),
             Body::File { file, span } => read(file, *span),
             Body::Parts(parts) => parts.iter().flat_map(read_part).collect(),
+            Body::Upstream(_) | Body::Upgraded(_) => unreachable!("no backend is asked here"),
         };
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");

@@ -1,0 +1,81 @@
+//! Routes that pass requests to a backend: settings that are about files, and backends that do not speak HTTP.
+
+use crate::finding::Instead;
+use crate::model::{Backend, Config, Route, SendProxy, StartTls};
+use crate::read::Reader;
+
+/// Records every mistake of routes and the backends that they name.
+pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    let routes = config.sites.iter().enumerate().flat_map(|(site, it)| {
+        let trail = move |route| format!("site.{site}.route.{route}");
+        it.routes.iter().enumerate().map(move |(number, route)| (trail(number), route))
+    });
+    for (trail, route) in routes {
+        check_settings(&trail, route, reader);
+    }
+    let is_asked = |backend: &Backend| {
+        let mut named = config.sites.iter().flat_map(|site| &site.routes);
+        named.any(|route| route.backend.as_ref() == Some(&backend.name))
+    };
+    for (index, backend) in config.backends.iter().enumerate().filter(|(_, it)| is_asked(it)) {
+        check_backend(&format!("backend.{index}"), backend, reader);
+    }
+}
+
+/// A route has files or a backend, and the settings of one of both.
+fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let (others, what) = match route.backend {
+        Some(_) => (FILES, "is about files, and the route has a backend"),
+        None => (REQUESTS, "is about requests to a backend, and the route has none"),
+    };
+    for name in others {
+        if let Some(place) = reader.place(&format!("{trail}.{name}")) {
+            let message = format!("`{name}` {what}");
+            reader.find_at(&place, message, Instead::act("remove it"));
+        }
+    }
+}
+
+/// Its connections are for the requests of many clients, in HTTP/1.1 from their first byte.
+fn check_backend(trail: &str, backend: &Backend, reader: &mut Reader<'_>) {
+    if let Some(place) = reader.place(&format!("{trail}.send_proxy"))
+        && backend.send_proxy != SendProxy::Off
+    {
+        let message = "a PROXY header names one client, and routes pass the requests of many to one connection; \
+                       servers find the client in `Forwarded` and `X-Forwarded-For`";
+        let instead = "write send_proxy = \"off\", or another [[backend]] for routes";
+        reader.find_at(&place, message.to_owned(), Instead::act(instead));
+    }
+    if let Some(place) = reader.place(&format!("{trail}.tls.starttls"))
+        && backend.starttls() != StartTls::Off
+    {
+        let message = "routes pass requests in HTTP, which has no such dialogue".to_owned();
+        reader.find_at(&place, message, Instead::write("\"off\""));
+    }
+    let mut protocols = backend.tls.iter().flat_map(|tls| &tls.alpn);
+    let other = protocols.find(|protocol| !protocol.starts_with("http/1."));
+    if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.tls.alpn"))) {
+        let message =
+            format!("routes pass requests in HTTP/1.1, and the server may agree on \"{other}\"");
+        reader.find_at(&place, message, Instead::write("[\"http/1.1\"]"));
+    }
+}
+
+/// What only files have.
+const FILES: &[&str] = &[
+    "root",
+    "index",
+    "fallback",
+    "listing",
+    "symlinks",
+    "dotfiles",
+    "precompressed",
+    "compress",
+    "cache_control",
+    "charset",
+    "mime",
+];
+
+/// What only requests to a backend have.
+const REQUESTS: &[&str] =
+    &["backend_host", "request_headers", "timeout", "request_body", "websocket"];

@@ -1,0 +1,60 @@
+//! A connection that has changed to another protocol: from here on it is a tunnel to the server that agreed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_config::{Truncation, TunnelPathChoice, TxPathChoice};
+use kettle_tls::stream::TlsStream;
+
+use super::Connection;
+use crate::backend::Connected;
+use crate::relay::Side;
+use crate::response::Upgraded;
+use crate::tunnel::{Client, Opened, Peers, Tunnel};
+use crate::tunnel_routes::TunnelSettings;
+use crate::upstream::Link;
+
+impl Connection {
+    /// Carries what both sides say from now on, to its end. What the client said behind its request goes first.
+    pub(super) async fn upgraded(
+        self,
+        stream: Box<TlsStream>,
+        upgraded: Upgraded,
+        peer: SocketAddr,
+    ) {
+        let Upgraded { link, received, slot, backend } = upgraded;
+        let Some(listener) = self.listener() else { return };
+        let address = listener.address.value;
+        let https = listener.https();
+        let path = match https.map(|https| https.path) {
+            Some(TxPathChoice::User) => TunnelPathChoice::User,
+            _ => TunnelPathChoice::Auto,
+        };
+        let crossover = listener.https().map_or(u64::MAX, |https| https.crossover.max(CROSSOVER));
+        let settings = TunnelSettings::new(backend, None, path, crossover, Truncation::Fin);
+        let peers = Peers {
+            client: self.remote,
+            socket: peer,
+            listener: address,
+            destination: self.destination.unwrap_or(address),
+            header: self.proxy_header,
+        };
+        let side = match link {
+            Link::Tls(stream) => Side::from(stream),
+            Link::Plain(socket) => Side::from(socket),
+        };
+        let opened = Opened { side, greeting: received };
+        let server = Arc::clone(slot.server());
+        let connected = Connected { socket: opened, server, slot, connect_time: Duration::ZERO };
+        let client = Client { side: Side::from(stream), received: Vec::new(), server_name: None };
+        let Self { worker, deadline, snapshot, number, accepted, .. } = self;
+        // A tunnel may outlive many configurations.
+        drop(snapshot);
+        let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, accepted);
+        tunnel.carry_between(client, connected).await;
+    }
+}
+
+/// A tunnel has no bodies: less than this of its bytes do not pay for the kernel's help.
+const CROSSOVER: u64 = 256 * 1_024;

@@ -1,0 +1,68 @@
+//! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
+//!
+//! `outgoing` writes the request, `upload` sends its body, `answer` waits for the response with an eye on the client, and
+//! `incoming` makes of it what the client gets.
+
+mod answer;
+mod incoming;
+mod outgoing;
+mod upload;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kettle_config::{Route, Site};
+
+use crate::response::ConfiguredFields;
+use crate::upstream::Upstream;
+
+pub use answer::respond;
+
+/// A prefix and the backend that answers below it.
+#[derive(Debug)]
+pub struct ProxyRoute {
+    /// Who answers.
+    pub upstream: Arc<Upstream>,
+    /// The operator's fields.
+    pub configured: ConfiguredFields,
+    /// The `host` that servers are sent, if not the client's.
+    host: Option<String>,
+    request_headers: Vec<(String, String)>,
+    timeout: Duration,
+    request_body_bytes_max: u64,
+    /// Whether clients may change to another protocol.
+    takes_upgrades: bool,
+    /// Names of fields of responses that are ours to send.
+    own_fields: Vec<&'static str>,
+}
+
+impl ProxyRoute {
+    /// The route of a configuration.
+    #[must_use]
+    pub fn new(site: &Site, route: &Route, upstream: Arc<Upstream>) -> Self {
+        let mut own_fields = Vec::new();
+        if site.hsts.is_some() {
+            own_fields.push("strict-transport-security");
+        }
+        if route.cors.is_some() {
+            own_fields.extend(CORS);
+        }
+        Self {
+            upstream,
+            configured: ConfiguredFields::new(&site.headers, &route.headers),
+            host: route.backend_host.clone(),
+            request_headers: route.request_headers.clone(),
+            timeout: route.timeout,
+            request_body_bytes_max: route.request_body,
+            takes_upgrades: route.websocket,
+            own_fields,
+        }
+    }
+}
+
+/// What a route with CORS settings says itself.
+const CORS: [&str; 3] = [
+    "access-control-allow-origin",
+    "access-control-allow-credentials",
+    "access-control-expose-headers",
+];

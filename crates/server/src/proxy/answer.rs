@@ -1,0 +1,229 @@
+//! From a request to a server's response, with an eye on the client: for one that has gone nobody is kept busy.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use kettle_http::Version;
+use kettle_http::h1::framing::BodyFraming;
+use kettle_http::h1::response::ResponseHead;
+use kettle_http::h1::write::{write_field, write_status_line};
+use kettle_tls::stream::{Fill, TlsStream};
+
+use super::ProxyRoute;
+use super::upload::{Upload, UploadError, upload};
+use crate::error_page::HttpError;
+use crate::request::Request;
+use crate::response::{Body, Notes, Response, Upgraded};
+use crate::upstream::{Exchange, INTERIM_MAX, OutgoingRequest, Pool, Trace, UpstreamError};
+
+/// Why there is no response of a server's.
+enum ProxyError {
+    Upstream(UpstreamError),
+    /// The request's body.
+    Upload(u16),
+    /// The client went away.
+    Departed,
+}
+
+impl From<UpstreamError> for ProxyError {
+    fn from(error: UpstreamError) -> Self {
+        Self::Upstream(error)
+    }
+}
+
+/// Passes a request, for this path, to a server and returns the head of its response, with the body to come.
+///
+/// # Errors
+/// What to answer instead. `notes` say in any case what came of it.
+pub async fn respond(
+    route: &ProxyRoute,
+    pool: &Rc<Pool>,
+    path: &str,
+    request: &mut Request<'_>,
+    notes: &mut Notes,
+) -> Result<Response, HttpError> {
+    let framing = request.body.framing();
+    if matches!(framing, BodyFraming::Length(bytes) if bytes > route.request_body_bytes_max) {
+        return Err(413.into());
+    }
+    // It would show a client what only servers are told.
+    if request.head.method().as_str() == "TRACE" {
+        return Err(HttpError { status: 405, field: Some(("allow", METHODS.to_owned())) });
+    }
+    let takes_upgrade = route.takes_upgrades && framing == BodyFraming::None;
+    let upgrade = request.head.upgrade().filter(|_| takes_upgrade).map(<[u8]>::to_vec);
+    let outgoing = route.outgoing(path, request, upgrade.as_deref()).ok_or(400_u16)?;
+    let trace = notes.upstream.insert(Box::default());
+    let outcome = ask(route, pool, &outgoing, upgrade.as_deref(), request, trace).await;
+    outcome.map_err(|error| {
+        let (status, reason) = match &error {
+            ProxyError::Upstream(error) => (error.status(), error.reason()),
+            ProxyError::Upload(status) => (*status, "request_body"),
+            ProxyError::Departed => (CLIENT_GONE, "client_gone"),
+        };
+        if let ProxyError::Upstream(error) = &error {
+            let (backend, server) = (&route.upstream.backend.name, trace.server.as_ref());
+            let server = server.map(|server| &*server.name);
+            tracing::debug!(%backend, server, %error, "a request got no response");
+        }
+        trace.failure = Some(reason);
+        status.into()
+    })
+}
+
+async fn ask(
+    route: &ProxyRoute,
+    pool: &Rc<Pool>,
+    outgoing: &OutgoingRequest,
+    upgrade: Option<&[u8]>,
+    request: &mut Request<'_>,
+    trace: &mut Trace,
+) -> Result<Response, ProxyError> {
+    let upstream = &route.upstream;
+    let mut attempts = upstream.backend.attempts(outgoing.client);
+    let mut may_reuse = true;
+    loop {
+        let begin = Exchange::begin(upstream, pool, &mut attempts, may_reuse, trace);
+        let mut exchange = beside(request.body.stream(), begin).await??;
+        let (head, is_sent) = match converse(route, &mut exchange, outgoing, request).await {
+            Ok(answered) => answered,
+            Err(ProxyError::Upstream(error))
+                if exchange.is_stale(&error) && outgoing.is_repeatable() =>
+            {
+                // A new connection is never stale, so this happens once.
+                upstream.backend.upstream_retried();
+                trace.retries += 1;
+                may_reuse = false;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        exchange.note(&head, trace);
+        if head.status() == 101 {
+            return upgraded(route, exchange, &head, upgrade);
+        }
+        return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), is_sent)?));
+    }
+}
+
+/// Sends the request, and returns the head of the final response and whether all of the request had been sent by then.
+async fn converse(
+    route: &ProxyRoute,
+    exchange: &mut Exchange,
+    outgoing: &OutgoingRequest,
+    request: &mut Request<'_>,
+) -> Result<(ResponseHead<Bytes>, bool), ProxyError> {
+    exchange.send_head(outgoing).await?;
+    if request.body.framing() != BodyFraming::None {
+        match upload(exchange, &mut request.body, route.request_body_bytes_max).await {
+            Ok(Upload::Complete) => {}
+            Ok(Upload::Answered(head)) => return Ok((head, false)),
+            Err(UploadError::Client(error)) => return Err(ProxyError::Upload(error.status())),
+            Err(UploadError::Upstream(error)) => return Err(error.into()),
+        }
+    }
+    for _ in 0..INTERIM_MAX {
+        let head = beside(request.body.stream(), exchange.next_head()).await??;
+        match head.status() {
+            100 => {}
+            102..=199 if request.head.version() == Version::Http11 => {
+                let sent = request.body.send_interim(&interim(&head)).await;
+                sent.map_err(|_| ProxyError::Departed)?;
+            }
+            102..=199 => {}
+            _ => return Ok((head, true)),
+        }
+    }
+    Err(UpstreamError::TooManyInterim.into())
+}
+
+/// An interim response as the client gets it.
+fn interim(head: &ResponseHead<Bytes>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_status_line(&mut bytes, head.status());
+    for (name, value) in head.headers().filter(|(name, _)| !head.is_hop_by_hop(name)) {
+        write_field(&mut bytes, &String::from_utf8_lossy(name).to_ascii_lowercase(), value);
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes
+}
+
+/// The connection becomes a tunnel only after a 101 that names what was asked for: until then whatever a client sends is a
+/// request.
+fn upgraded(
+    route: &ProxyRoute,
+    exchange: Exchange,
+    head: &ResponseHead<Bytes>,
+    asked: Option<&[u8]>,
+) -> Result<Response, ProxyError> {
+    let mut agreed = head.header_values("upgrade");
+    let (first, others) = (agreed.next(), agreed.next());
+    let is_asked = |protocol: &[u8]| {
+        let mut all = asked.unwrap_or_default().split(|byte| *byte == b',');
+        all.any(|one| one.trim_ascii().eq_ignore_ascii_case(protocol))
+    };
+    let protocol = first.filter(|protocol| {
+        let is_one = others.is_none() && !protocol.is_empty() && !protocol.contains(&b',');
+        is_one && head.has_member("connection", "upgrade") && is_asked(protocol)
+    });
+    let protocol = protocol.ok_or(UpstreamError::UnaskedUpgrade)?;
+    let fields = route.fields(head).with("connection", "upgrade").with("upgrade", protocol);
+    let (link, received, slot) = exchange.into_tunnel();
+    let backend = std::sync::Arc::clone(&route.upstream.backend);
+    let body = Body::Upgraded(Box::new(Upgraded { link, received, slot, backend }));
+    Ok(Response::new(101, fields, body))
+}
+
+/// Waits for a server, but not for the sake of a client that has gone. One that only ended its side gets its answer; what one
+/// sends ahead is kept, up to a bound, for the next request.
+async fn beside<T>(
+    stream: Option<&mut TlsStream>,
+    work: impl Future<Output = T>,
+) -> Result<T, ProxyError> {
+    let mut work = pin!(work);
+    let mut stream = stream;
+    poll_fn(|context| {
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(Ok(done));
+        }
+        match stream.as_deref_mut().map_or(Poll::Pending, |client| poll_client(client, context)) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Client::Gone) => Poll::Ready(Err(ProxyError::Departed)),
+            Poll::Ready(Client::Enough) => {
+                stream = None;
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+enum Client {
+    Gone,
+    /// There is nothing more to be learned of it.
+    Enough,
+}
+
+fn poll_client(client: &mut TlsStream, context: &mut Context<'_>) -> Poll<Client> {
+    while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
+        match client.poll_fill(context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Ok(Fill::Data)) => {}
+            Poll::Ready(Ok(Fill::Closed)) => return Poll::Ready(Client::Enough),
+            Poll::Ready(Ok(Fill::Truncated) | Err(_)) => return Poll::Ready(Client::Gone),
+        }
+    }
+    Poll::Ready(Client::Enough)
+}
+
+/// What servers are asked with.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+/// For the log: nobody was there to be told (the number is nginx's).
+const CLIENT_GONE: u16 = 499;
+
+/// What is read of requests that a client sends before it has the answer to this one.
+const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;

@@ -1,0 +1,112 @@
+use kettle_http::Limits;
+use kettle_http::h1::framing::body_framing;
+use kettle_http::h1::parse::{Parse, parse_request};
+use kettle_tls::stream::Received;
+
+use super::*;
+use crate::backend::Backends;
+use crate::upstream::Upstream;
+
+fn route(change: impl FnOnce(&mut kettle_config::Route)) -> ProxyRoute {
+    let backends = Backends::new(&[kettle_config::Backend::default()], None);
+    let backend = backends.iter().next().unwrap();
+    let upstream = std::sync::Arc::new(Upstream::new(std::sync::Arc::clone(backend), None));
+    let mut route = kettle_config::Route::default();
+    change(&mut route);
+    ProxyRoute::new(&kettle_config::Site::default(), &route, upstream)
+}
+
+/// What a server gets for a request; nothing where that is refused before anybody is asked.
+fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<String> {
+    let bytes = request.as_bytes().to_vec();
+    let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
+        return None;
+    };
+    body_framing(&head).ok()?;
+    let head = Box::new(head.moved_to(()).moved_to(Received::from(bytes.clone())));
+    let path = head.target().ok()?.path.to_owned();
+    let mut request = Request::without_body(head, Some("sni.example"));
+    request.client = "2001:db8::1".parse().unwrap();
+    let outgoing = route.outgoing(&path, &request, upgrade)?;
+    Some(String::from_utf8(outgoing.head()).unwrap())
+}
+
+fn target_of(target: &str) -> Option<String> {
+    let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = written(&route(|_| {}), &request, None)?;
+    head.strip_prefix("GET ")?.split_once(" HTTP/1.1\r\n").map(|(target, _)| target.to_owned())
+}
+
+#[test]
+fn a_request_is_written_anew_and_says_who_asks() {
+    let request = "POST /a%20b?c=d HTTP/1.1\r\nHost: WWW.Example:8443\r\nAccept: */*\r\n\r\n";
+    assert_eq!(
+        written(&route(|_| {}), request, None).unwrap(),
+        "POST /a%20b?c=d HTTP/1.1\r\nhost: www.example:8443\r\nAccept: */*\r\n\
+         x-forwarded-host: www.example:8443\r\n\
+         forwarded: for=\"[2001:db8::1]\";proto=https;host=\"www.example:8443\"\r\n\
+         x-forwarded-for: 2001:db8::1\r\nx-forwarded-proto: https\r\n\r\n"
+    );
+}
+
+#[test]
+fn what_is_for_one_hop_and_what_only_a_proxy_knows_is_not_passed_on() {
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: X-Named, keep-alive\r\nX-Named: 1\r\n\
+        Keep-Alive: 5\r\nTE: trailers\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\nProxy-Connection: x\r\n\
+        Proxy-Authorization: Basic x\r\nProxy: http://evil\r\nX-Forwarded-For: 1.2.3.4\r\n\
+        x-forwarded-anything: 1\r\nForwarded: for=1.2.3.4\r\nX-Real-IP: 1.2.3.4\r\nX_Under: 1\r\n\
+        Expect: 100-continue\r\nEarly-Data: 1\r\nTrailer: x\r\nX-Other: 1\r\n\r\n";
+    let head = written(&route(|_| {}), request, None).unwrap();
+    assert!(!head.contains("1.2.3.4"), "{head}");
+    let names: Vec<_> = head.lines().skip(1).filter_map(|line| line.split_once(':')).collect();
+    let names: Vec<_> = names.into_iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
+    let ours = ["x-forwarded-host", "forwarded", "x-forwarded-for", "x-forwarded-proto"];
+    assert_eq!(names, [&["host", "x-other"], &ours[..]].concat());
+}
+
+#[test]
+fn paths_are_those_that_the_route_was_chosen_by() {
+    for (asked, written) in [
+        ("/", "/"),
+        ("/a;b=c/@:x", "/a;b=c/@:x"),
+        ("/a%3Bb%c3%a4", "/a%3Bb%c3%a4"),
+        ("/a//b/../c", "/a/c"),
+        ("/./a%20b", "/a%20b"),
+        ("https://x.example/a?b", "/a?b"),
+        ("https://x.example?b", "/?b"),
+        ("/a?b=%0d%0a//../", "/a?b=%0d%0a//../"),
+    ] {
+        assert_eq!(target_of(asked).as_deref(), Some(written), "{asked}");
+    }
+    for refused in ["/a%2Fb", "/a%00", "/%2e%2e/a", "/..", "/a%0d%0ab", "/a\\b", "/%zz"] {
+        assert_eq!(target_of(refused), None, "{refused}");
+    }
+}
+
+#[test]
+fn operators_say_host_and_fields() {
+    let route = route(|route| {
+        route.backend_host = Some("app.internal".to_owned());
+        route.request_headers = vec![("X-Team".to_owned(), "blue".to_owned())];
+    });
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nx-team: red\r\n\r\n";
+    let head = written(&route, request, None).unwrap();
+    assert!(head.contains("host: app.internal\r\n") && head.contains("X-Team: blue\r\n"));
+    assert!(!head.contains("red") && head.contains("x-forwarded-host: a\r\n"), "{head}");
+}
+
+#[test]
+fn who_names_no_host_asks_for_that_of_the_connection() {
+    let head = written(&route(|_| {}), "GET / HTTP/1.0\r\n\r\n", None).unwrap();
+    assert!(head.starts_with("GET / HTTP/1.1\r\nhost: sni.example\r\n"), "{head}");
+}
+
+#[test]
+fn an_upgrade_is_passed_on_only_where_it_was_allowed() {
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        Sec-WebSocket-Key: x\r\n\r\n";
+    let head = written(&route(|_| {}), request, Some(b"websocket")).unwrap();
+    assert!(head.contains("connection: upgrade\r\nupgrade: websocket\r\n"), "{head}");
+    let head = written(&route(|_| {}), request, None).unwrap();
+    assert!(!head.to_ascii_lowercase().contains("upgrade"), "{head}");
+}

@@ -1,0 +1,95 @@
+//! Why a backend gave no response, or not all of one.
+
+use std::fmt;
+use std::io;
+
+use kettle_http::h1::response::ResponseError;
+
+use crate::backend::{ConnectError, Outcome};
+
+/// Why there is no response of a server's, or not its end.
+#[derive(Debug)]
+pub enum UpstreamError {
+    /// No connection could be had.
+    Connect(ConnectError),
+    /// The connection ended before the response did.
+    Ended(io::Error),
+    /// Nothing came, or nothing was taken, for as long as that may last.
+    TimedOut,
+    /// What came is no response, or not one whose end is beyond doubt.
+    Malformed(ResponseError),
+    /// The server changed to a protocol that nobody had asked it for.
+    UnaskedUpgrade,
+    /// More responses came before the final one than anybody needs.
+    TooManyInterim,
+}
+
+impl UpstreamError {
+    /// The status to answer with, as long as nothing else was.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Connect(ConnectError::AllFailed(failure)) => match failure.outcome {
+                Outcome::TimedOut => 504,
+                _ => 502,
+            },
+            Self::Connect(_) => 503,
+            Self::TimedOut => 504,
+            _ => 502,
+        }
+    }
+
+    /// One word for the log.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Connect(error) => error.reason(),
+            Self::Ended(_) => "closed_early",
+            Self::TimedOut => "timeout",
+            Self::Malformed(error) => error.reason(),
+            Self::UnaskedUpgrade => "unasked_upgrade",
+            Self::TooManyInterim => "too_many_interim",
+        }
+    }
+}
+
+impl fmt::Display for UpstreamError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(error) => write!(formatter, "{error}"),
+            Self::Ended(error) => write!(formatter, "the server ended its response early: {error}"),
+            Self::TimedOut => formatter.write_str("the server sent or took nothing for `timeout`"),
+            Self::Malformed(error) => write!(formatter, "the server sent a {error}"),
+            Self::UnaskedUpgrade => {
+                formatter.write_str("the server changed to a protocol that was not asked for")
+            }
+            Self::TooManyInterim => {
+                formatter.write_str("the server sent one interim response after the other")
+            }
+        }
+    }
+}
+
+impl std::error::Error for UpstreamError {}
+
+impl From<io::Error> for UpstreamError {
+    fn from(error: io::Error) -> Self {
+        Self::Ended(error)
+    }
+}
+
+impl From<ResponseError> for UpstreamError {
+    fn from(error: ResponseError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl From<UpstreamError> for io::Error {
+    fn from(error: UpstreamError) -> Self {
+        match error {
+            UpstreamError::Ended(error) => error,
+            UpstreamError::TimedOut => Self::new(io::ErrorKind::TimedOut, error),
+            _ => Self::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One request and its response on one connection.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use kettle_http::h1::response::{ParseResponse, ResponseHead, ResponseProgress};
+use kettle_tls::stream::TlsStream;
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::time::{Instant, timeout};
+
+use super::pool::{Destination, Lease};
+use super::{Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
+use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
+
+/// A connection to a server with a request on it.
+pub struct Exchange {
+    pub(super) link: Link,
+    /// What came and was not used yet.
+    pub(super) received: BytesMut,
+    pub(super) lease: Lease,
+    pub(super) timeout: Duration,
+    progress: ResponseProgress,
+    started: Instant,
+    is_reused: bool,
+    /// Since when something came back.
+    answered: Option<Instant>,
+}
+
+impl Exchange {
+    /// Takes a connection to the next server of `attempts`, a kept one if `may_reuse` and there is one.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Connect`].
+    pub async fn begin(
+        upstream: &Arc<Upstream>,
+        pool: &Rc<Pool>,
+        attempts: &mut Attempts,
+        may_reuse: bool,
+        trace: &mut Trace,
+    ) -> Result<Self, UpstreamError> {
+        trace.backend = Some(Arc::clone(&upstream.backend));
+        loop {
+            // Whoever waits over a reload goes on with the servers it knows.
+            let attempt = attempts.next(|| None).await.map_err(UpstreamError::Connect)?;
+            let destination = Destination::new(upstream, attempt.server());
+            trace.server = Some(Arc::clone(attempt.server()));
+            let kept = if may_reuse { pool.take(&destination) } else { None };
+            trace.is_reused = kept.is_some();
+            let (link, slot) = match kept {
+                Some(link) => (link, attempt.without_connecting()),
+                None => {
+                    let open = async |socket, server: &Server| open(upstream, socket, server).await;
+                    match attempt.connect_with(&open).await {
+                        Ok(link) => {
+                            let connected = attempts.succeeded(attempt, link);
+                            trace.connect_time = Some(connected.connect_time);
+                            (connected.socket, connected.slot)
+                        }
+                        Err(failure) => {
+                            attempts.failed(attempt, failure);
+                            continue;
+                        }
+                    }
+                }
+            };
+            return Ok(Self::new(upstream, pool, (link, slot), destination, trace.is_reused));
+        }
+    }
+
+    fn new(
+        upstream: &Arc<Upstream>,
+        pool: &Rc<Pool>,
+        (link, slot): (Link, Slot),
+        destination: Destination,
+        is_reused: bool,
+    ) -> Self {
+        let backend = Arc::clone(&upstream.backend);
+        let count = UseCount::active(&backend);
+        Self {
+            link,
+            received: BytesMut::new(),
+            lease: Lease { pool: Rc::clone(pool), destination, backend, slot, count },
+            timeout: Duration::MAX,
+            progress: ResponseProgress::default(),
+            started: Instant::now(),
+            is_reused,
+            answered: None,
+        }
+    }
+
+    /// Sends the head of a request.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub async fn send_head(&mut self, request: &OutgoingRequest) -> Result<(), UpstreamError> {
+        (self.timeout, self.started) = (request.timeout, Instant::now());
+        let head = request.head();
+        let mut left = head.as_slice();
+        let sent = poll_fn(|context| self.poll_send(context, &mut left));
+        timeout(request.timeout, sent).await.unwrap_or(Err(UpstreamError::TimedOut))
+    }
+
+    /// Sends what is left of `left`, and flushes it.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Ended`].
+    pub fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        left: &mut &[u8],
+    ) -> Poll<Result<(), UpstreamError>> {
+        while !left.is_empty() {
+            let bytes = ready!(Pin::new(&mut self.link).poll_write(context, left))?;
+            if bytes == 0 {
+                return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into()));
+            }
+            *left = left.get(bytes..).unwrap_or_default();
+        }
+        Poll::Ready(Ok(ready!(Pin::new(&mut self.link).poll_flush(context))?))
+    }
+
+    /// The next head that comes, an interim one among them; `TimedOut` if it is not there in time.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub async fn next_head(&mut self) -> Result<ResponseHead<Bytes>, UpstreamError> {
+        let head = timeout(self.timeout, poll_fn(|context| self.poll_head(context)));
+        head.await.unwrap_or(Err(UpstreamError::TimedOut))
+    }
+
+    /// As [`next_head`](Self::next_head), without a limit of time.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub fn poll_head(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ResponseHead<Bytes>, UpstreamError>> {
+        loop {
+            let parsed = match self.progress.parse(&self.received)? {
+                ParseResponse::Complete { head, bytes } => Some((head.moved_to(()), bytes)),
+                ParseResponse::Partial => None,
+            };
+            if let Some((head, bytes)) = parsed {
+                let bytes = self.received.split_to(bytes).freeze();
+                return Poll::Ready(Ok(head.moved_to(bytes)));
+            }
+            if ready!(self.poll_receive(context))? == 0 {
+                return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+            }
+        }
+    }
+
+    pub(super) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.received.reserve(RECEIVE_BYTES);
+        let received = pin!(self.link.read_buf(&mut self.received)).poll(context);
+        if matches!(received, Poll::Ready(Ok(1..))) {
+            self.answered.get_or_insert_with(Instant::now);
+        }
+        received
+    }
+
+    /// How long the server may send nothing, and take nothing.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Whether the server had closed the connection before it can have seen the request: it had served one before, and
+    /// nothing came back.
+    #[must_use]
+    pub fn is_stale(&self, error: &UpstreamError) -> bool {
+        self.is_reused && self.answered.is_none() && matches!(error, UpstreamError::Ended(_))
+    }
+
+    /// Notes what came back, and when.
+    pub fn note(&self, head: &ResponseHead<Bytes>, trace: &mut Trace) {
+        trace.status = Some(head.status());
+        trace.first_byte = self.answered.map(|at| at.duration_since(self.started));
+        self.lease.backend.upstream_answered(head.status());
+    }
+
+    /// The connection after a change of protocol, what came behind the response, and what counts it on its server.
+    pub(crate) fn into_tunnel(self) -> (Link, Vec<u8>, Slot) {
+        (self.link, self.received.to_vec(), self.lease.slot)
+    }
+}
+
+async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Link, Failure> {
+    match (upstream.connector(server), socket) {
+        (None, socket) => Ok(Link::Plain(socket)),
+        (Some(connector), Socket::Tcp(socket)) => {
+            let connected = TlsStream::connect(socket, connector).await;
+            let failed = |error| Failure::new(Outcome::Tls, format!("TLS: {error}"));
+            connected.map(Link::Tls).map_err(failed)
+        }
+        (Some(_), Socket::Unix(_)) => {
+            Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"))
+        }
+    }
+}
+
+/// What one read takes in: two full records.
+const RECEIVE_BYTES: usize = 32 * 1_024;

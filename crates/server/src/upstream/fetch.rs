@@ -1,0 +1,69 @@
+//! A request without a body, from whoever wants its response.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kettle_http::h1::response::ResponseHead;
+
+use super::{Exchange, OutgoingRequest, Pool, Trace, Upstream, UpstreamError, UpstreamResponse};
+
+/// Sends a request to a server of `upstream` and waits for the head of its response. Interim responses are passed over. What
+/// could not have been seen by the server is sent once more.
+///
+/// # Errors
+/// [`UpstreamError`]; `trace` says in one word why, too.
+pub async fn fetch(
+    upstream: &Arc<Upstream>,
+    pool: &Rc<Pool>,
+    request: &OutgoingRequest,
+    trace: &mut Trace,
+) -> Result<UpstreamResponse, UpstreamError> {
+    let outcome = try_fetch(upstream, pool, request, trace).await;
+    outcome.inspect_err(|error| trace.failure = Some(error.reason()))
+}
+
+async fn try_fetch(
+    upstream: &Arc<Upstream>,
+    pool: &Rc<Pool>,
+    request: &OutgoingRequest,
+    trace: &mut Trace,
+) -> Result<UpstreamResponse, UpstreamError> {
+    let mut attempts = upstream.backend.attempts(request.client);
+    let mut may_reuse = true;
+    loop {
+        let mut exchange = Exchange::begin(upstream, pool, &mut attempts, may_reuse, trace).await?;
+        match ask(&mut exchange, request).await {
+            Ok(head) => {
+                exchange.note(&head, trace);
+                return exchange.answer(head, request.is_head(), true);
+            }
+            // A new connection is never stale, so this happens once.
+            Err(error) if exchange.is_stale(&error) && request.is_repeatable() => {
+                upstream.backend.upstream_retried();
+                trace.retries += 1;
+                may_reuse = false;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn ask(
+    exchange: &mut Exchange,
+    request: &OutgoingRequest,
+) -> Result<ResponseHead<Bytes>, UpstreamError> {
+    exchange.send_head(request).await?;
+    for _ in 0..INTERIM_MAX {
+        let head = exchange.next_head().await?;
+        match head.status() {
+            101 => return Err(UpstreamError::UnaskedUpgrade),
+            100..=199 => {}
+            _ => return Ok(head),
+        }
+    }
+    Err(UpstreamError::TooManyInterim)
+}
+
+/// Interim responses before a final one.
+pub(crate) const INTERIM_MAX: usize = 32;

@@ -1,0 +1,78 @@
+//! A connection to a server, in TLS or as the bytes are.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use kettle_kernel::transfer;
+use kettle_tls::stream::TlsStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::backend::Socket;
+
+/// A connection to a server.
+pub enum Link {
+    /// In records.
+    Tls(Box<TlsStream>),
+    /// As the bytes are.
+    Plain(Socket),
+}
+
+impl Link {
+    /// Whether nothing has come since it was last read: no byte, no end. What comes without being asked for is no answer to the
+    /// next request. The kernel is asked itself: the runtime hears of it later.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        match self {
+            Self::Tls(stream) => {
+                let mut context = Context::from_waker(Waker::noop());
+                // Tickets are taken in.
+                stream.received().bytes().is_empty() && stream.poll_fill(&mut context).is_pending()
+            }
+            Self::Plain(socket) => {
+                let received = transfer::receive(socket.as_fd(), &mut [0]);
+                received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+            }
+        }
+    }
+}
+
+impl AsyncRead for Link {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(&mut **stream).poll_read(context, buffer),
+            Self::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Link {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
+            Self::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tls(stream) => AsyncWrite::poll_flush(Pin::new(&mut **stream), context),
+            Self::Plain(socket) => Pin::new(socket).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tls(stream) => Pin::new(&mut **stream).poll_shutdown(context),
+            Self::Plain(socket) => Pin::new(socket).poll_shutdown(context),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A request to a server, written by us from parsed parts: a request line, one `host`, one framing.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use kettle_http::h1::framing::BodyFraming;
+use kettle_http::h1::write::{write_content_length, write_field};
+
+/// A request's head on its way to a server.
+#[derive(Clone, Debug)]
+pub struct OutgoingRequest {
+    bytes: Vec<u8>,
+    is_head: bool,
+    is_idempotent: bool,
+    /// For whom it is, for backends that choose a server by that.
+    pub client: IpAddr,
+    /// How long the server may send nothing, and take nothing.
+    pub timeout: Duration,
+}
+
+impl OutgoingRequest {
+    /// A request without a body. `target` is a path that begins with a slash, and perhaps a query: visible ASCII only.
+    /// `None` if it, the method or the host is none.
+    #[must_use]
+    pub fn new(
+        method: &str,
+        target: &str,
+        host: &str,
+        client: IpAddr,
+        timeout: Duration,
+    ) -> Option<Self> {
+        let is_visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_method = !method.is_empty() && is_visible(method);
+        if !is_method || !target.starts_with('/') || !is_visible(target) || !is_visible(host) {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(HEAD_BYTES_USUAL);
+        for part in [method, " ", target, " HTTP/1.1\r\n"] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        write_field(&mut bytes, "host", host.as_bytes());
+        let is_idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
+        Some(Self { bytes, is_head: method == "HEAD", is_idempotent, client, timeout })
+    }
+
+    /// Adds a field. One whose name or value could not stand in a message is left out.
+    pub fn field(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        write_field(&mut self.bytes, name, value.as_ref());
+    }
+
+    /// Announces a body, which whoever sends the request sends behind it.
+    pub fn announce_body(&mut self, framing: BodyFraming) {
+        match framing {
+            BodyFraming::None => {}
+            BodyFraming::Length(bytes) => write_content_length(&mut self.bytes, bytes),
+            BodyFraming::Chunked => self.field("transfer-encoding", "chunked"),
+        }
+        // What was given away once may not be there a second time.
+        self.is_idempotent &= framing == BodyFraming::None;
+    }
+
+    /// Whether its response has no body, whatever it announces.
+    pub(crate) fn is_head(&self) -> bool {
+        self.is_head
+    }
+
+    /// Whether it may be sent again if nobody answered it.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.is_idempotent
+    }
+
+    /// The bytes of the whole head.
+    pub(crate) fn head(&self) -> Vec<u8> {
+        [self.bytes.as_slice(), b"\r\n"].concat()
+    }
+}
+
+/// Room that most heads find enough.
+const HEAD_BYTES_USUAL: usize = 1_024;

@@ -1,0 +1,107 @@
+//! The connections to servers that a worker keeps for the next request, bounded for each server by number and by time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use kettle_tls::connector::Connector;
+use tokio::time::Instant;
+
+use super::{Link, Upstream};
+use crate::backend::{Backend, Server, ServerState, Slot, UseCount};
+
+/// A worker's idle connections.
+#[derive(Default)]
+pub struct Pool {
+    /// The oldest of a server first.
+    idle: RefCell<Vec<Idle>>,
+}
+
+/// To whom a connection leads, and in which way: over a reload both may stay, and where the way changed nobody takes it.
+#[derive(Clone)]
+pub(super) struct Destination {
+    server: Arc<ServerState>,
+    connectors: Option<Arc<[Connector]>>,
+}
+
+/// What a connection holds as long as it is in use.
+pub(super) struct Lease {
+    pub(super) pool: Rc<Pool>,
+    pub(super) destination: Destination,
+    pub(super) backend: Arc<Backend>,
+    pub(super) slot: Slot,
+    pub(super) count: UseCount,
+}
+
+struct Idle {
+    link: Link,
+    destination: Destination,
+    until: Instant,
+    _count: UseCount,
+}
+
+impl Destination {
+    pub(super) fn new(upstream: &Upstream, server: &Server) -> Self {
+        let connectors = upstream.connectors.clone();
+        Self { server: Arc::clone(&server.state), connectors }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let same_way = match (&self.connectors, &other.connectors) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (None, None) => true,
+            _ => false,
+        };
+        same_way && Arc::ptr_eq(&self.server, &other.server)
+    }
+}
+
+impl Lease {
+    /// Keeps its connection for the next request.
+    pub(super) fn keep(self, link: Link) {
+        let Self { pool, destination, backend, slot, count } = self;
+        drop(count);
+        pool.give(link, destination, &backend);
+        // Whoever waits for the slot finds the connection.
+        drop(slot);
+    }
+}
+
+impl Pool {
+    /// The connection that was used last, of those that are still good.
+    pub(super) fn take(&self, destination: &Destination) -> Option<Link> {
+        let mut idle = self.idle.borrow_mut();
+        let now = Instant::now();
+        loop {
+            let index = idle.iter().rposition(|it| it.destination.is(destination))?;
+            let mut found = idle.remove(index);
+            if found.until > now && found.link.is_quiet() {
+                return Some(found.link);
+            }
+        }
+    }
+
+    /// Keeps a connection, in place of the oldest one where there are as many as may be.
+    pub(super) fn give(&self, link: Link, destination: Destination, backend: &Arc<Backend>) {
+        let settings = &backend.settings;
+        let mut idle = self.idle.borrow_mut();
+        let mut same = idle.iter().enumerate().filter(|(_, it)| it.destination.is(&destination));
+        let oldest = same.next().map(|(index, _)| index);
+        let count = usize::from(oldest.is_some()) + same.count();
+        if settings.keep_alive == 0 {
+            return;
+        }
+        if let Some(oldest) = oldest.filter(|_| count >= settings.keep_alive) {
+            idle.remove(oldest);
+        }
+        let until = Instant::now() + settings.keep_alive_timeout;
+        let count = UseCount::idle(backend);
+        idle.push(Idle { link, destination, until, _count: count });
+    }
+
+    /// Drops those whose time is over, and those whose server has closed them.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        self.idle.borrow_mut().retain_mut(|idle| idle.until > now && idle.link.is_quiet());
+    }
+}

@@ -1,0 +1,64 @@
+//! Requests passed to a backend, and what comes back.
+
+mod pass;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use kettle_tests::backend::backend;
+use kettle_tests::client::Client;
+use kettle_tests::http::{Connection, Response};
+use kettle_tests::setup::Setup;
+
+/// A server whose route `/app` asks these servers, with more settings of the route and of the backend.
+fn before(route: &str, settings: &str, servers: &[SocketAddr]) -> Setup {
+    let route = format!("[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n");
+    Setup::default().more(&route).more(&backend("app", settings, servers))
+}
+
+/// Reads the head of a request, as a backend does.
+fn read_head(socket: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        let count = socket.read(&mut byte).expect("the request has a head");
+        assert_eq!(count, 1, "it ends in its head: {}", head.escape_ascii());
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// Answers the next request on a backend's connection, and returns its head.
+fn answer(socket: &mut TcpStream, response: &str) -> String {
+    let head = read_head(socket);
+    socket.write_all(response.as_bytes()).unwrap();
+    head
+}
+
+/// Reads a response whose body comes in chunks, up to its end.
+fn chunked_response(client: &mut Client) -> Response {
+    let mut response = client.response_head();
+    assert_eq!(response.header("transfer-encoding"), Some("chunked"), "{}", response.head);
+    loop {
+        let size = line(client);
+        let bytes = usize::from_str_radix(&size, 16).unwrap();
+        response.body.extend(client.receive_exactly(bytes));
+        assert_eq!(line(client), "", "after a chunk");
+        if bytes == 0 {
+            return response;
+        }
+    }
+}
+
+fn line(client: &mut Client) -> String {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\r\n") {
+        line.extend(client.receive_exactly(1));
+    }
+    String::from_utf8(line).unwrap().trim_end().to_owned()
+}
+
+/// A response with a body of known length.
+fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}

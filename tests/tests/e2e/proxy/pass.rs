@@ -1,0 +1,140 @@
+//! What a server gets of a request, and a client of its response.
+
+use std::io::Write;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::client::Dialer;
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+
+use super::{answer, before, chunked_response, ok};
+
+#[test]
+fn a_response_comes_back_and_the_log_says_from_where() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/x?y=z")).unwrap();
+    let mut server = backend.accept();
+    let response = "HTTP/1.1 201 Made\r\nContent-Length: 5\r\nX-App: 1\r\nServer: other\r\nDate: x\r\n\
+        Connection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n\r\nhello";
+    let head = answer(&mut server, response);
+    assert!(head.starts_with("GET /app/x?y=z HTTP/1.1\r\nhost: localhost\r\n"), "{head}");
+    let response = client.response();
+    assert_eq!((response.status, &*response.body), (201, &b"hello"[..]));
+    assert_eq!(response.header("x-app"), Some("1"));
+    assert_eq!(response.header("server"), Some("kettle"));
+    assert!(response.header("date").unwrap().ends_with("GMT"));
+    for name in ["x-hop", "keep-alive", "connection"] {
+        assert_eq!(response.header(name), None, "{name}");
+    }
+    let entry = kettle.entry("/app/x?y=z");
+    assert_eq!((entry.text("backend"), entry.number("upstream_status")), ("app", 201));
+    assert_eq!(entry.text("server"), backend.address().to_string());
+    assert!(entry.is_complete() && entry.number("first_byte_us") > 0);
+    assert_eq!(entry.path(), "user");
+}
+
+#[test]
+fn a_body_of_unknown_length_comes_in_chunks_and_to_old_clients_up_to_the_end() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+        5;a=b\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\nX-Trailer: 1\r\n\r\n";
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/new")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, chunked);
+    assert_eq!(chunked_response(&mut client).body, b"hello world");
+    // The same connection, and the server's too.
+    client.send(&get("/app/again")).unwrap();
+    answer(&mut server, &ok("again"));
+    assert_eq!(client.response().body, b"again");
+    client
+        .send(b"GET /app/old HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
+        .unwrap();
+    answer(&mut server, chunked);
+    let response = client.response_head();
+    assert_eq!(response.header("transfer-encoding"), None);
+    assert_eq!(response.header("connection"), Some("close"));
+    assert_eq!(client.end(), kettle_tests::client::End::Orderly);
+    assert_eq!(client.beyond(), b"hello world");
+}
+
+#[test]
+fn a_body_up_to_the_end_of_its_connection_is_whole_only_then() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nall");
+    server.write_all(b" of it").unwrap();
+    drop(server);
+    assert_eq!(chunked_response(&mut client).body, b"all of it");
+}
+
+#[test]
+fn the_answers_to_head_and_those_without_a_body_leave_the_connection_good() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("HEAD", "/app", "")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    let response = client.response_head();
+    assert_eq!((response.status, response.header("content-length")), (200, Some("5")));
+    for status in [204, 304] {
+        client.send(&get("/app")).unwrap();
+        answer(&mut server, &format!("HTTP/1.1 {status} X\r\nETag: \"a\"\r\n\r\n"));
+        let response = client.response_head();
+        assert_eq!((response.status, response.header("content-length")), (status, None));
+        assert_eq!(response.header("etag"), Some("\"a\""));
+    }
+    client.send(&get("/app")).unwrap();
+    answer(&mut server, &ok("last"));
+    assert_eq!(client.response().body, b"last");
+}
+
+#[test]
+fn interim_responses_reach_clients_that_know_them() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, hints);
+    let early = client.response_head();
+    assert_eq!((early.status, early.header("link")), (103, Some("</a.css>")));
+    server.write_all(ok("then").as_bytes()).unwrap();
+    assert_eq!(client.response().body, b"then");
+    client.send(b"GET /app HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    answer(&mut server, &format!("{hints}{}", ok("old")));
+    assert_eq!(client.response().body, b"old");
+}
+
+#[test]
+fn guards_redirects_and_the_operators_headers_stand_before_a_backend() {
+    let backend = Backend::listen();
+    let route = "headers = { X-Site = \"own\" }\nrequest_headers = { X-Team = \"blue\" }\n\
+        [[site.route.redirect]]\nfrom = \"/app/old\"\nto = \"/app/new\"\n\
+        [[site.route.rewrite]]\nfrom = \"/app/short/*\"\nto = \"/app/long/{1}\"";
+    let setup = before(route, "", &[backend.address()])
+        .set("server", "workers = 1")
+        .site("hsts = { max_age = \"1d\" }");
+    let kettle = Kettle::start(setup);
+    let mut client = Dialer::default().connect(kettle.address());
+    let redirect = client.get("/app/old");
+    assert_eq!((redirect.status, redirect.header("location")), (302, Some("/app/new")));
+    client.send(&get("/app/short/a%20b?c")).unwrap();
+    let mut server = backend.accept();
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Site: theirs\r\n\
+        Strict-Transport-Security: max-age=1\r\n\r\n";
+    let head = answer(&mut server, response);
+    assert!(head.starts_with("GET /app/long/a%20b?c HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("X-Team: blue\r\n"), "{head}");
+    let response = client.response();
+    assert_eq!(response.header("x-site"), Some("own"));
+    assert_eq!(response.header("strict-transport-security"), Some("max-age=86400"));
+}
