@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod checkout;
+mod hitch_scripts;
 mod measure;
 mod package;
 mod packages;
@@ -38,6 +39,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         "test" => test::run(rest),
+        "hitch-scripts" => hitch_scripts::run(rest),
         "measure" => measure::run(rest),
         "package" => package::run(rest),
         "peers" => packages::ensure_peers().map(|()| ExitCode::SUCCESS),
@@ -53,6 +55,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
+  hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place
   measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
   package    deb, rpm, oci: what people install; package test tries each

@@ -3,9 +3,10 @@
 
 mod files;
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -38,6 +39,15 @@ pub(crate) fn has_left() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
+/// Takes the name it was called by, for `ps` and `pgrep`: that of /proc/self/exe is "exe".
+fn take_name() {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&called).file_name().unwrap_or_default().as_bytes();
+    if let Ok(name) = CString::new(name) {
+        let _ = rustix::thread::set_name(&name);
+    }
+}
+
 /// A process that serves in the background or writes its messages to a file.
 #[derive(Default)]
 pub(crate) struct Background {
@@ -56,6 +66,7 @@ impl Background {
         if has_left {
             // The parent is no group's leader's child yet, so this cannot fail; and if it does, it costs nothing.
             let _ = rustix::process::setsid();
+            take_name();
         }
         let open = |path| files::open(path, OpenOptions::new().append(true).mode(0o640), owner);
         Ok(Self { has_left, messages: log_file.map(open).transpose()? })

@@ -250,6 +250,8 @@ fn a_daemon_leaves_its_number_and_reads_its_file_again() {
     let words = ["--config", file.to_str().unwrap()];
     let (daemon, _) = Daemon::start(&place, "stud", &words);
     assert!(shows(before, "one"));
+    let name = fs::read_to_string(format!("/proc/{}/comm", daemon.0.as_raw_nonzero())).unwrap();
+    assert_eq!(name, "stud\n", "what it is called in ps");
     configure(&place, after, "");
     daemon.reload();
     wait_until_listening(after);

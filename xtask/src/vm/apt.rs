@@ -16,10 +16,19 @@ pub struct Apt {
 impl Apt {
     /// Sets up the folder for `suites` and downloads their package lists.
     pub fn new(folder: &Path, suites: &[&str]) -> Result<Self, String> {
+        Self::of_kinds(folder, suites, &["deb"])
+    }
+
+    /// The same for packages and their sources.
+    pub fn with_sources(folder: &Path, suites: &[&str]) -> Result<Self, String> {
+        Self::of_kinds(folder, suites, &["deb", "deb-src"])
+    }
+
+    fn of_kinds(folder: &Path, suites: &[&str], kinds: &[&str]) -> Result<Self, String> {
         for part in ["parts", "state/lists/partial", "cache/archives/partial", "debs"] {
             create_folder(&folder.join(part))?;
         }
-        let sources = sources_list(suites, &Mirror::of_this_machine()?);
+        let sources = sources_list(suites, kinds, &Mirror::of_this_machine()?);
         for (name, content) in [("sources.list", sources.as_str()), ("state/status", "")] {
             let path = folder.join(name);
             fs::write(&path, content).map_err(|error| at(&path, &error))?;
@@ -62,6 +71,20 @@ impl Apt {
                 .args(packages),
         )?;
         packages_in(&self.folder.join("cache/archives"))
+    }
+
+    /// Downloads the source of a package, as those who wrote it released it.
+    pub fn download_source(&self, package: &str) -> Result<PathBuf, String> {
+        let folder = self.folder.join("debs");
+        process::run_quietly(
+            self.command("apt-get")
+                .args(["source", "--download-only", package])
+                .current_dir(&folder),
+        )?;
+        let entries = fs::read_dir(&folder).map_err(|error| at(&folder, &error))?;
+        let mut paths = entries.flatten().map(|entry| entry.path());
+        let is_source = |path: &PathBuf| path.to_string_lossy().contains(".orig.tar.");
+        paths.find(is_source).ok_or_else(|| format!("{package} has no source of its own"))
     }
 
     fn command(&self, program: &str) -> Command {
@@ -146,7 +169,7 @@ impl Mirror {
     }
 }
 
-fn sources_list(suites: &[&str], mirror: &Mirror) -> String {
+fn sources_list(suites: &[&str], kinds: &[&str], mirror: &Mirror) -> String {
     let mut list = String::new();
     for suite in suites {
         let address = if suite.ends_with("-security") {
@@ -155,7 +178,9 @@ fn sources_list(suites: &[&str], mirror: &Mirror) -> String {
         } else {
             &mirror.archive
         };
-        list.push_str(&format!("deb [signed-by={KEYRING}] {address} {suite} main\n"));
+        for kind in kinds {
+            list.push_str(&format!("{kind} [signed-by={KEYRING}] {address} {suite} main\n"));
+        }
     }
     list
 }

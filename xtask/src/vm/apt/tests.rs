@@ -27,13 +27,14 @@ fn a_machine_without_a_debian_mirror_has_none() {
 #[test]
 fn security_suites_come_from_the_security_archive_or_not_at_all() {
     let suites = ["trixie", "trixie-security"];
-    let both = sources_list(&suites, &mirror(Some("http://mirror.example/debian-security")));
+    let both =
+        sources_list(&suites, &["deb"], &mirror(Some("http://mirror.example/debian-security")));
     assert!(both.contains("http://mirror.example/debian trixie main\n"), "{both}");
     assert!(
         both.contains("http://mirror.example/debian-security trixie-security main\n"),
         "{both}"
     );
-    let one = sources_list(&suites, &mirror(None));
+    let one = sources_list(&suites, &["deb"], &mirror(None));
     assert_eq!(one.lines().count(), 1, "{one}");
 }
 
