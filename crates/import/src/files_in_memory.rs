@@ -32,6 +32,12 @@ impl Surroundings for Files {
         Ok(inside.map(|path| path.display().to_string()).rev().collect())
     }
 
+    fn names_in(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let inside = self.0.keys().filter_map(|path| path.strip_prefix(folder).ok());
+        let first = |path: &Path| Some(path.iter().next()?.to_string_lossy().into_owned());
+        Ok(inside.filter_map(first).collect())
+    }
+
     fn is_there(&self, path: &Path) -> bool {
         self.0.keys().any(|file| file.starts_with(path))
     }

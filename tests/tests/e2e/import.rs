@@ -9,7 +9,7 @@ use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::environment::{has_kernel_tls, skip};
-use kettle_tests::http::{Connection, Response};
+use kettle_tests::http::{Connection, Response, request};
 use kettle_tests::kernel_counts::{KernelCounts, Turn};
 use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use tempfile::TempDir;
@@ -110,9 +110,11 @@ fn field(response: &Response, name: &str) -> String {
     values.collect::<Vec<_>>().join(", ")
 }
 
-/// What both say to a request.
-fn answer(address: SocketAddr, target: &str) -> Response {
-    Dialer::default().connect(address).get(target)
+/// What is said to a request.
+fn answer(address: SocketAddr, target: &str, headers: &str) -> Response {
+    let mut client = Dialer::default().connect(address);
+    client.send(&request("GET", target, headers)).unwrap();
+    client.response()
 }
 
 #[test]
@@ -135,15 +137,33 @@ fn kettle_answers_what_nginx_answers() {
         ("app/index.html", b"<p>app".to_vec()),
         ("www/app/other.html", b"<p>not seen".to_vec()),
         ("www/large", content(300_000)),
+        ("www/inside/a", b"inside".to_vec()),
+        ("www/outside/a", b"outside".to_vec()),
+        ("www/closed/a", b"closed".to_vec()),
+        ("www/members/a", b"members".to_vec()),
+        ("www/members/open/a", b"open".to_vec()),
+        ("www/new/a", b"new".to_vec()),
+        ("www/shared/a", b"shared".to_vec()),
+        ("www/limited/a", b"limited".to_vec()),
+        // `ann` with the password `secret`.
+        ("users", b"ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n".to_vec()),
     ];
     let place = Place::new(NGINX, &files);
     let Some((_nginx, nginx)) = place.nginx() else { return };
     let (_kettle, kettle) = place.kettle();
-    for target in TARGETS {
-        let (theirs, ours) = (answer(nginx, target), answer(kettle, target));
+    let plain = TARGETS.iter().map(|target| (*target, ""));
+    for (target, asked) in plain.chain(ASKED) {
+        let (theirs, ours) = (answer(nginx, target, asked), answer(kettle, target, asked));
         assert_eq!(ours.status, theirs.status, "{target}\n{}\n{}", ours.head, theirs.head);
-        let headers =
-            ["content-type", "cache-control", "x-site", "x-live", "location", "content-length"];
+        let headers = [
+            "content-type",
+            "cache-control",
+            "x-site",
+            "x-live",
+            "location",
+            "content-length",
+            "access-control-allow-origin",
+        ];
         let is_plain =
             theirs.status == 200 || theirs.status == 404 && theirs.body.starts_with(b"<p>");
         for name in headers.iter().filter(|name| is_plain || **name == "location") {
@@ -156,11 +176,25 @@ fn kettle_answers_what_nginx_answers() {
             assert_same(&ours.body, &theirs.body, target);
         }
     }
-    let listed = String::from_utf8(answer(kettle, "/lists/").body).unwrap();
+    let listed = String::from_utf8(answer(kettle, "/lists/", "").body).unwrap();
     assert!(listed.contains(">a<"), "{listed}");
+    for (address, refused) in [(nginx, 503), (kettle, 429)] {
+        let statuses: Vec<u16> = (0..4).map(|_| answer(address, "/limited/a", "").status).collect();
+        assert_eq!(statuses, [200, 200, 200, refused]);
+    }
 }
 
-const TARGETS: [&str; 28] = [
+/// Requests with more than their target.
+const ASKED: [(&str, &str); 6] = [
+    ("/members/a", "Authorization: Basic YW5uOnNlY3JldA==\r\n"),
+    ("/members/a", "Authorization: Basic YW5uOndyb25n\r\n"),
+    ("/members/open/a", "Authorization: Basic YW5uOndyb25n\r\n"),
+    ("/shared/a", "Origin: https://app.example\r\n"),
+    ("/outside/a", "X-Forwarded-For: 10.0.0.1\r\n"),
+    ("/index.html", "Accept-Encoding: gzip\r\n"),
+];
+
+const TARGETS: [&str; 44] = [
     "/",
     "/index.html",
     "/style.css",
@@ -189,6 +223,22 @@ const TARGETS: [&str; 28] = [
     "/app/index.html",
     "/app/some/page",
     "/large",
+    "/inside/a",
+    "/outside/a",
+    "/closed/a",
+    "/closed/",
+    "/closed/nothing",
+    "/members/a",
+    "/members/nothing",
+    "/members/open/a",
+    "/old/a%20b?c=1",
+    "/moved?x=1",
+    "/movedfar",
+    "/user/7/page",
+    "/gone/deep/a",
+    "/away/x/y?z",
+    "/other/a",
+    "/pages/a",
 ];
 
 const NGINX: &str = "
@@ -205,6 +255,8 @@ http {
     types { text/html html htm; text/css css; image/png png; video/mp2t ts; text/plain txt; }
     default_type application/octet-stream;
     absolute_redirect off;
+    gzip on;
+    limit_req_zone $binary_remote_addr zone=clients:1m rate=1r/m;
     charset utf-8;
     charset_types text/css text/plain;
     server {
@@ -229,6 +281,22 @@ http {
             location /hls/live/ { add_header X-Live yes; add_header Cache-Control no-store; }
         }
         location /app/ { root FOLDER; try_files $uri /app/index.html; }
+        location /inside/ { allow 127.0.0.0/8; deny all; }
+        location /outside/ { deny 127.0.0.1; allow all; }
+        location /closed/ { deny all; }
+        location /members/ {
+            auth_basic 'staff only';
+            auth_basic_user_file FOLDER/users;
+            location /members/open/ { auth_basic off; }
+        }
+        rewrite ^/old/(.*)$ /new/$1 permanent;
+        rewrite ^/user/([^/]*)/(.*)$ /new/$2?user=$1 redirect;
+        location = /moved { return 308 /new/$is_args$args; }
+        location ~ ^/gone/(.*)$ { return 301 https://other.example/$1; }
+        location /away/ { return 307 https://$host:8443$request_uri; }
+        location /other/ { rewrite ^/other/(.*)$ /new/$1 last; }
+        location /shared/ { add_header Access-Control-Allow-Origin *; }
+        location /limited/ { limit_req zone=clients burst=2 nodelay; }
         location /api/ { proxy_pass http://127.0.0.1:1; }
     }
 }

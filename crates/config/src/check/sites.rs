@@ -145,6 +145,7 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         && !is_written("root")
         && !is_written("backend")
         && !is_written("redirect")
+        && !is_written("deny")
         && let Some(place) = reader.place(trail)
     {
         let message = "[[site.route]] needs the setting `root`, or `backend`".to_owned();

@@ -64,7 +64,7 @@ settings! {
         /// `/srv/pictures/a.png`.
         pub prefix: String = text(&rules::PREFIX, "/"),
         /// The folder the files are in. Nothing outside it is served, unless `symlinks` is
-        /// `"follow"`. A route that only redirects needs none.
+        /// `"follow"`. A route that only redirects, or only keeps clients out, needs none.
         pub root: Option<Located<PathBuf>> = optional(located_path(), "the route has no files"),
         /// The backend that answers in place of files: requests go to one of its servers by HTTP/1.1, and its responses
         /// come back.

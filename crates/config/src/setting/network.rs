@@ -180,6 +180,19 @@ pub struct Network {
 }
 
 impl Network {
+    /// The network of an address; none for more bits than it has, or one that no client is in.
+    pub fn around(address: IpAddr, prefix_bits: u8) -> Option<Self> {
+        let is_v4 = address.is_ipv4();
+        let is_right = prefix_bits <= if is_v4 { 32 } else { 128 }
+            && address.to_canonical().is_ipv4() == is_v4;
+        is_right.then(|| Self { first: first_of(address, prefix_bits), prefix_bits })
+    }
+
+    /// Whether all addresses of another network belong to it.
+    pub fn holds(&self, other: &Self) -> bool {
+        self.prefix_bits <= other.prefix_bits && self.contains(other.first)
+    }
+
     /// Whether an address belongs to it. An IPv4 address that is written as IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

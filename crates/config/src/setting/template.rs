@@ -35,6 +35,16 @@ impl Template {
         &self.pieces
     }
 
+    /// Whether a redirect may lead to what this text says.
+    pub fn is_destination(text: &str) -> bool {
+        read_destination(text).is_ok()
+    }
+
+    /// Whether a rewrite may look for what this text says.
+    pub fn is_rewritten_path(text: &str) -> bool {
+        read_rewritten_path(text).is_ok()
+    }
+
     /// How many stars of a pattern it takes.
     pub(crate) fn captures(&self) -> usize {
         let captures = self.pieces.iter().filter_map(|piece| match piece {

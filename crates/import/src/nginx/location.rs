@@ -1,5 +1,6 @@
 //! `location`: which requests it is for, and whether files may answer there.
 
+use super::redirect;
 use super::scope::Scope;
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Term};
@@ -11,6 +12,8 @@ pub(super) struct Location<'t> {
     pub(super) kind: Kind,
     /// The path or the pattern.
     pub(super) path: String,
+    /// Whether the cases of the pattern's letters do not count.
+    pub(super) ignores_case: bool,
     pub(super) scope: Scope<'t>,
 }
 
@@ -32,10 +35,21 @@ pub(super) fn all<'t>(scope: &Scope<'t>) -> Vec<Location<'t>> {
             let (kind, path) = kind_of(&directive.words);
             let inner = scope.with(directive.inner());
             open.push(inner.clone());
-            found.push(Location { directive, kind, path, scope: inner });
+            let ignores_case = directive.word(0).starts_with("~*");
+            found.push(Location { directive, kind, path, ignores_case, scope: inner });
         }
     }
     found
+}
+
+impl Location<'_> {
+    /// Whether it sends clients elsewhere, or looks for another path.
+    pub(super) fn has_rules(&self) -> bool {
+        let is_rule = |it: &Directive| {
+            it.name == "rewrite" || it.name == "return" && redirect::is_redirect(it)
+        };
+        self.directive.inner().iter().any(is_rule)
+    }
 }
 
 fn kind_of(words: &[String]) -> (Kind, String) {
@@ -63,11 +77,12 @@ pub(super) struct Shut<'t> {
     pub(super) why: &'static str,
 }
 
-/// Looks for what decides that no file may answer there.
+/// Looks for what decides that nobody may be answered there, but for networks and passwords.
 pub(super) fn shut<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     let answered = scope.own().iter().find_map(|directive| {
         let why = match (directive.name.as_str(), Term::fate_of(&directive.name)) {
             ("proxy_pass", _) => PROXIED,
+            ("return", _) if redirect::is_redirect(directive) => return None,
             ("return", _) => returned(directive),
             (_, Fate::Answers(why)) => why,
             _ => return None,
@@ -81,27 +96,26 @@ fn returned(directive: &Directive) -> &'static str {
     match directive.word(0).as_bytes() {
         [b'4' | b'5', ..] => "nothing is served there",
         [b'2', ..] => "write a file with that text",
-        _ => "redirects are not carried over",
+        _ => "no such answer is known",
     }
 }
 
-/// What decides who is served, said here or further out.
+/// A network that may not connect, where kettle lets in all.
+pub(super) fn denied<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let networks = scope.any_of(&["allow", "deny"]);
+    let is_open = |it: &&Directive| it.name == "allow" && it.word(0) == "all";
+    let mut decisive = networks.into_iter().take_while(|it| !is_open(it));
+    let directive = decisive.find(|it| it.name == "deny")?;
+    Some(Shut { directive, why: NO_NETWORKS })
+}
+
+/// What decides who is served, said here or further out, but for networks and passwords.
 pub(super) fn guarded<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let network = scope.any_of(&["allow", "deny"]);
-    let is_open = |it: &Directive| it.name == "allow" && it.word(0) == "all";
-    let network = match network.first() {
-        Some(first) if is_open(first) => None,
-        _ => network.into_iter().find(|directive| directive.name == "deny"),
-    };
-    if let Some(directive) = network {
-        return Some(Shut { directive, why: NO_NETWORKS });
-    }
     for (depth, block) in scope.outwards().enumerate() {
         for directive in block {
             let name = directive.name.as_str();
             let is_off = || scope.find(name).is_some_and(|it| it.word(0) == "off");
             let why = match (name, Term::fate_of(name)) {
-                ("deny", _) => continue,
                 ("if", _) if depth == 0 || !is_location_block(block) => match refuses(directive) {
                     true => "conditions are not carried over",
                     false => continue,
@@ -142,65 +156,5 @@ fn allows_get(limit: &Directive) -> bool {
     limit.words.iter().any(|method| method == "GET")
 }
 
-/// Whether a pattern is about names that begin with a dot.
-pub(super) fn is_of_dotfiles(pattern: &str) -> bool {
-    let starts =
-        ["/\\.", "\\/\\.", "(^|/)\\.", "(?:^|/)\\.", "^/\\.", "(/\\.", "^(.*/)?\\.", "/(\\."];
-    starts.iter().any(|start| pattern.starts_with(start))
-}
-
-/// The patterns of file names that an expression like `\.(css|js)$` stands for.
-pub(super) fn file_patterns(expression: &str) -> Option<Vec<String>> {
-    let behind = expression.strip_prefix("^.+").or(expression.strip_prefix("^.*"));
-    let behind = behind.or(expression.strip_prefix(".*")).or(expression.strip_prefix(".+"));
-    let extensions = behind.unwrap_or(expression).strip_prefix("\\.")?.strip_suffix('$')?;
-    let inner = extensions.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
-    let inner = inner.map(|inner| inner.strip_prefix("?:").unwrap_or(inner));
-    let mut patterns = Vec::new();
-    for extension in inner.unwrap_or(extensions).split('|') {
-        let (whole, short) = match extension.split_once('?') {
-            Some((before, behind)) => {
-                let mut short = before.to_owned();
-                short.pop()?;
-                (format!("{before}{behind}"), Some(format!("{short}{behind}")))
-            }
-            None => (extension.to_owned(), None),
-        };
-        for extension in short.into_iter().chain([whole]) {
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-            if extension.is_empty() || !extension.bytes().all(is_plain) {
-                return None;
-            }
-            patterns.push(format!("*.{extension}"));
-        }
-    }
-    Some(patterns)
-}
-
 pub(super) const PROXIED: &str = "kettle does not pass requests on to other servers yet";
 const NO_NETWORKS: &str = "nobody is let in by network here";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn expressions_for_extensions_become_patterns() {
-        for (expression, expected) in [
-            ("\\.(css|js)$", Some(vec!["*.css", "*.js"])),
-            ("\\.(?:jpe?g|png)$", Some(vec!["*.jpg", "*.jpeg", "*.png"])),
-            ("\\.php$", Some(vec!["*.php"])),
-            (".*\\.woff2?$", Some(vec!["*.woff", "*.woff2"])),
-            ("\\.php(/|$)", None),
-            ("^/images/", None),
-            ("\\.(a.c)$", None),
-            ("\\.()$", None),
-            ("\\.?$", None),
-        ] {
-            let expected = expected.map(|list| list.into_iter().map(str::to_owned).collect());
-            assert_eq!(file_patterns(expression), expected, "{expression}");
-        }
-        assert!(is_of_dotfiles("/\\.ht") && is_of_dotfiles("/\\.(?!well-known)"));
-        assert!(!is_of_dotfiles("\\.php$") && !is_of_dotfiles("/a\\.b"));
-    }
-}

@@ -1,7 +1,11 @@
 //! From nginx's directives to the text of a kettle.toml that does the same.
 
+mod cors;
 mod global;
+mod guard;
 mod https;
+mod locations;
+mod moved;
 mod route;
 mod settings;
 mod site;

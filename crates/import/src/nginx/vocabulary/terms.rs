@@ -6,7 +6,7 @@ pub(super) const NO_MODULES: &str = "kettle has nothing like it";
 const PROXY: &str = "kettle does not pass requests on to other servers yet; in front of a whole service a `tls` listener \
                      with a `[[backend]]` carries the connections";
 const AUTHENTICATE: &str =
-    "kettle asks for no passwords; `[site.client_auth]` asks for certificates";
+    "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const KERNEL_DECIDES: &str = "kettle and the kernel choose that";
 const NO_PLUGINS: &str = "kettle has no modules";
 const PROBED: &str =
@@ -14,8 +14,11 @@ const PROBED: &str =
 const BODIES: &str = "kettle takes no bodies of requests: `body_discard` below [limits] says how much is thrown away";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
+const COMPRESSED: &str =
+    "texts of 256 bytes and more are compressed, up to `hot_file` below [limits]";
 const AS_IT_IS: &str = "files are sent as they are";
-const LIMITED: &str = "`connections_per_worker` below [limits] bounds all clients together";
+const LIMITED: &str = "who asks more than `rate_limit` of a route allows gets 429";
+const SIGNED: &str = "`signed_urls` of a route has URLs signed by HMAC-SHA256 with an end; whoever makes them signs anew";
 const RATE: &str = "kettle does not slow responses down";
 const LOGGED: &str = "`kettle` logs what it answers by [log]";
 
@@ -205,11 +208,11 @@ pub(super) static TERMS: &[Term] = &[
     told("open_file_cache_min_uses", "hsl", "a file is kept from its first use"),
     told("open_file_cache_errors", "hsl", "what is not there is looked for each time"),
     told("rewrite_log", "hsli", LOGGED),
-    told(
-        "gzip",
-        "hsli",
-        "files are not compressed on the fly: write NAME.gz beside NAME, and precompressed = [\"gzip\"]",
-    ),
+    carried("gzip", "hsli"),
+    told("gzip_types", "hsl", COMPRESSED),
+    told("gzip_min_length", "hsl", COMPRESSED),
+    told("gzip_comp_level", "hsl", COMPRESSED),
+    told("gzip_vary", "hsl", "`vary` is sent"),
     told("gunzip", "hsl", AS_IT_IS),
     told("ssi", "hsli", AS_IT_IS),
     told("sub_filter", "hsl", AS_IT_IS),
@@ -222,8 +225,8 @@ pub(super) static TERMS: &[Term] = &[
     told("mp4_max_buffer_size", "hsl", AS_IT_IS),
     told("flv", "l", AS_IT_IS),
     told("slice", "hsl", "ranges of files are sent as they are asked for"),
-    told("rewrite", "sli", "paths are not rewritten: files answer at their own"),
-    told("break", "sli", "paths are not rewritten"),
+    carried("rewrite", "sli"),
+    carried("break", "sli"),
     told("uninitialized_variable_warn", "hsli", LOGGED),
     told("geo", "ht", "kettle has no variables"),
     told("geoip_country", "ht", "kettle has no variables"),
@@ -274,12 +277,12 @@ pub(super) static TERMS: &[Term] = &[
     told("client_body_temp_path", "hsl", BODIES),
     told("client_body_in_file_only", "hsl", BODIES),
     told("client_body_in_single_buffer", "hsl", BODIES),
-    told("limit_conn", "hsltd", LIMITED),
-    told("limit_conn_zone", "ht", LIMITED),
+    carried("limit_conn", "hsltd"),
+    carried("limit_conn_zone", "ht"),
     told("limit_conn_status", "hsl", LIMITED),
     told("limit_conn_log_level", "hsltd", LIMITED),
-    told("limit_req", "hsl", LIMITED),
-    told("limit_req_zone", "h", LIMITED),
+    carried("limit_req", "hsl"),
+    carried("limit_req_zone", "h"),
     told("limit_req_status", "hsl", LIMITED),
     told("limit_req_log_level", "hsl", LIMITED),
     // The log.
@@ -288,20 +291,20 @@ pub(super) static TERMS: &[Term] = &[
     told("open_log_file_cache", "hsltd", "the log is one file"),
     // Who is served.
     carried("limit_except", "l"),
-    guards("deny", "hslxtd", "nobody is let in by network here"),
-    told("allow", "hslxtd", "it makes exceptions from `deny`; without one it changes nothing"),
-    guards("auth_basic", "hslx", AUTHENTICATE),
-    told("auth_basic_user_file", "hslx", AUTHENTICATE),
+    carried("deny", "hslxtd"),
+    carried("allow", "hslxtd"),
+    carried("auth_basic", "hslx"),
+    carried("auth_basic_user_file", "hslx"),
     guards("auth_request", "hsl", AUTHENTICATE),
     told("auth_request_set", "hsl", AUTHENTICATE),
     guards("auth_jwt", "hslx", AUTHENTICATE),
     told("auth_delay", "hsl", AUTHENTICATE),
-    told("satisfy", "hsl", "it joins conditions that are not carried over"),
+    carried("satisfy", "hsl"),
     answers("internal", "l", "no request from outside is answered there"),
     guards("valid_referers", "sl", "the Referer of requests is not looked at"),
-    guards("secure_link", "hsl", "links are not signed"),
-    guards("secure_link_secret", "l", "links are not signed"),
-    told("secure_link_md5", "hsl", "links are not signed"),
+    guards("secure_link", "hsl", SIGNED),
+    guards("secure_link_secret", "l", SIGNED),
+    told("secure_link_md5", "hsl", SIGNED),
     told("userid", "hsl", "no cookies are set"),
     // Other servers.
     carried("upstream", "ht"),

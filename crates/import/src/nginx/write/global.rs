@@ -144,7 +144,7 @@ impl Writer<'_> {
                 self.draft.warn(&other.origin, message, "there is one log for all sites");
             }
         }
-        self.access(log);
+        self.access_log(log);
         for format in https.iter().flat_map(|http| every(http.inner(), "log_format")) {
             let message = format!("`log_format {}` is not carried over", format.word(0));
             let instead =
@@ -153,7 +153,7 @@ impl Writer<'_> {
         }
     }
 
-    fn access(&mut self, log: &Directive) {
+    fn access_log(&mut self, log: &Directive) {
         let origin = Some(&log.origin);
         match log.word(0) {
             "off" => return self.draft.text.set("access", quoted("off"), origin),

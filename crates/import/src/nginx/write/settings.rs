@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, is_own_header, quoted};
 
 use super::Writer;
-use super::route::spoken;
+use super::route::{Common, Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
-
-type Setting = (&'static str, String, Origin);
 
 impl Writer<'_> {
     pub(super) fn route_settings(
@@ -19,8 +17,7 @@ impl Writer<'_> {
         scope: &Scope<'_>,
         prefix: &str,
         own: &[Directive],
-        cached: &[(String, String)],
-        has_no_dotfiles: bool,
+        common: &Common,
         origin: &Origin,
     ) -> Vec<Setting> {
         let alias = own.iter().any(|directive| directive.name == "alias");
@@ -45,19 +42,23 @@ impl Writer<'_> {
             _ => ("follow", origin),
         };
         set("symlinks", quoted(symlinks), place);
-        if !has_no_dotfiles {
+        if !common.has_no_dotfiles {
             set("dotfiles", "true".to_owned(), origin);
         }
         let codings = self.codings(scope);
         if !codings.is_empty() {
             set("precompressed", list(codings.iter().copied()), origin);
         }
+        if let Some(gzip) = scope.find("gzip").filter(|gzip| gzip.word(0) == "on") {
+            set("compress", list(std::iter::once("gzip")), &gzip.origin);
+        }
         let charset = scope.find("charset").filter(|charset| !charset.word(0).contains('$'));
         let place = charset.map_or(origin, |charset| &charset.origin);
         let charset = charset.map_or("off", |charset| charset.word(0));
         set("charset", quoted(charset), place);
         let control = self.control(scope);
-        let rules = cached.iter().cloned().chain(control.map(|control| ("**".to_owned(), control)));
+        let rules =
+            common.cached.iter().cloned().chain(control.map(|control| ("**".to_owned(), control)));
         let mut rules: Vec<(String, String)> = rules.collect();
         let mut known: Vec<String> = Vec::new();
         rules.retain(|(pattern, _)| {
@@ -70,15 +71,10 @@ impl Writer<'_> {
                 rules.iter().map(|(pattern, control)| (pattern.as_str(), quoted(control)));
             set("cache_control", table(entries), origin);
         }
-        let headers = self.headers(scope);
-        if !headers.is_empty() {
-            let value = |values: &Vec<String>| match values.as_slice() {
-                [one] => quoted(one),
-                all => list(all.iter().map(String::as_str)),
-            };
-            let entries = headers.iter().map(|(name, values)| (name.as_str(), value(values)));
-            set("headers", table(entries), origin);
-        }
+        settings.extend(self.header_settings(scope, origin));
+        let mut set = |key, value: String, origin: &Origin| {
+            settings.push((key, value, origin.clone()));
+        };
         let types = self.types(scope);
         if !types.is_empty() {
             let entries = types.iter().map(|(name, kind)| (name.as_str(), quoted(kind)));
@@ -88,6 +84,19 @@ impl Writer<'_> {
             settings.push(("fallback", quoted(&fallback), place));
         }
         settings
+    }
+
+    /// Headers of all responses, and those for pages of other origins.
+    pub(super) fn header_settings(&mut self, scope: &Scope<'_>, origin: &Origin) -> Vec<Setting> {
+        let mut headers = self.headers(scope);
+        let cors = self.cors(&mut headers, scope);
+        let value = |values: &Vec<String>| match values.as_slice() {
+            [one] => quoted(one),
+            all => list(all.iter().map(String::as_str)),
+        };
+        let entries = headers.iter().map(|(name, values)| (name.as_str(), value(values)));
+        let setting = ("headers", table(entries), origin.clone());
+        (!headers.is_empty()).then_some(setting).into_iter().chain(cors).collect()
     }
 
     fn index(&mut self, index: &Directive) -> Vec<String> {

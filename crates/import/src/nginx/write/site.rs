@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
-use super::route::{Route, nearest, spoken};
+use super::route::{Route, spoken};
 use super::tls::Pair;
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::{self, Kind, shut};
+use crate::nginx::location::{self, Kind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -154,9 +154,8 @@ impl Writer<'_> {
             return;
         }
         self.tell(scope.own());
-        if let Some(shut) = shut(scope) {
-            let is_whole =
-                !location::all(scope).iter().any(|it| location::shut(&it.scope).is_none());
+        if let Some(shut) = self.shut(scope) {
+            let is_whole = !location::all(scope).iter().any(|it| self.shut(&it.scope).is_none());
             if is_whole || ["return", "rewrite", "if"].contains(&&*shut.directive.name) {
                 let message =
                     format!("the server is left out because of `{}`", spoken(shut.directive));
@@ -168,7 +167,7 @@ impl Writer<'_> {
         let Some(certificates) = self.certificates(server) else { return };
         let Some(routes) = self.routes(scope) else { return };
         if routes.is_empty() {
-            let message = "the server is left out: no place of it is served as files";
+            let message = "the server is left out: no place of it is served";
             self.draft.warn(server.origin, message, "its locations say why");
             return;
         }
@@ -219,7 +218,7 @@ impl Writer<'_> {
                     let below = path.trim_start_matches('/');
                     Some(self.below_prefix(root.word(0), &root.origin).join(below))
                 }
-                None => nearest(routes, &path).and_then(|route| route.file(&path)),
+                None => nearest_files(routes, &path),
             };
             let Some(file) = file else {
                 let message = format!("`{}` is not carried over", spoken(directive));
@@ -259,6 +258,12 @@ fn error_pages<'t>(scope: &Scope<'t>) -> Vec<(&'t Directive, String, Vec<u16>)> 
         Some((directive, path, codes))
     };
     scope.all("error_page").into_iter().filter_map(of).collect()
+}
+
+/// The file that a path has in the nearest route with files.
+fn nearest_files(routes: &[Route], path: &str) -> Option<PathBuf> {
+    let above = routes.iter().filter(|route| route.is_above(path) && route.files.is_some());
+    above.max_by_key(|route| route.prefix.len())?.file(path)
 }
 
 fn pages_of(directive: &Directive) -> Option<(String, Vec<u16>)> {

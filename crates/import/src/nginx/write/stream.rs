@@ -7,7 +7,7 @@ use kettle_config::{Origin, quoted};
 use super::Writer;
 use super::route::spoken;
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::guarded;
+use crate::nginx::location::{denied, guarded};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -28,7 +28,10 @@ impl Writer<'_> {
         for server in stream.inner().iter().filter(|directive| directive.name == "server") {
             let scope = scope.with(server.inner());
             self.tell(server.inner());
-            if let Some(shut) = guarded(&scope) {
+            for limit in scope.all("limit_conn") {
+                self.tell_of_limit(limit);
+            }
+            if let Some(shut) = guarded(&scope).or_else(|| denied(&scope)) {
                 let message =
                     format!("the server is left out because of `{}`", spoken(shut.directive));
                 self.draft.warn(&shut.directive.origin, message, shut.why);

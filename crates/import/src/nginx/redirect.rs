@@ -1,0 +1,287 @@
+//! `return` and `rewrite`: which redirects and rewrites of kettle say the same.
+
+use kettle_config::{Origin, Template, quoted};
+
+use super::expression::{Expressed, expressed};
+use super::syntax::Directive;
+
+/// A redirect or a rewrite of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    /// The paths it is for; all of the route if there is none.
+    pub(super) from: Option<String>,
+    pub(super) to: String,
+    pub(super) kind: Kind,
+    pub(super) origin: Origin,
+    /// Whether it is for a little more than nginx's.
+    pub(super) is_wider: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Redirect { status: u16, keeps_query: bool },
+    Rewrite,
+}
+
+impl Rule {
+    pub(super) fn is_redirect(&self) -> bool {
+        self.kind != Kind::Rewrite
+    }
+
+    /// What it begins with, whatever the request.
+    pub(super) fn beginning(&self) -> &str {
+        self.from.as_deref().map_or("/", |from| from.split(['*', '?']).next().unwrap_or(from))
+    }
+
+    /// Where it leads on the same host, whatever the request; nothing where that is elsewhere.
+    pub(super) fn target(&self) -> Option<&str> {
+        let beginning = self.to.split('{').next().unwrap_or_default();
+        beginning.starts_with('/').then_some(beginning)
+    }
+
+    /// Whether it leads to what lies below a prefix, whatever the request.
+    pub(super) fn leads_below(&self, prefix: &str) -> bool {
+        let rest = self.target().and_then(|target| target.strip_prefix(prefix));
+        rest.is_some_and(|rest| rest.starts_with('/') || (rest.is_empty() && !prefix.is_empty()))
+    }
+
+    /// Whether it is a rewrite to what does not.
+    pub(super) fn leads_out_of(&self, prefix: &str) -> bool {
+        !self.is_redirect() && !self.leads_below(prefix)
+    }
+
+    /// A table in braces.
+    pub(super) fn text(&self) -> String {
+        let from = self.from.as_ref().map(|from| format!("from = {}, ", quoted(from)));
+        let more = match self.kind {
+            Kind::Redirect { status, keeps_query: true } => format!(", status = {status}"),
+            Kind::Redirect { status, keeps_query: false } => {
+                format!(", status = {status}, keep_query = false")
+            }
+            Kind::Rewrite => String::new(),
+        };
+        format!("{{ {}to = {}{more} }}", from.unwrap_or_default(), quoted(&self.to))
+    }
+}
+
+/// Whether a `return` sends clients elsewhere.
+pub(super) fn is_redirect(directive: &Directive) -> bool {
+    match directive.words.as_slice() {
+        [target] => target.contains("://"),
+        [status, _] => status.starts_with('3'),
+        _ => false,
+    }
+}
+
+/// One path, as an expression would have it.
+pub(super) fn exactly(path: &str) -> Option<Expressed> {
+    let is_plain = path.starts_with('/') && !path.contains(['*', '?', '[', ']', '{', '}', '\\']);
+    let patterns = vec![path.to_owned()];
+    is_plain.then(|| Expressed { patterns, groups: Vec::new(), is_wider: false })
+}
+
+/// `return 301 URL`, for all paths of its place, whose expression has these groups.
+pub(super) fn of_return(directive: &Directive, groups: &[String]) -> Option<Rule> {
+    let (status, target) = match directive.words.as_slice() {
+        [target] if target.contains("://") => (302, target),
+        [status, target] => (status.parse().ok()?, target),
+        _ => return None,
+    };
+    let status = match status {
+        status @ (301 | 302 | 303 | 307 | 308) => status,
+        _ => return None,
+    };
+    let Target { to, keeps_query } = target_of(target, groups)?;
+    let kind = Kind::Redirect { status, keeps_query };
+    let origin = directive.origin.clone();
+    let rule = Rule { from: None, to, kind, origin, is_wider: false };
+    Template::is_destination(&rule.to).then_some(rule)
+}
+
+/// The rules of a place, in the order in which nginx has them; or which of them cannot be said.
+pub(super) fn rules<'t>(
+    block: &'t [Directive],
+    groups: &[String],
+) -> Result<Vec<Rule>, &'t Directive> {
+    let mut rules: Vec<Rule> = Vec::new();
+    // What was rewritten is looked at by the rules that follow, unless a flag says otherwise.
+    let (mut goes_on, mut is_rewritten) = (false, false);
+    for directive in block.iter().take_while(|it| it.name != "break") {
+        let found = match directive.name.as_str() {
+            "return" if is_redirect(directive) => of_return(directive, groups).map(|it| vec![it]),
+            "rewrite" => of_rewrite(directive),
+            _ => continue,
+        };
+        let found = found.ok_or(directive)?;
+        let is_redirect = found.iter().all(Rule::is_redirect);
+        if goes_on || (is_rewritten && is_redirect) {
+            return Err(directive);
+        }
+        is_rewritten |= !is_redirect;
+        goes_on = !is_redirect && !matches!(directive.word(2), "last" | "break");
+        rules.extend(found);
+        if directive.name == "return" {
+            break;
+        }
+    }
+    Ok(rules)
+}
+
+/// `rewrite EXPRESSION TARGET FLAG`, in one rule or two.
+pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
+    let (expression, target, flag) = match directive.words.as_slice() {
+        [expression, target] => (expression, target, ""),
+        [expression, target, flag] => (expression, target, flag.as_str()),
+        _ => return None,
+    };
+    let Expressed { patterns, groups, is_wider } = expressed(expression)?;
+    let (target, drops_query) = match target.strip_suffix('?') {
+        Some(target) => (target, true),
+        None => (target.as_str(), false),
+    };
+    let is_elsewhere = ["http://", "https://", "$scheme"].iter().any(|it| target.starts_with(it));
+    let status = match flag {
+        "permanent" => Some(301),
+        "redirect" => Some(302),
+        _ => is_elsewhere.then_some(302),
+    };
+    let kind = match status {
+        Some(status) => Kind::Redirect { status, keeps_query: !drops_query },
+        None => Kind::Rewrite,
+    };
+    let Target { to, .. } = target_of(target, &groups)?;
+    let to = match kind {
+        Kind::Redirect { .. } => Some(to).filter(|to| Template::is_destination(to))?,
+        // Files have no query.
+        Kind::Rewrite => {
+            let path = to.split('?').next().unwrap_or_default().to_owned();
+            Some(path).filter(|to| Template::is_rewritten_path(to))?
+        }
+    };
+    let is_long = |from: &String| from.len() > PATTERN_BYTES_MAX;
+    if patterns.iter().any(is_long) {
+        return None;
+    }
+    let rule = |from| {
+        let origin = directive.origin.clone();
+        Rule { from, to: to.clone(), kind, origin, is_wider }
+    };
+    Some(match patterns.is_empty() {
+        true => vec![rule(None)],
+        false => patterns.into_iter().map(|from| rule(Some(from))).collect(),
+    })
+}
+
+struct Target {
+    to: String,
+    keeps_query: bool,
+}
+
+/// An address with kettle's names for nginx's variables.
+fn target_of(text: &str, groups: &[String]) -> Option<Target> {
+    let ends = ["$is_args$args", "$is_args$query_string", "?$args", "?$query_string"];
+    let behind = ends.iter().find_map(|end| text.strip_suffix(end));
+    let mut keeps_query = behind.is_some();
+    let text = behind.unwrap_or(text);
+    let mut parts = text.split('$');
+    let mut to = parts.next()?.to_owned();
+    if to.contains(['{', '}']) {
+        return None;
+    }
+    for part in parts {
+        let (name, behind) = match part.strip_prefix('{').and_then(|part| part.split_once('}')) {
+            Some(named) => named,
+            None => {
+                let is_group = part.starts_with(|letter: char| letter.is_ascii_digit());
+                let is_of = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                let end = if is_group { Some(1) } else { part.find(|letter| !is_of(letter)) };
+                part.split_at_checked(end.unwrap_or(part.len()))?
+            }
+        };
+        match name {
+            "host" => to.push_str("{host}"),
+            "scheme" => to.push_str("https"),
+            "uri" | "document_uri" => to.push_str("{path}"),
+            "request_uri" if behind.is_empty() => {
+                to.push_str("{path}");
+                keeps_query = true;
+            }
+            number => {
+                let number: usize = number.parse().ok()?;
+                to.push_str(groups.get(number.checked_sub(1)?)?);
+            }
+        }
+        if behind.contains(['{', '}']) {
+            return None;
+        }
+        to.push_str(behind);
+    }
+    Some(Target { to, keeps_query })
+}
+
+/// As kettle has it.
+const PATTERN_BYTES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::nginx::syntax::parse;
+
+    /// Each directive with the tables it becomes; nothing where none says the same.
+    #[test]
+    fn directives_become_redirects_and_rewrites() {
+        for (text, expected) in [
+            ("return 301 /new;", "to = \"/new\", status = 301, keep_query = false"),
+            (
+                "return https://a.example;",
+                "to = \"https://a.example\", status = 302, keep_query = false",
+            ),
+            (
+                "return 308 https://$host$request_uri;",
+                "to = \"https://{host}{path}\", status = 308",
+            ),
+            (
+                "return 302 $scheme://a.example$uri;",
+                "to = \"https://a.example{path}\", status = 302, keep_query = false",
+            ),
+            ("return 307 /x$is_args$args;", "to = \"/x\", status = 307"),
+            ("return 301 https://$http_host/;", ""),
+            ("return 301 https://$host$request_uri/x;", ""),
+            ("return 301 $target;", ""),
+            ("return 301 '/{a}';", ""),
+            ("return 200 text;", ""),
+            ("return 404;", ""),
+            (
+                "rewrite ^/a/(.*)$ /b/$1 permanent;",
+                "from = \"/a/**\", to = \"/b/{1}\", status = 301",
+            ),
+            (
+                "rewrite ^/a$ /b? redirect;",
+                "from = \"/a\", to = \"/b\", status = 302, keep_query = false",
+            ),
+            (
+                "rewrite ^(.*)$ https://a.example$1;",
+                "to = \"https://a.example{path}\", status = 302",
+            ),
+            ("rewrite ^/a/(.*)$ /b/$1 last;", "from = \"/a/**\", to = \"/b/{1}\""),
+            ("rewrite ^/(.*)$ /b?q=$1 break;", "from = \"/**\", to = \"/b\""),
+            ("rewrite ^/a/(.*)$ /b/$2 last;", ""),
+            ("rewrite ^/a/(.*)$ $foo last;", ""),
+            ("rewrite ^/a(?=b) /b last;", ""),
+        ] {
+            let directives = parse(Path::new("f"), text).unwrap();
+            let directive = &directives[0];
+            let rules = match directive.name.as_str() {
+                "return" => of_return(directive, &[]).map(|rule| vec![rule]),
+                _ => of_rewrite(directive),
+            };
+            let found: Vec<String> = rules.unwrap_or_default().iter().map(Rule::text).collect();
+            let found = found.join(" ").replace("{ ", "").replace(" }", "");
+            assert_eq!(found, expected, "{text}");
+        }
+        let both = parse(Path::new("f"), "rewrite ^/a/?$ /b permanent;").unwrap();
+        assert_eq!(of_rewrite(&both[0]).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,246 @@
+//! Who may ask at a place, and how much: networks, passwords, limits by client.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use kettle_config::{Network, quoted};
+
+use super::Writer;
+use super::route::{Setting, spoken};
+use crate::nginx::location::{self, Shut};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+use crate::offer::list;
+
+impl Writer<'_> {
+    /// Looks for what decides that nobody may be answered at a place.
+    pub(super) fn shut<'t>(&self, scope: &Scope<'t>) -> Option<Shut<'t>> {
+        location::shut(scope).or_else(|| self.access(scope).err())
+    }
+
+    /// Who may ask at a place: settings of its route.
+    pub(super) fn access<'t>(&self, scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
+        let mut settings = networks(scope)?;
+        let has_networks = !settings.is_empty();
+        settings.extend(self.basic_auth(scope)?);
+        match scope.find("satisfy").filter(|it| it.word(0) == "any") {
+            Some(directive) if has_networks && settings.iter().any(|it| it.0 == "basic_auth") => {
+                Err(Shut { directive, why: "kettle asks for a password whatever the network" })
+            }
+            _ => Ok(settings),
+        }
+    }
+
+    fn basic_auth<'t>(&self, scope: &Scope<'t>) -> Result<Option<Setting>, Shut<'t>> {
+        let Some(asked) = scope.find("auth_basic").filter(|it| it.word(0) != "off") else {
+            return Ok(None);
+        };
+        let realm = asked.word(0);
+        let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && !b"\"\\$".contains(&byte);
+        if !realm.bytes().all(is_plain) {
+            return Err(Shut { directive: asked, why: "a realm is a plain text" });
+        }
+        let Some(users) = scope.find("auth_basic_user_file") else {
+            return Err(Shut { directive: asked, why: "no auth_basic_user_file names its users" });
+        };
+        if users.word(0).contains('$') {
+            return Err(Shut { directive: users, why: "a file has one name" });
+        }
+        let path = self.users_file(users);
+        if self.surroundings.read(&path).is_ok_and(|text| !are_strong(&text)) {
+            return Err(Shut { directive: users, why: WEAK });
+        }
+        let (path, realm) = (quoted(&path.display().to_string()), quoted(realm));
+        let table = format!("{{ users = {path}, realm = {realm} }}");
+        Ok(Some(("basic_auth", table, asked.origin.clone())))
+    }
+
+    fn users_file(&self, users: &Directive) -> PathBuf {
+        self.folder.join(users.word(0))
+    }
+
+    /// Says what nobody could look at.
+    pub(super) fn tell_of_users(&mut self, scope: &Scope<'_>) {
+        let Some(users) = scope.find("auth_basic_user_file") else { return };
+        let path = self.users_file(users);
+        if let Err(error) = self.surroundings.read(&path) {
+            let message = format!("{} could not be looked at: {error}", path.display());
+            self.draft.warn(&users.origin, message, "its hashes must be of bcrypt or Argon2");
+        }
+    }
+
+    /// `limit_req` and `limit_conn` by address.
+    pub(super) fn rate_limit(&mut self, scope: &Scope<'_>) -> Option<Setting> {
+        let mut rate: Option<(u64, &str, u64, &Directive)> = None;
+        let mut concurrent: Option<(u64, &Directive)> = None;
+        for limit in scope.all("limit_req") {
+            let of = |name: &str| limit.words.iter().find_map(|it| it.strip_prefix(name));
+            let zone = of("zone=").and_then(|name| zone(scope, "limit_req_zone", name));
+            let burst = of("burst=").map_or(Some(0), |burst| burst.parse::<u64>().ok());
+            let read = zone.and_then(requests).zip(burst).filter(|_| knows_client(scope));
+            match read {
+                Some(((requests, period), burst)) if rate.is_none() => {
+                    rate = Some((requests, period, burst.saturating_add(1), limit));
+                    if !limit.words.iter().any(|it| it == "nodelay") {
+                        let message = format!("`{}` delays nobody", spoken(limit));
+                        let instead =
+                            "up to `burst` requests are answered at once, and more get 429";
+                        self.draft.warn(&limit.origin, message, instead);
+                    }
+                }
+                _ => self.tell_of_limit(limit),
+            }
+        }
+        for limit in scope.all("limit_conn") {
+            let zone = zone(scope, "limit_conn_zone", limit.word(0));
+            let number = limit.word(1).parse::<u64>().ok().filter(|it| *it > 0);
+            match zone.zip(number).filter(|_| knows_client(scope)) {
+                Some((_, number)) if concurrent.is_none() => concurrent = Some((number, limit)),
+                _ => self.tell_of_limit(limit),
+            }
+        }
+        let origin = rate.map(|it| it.3).or(concurrent.map(|it| it.1))?.origin.clone();
+        let max = |number: u64| number.clamp(1, NUMBER_MAX);
+        let (requests, period, burst) = rate
+            .map_or((NUMBER_MAX, "1s", NUMBER_MAX), |(requests, period, burst, _)| {
+                (requests, period, burst)
+            });
+        let (requests, burst) = (max(requests), max(burst));
+        let concurrent = concurrent.map(|(number, _)| format!(", concurrent = {}", max(number)));
+        let concurrent = concurrent.unwrap_or_default();
+        let table = format!(
+            "{{ requests = {requests}, period = \"{period}\", burst = {burst}{concurrent} }}"
+        );
+        Some(("rate_limit", table, origin))
+    }
+
+    pub(super) fn tell_of_limit(&mut self, limit: &Directive) {
+        let message = format!("`{}` is not carried over", spoken(limit));
+        let instead = "`rate_limit` of a route counts clients by their address, by one rate";
+        self.draft.warn(&limit.origin, message, instead);
+    }
+}
+
+/// The lists of a route that let in whom the first rule that fits lets in. Where no rule lies within an earlier one, the
+/// first that fits is the narrowest, too.
+fn networks<'t>(scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
+    let mut known: Vec<(bool, Network)> = Vec::new();
+    let mut add = |is_allow: bool, network: Network| {
+        if !known.iter().any(|(_, earlier)| earlier.holds(&network)) {
+            known.push((is_allow, network));
+        }
+    };
+    let rules = scope.any_of(&["allow", "deny"]);
+    let Some(first) = rules.first() else { return Ok(Vec::new()) };
+    let why = "a network is an address, perhaps with a length";
+    for directive in &rules {
+        let networks = networks_of(directive.word(0)).ok_or(Shut { directive, why })?;
+        networks.into_iter().for_each(|network| add(directive.name == "allow", network));
+    }
+    everybody().into_iter().for_each(|network| add(true, network));
+    let denied = rules.iter().find(|directive| directive.name == "deny");
+    if known.iter().all(|(is_allow, _)| *is_allow) {
+        return Ok(Vec::new());
+    }
+    if let Some(directive) = denied.filter(|_| !knows_client(scope)) {
+        return Err(Shut { directive, why: UNKNOWN_CLIENT });
+    }
+    if let Some(directive) = denied
+        && known.iter().all(|(is_allow, _)| !is_allow)
+    {
+        return Err(Shut { directive, why: "nobody may ask there" });
+    }
+    let of = |wanted: bool| -> Vec<String> {
+        let named = known.iter().filter(|(is_allow, _)| *is_allow == wanted);
+        named.map(|(_, network)| network.to_string()).collect()
+    };
+    let (allow, mut deny) = (of(true), of(false));
+    let all: Vec<String> = everybody().iter().map(Network::to_string).collect();
+    // Whom no list names, an `allow` that is not empty keeps out.
+    if !allow.is_empty() && all.iter().all(|network| deny.contains(network)) {
+        deny.retain(|network| !all.contains(network));
+    }
+    let setting = |key, networks: &Vec<String>| {
+        let value = list(networks.iter().map(String::as_str));
+        (!networks.is_empty()).then(|| (key, value, first.origin.clone()))
+    };
+    Ok(setting("allow", &allow).into_iter().chain(setting("deny", &deny)).collect())
+}
+
+/// None for a socket of Unix, on which kettle does not listen.
+fn networks_of(text: &str) -> Option<Vec<Network>> {
+    match text {
+        "all" => Some(everybody()),
+        "unix:" => Some(Vec::new()),
+        _ => {
+            let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
+            let address: IpAddr = address.parse().ok()?;
+            let all = if address.is_ipv4() { 32 } else { 128 };
+            let bits = bits.map_or(Some(all), |bits| bits.parse().ok())?;
+            Some(vec![Network::around(address, bits)?])
+        }
+    }
+}
+
+fn everybody() -> Vec<Network> {
+    let addresses = [IpAddr::from([0; 4]), IpAddr::from([0; 16])];
+    addresses.into_iter().filter_map(|address| Network::around(address, 0)).collect()
+}
+
+/// Whether the address that nginx looks at is the one that kettle knows: that of the connection, or of its PROXY header.
+fn knows_client(scope: &Scope<'_>) -> bool {
+    let takes_header = scope.outwards().flatten().any(takes_proxy);
+    let is_told = scope.find("set_real_ip_from").is_some();
+    let by_proxy = scope.find("real_ip_header").is_some_and(|it| it.word(0) == "proxy_protocol");
+    match (takes_header, is_told) {
+        (false, false) => true,
+        (_, true) => by_proxy,
+        (true, false) => false,
+    }
+}
+
+/// A server's sockets are shared with all others on the same address.
+fn takes_proxy(directive: &Directive) -> bool {
+    let is_own =
+        |it: &Directive| it.name == "listen" && it.words.iter().any(|it| it == "proxy_protocol");
+    is_own(directive) || directive.name == "server" && directive.inner().iter().any(is_own)
+}
+
+/// A zone by its name, if it counts by address.
+fn zone<'t>(scope: &Scope<'t>, kind: &str, name: &str) -> Option<&'t Directive> {
+    let named = |it: &&Directive| {
+        let names = it.words.iter().filter_map(|it| it.strip_prefix("zone="));
+        names.into_iter().any(|it| it.split(':').next() == Some(name))
+    };
+    let zone = scope.outwards().flatten().filter(|it| it.name == kind).find(named)?;
+    let is_client = ["$binary_remote_addr", "$remote_addr"].contains(&zone.word(0));
+    is_client.then_some(zone)
+}
+
+/// `rate=10r/s` as a number and the time that it is for.
+fn requests(zone: &Directive) -> Option<(u64, &'static str)> {
+    let rate = zone.words.iter().find_map(|it| it.strip_prefix("rate="))?;
+    let (number, period) = match rate.strip_suffix("r/s") {
+        Some(number) => (number, "1s"),
+        None => (rate.strip_suffix("r/m")?, "1m"),
+    };
+    Some((number.parse().ok().filter(|it| *it > 0)?, period))
+}
+
+/// Whether kettle takes all hashes of a file of users.
+fn are_strong(text: &str) -> bool {
+    let lines = text.lines().map(str::trim_end);
+    let mut users = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    users.all(|line| {
+        let hash = line.split_once(':').map_or("", |(_, hash)| hash);
+        STRONG.iter().any(|kind| hash.starts_with(kind))
+    })
+}
+
+const STRONG: [&str; 4] = ["$2y$", "$2b$", "$2a$", "$argon2"];
+const WEAK: &str = "it has hashes that are guessed too quickly (only bcrypt and Argon2 are taken): write each user anew with \
+                    `htpasswd -B`";
+const UNKNOWN_CLIENT: &str =
+    "kettle knows a client by its connection or by a PROXY header, not by other headers";
+/// As kettle has it.
+const NUMBER_MAX: u64 = 1_000_000;

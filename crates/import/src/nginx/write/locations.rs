@@ -1,0 +1,324 @@
+//! The locations of a server: which of them become routes, and what of them is left out.
+
+use std::path::PathBuf;
+
+use super::Writer;
+use super::route::{Common, Route, Setting, nearest, spoken};
+use crate::nginx::expression::{file_patterns, is_of_dotfiles};
+use crate::nginx::location::{self, Kind, Location, Shut};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+
+impl Writer<'_> {
+    /// The routes of a server, or nothing where one of its places must not be served and cannot be left out.
+    pub(super) fn routes(&mut self, server: &Scope<'_>) -> Option<Vec<Route>> {
+        let mut locations = location::all(server);
+        locations.sort_by_key(|location| (location.path.len(), location.directive.origin.at));
+        let has_no_dotfiles = locations.iter().any(|location| {
+            location.kind == Kind::Pattern
+                && is_of_dotfiles(&location.path)
+                && self.shut(&location.scope).is_some()
+        });
+        let what = "what no location is for";
+        let rules = self.rules_of(server, "");
+        let rules = rules.map_err(|shut| self.refuse(&shut, what)).ok()?;
+        if rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none()) {
+            return Some(vec![self.redirecting(server, "", rules)]);
+        }
+        let cached = self.patterns(&locations)?;
+        let mut common = Common { cached, has_no_dotfiles, rules };
+        let whole = locations.iter().any(|it| it.kind == Kind::Prefix && it.path == "/");
+        let mut routes: Vec<Route> = Vec::new();
+        if !whole {
+            match self.shut(server) {
+                Some(shut) => self.leave_out(&shut, what, false),
+                None if !self.has_root(server, what) => {}
+                None => routes.push(self.route(server, "", server.own(), &common)?),
+            }
+        }
+        for location in locations.iter().filter(|location| location.kind == Kind::Prefix) {
+            self.prefix(location, &mut routes, &mut common)?;
+        }
+        self.exact(&locations, &mut routes, &mut common)?;
+        self.expressions(&locations, &routes, &mut common)?;
+        self.spread(common.rules, &mut routes)?;
+        self.mend_fallbacks(&mut routes);
+        Some(routes)
+    }
+
+    /// A location for all paths that begin so.
+    fn prefix(
+        &mut self,
+        location: &Location<'_>,
+        routes: &mut Vec<Route>,
+        common: &mut Common,
+    ) -> Option<()> {
+        let prefix = location.path.trim_end_matches('/');
+        let origin = &location.directive.origin;
+        let what = format!("`location {}`", location.path);
+        if let Some(shut) = self.shut(&location.scope) {
+            return self.close(location, routes, &shut, &what);
+        }
+        let above = nearest(routes, prefix);
+        let rules = match self.rules_below(location, prefix, above) {
+            Ok(rules) => rules,
+            Err(shut) => return self.close(location, routes, &shut, &what),
+        };
+        if routes.iter().any(|route| route.prefix == prefix) {
+            let message = format!("{what} is not carried over");
+            self.draft.warn(origin, message, "another route has its prefix, but for the slash");
+            return Some(());
+        }
+        if rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none()) {
+            let route = self.redirecting(&location.scope, prefix, rules);
+            routes.push(route);
+            return Some(());
+        }
+        if let Some(rule) = rules.first().filter(|it| it.leads_out_of(prefix)) {
+            common.rules.push(rule.clone());
+            return Some(());
+        }
+        if !self.has_root(&location.scope, &what) {
+            return Some(());
+        }
+        let own = location.directive.inner();
+        self.tell(own);
+        let mut route = self.route(&location.scope, prefix, own, common)?;
+        route.rules = rules;
+        let above = nearest(routes, prefix);
+        if above.is_some_and(|above| above.says_the_same(&route)) {
+            return Some(());
+        }
+        if !location.path.ends_with('/') {
+            let message = format!("`location {0}` is for {0}x, too", location.path);
+            let instead = "a prefix of kettle stands for whole names between slashes";
+            self.draft.warn(origin, message, instead);
+        }
+        routes.push(route);
+        Some(())
+    }
+
+    /// Leaves a location out, and what would be served there without it.
+    fn close(
+        &mut self,
+        location: &Location<'_>,
+        routes: &mut Vec<Route>,
+        shut: &Shut<'_>,
+        what: &str,
+    ) -> Option<()> {
+        let prefix = location.path.trim_end_matches('/');
+        let above = nearest(routes, prefix).filter(|above| !above.is_closed);
+        // A route is for whole names, and for what lies below them.
+        let is_more = above.is_some_and(|above| self.has_neighbours(above, location));
+        if is_more {
+            self.refuse(shut, what);
+            return None;
+        }
+        let is_served = above.is_some();
+        self.leave_out(shut, what, is_served);
+        routes.retain(|route| route.prefix != prefix);
+        if is_served {
+            let is_closed = true;
+            let route = Route { is_closed, ..Route::new(prefix, &location.directive.origin) };
+            routes.push(route);
+        }
+        Some(())
+    }
+
+    fn leave_out(&mut self, shut: &Shut<'_>, what: &str, is_refused: bool) {
+        let message = format!("{what} is left out because of `{}`", spoken(shut.directive));
+        let refused = if is_refused { "; who asks for it gets 403" } else { "" };
+        let instead = format!("{}{refused}", shut.why);
+        self.draft.warn(&shut.directive.origin, message, &instead);
+    }
+
+    /// nginx has a folder of its own where nobody names one.
+    fn has_root(&mut self, scope: &Scope<'_>, what: &str) -> bool {
+        let named = scope.find("root");
+        let named = named.or(scope.own().iter().find(|directive| directive.name == "alias"));
+        if named.is_none()
+            && let Some(first) = scope.own().first()
+        {
+            let message = format!("{what} gets 404, because no root is named");
+            let instead = "nginx would look into the folder `html` that it was installed with";
+            self.draft.warn(&first.origin, message, instead);
+        }
+        named.is_some()
+    }
+
+    pub(super) fn refuse(&mut self, shut: &Shut<'_>, what: &str) {
+        let message = format!(
+            "the server is left out: {what} must not be served as files because of `{}`",
+            spoken(shut.directive)
+        );
+        self.draft.warn(&shut.directive.origin, message, shut.why);
+    }
+
+    /// Whether a location without a slash at its end is for more that lies there than its own name.
+    fn has_neighbours(&self, above: &Route, location: &Location<'_>) -> bool {
+        let Some(file) = above.file(&location.path) else { return false };
+        if location.kind == Kind::Exact {
+            // Of a folder only its index is meant.
+            return location.path.ends_with('/') && self.surroundings.is_there(&file);
+        }
+        if location.path.ends_with('/') {
+            return false;
+        }
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return true };
+        let name = name.to_string_lossy().into_owned();
+        let names = self.surroundings.names_in(folder).unwrap_or_default();
+        names.iter().any(|other| other.starts_with(&name) && *other != name)
+    }
+
+    /// `cache_control` by pattern, as locations for one path and for regular expressions say; nothing where one of these
+    /// guards files.
+    fn patterns(&mut self, locations: &[Location<'_>]) -> Option<Vec<(String, String)>> {
+        let mut cached = Vec::new();
+        for location in locations.iter().filter(|location| location.kind == Kind::Exact) {
+            let control = self.cache_control(&location.scope, location.directive.inner());
+            if let Some(control) = control.filter(|_| self.shut(&location.scope).is_none()) {
+                cached.push((location.path.clone(), control));
+            }
+        }
+        for location in locations.iter().filter(|location| location.kind == Kind::Pattern) {
+            let origin = &location.directive.origin;
+            let what = spoken(location.directive);
+            if let Some(shut) = self.shut(&location.scope) {
+                if is_of_dotfiles(&location.path) {
+                    continue;
+                }
+                self.refuse(&shut, &format!("`{what}`"));
+                return None;
+            }
+            let control = self.cache_control(&location.scope, location.directive.inner());
+            match (control, file_patterns(&location.path)) {
+                (Some(control), Some(mut patterns)) => {
+                    self.tell(location.directive.inner());
+                    if location.ignores_case {
+                        let upper: Vec<_> = patterns.iter().map(|it| it.to_uppercase()).collect();
+                        patterns.extend(upper);
+                        let message = format!("`{what}` is for `a.Css` as well");
+                        self.draft.warn(origin, message, BOTH_CASES);
+                    }
+                    cached.extend(patterns.into_iter().map(|one| (one, control.clone())));
+                }
+                _ if location.has_rules() => {}
+                _ => self.draft.warn(
+                    origin,
+                    format!("`{what}` is not carried over"),
+                    "routes are chosen by prefix; its files answer by the route that they are below",
+                ),
+            }
+        }
+        Some(cached)
+    }
+
+    /// Locations for one path: nothing where one of them guards a file that is there.
+    fn exact(
+        &mut self,
+        locations: &[Location<'_>],
+        routes: &mut Vec<Route>,
+        common: &mut Common,
+    ) -> Option<()> {
+        for location in locations.iter() {
+            let what = match location.kind {
+                Kind::Exact => format!("`location = {}`", location.path),
+                Kind::Named => format!("`location {}`", location.path),
+                Kind::Prefix | Kind::Pattern => continue,
+            };
+            let origin = &location.directive.origin;
+            if location.kind == Kind::Exact {
+                let rules = self.rules_at(location);
+                let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
+                let shut = shut.or_else(|| {
+                    nearest(routes, &location.path).and_then(|above| self.stricter(location, above))
+                });
+                if let Some(shut) = shut {
+                    if self.is_folder(&location.path, routes) {
+                        // By its name alone a folder gets a redirect.
+                        self.leave_out(&shut, &what, false);
+                        continue;
+                    }
+                    self.close(location, routes, &shut, &what)?;
+                    continue;
+                }
+                if let Some(rules) = rules.ok().filter(|rules| !rules.is_empty()) {
+                    common.rules.extend(rules);
+                    continue;
+                }
+            }
+            let own = location.directive.inner();
+            if self.error_pages.contains(&location.path) {
+            } else if self.cache_control(&location.scope, own).is_some() {
+                self.tell(own);
+            } else {
+                let instead = "the route that it is below answers";
+                self.draft.warn(origin, format!("{what} is not carried over"), instead);
+            }
+        }
+        Some(())
+    }
+
+    /// Whether a path without a slash at its end is that of a folder.
+    fn is_folder(&self, path: &str, routes: &[Route]) -> bool {
+        let file = nearest(routes, path).and_then(|above| above.file(path));
+        let is_one =
+            |file: PathBuf| self.surroundings.is_there(&file) && !self.surroundings.is_file(&file);
+        let is_prefix = routes.iter().any(|route| route.prefix == path);
+        !path.ends_with('/') && (is_prefix || file.is_some_and(is_one))
+    }
+
+    /// What a location says of who may ask that its route does not say.
+    pub(super) fn stricter<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+        let access = self.access(&location.scope).ok()?;
+        let same = |one: &Setting, other: &Setting| (one.0, &one.1) == (other.0, &other.1);
+        let is_said = access.iter().all(|one| above.access.iter().any(|other| same(one, other)));
+        if is_said || above.is_closed {
+            return None;
+        }
+        let names = ["allow", "deny", "auth_basic"];
+        let directive = names.iter().find_map(|name| location.scope.find(name))?;
+        Some(Shut { directive, why: "who may ask is a matter of a whole route" })
+    }
+
+    /// What locations for regular expressions say of who may ask, and where they send clients.
+    fn expressions(
+        &mut self,
+        locations: &[Location<'_>],
+        routes: &[Route],
+        common: &mut Common,
+    ) -> Option<()> {
+        let patterns = locations.iter().filter(|location| location.kind == Kind::Pattern);
+        for location in patterns {
+            if self.shut(&location.scope).is_some() {
+                continue;
+            }
+            let what = format!("`{}`", spoken(location.directive));
+            let mut serving = routes.iter().filter(|route| route.files.is_some());
+            let stricter = serving.find_map(|route| self.stricter(location, route));
+            let rules = match (stricter, self.rules_at(location)) {
+                (Some(shut), _) | (None, Err(shut)) => {
+                    self.refuse(&shut, &what);
+                    return None;
+                }
+                (None, Ok(rules)) => rules,
+            };
+            if location.ignores_case && !rules.is_empty() {
+                let message = format!("{what} is for other cases of its letters as well");
+                self.draft.warn(&location.directive.origin, message, ONE_CASE);
+            }
+            common.rules.extend(rules);
+        }
+        Some(())
+    }
+}
+
+/// Whether a place's files lie elsewhere.
+pub(super) fn is_own_root(directive: &Directive) -> bool {
+    ["root", "alias"].contains(&directive.name.as_str())
+}
+
+const BOTH_CASES: &str =
+    "patterns of kettle tell letters' cases apart; all small and all large ones are written";
+const ONE_CASE: &str =
+    "patterns of kettle tell letters' cases apart; write one for each that is asked for";

@@ -1,0 +1,211 @@
+//! `return` and `rewrite` of a server and its locations as rules of the routes whose paths they are for.
+
+use super::Writer;
+use super::locations::is_own_root;
+use super::route::{Route, nearest};
+use crate::nginx::expression::expressed;
+use crate::nginx::location::{Kind, Location, Shut};
+use crate::nginx::redirect::{self, Rule};
+use crate::nginx::scope::Scope;
+
+impl Writer<'_> {
+    /// The rules of a place for all paths with a prefix.
+    pub(super) fn rules_of<'t>(
+        &mut self,
+        scope: &Scope<'t>,
+        prefix: &str,
+    ) -> Result<Vec<Rule>, Shut<'t>> {
+        let rules = redirect::rules(scope.own(), &[]).map_err(unsaid)?;
+        let circles =
+            |rule: &&Rule| rule.is_redirect() && rule.from.is_none() && rule.leads_below(prefix);
+        match rules.iter().find(circles).and_then(|rule| written(scope, rule)) {
+            Some(directive) => Err(Shut { directive, why: CIRCLES }),
+            None => {
+                self.tell_of_wider(&rules);
+                Ok(rules)
+            }
+        }
+    }
+
+    /// Those of a location for a prefix. A rewrite stays below it; or it is for all of it and what it leads to is the matter of
+    /// the route above.
+    pub(super) fn rules_below<'t>(
+        &mut self,
+        location: &Location<'t>,
+        prefix: &str,
+        above: Option<&Route>,
+    ) -> Result<Vec<Rule>, Shut<'t>> {
+        let mut rules = self.rules_of(&location.scope, prefix)?;
+        let whole = format!("{prefix}/**");
+        let is_alone = rules.len() == 1;
+        let has_own_root = location.directive.inner().iter().any(is_own_root);
+        let stricter = above.is_none_or(|above| self.stricter(location, above).is_some());
+        for rule in rules.iter_mut().filter(|it| !it.is_redirect() && !it.leads_below(prefix)) {
+            let is_whole = rule.from.as_ref().is_none_or(|from| *from == whole);
+            if !(is_alone && is_whole) || has_own_root || stricter {
+                let directive = written(&location.scope, rule).unwrap_or(location.directive);
+                return Err(Shut { directive, why: OUTSIDE });
+            }
+            rule.from = Some(whole.clone());
+        }
+        Ok(rules)
+    }
+
+    /// Those of a location for one path or an expression.
+    pub(super) fn rules_at<'t>(&mut self, location: &Location<'t>) -> Result<Vec<Rule>, Shut<'t>> {
+        let own = location.directive.inner();
+        if !location.has_rules() {
+            return Ok(Vec::new());
+        }
+        let directive = location.directive;
+        let expressed = match location.kind {
+            Kind::Exact => redirect::exactly(&location.path),
+            _ => expressed(&location.path),
+        };
+        let at = expressed.ok_or(Shut { directive, why: UNSAID })?;
+        let mut all = Vec::new();
+        for rule in redirect::rules(own, &at.groups).map_err(unsaid)? {
+            let directive = written(&location.scope, &rule).unwrap_or(directive);
+            let is_here =
+                rule.from.as_ref().is_none_or(|from| at.patterns.as_slice() == [from.as_str()]);
+            let is_circle =
+                at.patterns.contains(&rule.to) || rule.leads_below("") && at.patterns.is_empty();
+            if !is_here || (!rule.is_redirect() && own.iter().any(is_own_root)) {
+                return Err(Shut { directive, why: UNSAID });
+            }
+            if is_circle {
+                return Err(Shut { directive, why: CIRCLES });
+            }
+            let is_wider = rule.is_wider || at.is_wider;
+            match at.patterns.is_empty() {
+                true => all.push(Rule { is_wider, ..rule }),
+                false => all.extend(at.patterns.iter().map(|from| Rule {
+                    from: Some(from.clone()),
+                    is_wider,
+                    ..rule.clone()
+                })),
+            }
+        }
+        self.tell_of_wider(&all);
+        Ok(all)
+    }
+
+    fn tell_of_wider(&mut self, rules: &[Rule]) {
+        for rule in rules.iter().filter(|rule| rule.is_wider) {
+            let from = rule.from.as_deref().unwrap_or("/**");
+            let message = format!("`{from}` is for nothing in place of a star as well");
+            self.draft.warn(&rule.origin, message, "nginx has one letter there at least");
+        }
+    }
+
+    /// Gives rules to all routes that have paths which they are for; nothing where one of them cannot have it.
+    pub(super) fn spread(&mut self, rules: Vec<Rule>, routes: &mut Vec<Route>) -> Option<()> {
+        let mut firsts: Vec<Vec<Rule>> = routes.iter().map(|_| Vec::new()).collect();
+        let mut homeless = Vec::new();
+        for rule in rules {
+            let concerned = concerned(&rule, routes);
+            let can_all = concerned.iter().filter_map(|number| routes.get(*number));
+            if !can_all.into_iter().all(|route| can_have(route, &rule, routes)) {
+                let message =
+                    "the server is left out: a rewrite of it leads from one route to another";
+                self.draft.warn(&rule.origin, message, OUTSIDE);
+                return None;
+            }
+            for number in &concerned {
+                if let Some(first) = firsts.get_mut(*number) {
+                    first.push(rule.clone());
+                }
+            }
+            if concerned.is_empty() && rule.is_redirect() {
+                homeless.push(rule);
+            }
+        }
+        for (route, mut rules) in routes.iter_mut().zip(firsts) {
+            rules.append(&mut route.rules);
+            route.rules = rules;
+        }
+        if let Some(first) = homeless.first()
+            && !routes.iter().any(|route| route.prefix.is_empty())
+        {
+            let route = Route::new("", &first.origin);
+            routes.insert(0, Route { rules: homeless, ..route });
+        }
+        Some(())
+    }
+
+    /// A route that only sends clients elsewhere.
+    pub(super) fn redirecting(
+        &mut self,
+        scope: &Scope<'_>,
+        prefix: &str,
+        rules: Vec<Rule>,
+    ) -> Route {
+        let origin = rules.last().map_or_else(Default::default, |rule| rule.origin.clone());
+        let settings = self.header_settings(scope, &origin);
+        Route { rules, settings, ..Route::new(prefix, &origin) }
+    }
+
+    /// A fallback is a file of its own route.
+    pub(super) fn mend_fallbacks(&mut self, routes: &mut [Route]) {
+        let prefixes: Vec<String> = routes.iter().map(|route| route.prefix.clone()).collect();
+        for route in routes.iter_mut() {
+            let Some(at) = route.settings.iter().position(|(key, ..)| *key == "fallback") else {
+                continue;
+            };
+            let Some((_, value, origin)) = route.settings.get(at).cloned() else { continue };
+            let path = format!("{}{}", route.prefix, value.trim_matches('"'));
+            let is_below = |prefix: &&String| {
+                prefix.len() > route.prefix.len()
+                    && path
+                        .strip_prefix(prefix.as_str())
+                        .is_some_and(|it| it.is_empty() || it.starts_with('/'))
+            };
+            if prefixes.iter().any(|prefix| is_below(&prefix)) {
+                route.settings.remove(at);
+                let message = format!("{path} answers for nothing else: another location has it");
+                self.draft.warn(&origin, message, "what is not there gets 404");
+            }
+        }
+    }
+}
+
+/// Whether a rule does on a route what it did in nginx.
+fn can_have(route: &Route, rule: &Rule, routes: &[Route]) -> bool {
+    if rule.is_redirect() {
+        return rule.from.is_some() || !rule.leads_below(&route.prefix);
+    }
+    let home = rule.target().and_then(|target| nearest(routes, target));
+    home.is_some_and(|home| home.prefix == route.prefix) && rule.leads_below(&route.prefix)
+}
+
+/// The numbers of the routes with paths that a rule is for.
+fn concerned(rule: &Rule, routes: &[Route]) -> Vec<usize> {
+    let beginning = rule.beginning();
+    let folder = beginning.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let of = |path: &str| nearest(routes, path).map(|route| route.prefix.clone());
+    let own = [of(beginning.trim_end_matches('/')), of(folder)];
+    let is_exact = rule.from.as_deref() == Some(beginning);
+    let is_concerned = |route: &Route| {
+        let is_own = match is_exact {
+            true => own.first().is_some_and(|it| it.as_ref() == Some(&route.prefix)),
+            false => own.iter().any(|it| it.as_ref() == Some(&route.prefix)),
+        };
+        is_own || !is_exact && route.prefix.starts_with(beginning)
+    };
+    let all = routes.iter().enumerate().filter(|(_, route)| !route.is_closed);
+    all.filter(|(_, route)| is_concerned(route)).map(|(number, _)| number).collect()
+}
+
+/// The directive that a rule was made of.
+fn written<'t>(scope: &Scope<'t>, rule: &Rule) -> Option<&'t crate::nginx::syntax::Directive> {
+    scope.own().iter().find(|directive| directive.origin == rule.origin)
+}
+
+fn unsaid(directive: &crate::nginx::syntax::Directive) -> Shut<'_> {
+    Shut { directive, why: UNSAID }
+}
+
+const UNSAID: &str = "`redirect` and `rewrite` of a route have patterns of `*`, `**` and `?`, and no variables but `{path}`, \
+                      `{host}` and `{1}`";
+const CIRCLES: &str = "it leads to a path of the same place, and clients would go round in circles";
+const OUTSIDE: &str = "`rewrite` of a route looks for another file of the same route";
