@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use kettle_kernel::netlink::{self, NetworkCard};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process::{self, Limit};
-use kettle_kernel::sandbox::landlock_version;
+use kettle_kernel::sandbox::{landlock_version, seccomp_here};
 
 use crate::kernel_config::KernelConfig;
 use crate::kernel_version::KernelVersion;
@@ -25,6 +25,8 @@ pub struct Machine {
     pub(crate) locked_memory: Limit,
     /// The version of Landlock, or why there is none.
     pub(crate) landlock: Result<u32, String>,
+    /// Whether system calls can be refused.
+    pub(crate) seccomp: Result<(), String>,
     /// How many processors this process may use.
     pub(crate) processors: usize,
     pub(crate) is_root: bool,
@@ -49,6 +51,7 @@ impl Machine {
             open_files: process::open_files_limit(),
             locked_memory: process::locked_memory_limit(),
             landlock: landlock_version().map_err(|error| error.to_string()),
+            seccomp: seccomp_here().map_err(|error| error.to_string()),
             processors: process::cpus_allowed().len(),
             is_root: process::is_root(),
             folders: Vec::new(),

@@ -1,15 +1,19 @@
-//! Giving up, for good, what this process and all that it starts from then on will never need: which files may be opened,
-//! and how. Which those are is decided elsewhere.
+//! Giving up, for good, what this process and all that it starts from then on will never need: opening files, making system
+//! calls. Which files those are is decided elsewhere.
 
+mod calls;
 mod files;
 #[cfg(test)]
 mod tests;
 
+pub use calls::{Confined, confine_calls, seccomp_here};
 pub use files::{Files, confine_files, landlock_version};
 
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
+
+use rustix::thread::set_no_new_privs;
 
 use crate::process;
 
@@ -40,6 +44,11 @@ impl From<io::Error> for SandboxError {
     fn from(error: io::Error) -> Self {
         Self::Refused(error.to_string())
     }
+}
+
+/// Whatever is executed gains no rights by it. Both parts of a sandbox ask for that.
+fn gain_nothing() -> io::Result<()> {
+    Ok(set_no_new_privs(true)?)
 }
 
 /// A thread that was joined may still be about to vanish.

@@ -138,8 +138,8 @@ impl Supervisor {
         protect_memory(&config);
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
         let sandbox = Sandbox::enter(&config).map_err(StartError::Findings)?;
-        if let Some(obstacle) = sandbox.obstacle() {
-            tracing::info!("what this server may open is not confined: {obstacle}");
+        for obstacle in sandbox.obstacles() {
+            tracing::info!("{obstacle}");
         }
         // As the user the server goes on as, because that user must open it again after a rotation.
         let log =

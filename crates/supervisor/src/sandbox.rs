@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Finding, Position, Sandboxing, ServerAddress, Symlinks};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
-use kettle_kernel::sandbox::{Files, SandboxError, confine_files, landlock_version};
+use kettle_kernel::sandbox::{Confined, Files, confine_calls, confine_files, landlock_version};
 
 use crate::prepare::{Act, Need, needs};
 
@@ -16,8 +16,10 @@ use crate::prepare::{Act, Need, needs};
 pub(crate) struct Sandbox {
     /// What may be opened, without symbolic links; nothing where that is not confined.
     files: Option<Files>,
-    /// Why it is not, unless nobody wants it.
-    obstacle: Option<SandboxError>,
+    /// What is said of it, in one line.
+    line: String,
+    /// What could not be done.
+    obstacles: Vec<String>,
 }
 
 impl Sandbox {
@@ -28,25 +30,45 @@ impl Sandbox {
     /// What could not be done, where the configuration requires it.
     pub(crate) fn enter(config: &Config) -> Result<Self, Vec<Finding>> {
         if config.server.sandbox == Sandboxing::Off {
-            return Ok(Self::default());
+            return Ok(Self { line: "off".to_owned(), ..Self::default() });
         }
         let files = files_of(config);
-        let outcome = confine_files(&files);
-        match (outcome, config.server.sandbox) {
-            (Ok(()), _) => Ok(Self { files: Some(files), obstacle: None }),
-            (Err(error), Sandboxing::Required) => {
-                let message = format!("what this server opens cannot be confined: {error}");
-                let instead = Some("write \"auto\" to serve all the same".to_owned());
-                let at = config.position_of("server.sandbox");
-                Err(vec![config.finding(at, "", message, instead)])
+        let version = landlock_version().unwrap_or_default();
+        let opened = confine_files(&files);
+        // Last, because after it nothing more can be given up.
+        let called = confine_calls(Confined::Server);
+        let parts = [
+            (
+                "files",
+                format!("opens only what was configured at the start (Landlock {version})"),
+                &opened,
+            ),
+            (
+                "system calls",
+                "makes only the system calls of a server (seccomp)".to_owned(),
+                &called,
+            ),
+        ];
+        let mut sandbox = Self::default();
+        for (what, done, outcome) in parts {
+            match outcome {
+                Ok(()) if sandbox.line.is_empty() => sandbox.line = done,
+                Ok(()) => sandbox.line += &format!(", {done}"),
+                Err(error) => sandbox.obstacles.push(format!("{what} are not confined: {error}")),
             }
-            (Err(error), _) => Ok(Self { files: None, obstacle: Some(error) }),
         }
+        if sandbox.obstacles.is_empty() || config.server.sandbox != Sandboxing::Required {
+            sandbox.files = opened.is_ok().then_some(files);
+            return Ok(sandbox);
+        }
+        let message = format!("of this server {}", sandbox.obstacles.join("; "));
+        let instead = Some("write \"auto\" to serve all the same".to_owned());
+        Err(vec![config.finding(config.position_of("server.sandbox"), "", message, instead)])
     }
 
     /// What could not be done.
-    pub(crate) fn obstacle(&self) -> Option<&SandboxError> {
-        self.obstacle.as_ref()
+    pub(crate) fn obstacles(&self) -> &[String] {
+        &self.obstacles
     }
 
     /// What another configuration names and this process cannot open since its start.
@@ -81,14 +103,8 @@ impl Sandbox {
 
 impl fmt::Display for Sandbox {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.files, &self.obstacle) {
-            (Some(_), _) => {
-                let version = landlock_version().unwrap_or_default();
-                write!(out, "opens only what was configured at the start (Landlock {version})")
-            }
-            (None, Some(error)) => write!(out, "none: {error}"),
-            (None, None) => out.write_str("off"),
-        }
+        let parts = Some(&self.line).filter(|line| !line.is_empty()).into_iter();
+        out.write_str(&parts.chain(&self.obstacles).cloned().collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -219,7 +219,11 @@ impl Daemon {
     }
 
     fn end(self) {
-        kill_process(self.0, Signal::TERM).unwrap();
+        self.end_by(Signal::TERM);
+    }
+
+    fn end_by(self, signal: Signal) {
+        kill_process(self.0, signal).unwrap();
         // Whoever inherits it need not ask at once how it ended.
         let state = format!("/proc/{}/stat", self.0.as_raw_nonzero());
         wait_until("it ends", || fs::read_to_string(&state).map_or(true, |it| it.contains(") Z ")));
@@ -331,8 +335,7 @@ fn a_number_that_may_not_be_removed_is_emptied() {
     }
     // Nobody was there to empty this one.
     let (daemon, _) = Daemon::start(&place, "hitch", &words);
-    kill_process(daemon.0, Signal::KILL).unwrap();
-    wait_until("it is gone", || TcpStream::connect(front).is_err());
+    daemon.end_by(Signal::KILL);
     assert_ne!(fs::read_to_string(place.path("pid")).unwrap(), "");
     Daemon::start(&place, "hitch", &words).0.end();
 }

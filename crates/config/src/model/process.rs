@@ -30,8 +30,8 @@ settings! {
         /// profilers and `kettle bench` do. Both hold the keys of all connections and of the certificates.
         pub dumpable: bool = flag(false),
         /// Whether the serving process gives up what it never needs, once it has started: it then opens no files but those
-        /// around what this configuration names, writes only its logs and state, executes nothing, and connects nowhere
-        /// where there is no backend. A reload that names files elsewhere is refused until the next start.
+        /// around what this configuration names, writes only its logs and state, makes only a server's system calls, executes
+        /// nothing, and connects nowhere where there is no backend. A reload that names files elsewhere is refused until the next start.
         pub sandbox: Sandboxing = word(Sandboxing::Auto),
         /// Where generated certificates are kept.
         pub state_directory: PathBuf = plain_path("/var/lib/kettle"),

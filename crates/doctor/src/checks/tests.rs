@@ -64,6 +64,9 @@ fn what_the_kernel_cannot_confine_is_said_with_its_reason() {
     let finding = found(&fixture, "sandbox").unwrap();
     assert_eq!(finding.state, Warning);
     assert!(finding.message.contains("not turned on"), "{}", finding.message);
+    fixture.machine.seccomp = Err("too old".to_owned());
+    let finding = found(&fixture, "sandbox").unwrap();
+    assert!(finding.message.contains("too old"), "{}", finding.message);
 }
 
 #[test]

@@ -62,6 +62,7 @@ impl Fixture {
             open_files: Limit { current: Some(1024), maximum: Some(1_048_576) },
             locked_memory: Limit { current: Some(8 << 20), maximum: Some(8 << 20) },
             landlock: Ok(7),
+            seccomp: Ok(()),
             processors: 4,
             is_root: false,
             folders: Vec::new(),

@@ -9,9 +9,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-use rustix::thread::set_no_new_privs;
-
-use super::{SandboxError, refuse_other_threads};
+use super::{SandboxError, gain_nothing, refuse_other_threads};
 
 /// What may still be done with files. A folder stands for all that is below it; what is not there is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +51,7 @@ pub fn landlock_version() -> Result<u32, SandboxError> {
 /// If this process has other threads, which would go on as they are, or the kernel cannot do it.
 pub fn confine_files(files: &Files) -> Result<(), SandboxError> {
     refuse_other_threads()?;
-    set_no_new_privs(true).map_err(io::Error::from)?;
+    gain_nothing()?;
     if landlock_version()? < VERSION_MIN {
         return Err(SandboxError::NotHere(
             "this kernel's Landlock would forbid all renaming (Linux 5.19 does not)",

@@ -1,10 +1,12 @@
-//! Landlock holds for a thread and what that starts, so a thread of the test is confined.
+//! Landlock holds for a thread and what that starts, so a thread of the test is confined. System calls end processes: these
+//! tests start this program again, as the one test that they name.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::thread;
 
 use super::*;
@@ -65,5 +67,107 @@ fn as_confined(folder: &Path) {
     is_refused(Command::new("/bin/true").status().map(drop));
     if landlock_version().unwrap() >= 4 {
         is_refused(TcpStream::connect(address).map(drop));
+    }
+}
+
+/// Tells the process that this program starts anew what it is for.
+const ROLE: &str = "KETTLE_TEST_CONFINED";
+
+/// Runs the test below in a process of its own.
+fn in_another_process(role: &str) -> Output {
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "sandbox::tests::in_a_process_of_its_own", "--nocapture"]);
+    again.env(ROLE, role).output().unwrap()
+}
+
+#[test]
+fn in_a_process_of_its_own() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let confined = if role == "keeper" { Confined::Keeper } else { Confined::Server };
+    confine_calls(confined).unwrap();
+    match (role.as_str(), role.parse()) {
+        (_, Ok(call)) => drop(ask(call, 0)),
+        ("server", _) => as_server(),
+        _ => as_keeper(),
+    }
+    eprintln!("it held");
+}
+
+/// Makes a system call, with a first argument and zeroes behind it, and returns its error.
+fn ask(call: libc::c_long, first: i32) -> i32 {
+    // SAFETY: whatever the call is, it gets no pointer but null.
+    let status = unsafe { libc::syscall(call, first, 0, 0, 0, 0, 0) };
+    if status == -1 { io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
+}
+
+fn as_server() {
+    for missing in [
+        libc::SYS_kill,
+        libc::SYS_fchmod,
+        libc::SYS_fchown,
+        libc::SYS_mknodat,
+        libc::SYS_clone3,
+        libc::SYS_memfd_create,
+        libc::SYS_setsid,
+        libc::SYS_seccomp,
+        libc::SYS_landlock_restrict_self,
+    ] {
+        assert_eq!(ask(missing, 0), libc::ENOSYS, "{missing}");
+    }
+    // No process, no socket that sees what others send, no key by the kernel's own cryptography.
+    assert_eq!(ask(libc::SYS_clone, 0), libc::ENOSYS);
+    for domain in [libc::AF_PACKET, libc::AF_ALG, libc::AF_VSOCK] {
+        assert_eq!(ask(libc::SYS_socket, domain), libc::ENOSYS, "{domain}");
+    }
+    thread::spawn(|| TcpListener::bind("127.0.0.1:0").unwrap()).join().unwrap();
+    std::net::ToSocketAddrs::to_socket_addrs("localhost:80").unwrap();
+    thread::spawn(|| panic!("a panic still says where it was")).join().unwrap_err();
+    let folder = std::env::temp_dir().join(format!("kettle-confined-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("file"), "").unwrap();
+    fs::rename(folder.join("file"), folder.join("renamed")).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+fn as_keeper() {
+    assert!(fs::read("/etc/passwd").is_ok());
+    assert_eq!(fs::read_dir("/").unwrap().next().map(|entry| entry.is_ok()), Some(true));
+    let file = std::env::temp_dir().join("kettle-confined-keeper");
+    for outcome in [
+        fs::write(&file, ""),
+        fs::OpenOptions::new().write(true).open("/dev/null").map(drop),
+        fs::rename("/etc/passwd", &file),
+        fs::remove_file("/nowhere"),
+        TcpListener::bind("127.0.0.1:0").map(drop),
+    ] {
+        assert_eq!(outcome.unwrap_err().raw_os_error(), Some(libc::ENOSYS));
+    }
+    for missing in [libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_ftruncate, libc::SYS_clone] {
+        assert_eq!(ask(missing, 0), libc::ENOSYS, "{missing}");
+    }
+}
+
+#[test]
+fn a_process_makes_the_calls_on_its_list_and_no_others() {
+    if let Err(error) = seccomp_here() {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    for role in ["server", "keeper"] {
+        let output = in_another_process(role);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("it held"), "{role}: {text}");
+    }
+}
+
+#[test]
+fn what_only_an_attacker_asks_for_ends_the_process() {
+    if let Err(error) = seccomp_here() {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    for call in [libc::SYS_execve, libc::SYS_ptrace, libc::SYS_bpf, libc::SYS_io_uring_setup] {
+        let output = in_another_process(&call.to_string());
+        assert_eq!(output.status.signal(), Some(libc::SIGSYS), "{call}: {output:?}");
     }
 }

@@ -74,7 +74,7 @@ fn what_a_reload_names_elsewhere_takes_another_start() {
     let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
     let with_state = |text: String| config(&folder, &format!("{text}{state}"));
     let started = with_state(site(&folder.join("sites/one")));
-    let sandbox = Sandbox { files: Some(files_of(&started)), obstacle: None };
+    let sandbox = Sandbox { files: Some(files_of(&started)), ..Sandbox::default() };
     let at = |findings: Vec<Finding>| findings.into_iter().map(|it| it.line).collect::<Vec<_>>();
 
     assert_eq!(at(sandbox.refusals(&started)), [0; 0]);

@@ -18,9 +18,11 @@ fn all_threads_of_a_server_are_confined() {
     let kettle = Kettle::start(Setup::default());
     let threads = fs::read_dir(format!("/proc/{}/task", kettle.process())).unwrap();
     let mut seen = 0;
+    let is_filtered = kettle.status("/sandbox").as_str().unwrap().contains("seccomp");
     for thread in threads {
         let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
         assert!(status.contains("\nNoNewPrivs:\t1\n"), "{status}");
+        assert_eq!(status.contains("\nSeccomp:\t2\n"), is_filtered, "{status}");
         seen += 1;
     }
     assert!(seen > 1);
