@@ -252,6 +252,12 @@ impl Entry {
         self.0.get(name).and_then(Value::as_u64).unwrap()
     }
 
+    /// Whether a field is there and true.
+    #[must_use]
+    pub fn is_true(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
+    }
+
     /// Where the response was encrypted, and why not elsewhere: `user`, or `user (circuit_open)`.
     #[must_use]
     pub fn path(&self) -> String {

@@ -128,10 +128,15 @@ async fn respond_by_route(
     }
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
     match &route.handler {
-        Handler::Files(route) => match files.ready(route, target.path, head) {
-            Some(response) => Ok(response),
-            None => files.respond(route, target, head).await,
-        },
+        Handler::Files(files_route) => {
+            // Where there are no rules, it was not ready a moment ago.
+            let ready = route.rules.as_ref();
+            let ready = ready.and_then(|_| files.ready(files_route, target.path, head));
+            match ready {
+                Some(response) => Ok(response),
+                None => files.respond(files_route, target, head).await,
+            }
+        }
         Handler::Proxy(route) => {
             let path = target.path.to_owned();
             proxy::respond(route, pool, &path, request, notes).await

@@ -4,6 +4,7 @@
 //! `deliver` reads the body.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -48,6 +49,18 @@ impl Response {
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
         Self { status, fields, body, tx_path: None, notes: None }
+    }
+
+    /// Notes that a server did not send its body to the end.
+    pub(crate) fn note_cut(&mut self, error: &io::Error) {
+        let trace = self.notes.as_mut().and_then(|notes| notes.upstream.as_mut());
+        if let Some(trace) = trace {
+            trace.failure = Some(match error.kind() {
+                io::ErrorKind::TimedOut => "timeout",
+                io::ErrorKind::InvalidData => "malformed",
+                _ => "closed_early",
+            });
+        }
     }
 }
 

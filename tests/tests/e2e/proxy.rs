@@ -1,6 +1,12 @@
 //! Requests passed to a backend, and what comes back.
 
+mod body;
+mod failure;
 mod pass;
+mod reuse;
+mod servers;
+mod smuggling;
+mod websocket;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -9,7 +9,7 @@ mod look;
 mod mail;
 mod originate;
 mod pairing;
-mod peers;
+pub(crate) mod peers;
 mod postgresql;
 mod reload;
 mod route;
@@ -22,7 +22,7 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
 /// The settings of a backend that speaks TLS, and whose certificate is verified.
-const VERIFIED: &str = "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"";
+pub(crate) const VERIFIED: &str = "[backend.tls]\nname = \"localhost\"\nroots = \"authority.pem\"";
 
 /// A listener of this kind before a backend named `app`.
 fn before(kind: &str, settings: &str, servers: &[SocketAddr]) -> Setup {

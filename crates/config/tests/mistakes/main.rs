@@ -3,6 +3,7 @@
 mod backends;
 mod keys;
 mod order;
+mod proxies;
 mod routes;
 mod scalars;
 mod syntax;

@@ -225,6 +225,9 @@ impl Connection {
         let body = &mut response.body;
         let outcome = delivery.send(&head, body, is_chunked, preference).await;
         let delivered = delivery.delivered();
+        if let Err(DeliveryError::BodyCutShort(error)) = &outcome {
+            response.note_cut(error);
+        }
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
         self.log(stream, request, &response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
@@ -237,6 +240,9 @@ impl Connection {
 
     fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
         match error {
+            DeliveryError::BodyCutShort(error) if matches!(response.body, Body::Upstream(_)) => {
+                tracing::debug!(remote = %self.remote, %error, "a server did not end its response");
+            }
             DeliveryError::BodyCutShort(error) => {
                 let file = response.body.file().and_then(OpenFile::path).unwrap_or_default();
                 tracing::warn!(

@@ -105,7 +105,9 @@ async fn ask(
         if head.status() == 101 {
             return upgraded(route, exchange, &head, upgrade);
         }
-        return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), is_sent)?));
+        // One that was asked to change its protocol may believe that it did.
+        let is_whole = is_sent && upgrade.is_none();
+        return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), is_whole)?));
     }
 }
 

@@ -41,8 +41,8 @@ enum Rest {
 }
 
 impl Exchange {
-    /// What `head` begins. The connection is kept for another request after the end of it if `is_sent`: the request went
-    /// out whole.
+    /// What `head` begins. The connection is kept for another request after the end of it if `may_keep`: the request went
+    /// out whole, and was of the usual kind.
     ///
     /// # Errors
     /// [`UpstreamError::Malformed`] if its end is in doubt.
@@ -50,10 +50,10 @@ impl Exchange {
         self,
         head: ResponseHead<Bytes>,
         is_head: bool,
-        is_sent: bool,
+        may_keep: bool,
     ) -> Result<UpstreamResponse, UpstreamError> {
         let framing = response_framing(&head, is_head)?;
-        let body = UpstreamBody::new(self, &head, framing, is_head, is_sent);
+        let body = UpstreamBody::new(self, &head, framing, is_head, may_keep);
         Ok(UpstreamResponse { head, body })
     }
 }
@@ -64,7 +64,7 @@ impl UpstreamBody {
         head: &ResponseHead<Bytes>,
         framing: ResponseFraming,
         is_head: bool,
-        is_sent: bool,
+        may_keep: bool,
     ) -> Self {
         let (rest, length) = match framing {
             ResponseFraming::UntilClose => (Rest::UntilClose, None),
@@ -82,7 +82,7 @@ impl UpstreamBody {
         let has_stray = head.status() == 204
             && (head.announced_length().is_some_and(|bytes| bytes > 0)
                 || head.header_values("transfer-encoding").next().is_some());
-        let may_keep = is_sent && head.persists() && !has_stray;
+        let may_keep = may_keep && head.persists() && !has_stray;
         let mut body = Self { exchange: Some(exchange), rest, length, may_keep, is_cut: false };
         if matches!(&body.rest, Rest::Marked(reader) if reader.is_done()) {
             body.finish();

@@ -16,16 +16,16 @@ use tempfile::TempDir;
 use super::{VERIFIED, before, terminator};
 
 /// One of them, with a folder of its own.
-struct Peer {
+pub(crate) struct Peer {
     _process: Running,
     _folder: TempDir,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Peer {
     /// Starts a program with a configuration file, if it is there. `words` come before the file's name; in the
     /// configuration `ADDRESS` is where it is to listen.
-    fn start(
+    pub(crate) fn start(
         program: &str,
         words: &[&str],
         config: &str,

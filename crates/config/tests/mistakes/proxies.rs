@@ -1,0 +1,54 @@
+//! Routes that pass requests to a backend.
+
+#[test]
+fn routes_have_files_or_a_backend() {
+    let site = "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\n";
+    let backend = |settings: &str| {
+        format!(
+            "[[backend]]\nname = \"app\"\n{settings}[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
+        )
+    };
+    let first = |route: &str, settings: &str| {
+        let shown = crate::shown(&format!("{site}{route}{}", backend(settings)));
+        shown.lines().next().unwrap_or_default().to_owned()
+    };
+    for (route, settings, expected) in [
+        ("backend = \"app\"\n", "", "nothing"),
+        (
+            "backend = \"app\"\nwebsocket = true\ntimeout = \"1s\"\nbackend_host = \"b\"\n\
+             request_headers = { X-A = \"1\" }\nrequest_body = \"1 MiB\"\n\
+             deny = [\"10.0.0.0/8\"]\nheaders = { X-B = \"1\" }\n",
+            "",
+            "nothing",
+        ),
+        ("backend = \"ap\"\n", "", "kettle.toml:5:11: no [[backend]] is named \"ap\""),
+        (
+            "backend = \"app\"\nroot = \"/srv\"\n",
+            "",
+            "kettle.toml:6:8: `root` is about files, and the route has a backend",
+        ),
+        (
+            "backend = \"app\"\nlisting = true\n",
+            "",
+            "kettle.toml:6:11: `listing` is about files, and the route has a backend",
+        ),
+        (
+            "root = \"/srv\"\ntimeout = \"1s\"\n",
+            "",
+            "kettle.toml:6:11: `timeout` is about requests to a backend, and the route has none",
+        ),
+        (
+            "backend = \"app\"\n",
+            "send_proxy = \"v2\"\n",
+            "kettle.toml:8:14: a PROXY header names one client, and routes pass the requests of many to one \
+             connection; servers find the client in `Forwarded` and `X-Forwarded-For`",
+        ),
+        (
+            "backend = \"app\"\n",
+            "tls = { name = \"a\", alpn = [\"h2\"] }\n",
+            "kettle.toml:8:28: routes pass requests in HTTP/1.1, and the server may agree on \"h2\"",
+        ),
+    ] {
+        assert_eq!(first(route, settings), expected, "{route}{settings}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Servers that do not do what they should: what the client gets, what the log says, and that nobody takes a part for the whole.
+
+use std::io::Write;
+use std::net::TcpListener;
+
+use kettle_tests::backend::{Backend, read_to_end};
+use kettle_tests::client::{Dialer, End};
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::unused_ip;
+
+use super::{answer, before, ok, read_head};
+
+#[test]
+fn malformed_responses_are_a_502_and_their_connection_is_closed() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    for (response, reason) in [
+        ("SSH-2.0-OpenSSH_10\r\n", "status_line"),
+        ("HTTP/2.0 200 OK\r\n\r\n", "status_line"),
+        ("HTTP/1.1 999 OK\r\n\r\n", "status"),
+        ("HTTP/1.1 200 OK\n\n", "status_line"),
+        ("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", "field_name"),
+        ("HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: c\r\n\r\n", "field_value"),
+        ("HTTP/1.1 200 OK\r\nA: b\0\r\n\r\n", "field_value"),
+        ("HTTP/1.1 200 OK\r\nA b\r\n\r\n", "field_name"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+            "content_length_repeated",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "transfer_encoding_with_content_length",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            "transfer_coding_unsupported",
+        ),
+        (
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "transfer_encoding_in_http_1_0",
+        ),
+        (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+            "unasked_upgrade",
+        ),
+    ] {
+        client.send(&get("/app")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, response);
+        let status = client.response().status;
+        assert_eq!(status, 502, "{response:?}");
+        assert_eq!(kettle.entry("/app").text("upstream_failure"), reason, "{response:?}");
+        assert_eq!(read_to_end(&mut server).0, b"", "{response:?}");
+    }
+}
+
+#[test]
+fn a_response_in_single_bytes_is_the_same() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    for byte in ok("bytes").bytes() {
+        server.write_all(&[byte]).unwrap();
+    }
+    assert_eq!(client.response().body, b"bytes");
+}
+
+#[test]
+fn a_body_that_ends_early_is_cut_without_a_close_notify() {
+    for (response, end_of_last) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", &b"half"[..]),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", b"4\r\nhalf"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n", b"4\r\nhalf"),
+    ] {
+        let backend = Backend::listen();
+        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&get("/app")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, response);
+        drop(server);
+        assert_eq!(client.response_head().status, 200);
+        assert_eq!(client.end(), End::Cut);
+        assert_eq!(client.beyond(), end_of_last, "no last chunk, no more data");
+        let entry = kettle.entry("/app");
+        assert!(!entry.is_complete());
+        assert!(!entry.text("upstream_failure").is_empty());
+    }
+}
+
+#[test]
+fn a_silent_server_is_a_504_before_the_head_and_a_cut_after_it() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("timeout = \"50ms\"", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/head")).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    assert_eq!(client.response().status, 504);
+    assert_eq!(kettle.entry("/app/head").text("upstream_failure"), "timeout");
+    assert_eq!(read_to_end(&mut server).0, b"");
+    client.send(&get("/app/body")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+    assert_eq!(client.response_head().status, 200);
+    assert_eq!(client.end(), End::Cut);
+    assert_eq!(kettle.entry("/app/body").text("upstream_failure"), "timeout");
+}
+
+#[test]
+fn nobody_there_is_a_502_and_the_next_server_is_asked_first() {
+    let closed = TcpListener::bind((unused_ip(), 0)).unwrap().local_addr().unwrap();
+    let kettle = Kettle::start(before("", "", &[closed]));
+    let mut client = Dialer::default().connect(kettle.address());
+    assert_eq!(client.get("/app").status, 502);
+    assert_eq!(kettle.entry("/app").text("upstream_failure"), "refused");
+    drop(kettle);
+    let backend = Backend::listen();
+    let servers = [closed, backend.address()];
+    let kettle = Kettle::start(before("", "balance = \"first\"", &servers));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    answer(&mut backend.accept(), &ok("second"));
+    assert_eq!(client.response().body, b"second");
+}
+
+#[test]
+fn a_full_queue_is_a_503() {
+    let backend = Backend::listen();
+    let settings = format!(
+        "queue = 0\n[[backend.server]]\naddress = \"{}\"\nconnections = 1\n",
+        backend.address()
+    );
+    let kettle = Kettle::start(before("", &settings, &[]));
+    let mut first = Dialer::default().connect(kettle.address());
+    first.send(&get("/app/first")).unwrap();
+    let mut server = backend.accept();
+    let mut second = Dialer::default().connect(kettle.address());
+    let refused = second.get("/app/second");
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    assert_eq!(kettle.entry("/app/second").text("upstream_failure"), "queue_full");
+    answer(&mut server, &ok("first"));
+    assert_eq!(first.response().body, b"first");
+}
+
+#[test]
+fn a_client_that_goes_takes_its_request_along() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    // Before the head, and within the body.
+    for response in ["", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"] {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&get("/app")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, response);
+        if !response.is_empty() {
+            assert_eq!(client.response_head().status, 200);
+        }
+        client.wire.reset();
+        assert_eq!(read_to_end(&mut server).0, b"");
+        assert!(!kettle.entry("/app").is_complete());
+    }
+}
+
+#[test]
+fn a_client_that_only_ends_its_side_gets_its_answer() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    client.close_sending();
+    answer(&mut backend.accept(), &ok("all the same"));
+    assert_eq!(client.response().body, b"all the same");
+}
+
+#[test]
+fn a_pipelined_request_waits_for_its_turn() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]).file("www/file", "here"));
+    let mut client = Dialer::default().connect(kettle.address());
+    let both = [get("/app/1"), get("/file"), request("HEAD", "/app/2", ""), get("/app/3")].concat();
+    client.send(&both).unwrap();
+    let mut server = backend.accept();
+    assert!(answer(&mut server, &ok("one")).starts_with("GET /app/1 "));
+    assert_eq!(client.response().body, b"one");
+    assert_eq!(client.response().body, b"here");
+    assert!(answer(&mut server, &ok("")).starts_with("HEAD /app/2 "));
+    assert_eq!(client.response_head().status, 200);
+    assert!(answer(&mut server, &ok("three")).starts_with("GET /app/3 "));
+    assert_eq!(client.response().body, b"three");
+}

@@ -1,0 +1,182 @@
+//! Connections to a server that are used again, and those that must not be.
+
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+
+use kettle_tests::backend::{Backend, read_to_end};
+use kettle_tests::client::{Client, Dialer};
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::{Setup, unused_ip};
+use kettle_tests::tool::Tool;
+
+use super::{answer, before, ok, read_head};
+
+/// As [`warmed`], with metrics to be read at an address.
+fn measured(backend: &Backend, listen: SocketAddr) -> (Kettle, Client, TcpStream) {
+    let setup = before("", "", &[backend.address()]);
+    warm(setup.set("metrics", &format!("listen = \"{listen}\"")), backend)
+}
+
+fn metrics(listen: SocketAddr) -> String {
+    Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed()
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind((unused_ip(), 0)).unwrap().local_addr().unwrap()
+}
+
+/// A server before a backend, and a client whose first request was answered on the connection returned.
+fn warmed(backend: &Backend, settings: &str) -> (Kettle, Client, TcpStream) {
+    warm(before("", settings, &[backend.address()]), backend)
+}
+
+fn warm(setup: Setup, backend: &Backend) -> (Kettle, Client, TcpStream) {
+    let kettle = Kettle::start(setup);
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/first")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, &ok("first"));
+    assert_eq!(client.response().body, b"first");
+    (kettle, client, server)
+}
+
+/// Whether the connection was closed by kettle, with nothing said on it before.
+fn assert_closed(server: &mut TcpStream) {
+    assert_eq!(read_to_end(server).0.escape_ascii().to_string(), "");
+}
+
+#[test]
+fn one_connection_serves_many_requests_of_many_clients() {
+    let backend = Backend::listen();
+    let listen = free_address();
+    let (kettle, mut client, mut server) = measured(&backend, listen);
+    for number in 0..20 {
+        if number % 5 == 0 {
+            client = Dialer::default().connect(kettle.address());
+        }
+        client.send(&get("/app")).unwrap();
+        answer(&mut server, &ok("again"));
+        assert_eq!(client.response().body, b"again");
+    }
+    let metrics = metrics(listen);
+    for line in [
+        "kettle_upstream_connections{backend=\"app\",state=\"idle\"} 1",
+        "kettle_upstream_connections{backend=\"app\",state=\"active\"} 0",
+        "kettle_upstream_responses_total{backend=\"app\",status=\"200\"} 21",
+        "kettle_upstream_retries_total{backend=\"app\"} 0",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in\n{metrics}");
+    }
+}
+
+#[test]
+fn without_keep_alive_each_request_has_a_connection_of_its_own() {
+    let backend = Backend::listen();
+    let (_kettle, mut client, mut server) = warmed(&backend, "keep_alive = 0");
+    assert_closed(&mut server);
+    client.send(&get("/app")).unwrap();
+    let head = answer(&mut backend.accept(), &ok("second"));
+    assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
+    assert_eq!(client.response().body, b"second");
+}
+
+#[test]
+fn what_a_server_says_unasked_is_no_answer_to_the_next_request() {
+    for stray in ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison", "x"] {
+        let backend = Backend::listen();
+        let (_kettle, mut client, mut server) = warmed(&backend, "");
+        // In one write with a response, and later.
+        client.send(&get("/app/with")).unwrap();
+        answer(&mut server, &format!("{}{stray}", ok("with")));
+        assert_eq!(client.response().body, b"with");
+        assert_closed(&mut server);
+        client.send(&get("/app/next")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, &ok("next"));
+        assert_eq!(client.response().body, b"next");
+        server.write_all(stray.as_bytes()).unwrap();
+        client.send(&get("/app/last")).unwrap();
+        let mut other = backend.accept();
+        answer(&mut other, &ok("last"));
+        assert_eq!(client.response().body, b"last");
+        assert_closed(&mut server);
+    }
+}
+
+#[test]
+fn a_server_that_says_close_is_believed() {
+    let backend = Backend::listen();
+    let (_kettle, mut client, mut server) = warmed(&backend, "");
+    for response in [
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
+    ] {
+        client.send(&get("/app")).unwrap();
+        answer(&mut server, response);
+        assert!(client.response_head().status < 300);
+        assert_closed(&mut server);
+        client.send(&get("/app")).unwrap();
+        server = backend.accept();
+        answer(&mut server, &ok(""));
+        assert_eq!(client.response().status, 200);
+    }
+}
+
+#[test]
+fn a_request_on_a_connection_that_had_died_is_sent_once_more_if_that_is_safe() {
+    for (method, is_repeated) in [("GET", true), ("DELETE", true), ("POST", false)] {
+        let backend = Backend::listen();
+        let listen = free_address();
+        let (kettle, mut client, mut server) = measured(&backend, listen);
+        client.send(&request(method, "/app/late", "")).unwrap();
+        // The server had decided to close before it saw the request.
+        read_head(&mut server);
+        server.shutdown(Shutdown::Both).unwrap();
+        drop(server);
+        if is_repeated {
+            answer(&mut backend.accept(), &ok("second try"));
+            assert_eq!(client.response().body, b"second try");
+        } else {
+            assert_eq!(client.response().status, 502);
+        }
+        let entry = kettle.entry("/app/late");
+        let metrics = metrics(listen);
+        let retries = u8::from(is_repeated);
+        let line = format!("kettle_upstream_retries_total{{backend=\"app\"}} {retries}");
+        assert!(metrics.contains(&line), "{method}: {metrics}");
+        assert_eq!(entry.number("status"), if is_repeated { 200 } else { 502 });
+    }
+}
+
+#[test]
+fn a_new_connection_that_dies_is_not_tried_again() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    drop(server);
+    assert_eq!(client.response().status, 502);
+    assert_eq!(kettle.entry("/app").text("upstream_failure"), "closed_early");
+}
+
+#[test]
+fn a_kept_connection_leaves_its_place_to_others() {
+    let backend = Backend::listen();
+    let server_settings =
+        format!("[[backend.server]]\naddress = \"{}\"\nconnections = 1\n", backend.address());
+    let kettle = Kettle::start(before("", &server_settings, &[]));
+    let mut first = Dialer::default().connect(kettle.address());
+    let mut second = Dialer::default().connect(kettle.address());
+    first.send(&get("/app/first")).unwrap();
+    let mut server = backend.accept();
+    second.send(&get("/app/second")).unwrap();
+    answer(&mut server, &ok("first"));
+    assert_eq!(first.response().body, b"first");
+    let head = answer(&mut server, &ok("second"));
+    assert!(head.starts_with("GET /app/second "), "{head}");
+    assert_eq!(second.response().body, b"second");
+}

@@ -1,0 +1,153 @@
+//! Servers as people have them: over TLS, over a Unix socket, and programs that are not ours.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::thread;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::client::Dialer;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+use super::before;
+use crate::tunnel::VERIFIED;
+use crate::tunnel::peers::Peer;
+
+#[test]
+fn servers_that_speak_tls_are_verified_and_their_connections_kept() {
+    let body = content(1_024 * 1_024);
+    for version in ["tls1.2", "tls1.3"] {
+        let inner = Setup::default().file("www/app/file", body.clone());
+        let inner = Kettle::start(inner.set("tls", &format!("versions = [\"{version}\"]")));
+        let settings = format!("{VERIFIED}\n[backend.check]\nkind = \"tls\"\ninterval = \"50ms\"");
+        let server = format!("[[backend.server]]\naddress = \"{}\"\n", inner.address());
+        let kettle = Kettle::start(before("", &format!("{server}{settings}"), &[]));
+        let mut client = Dialer::default().connect(kettle.address());
+        for is_reused in [false, true] {
+            let response = client.get("/app/file");
+            assert_eq!(response.status, 200);
+            assert_same(&response.body, &body, version);
+            let entry = kettle.entry("/app/file");
+            assert_eq!(entry.is_true("upstream_reused"), is_reused);
+        }
+        let [first, second] = [(); 2].map(|()| inner.entry("/app/file").number("connection"));
+        assert_eq!(first, second);
+        let mut other = Dialer::default().connect(kettle.address());
+        assert_eq!(other.get("/app/none").status, 404);
+    }
+}
+
+#[test]
+fn a_server_that_nobody_vouches_for_is_a_502() {
+    let inner = Kettle::start(Setup::default());
+    let tls = "[backend.tls]\nname = \"elsewhere\"\nroots = \"authority.pem\"";
+    let server = format!("[[backend.server]]\naddress = \"{}\"\n", inner.address());
+    let kettle = Kettle::start(before("", &format!("{server}{tls}"), &[]));
+    let mut client = Dialer::default().connect(kettle.address());
+    assert_eq!(client.get("/app").status, 502);
+    assert_eq!(kettle.entry("/app").text("upstream_failure"), "tls");
+}
+
+#[test]
+fn unix_sockets_are_servers_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let serving = thread::spawn(move || {
+        let (mut server, _) = listener.accept().unwrap();
+        for body in ["one", "two"] {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                server.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            server.write_all(super::ok(body).as_bytes()).unwrap();
+        }
+    });
+    let server = format!("[[backend.server]]\naddress = \"unix:{}\"\n", path.display());
+    let kettle = Kettle::start(before("", &server, &[]));
+    let mut client = Dialer::default().connect(kettle.address());
+    assert_eq!(client.get("/app").body, b"one");
+    assert_eq!(client.get("/app").body, b"two");
+    serving.join().unwrap();
+}
+
+#[test]
+fn nginx_behind_us_serves_what_it_serves() {
+    const CONFIG: &str = "
+daemon off; master_process off; error_log stderr; pid FOLDER/pid;
+events {}
+http {
+  access_log off;
+  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
+  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+  server {
+    listen ADDRESS;
+    location /app/ { alias FOLDER/; }
+    location /app/who { return 200 \"$http_x_forwarded_for $http_host $http_x_forwarded_proto\"; }
+    location /app/small { client_max_body_size 1k; return 200 ok; }
+  }
+}
+";
+    let text = "0123456789".repeat(100_000);
+    let Some(nginx) = Peer::start("nginx", &["-c"], CONFIG, &[("file", text.clone())]) else {
+        return;
+    };
+    let kettle = Kettle::start(before("", "", &[nginx.address]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let whole = client.get("/app/file");
+    assert_same(&whole.body, text.as_bytes(), "the whole file");
+    client.send(&request("GET", "/app/file", "Range: bytes=5-9\r\n")).unwrap();
+    let part = client.response();
+    assert_eq!((part.status, &*part.body), (206, &b"56789"[..]));
+    let tag = whole.header("etag").unwrap();
+    client.send(&request("GET", "/app/file", &format!("If-None-Match: {tag}\r\n"))).unwrap();
+    assert_eq!(client.response().status, 304);
+    client.send(&request("HEAD", "/app/file", "")).unwrap();
+    assert_eq!(client.response_head().header("content-length"), Some("1000000"));
+    assert_eq!(client.get("/app/who").body, b"127.0.0.1 localhost https");
+    assert_eq!(client.get("/app/none").status, 404);
+    assert!(kettle.entry("/app/none").is_true("upstream_reused"));
+    // It refuses the body by its announced length and closes.
+    client.send(&request("POST", "/app/small", "Content-Length: 100000\r\n")).unwrap();
+    client.send(&[b'x'; 100_000]).unwrap();
+    assert_eq!(client.response().status, 413);
+    let mut client = Dialer::default().connect(kettle.address());
+    assert_eq!(client.get("/app/file").body.len(), 1_000_000);
+}
+
+#[test]
+fn node_behind_us_streams_both_ways_and_changes_protocols() {
+    const PROGRAM: &str = "
+const server = require('http').createServer((request, response) => {
+  if (request.url === '/app/echo') { request.pipe(response); return; }
+  response.setHeader('Trailer', 'X-Sum');
+  response.write('chunk');
+  setImmediate(() => { response.addTrailers({'X-Sum': '1'}); response.end('ed'); });
+});
+server.on('upgrade', (request, socket, head) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n');
+  socket.write(head);
+  socket.pipe(socket);
+});
+server.listen(PORT, 'HOST');
+";
+    let host = Backend::listen().address().ip().to_string();
+    let program = PROGRAM.replace("HOST", &host);
+    let Some(node) = Peer::start("node", &[], &program, &[]) else { return };
+    let kettle = Kettle::start(before("websocket = true", "", &[node.address]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/chunked")).unwrap();
+    assert_eq!(super::chunked_response(&mut client).body, b"chunked");
+    client.send(&request("POST", "/app/echo", "Transfer-Encoding: chunked\r\n")).unwrap();
+    client.send(b"5\r\nhello\r\n0\r\n\r\n").unwrap();
+    assert_eq!(super::chunked_response(&mut client).body, b"hello");
+    let asking = "Connection: Upgrade\r\nUpgrade: echo\r\n";
+    client.send(&request("GET", "/app/live", asking)).unwrap();
+    assert_eq!(client.response_head().status, 101);
+    client.send(b"over and out").unwrap();
+    assert_eq!(client.receive_exactly(12), b"over and out");
+}
