@@ -20,7 +20,6 @@ use crate::limits::{Deadline, Interrupt};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
-use crate::upstream::UpstreamBody;
 use crate::worker_state::WorkerState;
 
 pub use placement::{Demand, Preference};
@@ -120,21 +119,6 @@ impl<'d> Delivery<'d> {
             socket::set_cork(self.stream.socket(), false).map_err(StreamError::from)?;
         }
         self.delivered.completed = self.delivered.body_bytes == bytes;
-        Ok(())
-    }
-
-    /// Sends a response on its way from a server. Moving a connection into the kernel for it would save no copy.
-    async fn send_upstream(
-        &mut self,
-        head: &[u8],
-        body: &mut UpstreamBody,
-        is_chunked: bool,
-        preference: Preference,
-    ) -> Result<(), DeliveryError> {
-        self.choose_path(Demand { bytes: 1, is_file: false, is_last: self.is_last }, preference)
-            .await?;
-        self.upstream(head, body, is_chunked).await?;
-        self.delivered.completed = true;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod body;
 mod failure;
+mod kernel;
 mod pass;
 mod reuse;
 mod servers;

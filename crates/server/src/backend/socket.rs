@@ -78,6 +78,19 @@ async fn connect_unix(path: &Path) -> io::Result<Socket> {
     }
 }
 
+impl Socket {
+    /// Waits until there is something to receive, the end among it.
+    ///
+    /// # Errors
+    /// What the runtime says of the socket.
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(socket) => socket.poll_read_ready(context),
+            Self::Unix(socket) => socket.poll_read_ready(context),
+        }
+    }
+}
+
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {

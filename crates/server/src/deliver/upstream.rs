@@ -1,73 +1,205 @@
 //! Responses whose bodies come from a backend's server as they are sent: each piece goes out before the next is taken in.
+//!
+//! | the rest of the body | how it goes |
+//! |---|---|
+//! | has a known length, from a server without TLS | received where records keep it (`user`), or through a pipe (`kernel-splice`) |
+//! | anything else | from memory (`user`, `kernel-write`) |
 
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use kettle_config::TxPathChoice;
+use kettle_kernel::pipe::Pipe;
+use kettle_kernel::transfer;
+use kettle_tls::buffers::RECORDS_PER_READ;
+use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::Fill;
 use tokio::time::timeout;
 
-use super::{Delivery, DeliveryError, Piece};
+use super::{Delivery, DeliveryError, Demand, Piece, Preference};
+use crate::pipes::Pipes;
+use crate::tx_path::TxPath;
 use crate::upstream::{UpstreamBody, UpstreamError};
 
 impl Delivery<'_> {
     /// Head and body, in chunks if `is_chunked`. The head waits for nothing, but takes along what is there.
-    pub(super) async fn upstream(
+    pub(super) async fn send_upstream(
         &mut self,
         head: &[u8],
         body: &mut UpstreamBody,
         is_chunked: bool,
+        preference: Preference,
     ) -> Result<(), DeliveryError> {
-        let mut coding = Coding { is_chunked, is_first: true };
+        let is_spliced = self.choose_upstream_path(body, preference).await?;
         let mut prefix = head.to_vec();
-        match poll_fn(|context| Poll::Ready(body.poll_chunk(context))).await {
-            Poll::Ready(first) => {
-                let first = first.map_err(cut)?;
-                if !self.pass(&mut prefix, first, &mut coding).await? {
-                    return Ok(());
-                }
-            }
-            Poll::Pending => {
-                self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
-                prefix.clear();
-            }
+        let mut coding = Coding { is_chunked, is_first: true };
+        let mut next = now(body).await;
+        if next.is_none() {
+            self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
+            prefix.clear();
         }
         loop {
-            let next = self.next_piece(body).await?;
-            if !self.pass(&mut prefix, next, &mut coding).await? {
+            let piece = match next.take() {
+                Some(piece) => piece.map_err(cut)?,
+                None => self.beside_client(body, UpstreamBody::poll_chunk).await?,
+            };
+            let is_direct = piece.is_some() && body.direct().is_some();
+            if piece.is_some() && !is_direct {
+                next = now(body).await;
+            }
+            let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
+            self.pass(&mut prefix, piece, is_end, &mut coding).await?;
+            if is_direct {
+                self.send_direct(body, is_spliced).await?;
+            }
+            if is_end || (is_direct && body.is_over()) {
+                self.delivered.completed = true;
                 return Ok(());
             }
             self.worker.send_turns.end().await;
         }
     }
 
-    /// Sends what came, behind `prefix`; nothing is the end. Whether there may be more.
+    /// Decides the path. A connection moves into the kernel for what can be spliced alone: anything else would save no copy
+    /// there. Whether the body is spliced.
+    async fn choose_upstream_path(
+        &mut self,
+        body: &UpstreamBody,
+        preference: Preference,
+    ) -> Result<bool, DeliveryError> {
+        let length = body.length().filter(|_| body.is_spliceable()).unwrap_or_default();
+        let is_large = length >= preference.crossover_bytes.max(SPLICED_BYTES_MIN);
+        let takes_kernel =
+            matches!(preference.choice, TxPathChoice::Auto | TxPathChoice::KernelSendfile);
+        let is_wanted = is_large && takes_kernel;
+        let offloads = &self.worker.offloads;
+        let obstacle = offloads.splice_obstacle(self.stream.session()).filter(|_| is_wanted);
+        let bytes = if is_wanted && obstacle.is_none() { length } else { 1 };
+        let demand = Demand { bytes, is_file: false, is_last: self.is_last };
+        self.choose_path(demand, preference).await?;
+        if let Some(obstacle) = obstacle.filter(|_| self.delivered.reason.is_none()) {
+            self.delivered.reason = Some(obstacle);
+            offloads.not_preferred(obstacle);
+        }
+        Ok(is_wanted && obstacle.is_none() && self.stream.is_offloaded())
+    }
+
+    /// Sends what came, behind `prefix`, and what ends the body if this is its end.
     async fn pass(
         &mut self,
         prefix: &mut Vec<u8>,
         data: Option<Bytes>,
+        is_end: bool,
         coding: &mut Coding,
-    ) -> Result<bool, DeliveryError> {
-        coding.write(prefix, data.as_ref().map_or(0, Bytes::len));
-        let is_end = data.is_none();
-        let data = data.unwrap_or_default();
+    ) -> Result<(), DeliveryError> {
+        let mut data = data.unwrap_or_default();
+        coding.begin(prefix, data.len());
+        if is_end && coding.is_chunked {
+            // In one piece, and with that in one record, where it fits.
+            self.delivered.body_bytes += data.len() as u64;
+            prefix.extend_from_slice(&data);
+            coding.end(prefix);
+            data = Bytes::new();
+        }
         let is_last = self.is_last && is_end;
         if !prefix.is_empty() || !data.is_empty() || is_last {
             self.send_piece(prefix, Piece::Memory(&data), is_last).await?;
         }
         prefix.clear();
-        Ok(!is_end)
+        Ok(())
+    }
+
+    /// The rest of a body, straight from its socket, as long as that is possible.
+    async fn send_direct(
+        &mut self,
+        body: &mut UpstreamBody,
+        is_spliced: bool,
+    ) -> Result<(), DeliveryError> {
+        let (mut full_reads, pipes) = (0, &self.worker.pipes);
+        while let Some((_, left_bytes)) = body.direct() {
+            self.beside_client(body, UpstreamBody::poll_readable).await?;
+            let pipe = if is_spliced { pipes.take() } else { None };
+            match pipe {
+                Some(pipe) => {
+                    let held = Held { pipes, pipe: Some(pipe) };
+                    self.splice(body, left_bytes, held).await?;
+                }
+                None if self.stream.is_offloaded() => {
+                    self.delivered.path = TxPath::KernelWrite;
+                    let piece = self.beside_client(body, UpstreamBody::poll_chunk).await?;
+                    self.send_piece(&[], Piece::Memory(&piece.unwrap_or_default()), false).await?;
+                }
+                None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
+            }
+            self.worker.send_turns.end().await;
+        }
+        if self.is_last {
+            self.send_piece(&[], Piece::Memory(&[]), true).await?;
+        }
+        Ok(())
+    }
+
+    /// Receives where records keep their plaintext, and seals it there.
+    async fn seal_direct(
+        &mut self,
+        body: &mut UpstreamBody,
+        left_bytes: u64,
+        full_reads: &mut u8,
+    ) -> Result<(), DeliveryError> {
+        let records = if *full_reads >= FULL_READS { RECORDS_PER_READ } else { 1 };
+        let wanted_bytes = at_most(records * PLAINTEXT_BYTES_MAX, left_bytes);
+        let mut room = self.stream.record_room(&[], wanted_bytes)?;
+        let wanted_bytes = room.bytes();
+        let Some((socket, _)) = body.direct() else { return Ok(()) };
+        let received = room.lend(|slices| {
+            socket.try_receive(wanted_bytes, |fd| transfer::receive_vectored(fd, slices))
+        });
+        let bytes = match received.map_err(|error| cut(error.into()))? {
+            Some(bytes) => bytes,
+            None => return Ok(room.commit(0)?),
+        };
+        room.commit(bytes)?;
+        body.took(bytes).map_err(cut)?;
+        *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
+        self.flush(false).await?;
+        self.delivered.body_bytes += bytes as u64;
+        Ok(())
+    }
+
+    /// Moves what is there through a pipe.
+    async fn splice(
+        &mut self,
+        body: &mut UpstreamBody,
+        left_bytes: u64,
+        mut held: Held<'_>,
+    ) -> Result<(), DeliveryError> {
+        let Some(pipe) = &mut held.pipe else { return Ok(()) };
+        let wanted_bytes = at_most(pipe.capacity_bytes(), left_bytes);
+        let Some((socket, _)) = body.direct() else { return Ok(()) };
+        let filled = socket.try_receive_part(|fd| pipe.fill(fd, wanted_bytes));
+        let Some(bytes) = filled.map_err(|error| cut(error.into()))? else { return Ok(()) };
+        body.took(bytes).map_err(cut)?;
+        (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);
+        while !pipe.is_empty() {
+            let sent_bytes = self.deadline.within(self.write_timeout, |context| {
+                self.stream.poll_kernel_splice(context, pipe, wanted_bytes)
+            });
+            self.delivered.body_bytes += sent_bytes.await?? as u64;
+        }
+        Ok(())
     }
 
     /// Waits for the server, but not for the sake of a client that has gone.
-    async fn next_piece(
+    async fn beside_client<T>(
         &mut self,
         body: &mut UpstreamBody,
-    ) -> Result<Option<Bytes>, DeliveryError> {
+        mut poll: impl FnMut(&mut UpstreamBody, &mut Context<'_>) -> Poll<Result<T, UpstreamError>>,
+    ) -> Result<T, DeliveryError> {
         let limit = body.timeout();
         let next = poll_fn(|context| {
-            if let Poll::Ready(next) = body.poll_chunk(context) {
+            if let Poll::Ready(next) = poll(body, context) {
                 return Poll::Ready(next.map_err(cut));
             }
             match self.poll_client(context) {
@@ -97,6 +229,29 @@ impl Delivery<'_> {
     }
 }
 
+/// What is there, without waiting for more.
+async fn now(body: &mut UpstreamBody) -> Option<Result<Option<Bytes>, UpstreamError>> {
+    poll_fn(|context| match body.poll_chunk(context) {
+        Poll::Ready(next) => Poll::Ready(Some(next)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// A pipe of the worker's, which gets it back whatever happens.
+struct Held<'p> {
+    pipes: &'p Pipes,
+    pipe: Option<Pipe>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(pipe) = self.pipe.take() {
+            self.pipes.give(pipe);
+        }
+    }
+}
+
 /// How the end of the body is marked.
 struct Coding {
     is_chunked: bool,
@@ -104,19 +259,25 @@ struct Coding {
 }
 
 impl Coding {
-    /// Writes what stands between two pieces: the end of the one before, and the size of this one; none is the last.
-    fn write(&mut self, out: &mut Vec<u8>, data_bytes: usize) {
-        if !self.is_chunked {
+    /// Writes what stands before a piece: the end of the one before, and the size of this one.
+    fn begin(&mut self, out: &mut Vec<u8>, data_bytes: usize) {
+        if !self.is_chunked || data_bytes == 0 {
             return;
         }
-        let end: &[u8] = if std::mem::take(&mut self.is_first) { b"" } else { b"\r\n" };
-        out.extend_from_slice(end);
-        let size = match data_bytes {
-            0 => "0\r\n\r\n".to_owned(),
-            bytes => format!("{bytes:x}\r\n"),
-        };
-        out.extend_from_slice(size.as_bytes());
+        let end = if std::mem::take(&mut self.is_first) { "" } else { "\r\n" };
+        out.extend_from_slice(format!("{end}{data_bytes:x}\r\n").as_bytes());
     }
+
+    /// Writes what stands behind the last piece, if there was any.
+    fn end(&self, out: &mut Vec<u8>) {
+        let end: &[u8] = if self.is_first { b"" } else { b"\r\n" };
+        out.extend_from_slice(end);
+        out.extend_from_slice(b"0\r\n\r\n");
+    }
+}
+
+fn at_most(bytes: usize, left_bytes: u64) -> usize {
+    bytes.min(usize::try_from(left_bytes).unwrap_or(usize::MAX))
 }
 
 fn cut(error: UpstreamError) -> DeliveryError {
@@ -125,3 +286,9 @@ fn cut(error: UpstreamError) -> DeliveryError {
 
 /// What is read of requests that a client sends before it has the answer to this one.
 const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;
+
+/// After so many full reads in a row each has room for as many records as a read of a file.
+const FULL_READS: u8 = 4;
+
+/// What a pipe and its two calls do not pay for, whatever the crossover.
+const SPLICED_BYTES_MIN: u64 = 32 * 1_024;

@@ -110,7 +110,7 @@ impl Delivery<'_> {
     }
 
     /// Sends what is sealed, with the deadline starting again at each bit of progress.
-    async fn flush(&mut self, more: bool) -> Result<(), DeliveryError> {
+    pub(super) async fn flush(&mut self, more: bool) -> Result<(), DeliveryError> {
         let mut queued_bytes = self.stream.queued_bytes();
         let flushed = self.deadline.within(self.write_timeout, |context| {
             let outcome = self.stream.poll_flush_before(context, more);

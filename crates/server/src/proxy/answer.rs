@@ -54,7 +54,8 @@ pub async fn respond(
         return Err(HttpError { status: 405, field: Some(("allow", METHODS.to_owned())) });
     }
     let takes_upgrade = route.takes_upgrades && framing == BodyFraming::None;
-    let upgrade = request.head.upgrade().filter(|_| takes_upgrade).map(<[u8]>::to_vec);
+    let upgrade = request.head.upgrade().filter(|asked| takes_upgrade && is_passed_on(asked));
+    let upgrade = upgrade.map(<[u8]>::to_vec);
     let outgoing = route.outgoing(path, request, upgrade.as_deref()).ok_or(400_u16)?;
     let trace = notes.upstream.insert(Box::default());
     let outcome = ask(route, pool, &outgoing, upgrade.as_deref(), request, trace).await;
@@ -177,6 +178,16 @@ fn upgraded(
     let backend = std::sync::Arc::clone(&route.upstream.backend);
     let body = Body::Upgraded(Box::new(Upgraded { link, received, slot, backend }));
     Ok(Response::new(101, fields, body))
+}
+
+/// Whether a change to these protocols is passed on. In a tunnel of HTTP a client could ask for what this route's rules, and all
+/// other routes', would have refused.
+fn is_passed_on(protocols: &[u8]) -> bool {
+    let mut all = protocols.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    all.all(|one| {
+        let one = one.to_ascii_lowercase();
+        !matches!(&*one, b"h2c" | b"h2") && !one.starts_with(b"http") && !one.starts_with(b"tls")
+    })
 }
 
 /// Waits for a server, but not for the sake of a client that has gone. One that only ended its side gets its answer; what one

@@ -8,14 +8,14 @@ use crate::upstream::UpstreamResponse;
 
 impl ProxyRoute {
     /// The response for the client.
-    pub(super) fn incoming(&self, response: UpstreamResponse) -> Response {
+    pub(crate) fn incoming(&self, response: UpstreamResponse) -> Response {
         let UpstreamResponse { head, body } = response;
         let fields = self.fields(&head);
         Response::new(head.status(), fields, Body::Upstream(Box::new(body)))
     }
 
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
-    pub(super) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
+    pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
         let configured = match head.status() {
             400..=599 => self.configured.without_caching(),
             _ => self.configured.all(),

@@ -14,7 +14,7 @@ use crate::upstream::OutgoingRequest;
 
 impl ProxyRoute {
     /// The request for a server, with this path; none if there is no host to ask for. `upgrade` is the protocol that the client may change to.
-    pub(super) fn outgoing(
+    pub(crate) fn outgoing(
         &self,
         path: &str,
         request: &Request<'_>,

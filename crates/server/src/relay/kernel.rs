@@ -22,7 +22,7 @@ impl Direction {
         offloads: &Offloads,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        ready!(from.poll_readable(context)).map_err(Fault::source)?;
         if let Side::Tls(to) = to
             && !to.is_offloaded()
         {
@@ -56,7 +56,7 @@ impl Direction {
         pipes: &Pipes,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        ready!(from.poll_readable(context)).map_err(Fault::source)?;
         let Some(mut pipe) = pipes.take() else {
             if self.flow.path == TxPath::User && matches!(to, Side::Tls(_)) {
                 self.flow.path = TxPath::KernelWrite;

@@ -142,13 +142,6 @@ impl From<Socket> for Side {
 }
 
 impl Socket {
-    pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Tcp(socket) => socket.poll_read_ready(context),
-            Self::Unix(socket) => socket.poll_read_ready(context),
-        }
-    }
-
     fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(socket) => socket.poll_write_ready(context),
@@ -165,7 +158,7 @@ impl Socket {
 
     /// Receives by one call that does not wait; `None` if there is nothing. After a call that got less than it wanted
     /// the socket is known to be empty: tokio need not be told by one that fails.
-    pub(super) fn try_receive(
+    pub(crate) fn try_receive(
         &self,
         wanted_bytes: usize,
         call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
@@ -183,7 +176,7 @@ impl Socket {
     }
 
     /// As [`try_receive`](Self::try_receive), for a call that may get less than the socket has.
-    pub(super) fn try_receive_part(
+    pub(crate) fn try_receive_part(
         &self,
         call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
     ) -> io::Result<Option<usize>> {
@@ -204,7 +197,7 @@ impl Socket {
                 None if socket::pending_output_bytes(self.as_fd())? == 0 => {
                     return Poll::Ready(Ok(()));
                 }
-                None => ready!(self.poll_read_ready(context))?,
+                None => ready!(self.poll_readable(context))?,
             }
         }
         context.waker().wake_by_ref();

@@ -72,7 +72,7 @@ impl Direction {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
         // Room is taken for what is there, not for what may come.
-        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        ready!(from.poll_readable(context)).map_err(Fault::source)?;
         let is_fast = self.full_reads >= FULL_READS;
         let records = if is_fast { RECORDS_PER_READ } else { 1 };
         let mut room = to.record_room(&[], records * PLAINTEXT_BYTES_MAX).map_err(Fault::sink)?;
@@ -103,7 +103,7 @@ impl Direction {
         to: &Socket,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
-        ready!(from.poll_read_ready(context)).map_err(Fault::source)?;
+        ready!(from.poll_readable(context)).map_err(Fault::source)?;
         SCRATCH.with_borrow_mut(|scratch| {
             let Some(received) = self.receive(from, scratch)? else { return Poll::Ready(Ok(())) };
             let sent_bytes = to.try_send(received).map_err(Fault::refused_by)?;

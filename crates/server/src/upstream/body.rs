@@ -11,8 +11,9 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseError, ResponseFraming, ResponseHead, response_framing};
 use tokio::time::timeout;
 
-use super::UpstreamError;
 use super::exchange::Exchange;
+use super::{Link, UpstreamError};
+use crate::backend::Socket;
 
 /// A server's response: its head as it came, fields for the next hop only among them, and its body.
 #[derive(Debug)]
@@ -36,7 +37,10 @@ pub struct UpstreamBody {
 }
 
 enum Rest {
-    Marked(BodyReader),
+    /// So many bytes.
+    Length(u64),
+    /// None, or what its coding says.
+    Coded(BodyReader),
     UntilClose,
 }
 
@@ -68,14 +72,16 @@ impl UpstreamBody {
     ) -> Self {
         let (rest, length) = match framing {
             ResponseFraming::UntilClose => (Rest::UntilClose, None),
+            ResponseFraming::Marked(BodyFraming::Length(bytes)) => {
+                (Rest::Length(bytes), Some(bytes))
+            }
             ResponseFraming::Marked(framing) => {
                 let length = match framing {
                     BodyFraming::None if is_head => head.announced_length(),
                     BodyFraming::None => Some(0),
-                    BodyFraming::Length(bytes) => Some(bytes),
-                    BodyFraming::Chunked => None,
+                    _ => None,
                 };
-                (Rest::Marked(BodyReader::new(framing)), length)
+                (Rest::Coded(BodyReader::new(framing)), length)
             }
         };
         // A server that announces a body for a response that has none may well send it.
@@ -84,7 +90,7 @@ impl UpstreamBody {
                 || head.header_values("transfer-encoding").next().is_some());
         let may_keep = may_keep && head.persists() && !has_stray;
         let mut body = Self { exchange: Some(exchange), rest, length, may_keep, is_cut: false };
-        if matches!(&body.rest, Rest::Marked(reader) if reader.is_done()) {
+        if body.rest.is_done() {
             body.finish();
         }
         body
@@ -133,21 +139,15 @@ impl UpstreamBody {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, UpstreamError>> {
         if self.is_cut {
-            return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+            return Poll::Ready(Err(ended_early()));
         }
         loop {
             let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(None)) };
-            let (data_bytes, is_done) = match &mut self.rest {
-                Rest::UntilClose => (exchange.received.len(), false),
-                Rest::Marked(reader) => {
-                    let piece =
-                        reader.next_piece(&exchange.received).map_err(ResponseError::from)?;
-                    exchange.received.advance(piece.coding_bytes);
-                    (piece.data_bytes, reader.is_done())
-                }
-            };
+            let received = &exchange.received;
+            let (coding_bytes, data_bytes) = self.rest.next_piece(received)?;
+            exchange.received.advance(coding_bytes);
             let data = exchange.received.split_to(data_bytes).freeze();
-            if is_done {
+            if self.rest.is_done() {
                 self.finish();
             }
             if data_bytes > 0 {
@@ -155,11 +155,66 @@ impl UpstreamBody {
             }
             let Some(exchange) = &mut self.exchange else { return Poll::Ready(Ok(None)) };
             if ready!(exchange.poll_receive(context))? == 0 {
-                if matches!(self.rest, Rest::Marked(_)) {
-                    return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
+                if !matches!(self.rest, Rest::UntilClose) {
+                    return Poll::Ready(Err(ended_early()));
                 }
                 self.exchange = None;
             }
+        }
+    }
+
+    /// Whether all of it was taken.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.exchange.is_none() && !self.is_cut
+    }
+
+    /// Whether what is not here yet can be received by whoever has use for it where it wants it: it has a known length,
+    /// and comes without TLS.
+    pub(crate) fn is_spliceable(&self) -> bool {
+        let link = self.exchange.as_ref().map(|exchange| &exchange.link);
+        matches!((&self.rest, link), (Rest::Length(_), Some(Link::Plain(_))))
+    }
+
+    /// The socket and how many bytes of the body come from there, for who receives them by calls of its own and reports it
+    /// by [`took`](Self::took). Not before what is here already was taken.
+    pub(crate) fn direct(&self) -> Option<(&Socket, u64)> {
+        let exchange = self.exchange.as_ref().filter(|exchange| exchange.received.is_empty())?;
+        match (&self.rest, &exchange.link) {
+            (Rest::Length(bytes), Link::Plain(socket)) => Some((socket, *bytes)),
+            _ => None,
+        }
+    }
+
+    /// So many bytes were received directly; nothing is the end of the connection.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Ended`] if that is not the end of the body.
+    pub(crate) fn took(&mut self, bytes: usize) -> Result<(), UpstreamError> {
+        if bytes == 0 {
+            self.cut();
+            return Err(ended_early());
+        }
+        if let Rest::Length(left_bytes) = &mut self.rest {
+            *left_bytes = left_bytes.saturating_sub(bytes as u64);
+        }
+        if self.rest.is_done() {
+            self.finish();
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be received directly.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Ended`].
+    pub(crate) fn poll_readable(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), UpstreamError>> {
+        match self.direct() {
+            Some((socket, _)) => Poll::Ready(Ok(ready!(socket.poll_readable(context))?)),
+            None => Poll::Ready(Ok(())),
         }
     }
 
@@ -176,6 +231,36 @@ impl UpstreamBody {
             exchange.lease.keep(exchange.link);
         }
     }
+}
+
+impl Rest {
+    /// How much of what came is coding, and how much behind that is data.
+    fn next_piece(&mut self, received: &[u8]) -> Result<(usize, usize), UpstreamError> {
+        match self {
+            Self::UntilClose => Ok((0, received.len())),
+            Self::Length(left_bytes) => {
+                let bytes = usize::try_from(*left_bytes).unwrap_or(usize::MAX).min(received.len());
+                *left_bytes -= bytes as u64;
+                Ok((0, bytes))
+            }
+            Self::Coded(reader) => {
+                let piece = reader.next_piece(received).map_err(ResponseError::from)?;
+                Ok((piece.coding_bytes, piece.data_bytes))
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Self::UntilClose => false,
+            Self::Length(left_bytes) => *left_bytes == 0,
+            Self::Coded(reader) => reader.is_done(),
+        }
+    }
+}
+
+fn ended_early() -> UpstreamError {
+    io::Error::from(io::ErrorKind::UnexpectedEof).into()
 }
 
 impl fmt::Debug for UpstreamBody {

@@ -209,3 +209,25 @@ fn a_server_that_reads_nothing_holds_up_its_client_and_no_memory() {
     writing.write_all(ok("all").as_bytes()).unwrap();
     assert_eq!(sending.join().unwrap().body, b"all");
 }
+
+#[test]
+fn the_last_response_of_a_connection_is_whole_however_long_it_is() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    for bytes in [0, 1, 16_384, 40_000, 1_000_000] {
+        let body = content(bytes);
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("GET", "/app", "Connection: close\r\n")).unwrap();
+        let mut server = backend.accept();
+        let head =
+            format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {bytes}\r\n\r\n");
+        answer(&mut server, &head);
+        server.write_all(&body).unwrap();
+        let response = client.response();
+        kettle_tests::content::assert_same(&response.body, &body, "the body");
+        assert_eq!(client.end(), End::Orderly, "{bytes}");
+        let entry = kettle.entry("/app");
+        assert!(entry.is_complete());
+        assert_eq!(entry.number("body_bytes"), bytes as u64);
+    }
+}

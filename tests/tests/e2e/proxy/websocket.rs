@@ -110,6 +110,24 @@ fn a_101_that_nobody_asked_for_or_for_something_else_is_a_502() {
 }
 
 #[test]
+fn a_tunnel_of_http_would_pass_by_all_rules_and_is_not_made() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
+    for protocols in ["h2c", "websocket, H2C", "HTTP/2.0", "TLS/1.0"] {
+        let asking = format!(
+            "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {protocols}\r\nHTTP2-Settings: AAMAAABk\r\n"
+        );
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("GET", "/app", &asking)).unwrap();
+        let mut server = backend.accept();
+        let response = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+        let head = answer(&mut server, response).to_ascii_lowercase();
+        assert!(!head.contains("upgrade") && !head.contains("http2-settings"), "{head}");
+        assert_eq!(client.response().status, 200);
+    }
+}
+
+#[test]
 fn old_clients_and_those_with_a_body_change_no_protocol() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));

@@ -1,0 +1,113 @@
+//! Bodies from a backend on connections that the kernel encrypts.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::thread;
+
+use kettle_tests::backend::{Backend, read_to_end};
+use kettle_tests::client::{Client, Dialer, End};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::kernel_tls_or_skip;
+use kettle_tests::http::{Connection, get};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
+
+use super::{answer, before, chunked_response};
+
+/// Asks, and lets a thread answer with a body that announces `bytes`.
+fn ask(client: &mut Client, mut server: TcpStream, body: &[u8], bytes: usize) -> TcpStream {
+    client.send(&get("/app")).unwrap();
+    answer(&mut server, &format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n"));
+    let body = body.to_vec();
+    let mut sending = server.try_clone().unwrap();
+    thread::spawn(move || {
+        let _ = sending.write_all(&body);
+    });
+    server
+}
+
+#[test]
+fn long_bodies_go_through_a_pipe_and_others_from_memory() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    for suite in ONE_OF_EACH_VERSION {
+        let backend = Backend::listen();
+        let setup = before("", "", &[backend.address()]).file("www/file", content(200_000));
+        let kettle = Kettle::start(setup);
+        let mut client = Dialer::suite(suite).connect(kettle.address());
+        client.send(&get("/app")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, &super::ok("small"));
+        assert_eq!(client.response().body, b"small");
+        assert_eq!(kettle.entry("/app").path(), "user");
+        for bytes in [3_000_000, 65_536, 500_001] {
+            let body = content(bytes);
+            server = ask(&mut client, server, &body, bytes);
+            assert_same(&client.response().body, &body, suite.name);
+            let entry = kettle.entry("/app");
+            assert!(entry.is_complete());
+            assert_eq!(
+                (entry.path().as_str(), entry.number("body_bytes")),
+                ("kernel-splice", bytes as u64)
+            );
+        }
+        // What comes later stays in the kernel, whatever it is.
+        let body = content(30_000);
+        server = ask(&mut client, server, &body, 30_000);
+        assert_same(&client.response().body, &body, suite.name);
+        assert_eq!(kettle.entry("/app").path(), "kernel-write");
+        client.send(&get("/app")).unwrap();
+        answer(
+            &mut server,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        );
+        assert_eq!(chunked_response(&mut client).body, b"abc");
+        assert_eq!(kettle.entry("/app").path(), "kernel-write");
+        assert_same(&client.get("/file").body, &content(200_000), suite.name);
+        assert_eq!(kettle.entry("/file").path(), "kernel-sendfile");
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_is_no_end_there_either() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    for suite in ONE_OF_EACH_VERSION {
+        let backend = Backend::listen();
+        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let mut client = Dialer::suite(suite).connect(kettle.address());
+        client.send(&get("/app")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+        server.write_all(&content(400_000)).unwrap();
+        drop(server);
+        assert_eq!(client.response_head().status, 200);
+        assert_eq!(client.end(), End::Cut);
+        assert_same(client.beyond(), &content(400_000), suite.name);
+        assert!(!kettle.entry("/app").is_complete());
+    }
+}
+
+#[test]
+fn a_server_that_says_too_much_is_not_asked_again() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let body = content(100_004);
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    server.write_all(&body).unwrap();
+    assert_same(&client.response().body, &body[..100_000], "the body");
+    client.send(&get("/app")).unwrap();
+    // Whatever lies behind it, the next request has a connection of its own.
+    let mut other = backend.accept();
+    answer(&mut other, &super::ok("next"));
+    assert_eq!(client.response().body, b"next");
+    assert_eq!(read_to_end(&mut server).0, b"");
+}
