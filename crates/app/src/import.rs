@@ -1,13 +1,17 @@
 //! `kettle import`: another program's configuration as a kettle.toml. What imports ask of this machine.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use kettle_import::hitch::{self, Dialect};
 use kettle_import::{Surroundings, nginx, stunnel};
-use kettle_supervisor::{CONFIG_BYTES_MAX, list_folder, open_file, prepare, read_file};
+use kettle_supervisor::{
+    CONFIG_BYTES_MAX, list_folder, open_file, prepare, read_file, reads_as_keeper,
+};
 
 use crate::cli::{ImportArguments, ImportedProgram};
 use crate::output::{fail, fail_with, print, warn_of};
@@ -91,20 +95,37 @@ impl Surroundings for ThisMachine {
     }
 
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        if host == "*" {
-            let mut all = vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))];
-            // As getaddrinfo(3) with AI_ADDRCONFIG: only where this machine has IPv6.
-            if TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok() {
-                all.push(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
-            }
-            return Ok(all);
-        }
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        for address in (host, port).to_socket_addrs()? {
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        Ok(addresses)
+        let known = || LOOKED_UP.lock().unwrap_or_else(PoisonError::into_inner);
+        let hosts = if reads_as_keeper() {
+            known().get(host).cloned().ok_or(io::ErrorKind::PermissionDenied)?
+        } else {
+            let hosts = look_up(host)?;
+            known().insert(host.to_owned(), hosts.clone());
+            hosts
+        };
+        Ok(hosts.into_iter().map(|host| SocketAddr::new(host, port)).collect())
     }
 }
+
+/// The addresses of a host, each once.
+fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
+    if host == "*" {
+        let mut all = vec![IpAddr::from(Ipv4Addr::UNSPECIFIED)];
+        // As getaddrinfo(3) with AI_ADDRCONFIG: only where this machine has IPv6.
+        if TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok() {
+            all.push(Ipv6Addr::UNSPECIFIED.into());
+        }
+        return Ok(all);
+    }
+    let mut addresses = Vec::new();
+    for address in (host, 0).to_socket_addrs()? {
+        if !addresses.contains(&address.ip()) {
+            addresses.push(address.ip());
+        }
+    }
+    Ok(addresses)
+}
+
+/// What hosts were found to be last. The keeper, which was this process once, has what was found before the start, and asks
+/// no resolver: that runs much foreign code on what strangers answer.
+static LOOKED_UP: Mutex<BTreeMap<String, Vec<IpAddr>>> = Mutex::new(BTreeMap::new());

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, DirEntry, FileType, OFlags, statat};
+use rustix::fs::{FileType, OFlags};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -34,7 +34,9 @@ use rustix::thread::{
 use socket2::{SockRef, Type};
 
 use crate::process::{self, Fork};
+use crate::sandbox::{Confined, Files, SandboxError, confine_calls, confine_files};
 
+mod listing;
 mod root;
 
 pub use root::{is_chosen_by_root, is_written_by_root};
@@ -49,11 +51,14 @@ pub trait Permits {
     fn address(&self, address: SocketAddr) -> bool;
 }
 
-/// Forks the keeper of this process. In the keeper itself this never returns.
+/// Forks the keeper of this process, with a sandbox of its own unless somebody does not want one. In the keeper itself this
+/// never returns.
 ///
 /// # Errors
 /// If this process has more than one thread, or the kernel refuses. The server then has no keeper.
-pub fn start(permits: impl Permits) -> io::Result<()> {
+pub fn start(permits: impl Permits, in_sandbox: bool) -> io::Result<()> {
+    // Nobody waits for its end, and it should not stay behind as a process that has ended.
+    process::forget_children()?;
     let (ours, its) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     match process::fork()? {
@@ -70,7 +75,7 @@ pub fn start(permits: impl Permits) -> io::Result<()> {
         Fork::Child => {
             // A panic must not go on into what is the server's: there it would put away what the server still uses.
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                let confined = confine(its.as_fd()).map(|()| None);
+                let confined = confine(its.as_fd(), in_sandbox).map(|()| Answer::default());
                 // Without its bounds it is not to be: the server goes on without a keeper.
                 let goes_on = confined.is_ok();
                 if answer(its.as_fd(), [0; NUMBER_BYTES], confined).is_ok() && goes_on {
@@ -83,7 +88,7 @@ pub fn start(permits: impl Permits) -> io::Result<()> {
 }
 
 /// Who is told to end is the server; its keeper sees that it is gone.
-fn confine(its: BorrowedFd<'_>) -> io::Result<()> {
+fn confine(its: BorrowedFd<'_>, in_sandbox: bool) -> io::Result<()> {
     process::block_signals()?;
     process::keep_only(its)?;
     rustix::thread::set_name(c"kettle-keeper")?;
@@ -95,6 +100,18 @@ fn confine(its: BorrowedFd<'_>) -> io::Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let inheritable = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })?;
+    if !in_sandbox {
+        return Ok(());
+    }
+    // It is root's user still, who owns files: without these it could rename and remove them.
+    let files = Files { read: vec![PathBuf::from("/")], ..Files::default() };
+    for done in [confine_files(&files), confine_calls(Confined::Keeper)] {
+        match done {
+            // The server says of itself what this kernel cannot do.
+            Ok(()) | Err(SandboxError::NotHere(_)) => {}
+            Err(error) => return Err(io::Error::other(error)),
+        }
+    }
     Ok(())
 }
 
@@ -107,20 +124,32 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 fn open_by(path: &Path, own: fn(&Path) -> io::Result<File>) -> io::Result<File> {
-    if let Some(opened) = OPENED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        return open_as_keeper(path, opened);
-    }
-    let refused = match own(path) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => error,
-        outcome => return outcome,
+    let refused = match open_own(path, own)? {
+        Ok(opened) => return Ok(opened),
+        Err(refused) => refused,
     };
-    let path = path.as_os_str().as_bytes();
-    if path.len() > PATH_BYTES_MAX {
-        return Err(refused);
-    }
-    match ask(OPEN, path, None, refused)? {
+    match ask(OPEN, path.as_os_str().as_bytes(), None, refused)?.descriptor {
         Some(descriptor) => Ok(File::from(descriptor)),
         None => Err(io::Error::other("the keeper opened it and sent nothing")),
+    }
+}
+
+/// What this process may open, or why it may not, which is for the keeper to mend.
+fn open_own(
+    path: &Path,
+    own: fn(&Path) -> io::Result<File>,
+) -> io::Result<Result<File, io::Error>> {
+    if let Some(opened) = OPENED.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        return open_as_keeper(path, opened).map(Ok);
+    }
+    match own(path) {
+        Err(error)
+            if error.kind() == ErrorKind::PermissionDenied
+                && path.as_os_str().len() <= PATH_BYTES_MAX =>
+        {
+            Ok(Err(error))
+        }
+        outcome => outcome.map(Ok),
     }
 }
 
@@ -142,26 +171,24 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As for [`open`]; those of `getdents(2)`.
 pub fn list(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
-    let folder = open(folder)?;
-    let entries = Dir::new(folder.try_clone()?)?;
-    let is_listed = |entry: &rustix::io::Result<DirEntry>| {
-        entry.as_ref().map_or(true, |entry| ![c".", c".."].contains(&entry.file_name()))
+    let refused = match open_own(folder, open_here)? {
+        Ok(opened) => return listing::of(&opened),
+        Err(refused) => refused.raw_os_error().unwrap_or(libc::EACCES),
     };
-    entries
-        .filter(is_listed)
-        .map(|entry| {
-            let entry = entry?;
-            let name = entry.file_name();
-            let kind = match entry.file_type() {
-                FileType::Unknown => {
-                    let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                    FileType::from_raw_mode(found.st_mode)
-                }
-                kind => kind,
-            };
-            Ok((OsStr::from_bytes(name.to_bytes()).to_owned(), kind))
-        })
-        .collect()
+    let path = folder.as_os_str().as_bytes();
+    let mut bytes = Vec::new();
+    loop {
+        let at = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+        let words = [&at.to_ne_bytes(), path].concat();
+        let answered = ask(LIST, &words, None, io::Error::from_raw_os_error(refused))?;
+        if answered.bytes.is_empty() {
+            return Ok(listing::decode(&bytes));
+        }
+        bytes.extend(answered.bytes);
+        if bytes.len() > LISTING_BYTES_MAX {
+            return Err(io::Error::new(ErrorKind::FileTooLarge, "the folder holds too much"));
+        }
+    }
 }
 
 /// Binds a socket, by the keeper where this process may not: to a port below 1024.
@@ -199,6 +226,11 @@ pub fn opened_by<T>(work: impl FnOnce() -> T) -> (T, Vec<PathBuf>) {
     (done, paths.unwrap_or_default())
 }
 
+/// Whether the configuration is being read for the keeper, which asks nobody beyond this machine's files.
+pub fn reads_as_keeper() -> bool {
+    OPENED.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 fn open_here(path: &Path) -> io::Result<File> {
     // Opening a pipe would wait for its writer.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -225,7 +257,7 @@ fn ask(
     words: &[u8],
     with: Option<BorrowedFd<'_>>,
     refused: io::Error,
-) -> io::Result<Option<OwnedFd>> {
+) -> io::Result<Answer> {
     let mut keeper = KEEPER.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Asking { socket, number, is_late }) = &mut *keeper else { return Err(refused) };
     // As long as it owes an answer, nobody else waits for it.
@@ -245,25 +277,26 @@ fn exchange(
     number: u32,
     words: &[u8],
     with: Option<BorrowedFd<'_>>,
-) -> io::Result<io::Result<Option<OwnedFd>>> {
+) -> io::Result<io::Result<Answer>> {
     send(socket, &[&number.to_ne_bytes(), words].concat(), with)?;
     answer_to(socket, number)
 }
 
-fn answer_to(socket: BorrowedFd<'_>, number: u32) -> io::Result<io::Result<Option<OwnedFd>>> {
+fn answer_to(socket: BorrowedFd<'_>, number: u32) -> io::Result<io::Result<Answer>> {
+    let mut room = vec![0; ANSWER_BYTES + PIECE_BYTES];
     loop {
-        let mut answer = [0; ANSWER_BYTES];
-        let (bytes, descriptor) = receive(socket, &mut answer, RecvFlags::empty())?;
-        let Some((whose, errno)) = answer.split_first_chunk().filter(|_| bytes == ANSWER_BYTES)
+        let (bytes, descriptor) = receive(socket, &mut room, RecvFlags::empty())?;
+        let answer = room.get(..bytes).and_then(<[u8]>::split_first_chunk);
+        let Some((whose, Some((errno, bytes)))) =
+            answer.map(|(whose, rest)| (whose, rest.split_first_chunk()))
         else {
             return Err(ErrorKind::UnexpectedEof.into());
         };
         if u32::from_ne_bytes(*whose) != number {
             continue;
         }
-        let errno = errno.first_chunk().map_or(libc::EIO, |errno| i32::from_ne_bytes(*errno));
-        return Ok(match errno {
-            0 => Ok(descriptor),
+        return Ok(match i32::from_ne_bytes(*errno) {
+            0 => Ok(Answer { descriptor, bytes: bytes.to_vec() }),
             errno => Err(io::Error::from_raw_os_error(errno)),
         });
     }
@@ -271,7 +304,8 @@ fn answer_to(socket: BorrowedFd<'_>, number: u32) -> io::Result<io::Result<Optio
 
 /// Answers until the server has gone.
 fn serve(socket: &OwnedFd, mut permits: impl Permits) {
-    let mut question = [0; NUMBER_BYTES + 1 + PATH_BYTES_MAX];
+    let mut question = [0; NUMBER_BYTES + 1 + NUMBER_BYTES + PATH_BYTES_MAX];
+    let mut listed = Listed::default();
     loop {
         let received = receive(socket.as_fd(), &mut question, RecvFlags::empty());
         let Ok((bytes, with)) = received else { return };
@@ -281,10 +315,11 @@ fn serve(socket: &OwnedFd, mut permits: impl Permits) {
         let done = match words.split_first() {
             Some((&RENEW, _)) => {
                 permits.renew();
-                Ok(None)
+                Ok(Answer::default())
             }
-            Some((&OPEN, path)) => open_for(&permits, Path::new(OsStr::from_bytes(path))).map(Some),
-            Some((&BIND, address)) => bind_for(&permits, address, with).map(|()| None),
+            Some((&OPEN, path)) => open_for(&permits, Path::new(OsStr::from_bytes(path))),
+            Some((&LIST, words)) => listed.piece_for(&permits, words),
+            Some((&BIND, address)) => bind_for(&permits, address, with).map(|()| Answer::default()),
             _ => Err(ErrorKind::InvalidInput.into()),
         };
         if answer(socket.as_fd(), *number, done).is_err() {
@@ -296,20 +331,54 @@ fn serve(socket: &OwnedFd, mut permits: impl Permits) {
 fn answer(
     socket: BorrowedFd<'_>,
     number: [u8; NUMBER_BYTES],
-    done: io::Result<Option<File>>,
+    done: io::Result<Answer>,
 ) -> io::Result<()> {
-    let (errno, file) = match done {
-        Ok(file) => (0, file),
-        Err(error) => (error.raw_os_error().unwrap_or(libc::EACCES), None),
+    let (errno, Answer { descriptor, bytes }) = match done {
+        Ok(answer) => (0, answer),
+        Err(error) => (error.raw_os_error().unwrap_or(libc::EACCES), Answer::default()),
     };
-    send(socket, &[number, errno.to_ne_bytes()].concat(), file.as_ref().map(AsFd::as_fd))
+    let words = [&number, &errno.to_ne_bytes(), &bytes[..]].concat();
+    send(socket, &words, descriptor.as_ref().map(AsFd::as_fd))
 }
 
-fn open_for(permits: &impl Permits, path: &Path) -> io::Result<File> {
+/// A file, and no folder: through an open one more could be reached than its names.
+fn open_for(permits: &impl Permits, path: &Path) -> io::Result<Answer> {
+    let opened = open_permitted(permits, path)?;
+    if opened.metadata()?.is_dir() {
+        return Err(ErrorKind::PermissionDenied.into());
+    }
+    Ok(Answer { descriptor: Some(opened.into()), ..Answer::default() })
+}
+
+fn open_permitted(permits: &impl Permits, path: &Path) -> io::Result<File> {
     if !permits.file(path) || !is_chosen_by_root(path) {
         return Err(ErrorKind::PermissionDenied.into());
     }
     open_here(path)
+}
+
+/// The folder that was listed last. One message has no room for all its names.
+#[derive(Default)]
+struct Listed {
+    folder: PathBuf,
+    names: Vec<u8>,
+}
+
+impl Listed {
+    /// The piece from so many bytes on; from the first on, as the folder is now.
+    fn piece_for(&mut self, permits: &impl Permits, words: &[u8]) -> io::Result<Answer> {
+        let (at, folder) = words.split_first_chunk().ok_or(ErrorKind::InvalidInput)?;
+        let (at, folder) = (u32::from_ne_bytes(*at), Path::new(OsStr::from_bytes(folder)));
+        if at == 0 {
+            let names = listing::of(&open_permitted(permits, folder)?)?;
+            *self = Self { folder: folder.to_owned(), names: listing::encode(&names) };
+        } else if folder != self.folder {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        let left = self.names.get(at as usize..).unwrap_or_default();
+        let bytes = left.get(..PIECE_BYTES).unwrap_or(left).to_vec();
+        Ok(Answer { bytes, ..Answer::default() })
+    }
 }
 
 fn bind_for(permits: &impl Permits, address: &[u8], socket: Option<OwnedFd>) -> io::Result<()> {
@@ -356,6 +425,15 @@ fn receive(
     Ok((received.bytes, descriptors.flatten().last()))
 }
 
+/// What comes back where nothing went wrong.
+#[derive(Debug, Default)]
+struct Answer {
+    /// Of a file that was asked for.
+    descriptor: Option<OwnedFd>,
+    /// A piece of a listing.
+    bytes: Vec<u8>,
+}
+
 /// The server's end.
 struct Asking {
     socket: OwnedFd,
@@ -371,12 +449,19 @@ static KEEPER: Mutex<Option<Asking>> = Mutex::new(None);
 static OPENED: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
 
 const OPEN: u8 = b'o';
+const LIST: u8 = b'l';
 const BIND: u8 = b'b';
 const RENEW: u8 = b'r';
 
 /// A question begins with its number, and so does the answer, which has the error's number behind it.
 const NUMBER_BYTES: usize = 4;
 const ANSWER_BYTES: usize = 8;
+
+/// What one message has of a listing.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// About 100,000 names.
+const LISTING_BYTES_MAX: usize = 4 << 20;
 
 /// `PATH_MAX` of Linux.
 const PATH_BYTES_MAX: usize = 4096;

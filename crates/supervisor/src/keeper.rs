@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_config::Config;
+use kettle_config::{Config, Sandboxing};
 use kettle_kernel::keeper::{self, Permits, is_written_by_root};
 use kettle_kernel::process;
 
@@ -25,7 +25,7 @@ pub(crate) fn start(config: &Config, loader: Option<&Loader>) {
     }
     let mut named = Named { loader: loader.cloned(), ..Named::default() };
     named.take(config);
-    if let Err(error) = keeper::start(named) {
+    if let Err(error) = keeper::start(named, config.server.sandbox != Sandboxing::Off) {
         tracing::warn!(%error, "there will be no keeper: a reload reads and binds only what this user may");
     }
 }

@@ -43,7 +43,9 @@ mod sandbox;
 mod text_format;
 mod workers;
 
-pub use kettle_kernel::keeper::{list as list_folder, open as open_file, read as read_file};
+pub use kettle_kernel::keeper::{
+    list as list_folder, open as open_file, read as read_file, reads_as_keeper,
+};
 pub use reload::{CONFIG_BYTES_MAX, Loader, read};
 
 use pinning::Pinning;

@@ -2,7 +2,8 @@
 //! 0004 has the reasons. The keeper is another process and has bounds of its own.
 
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Finding, Position, Sandboxing, ServerAddress, Symlinks};
@@ -31,6 +32,10 @@ impl Sandbox {
     pub(crate) fn enter(config: &Config) -> Result<Self, Vec<Finding>> {
         if config.server.sandbox == Sandboxing::Off {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
+        }
+        for need in needs(config).iter().filter(|need| need.act == Act::Keep) {
+            // What is not there cannot be allowed. That it cannot be made is found by whoever needs it.
+            let _ = DirBuilder::new().recursive(true).mode(0o700).create(need.path);
         }
         let files = files_of(config);
         let version = landlock_version().unwrap_or_default();
@@ -86,16 +91,17 @@ impl Sandbox {
                 config.finding(need.at, &path, message, Some(RESTART.to_owned()))
             })
             .collect();
-        if !files.connect && has_backends(config) {
-            let at = config.backends.first().map(|backend| backend.name.at);
-            let at = at.unwrap_or(Position::NOT_WRITTEN);
-            let message = format!("this server cannot connect to backends: {SINCE_THE_START}");
-            findings.push(config.finding(at, "", message, Some(RESTART.to_owned())));
-        }
-        if follows_links(config) && !files.read.iter().any(|path| path == Path::new("/")) {
-            let message = format!("this server cannot follow links anywhere: {SINCE_THE_START}");
-            let at = Position::NOT_WRITTEN;
-            findings.push(config.finding(at, "", message, Some(RESTART.to_owned())));
+        let reads = |path: &str| files.read.iter().any(|read| read == Path::new(path));
+        for (is_out_of_reach, what) in [
+            (has_backends(config) && !files.connect, "connect to backends"),
+            (looks_up_names(config) && !reads("/etc"), "look up the names of backends for long"),
+            (follows_links(config) && !reads("/"), "follow links anywhere"),
+        ] {
+            if is_out_of_reach {
+                let message = format!("this server cannot {what}: {SINCE_THE_START}");
+                let at = Position::NOT_WRITTEN;
+                findings.push(config.finding(at, "", message, Some(RESTART.to_owned())));
+            }
         }
         findings
     }
@@ -168,7 +174,7 @@ fn around(path: &Path, is_file: bool) -> Vec<PathBuf> {
 fn written_around(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    if has_parent(folder) && folder != Path::new("/dev") {
+    if has_parent(folder) {
         return folder.to_owned();
     }
     // What is not there cannot be allowed. That it cannot be made is found when it is opened.
@@ -176,8 +182,9 @@ fn written_around(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
+/// Whether what lies beside a file there may be had with it: devices, and all that there is, may not.
 fn has_parent(folder: &Path) -> bool {
-    folder != Path::new("/")
+    folder != Path::new("/") && folder != Path::new("/dev")
 }
 
 /// Whether a folder is for what is served, rather than one of the system's or somebody's home.
@@ -187,15 +194,22 @@ fn is_own(folder: &Path) -> bool {
 }
 
 fn files_have(files: &Files, need: &Need<'_>) -> bool {
-    let writes = matches!(need.act, Act::Append | Act::Keep);
-    let path = match need.act {
-        Act::Append => need.path.parent().unwrap_or(need.path),
-        _ => need.path,
+    let is_among = |lists: &[&Vec<PathBuf>], path: &Path| {
+        lists.iter().flat_map(|list| list.iter()).any(|allowed| path.starts_with(allowed))
     };
-    // What is not there is said elsewhere.
-    let Ok(path) = path.canonicalize() else { return true };
-    let read = files.read.iter().filter(|_| !writes);
-    files.write.iter().chain(read).any(|allowed| path.starts_with(allowed))
+    // What is not there is said elsewhere, and pipes have no place.
+    match (need.path.canonicalize(), need.act) {
+        (Ok(path), Act::Append | Act::Keep) => is_among(&[&files.write], &path),
+        (Ok(path), Act::Read | Act::Search | Act::List) => {
+            is_among(&[&files.read, &files.write], &path)
+        }
+        (Err(_), Act::Append | Act::Keep) => {
+            let above = need.path.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+            above
+                .is_none_or(|above| above == Path::new("/dev") || is_among(&[&files.write], &above))
+        }
+        (Err(_), Act::Read | Act::Search | Act::List) => true,
+    }
 }
 
 fn has_backends(config: &Config) -> bool {
@@ -221,6 +235,7 @@ const USUAL: &[&str] = &[
     "/etc/ssl",
     "/etc/pki",
     "/etc/ca-certificates",
+    "/var/lib/ca-certificates",
     "/srv",
     "/var/www",
     "/usr/share",

@@ -67,8 +67,10 @@ fn steps(path: &Path) -> Vec<OsString> {
 }
 
 fn may_only_root_change(folder: &Metadata, entry: &Metadata) -> bool {
-    // In a sticky folder everybody may add names, and change only their own.
-    let is_kept = folder.mode() & 0o1000 != 0 && entry.uid() == ROOT;
+    // In a sticky folder everybody may add names, and change only their own. Unless `fs.protected_hardlinks` is on, as it is by
+    // default, a name that somebody adds may be one more of a file of root's.
+    let has_one_name = entry.is_dir() || entry.nlink() == 1;
+    let is_kept = folder.mode() & 0o1000 != 0 && entry.uid() == ROOT && has_one_name;
     folder.uid() == ROOT && (!is_open_to_others(folder) || is_kept)
 }
 

@@ -43,8 +43,22 @@ impl Running {
     /// The number of the error, 0 for none, and what came with it.
     fn ask(&self, question: &[u8], with: Option<BorrowedFd<'_>>) -> (i32, Option<OwnedFd>) {
         match exchange(self.socket(), 7, question, with).unwrap() {
-            Ok(descriptor) => (0, descriptor),
+            Ok(answer) => (0, answer.descriptor),
             Err(error) => (error.raw_os_error().unwrap(), None),
+        }
+    }
+
+    /// The names in a folder, as many pieces as they take.
+    fn list(&self, folder: &Path) -> io::Result<Vec<listing::Entry>> {
+        let mut bytes = Vec::new();
+        loop {
+            let at = u32::try_from(bytes.len()).unwrap().to_ne_bytes();
+            let question = [&[LIST], &at[..], folder.as_os_str().as_bytes()].concat();
+            let answer = exchange(self.socket(), 7, &question, None).unwrap()?;
+            if answer.bytes.is_empty() {
+                return Ok(listing::decode(&bytes));
+            }
+            bytes.extend(answer.bytes);
         }
     }
 }
@@ -110,6 +124,38 @@ fn a_keeper_opens_what_it_may_and_nothing_else() {
 }
 
 #[test]
+fn a_keeper_tells_the_names_in_a_folder_and_does_not_hand_it_over() {
+    if !is_root_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("named");
+    fs::create_dir(&named).unwrap();
+    let keeper = Running::of(One(named.clone(), ([127, 0, 0, 1], 1).into()));
+    assert_eq!(keeper.list(&named).unwrap(), []);
+    // More than one message holds.
+    let names: Vec<String> = (0..1000).map(|number| format!("{number:0100}.pem")).collect();
+    for name in &names {
+        fs::write(named.join(name), "").unwrap();
+    }
+    fs::create_dir(named.join("a folder")).unwrap();
+    let mut listed = keeper.list(&named).unwrap();
+    listed.sort_by(|one, other| one.0.cmp(&other.0));
+    assert_eq!(listed.pop(), Some(("a folder".into(), FileType::Directory)));
+    let files = names.iter().map(|name| (name.into(), FileType::RegularFile));
+    assert_eq!(listed, files.collect::<Vec<_>>());
+
+    assert_eq!(keeper.ask(&open_question(&named), None).0, libc::EACCES);
+    assert!(keeper.list(folder.path()).is_err());
+    assert!(keeper.list(&named.join("a folder")).is_err());
+    // A piece of what was not listed, and no number at all.
+    let elsewhere = [&[LIST], &5_u32.to_ne_bytes()[..], b"/"].concat();
+    for question in [elsewhere, vec![LIST], vec![LIST, 0, 0]] {
+        assert_ne!(keeper.ask(&question, None).0, 0, "{question:?}");
+    }
+}
+
+#[test]
 fn a_keeper_binds_the_sockets_it_is_given_where_it_may() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let keeper = Running::of(One(PathBuf::new(), free));
@@ -164,6 +210,8 @@ fn root_chooses_where_nobody_else_may_change_a_step_of_the_way() {
     make("others", 0o755, NOBODY);
     fs::write(path("sticky/theirs"), "").unwrap();
     chown(path("sticky/theirs"), Some(NOBODY), None).unwrap();
+    fs::write(path("sticky/once-more"), "").unwrap();
+    fs::hard_link(path("sticky/once-more"), path("others/once-more")).unwrap();
     symlink("../roots/file", path("private/near")).unwrap();
     symlink(path("roots/file"), path("private/far")).unwrap();
     symlink("../others/link", path("private/by-others")).unwrap();
@@ -180,6 +228,8 @@ fn root_chooses_where_nobody_else_may_change_a_step_of_the_way() {
         ("group/file", true),
         ("anybody/file", false),
         ("sticky/theirs", false),
+        // Somebody may have given a file of root's this name.
+        ("sticky/once-more", false),
         ("others/file", false),
         ("others/../roots/file", true),
         ("private/by-others", false),

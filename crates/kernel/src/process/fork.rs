@@ -29,6 +29,16 @@ pub(crate) fn fork() -> io::Result<Fork> {
     }
 }
 
+/// Has the kernel put away children of this process as soon as they end; nobody can wait for one then.
+///
+/// # Errors
+/// If the kernel refuses.
+pub(crate) fn forget_children() -> io::Result<()> {
+    // SAFETY: takes plain numbers, and what it sets is no function of ours.
+    let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Lets go of all that this process has open but one descriptor, whoever it belongs to here; its standard streams lead
 /// nowhere from now on. For a new process that only waits for `kept`: nothing that the other one closes stays open in it.
 ///

@@ -103,9 +103,19 @@ fn names_that_are_looked_up_take_what_says_how() {
 fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
-    let text = format!("[log]\naccess = {:?}\n", folder.join("access.log"));
+    let state = format!("[server]\nstate_directory = {folder:?}\n");
+    let text = format!("{state}[log]\naccess = {:?}\n", folder.join("logs/access.log"));
+    fs::create_dir(folder.join("logs")).unwrap();
     let files = files_of(&config(&folder, &(site(&folder) + &text)));
-    assert!(files.write.contains(&folder));
+    assert!(files.write.contains(&folder.join("logs")));
+    let sandbox = Sandbox { files: Some(files), ..Sandbox::default() };
+    let refused = |log: &str| {
+        let text = format!("[log]\naccess = {log:?}\n{state}{}", site(&folder));
+        sandbox.refusals(&config(&folder, &text)).len()
+    };
+    assert_eq!(refused(folder.join("other.log").to_str().unwrap()), 0);
+    assert_eq!(refused("/dev/stdout"), 0);
+    assert_eq!(refused("/nowhere/access.log"), 1);
     assert_eq!(written_around(Path::new("/dev/stderr")), Path::new("/dev/stderr"));
     assert_eq!(written_around(Path::new("access.log")), Path::new("."));
 }

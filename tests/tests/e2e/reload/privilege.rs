@@ -83,8 +83,16 @@ fn a_keeper_reads_and_binds_for_reloads_what_only_root_may() {
     assert_eq!(line("Uid:").split_whitespace().next(), Some("0"));
     assert_eq!(u64::from_str_radix(line("CapEff:"), 16), Ok(1 << 2 | 1 << 10));
     assert_eq!(line("NoNewPrivs:"), "1");
+    let is_filtered = kettle.status("/sandbox").as_str().unwrap().contains("seccomp");
+    assert_eq!(line("Seccomp:"), if is_filtered { "2" } else { "0" });
 
     Tool::new("kill").args(["-KILL", &keeper.to_string()]).run();
+    // Nobody asks how it ended, and it does not stay for that.
+    let deadline = Instant::now() + patience();
+    while fs::exists(format!("/proc/{keeper}")).unwrap() {
+        assert!(Instant::now() < deadline, "what is left of the keeper stays");
+        std::thread::yield_now();
+    }
     let refused = kettle.ctl(&["reload"]).output();
     assert!(!refused.status.success());
     assert!(refused.text().contains("the keeper"), "{}", refused.text());
