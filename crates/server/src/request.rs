@@ -1,8 +1,9 @@
 //! A request as its handler sees it: a head that was parsed once, and a body that is read when
 //! somebody wants it.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kettle_http::RequestError;
@@ -276,7 +277,7 @@ impl TlsSource<'_> {
                             std::task::ready!(stream.poll_kernel_write(context, &pieces, false))?;
                         left = left.get(bytes..).unwrap_or_default();
                     }
-                    std::task::Poll::Ready(Ok(()))
+                    Poll::Ready(Ok(()))
                 })
                 .await
         } else {
@@ -286,6 +287,31 @@ impl TlsSource<'_> {
         sent.map_err(|_| BodyError::TimedOut)?.map_err(BodyError::Stream)
     }
 }
+
+/// Ready when nothing more is to be learned of a client that waits for its response: it ended its side, or has sent as much
+/// ahead as is kept for it.
+///
+/// # Errors
+/// [`StreamError`]: it has gone.
+pub(crate) fn poll_client(
+    client: &mut TlsStream,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), StreamError>> {
+    while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
+        match std::task::ready!(client.poll_fill(context))? {
+            Fill::Data => {}
+            Fill::Closed => break,
+            Fill::Truncated => {
+                let gone = io::Error::from(io::ErrorKind::UnexpectedEof);
+                return Poll::Ready(Err(gone.into()));
+            }
+        }
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// What is read of requests that a client sends before it has the answer to the one before.
+const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 

@@ -170,7 +170,7 @@ impl Connection {
         }
         !request.head.persists()
             // Its end is the end of a body that nobody knows the length of.
-            || (body.length().is_none() && request.head.version() == Version::Http10)
+            || (request.head.version() == Version::Http10 && body.length().is_none())
             || state.answered >= limits.requests_per_connection
             // Who sends a target without meaning may mean something else by what follows, too.
             || !request.head.has_target()

@@ -6,7 +6,6 @@
 //! | anything else | from memory (`user`, `kernel-write`) |
 
 use std::future::poll_fn;
-use std::io;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -15,11 +14,11 @@ use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::Fill;
 use tokio::time::timeout;
 
 use super::{Delivery, DeliveryError, Demand, Piece, Preference};
 use crate::pipes::Pipes;
+use crate::request::poll_client;
 use crate::tx_path::TxPath;
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -202,30 +201,13 @@ impl Delivery<'_> {
             if let Poll::Ready(next) = poll(body, context) {
                 return Poll::Ready(next.map_err(cut));
             }
-            match self.poll_client(context) {
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            match poll_client(self.stream, context) {
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
                 _ => Poll::Pending,
             }
         });
         let next = timeout(limit, next).await;
         next.unwrap_or_else(|_| Err(cut(UpstreamError::TimedOut)))
-    }
-
-    /// Ready when there is nothing more to be learned of the client; an error if it has gone.
-    fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DeliveryError>> {
-        while self.stream.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
-            match self.stream.poll_fill(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(Fill::Data)) => {}
-                Poll::Ready(Ok(Fill::Closed)) => break,
-                Poll::Ready(Ok(Fill::Truncated)) => {
-                    let gone = io::Error::from(io::ErrorKind::UnexpectedEof);
-                    return Poll::Ready(Err(DeliveryError::Stream(gone.into())));
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
-            }
-        }
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -283,9 +265,6 @@ fn at_most(bytes: usize, left_bytes: u64) -> usize {
 fn cut(error: UpstreamError) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }
-
-/// What is read of requests that a client sends before it has the answer to this one.
-const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;
 
 /// After so many full reads in a row each has room for as many records as a read of a file.
 const FULL_READS: u8 = 4;

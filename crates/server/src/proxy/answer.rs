@@ -3,19 +3,19 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bytes::Bytes;
 use kettle_http::Version;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
-use kettle_tls::stream::{Fill, TlsStream};
+use kettle_tls::stream::TlsStream;
 
 use super::ProxyRoute;
 use super::upload::{Upload, UploadError, upload};
 use crate::error_page::HttpError;
-use crate::request::Request;
+use crate::request::{Request, poll_client};
 use crate::response::{Body, Notes, Response, Upgraded};
 use crate::upstream::{Exchange, INTERIM_MAX, OutgoingRequest, Pool, Trace, UpstreamError};
 
@@ -204,8 +204,8 @@ async fn beside<T>(
         }
         match stream.as_deref_mut().map_or(Poll::Pending, |client| poll_client(client, context)) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Client::Gone) => Poll::Ready(Err(ProxyError::Departed)),
-            Poll::Ready(Client::Enough) => {
+            Poll::Ready(Err(_)) => Poll::Ready(Err(ProxyError::Departed)),
+            Poll::Ready(Ok(())) => {
                 stream = None;
                 Poll::Pending
             }
@@ -214,29 +214,8 @@ async fn beside<T>(
     .await
 }
 
-enum Client {
-    Gone,
-    /// There is nothing more to be learned of it.
-    Enough,
-}
-
-fn poll_client(client: &mut TlsStream, context: &mut Context<'_>) -> Poll<Client> {
-    while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
-        match client.poll_fill(context) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Ok(Fill::Data)) => {}
-            Poll::Ready(Ok(Fill::Closed)) => return Poll::Ready(Client::Enough),
-            Poll::Ready(Ok(Fill::Truncated) | Err(_)) => return Poll::Ready(Client::Gone),
-        }
-    }
-    Poll::Ready(Client::Enough)
-}
-
 /// What servers are asked with.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// For the log: nobody was there to be told (the number is nginx's).
 const CLIENT_GONE: u16 = 499;
-
-/// What is read of requests that a client sends before it has the answer to this one.
-const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;

@@ -5,10 +5,11 @@ use std::net::TcpStream;
 use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, End};
+use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::content;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
 use super::{answer, before, ok, read_head};
 
@@ -43,23 +44,30 @@ fn a_body_keeps_its_framing() {
 fn large_bodies_flow_both_ways() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("", "", &[backend.address()]));
+    for suite in ONE_OF_EACH_VERSION {
+        flow(&backend, &mut Dialer::suite(suite).connect(kettle.address()));
+    }
+}
+
+/// Sends a body and gets it back.
+fn flow(backend: &Backend, client: &mut Client) {
     let sent = content(3 * 1_024 * 1_024 + 7);
-    let mut client = Dialer::default().connect(kettle.address());
     let head = format!("Content-Length: {}\r\n", sent.len());
     let bytes = sent.len();
-    let serving = thread::spawn(move || {
-        let mut server = backend.accept();
-        read_head(&mut server);
-        let body = read_exactly(&mut server, bytes);
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
-        server.write_all(head.as_bytes()).unwrap();
-        server.write_all(&body).unwrap();
-        server
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut server = backend.accept();
+            read_head(&mut server);
+            let body = read_exactly(&mut server, bytes);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {bytes}\r\n\r\n");
+            server.write_all(head.as_bytes()).unwrap();
+            server.write_all(&body).unwrap();
+        });
+        client.send(&request("POST", "/app", &head)).unwrap();
+        client.send(&sent).unwrap();
+        kettle_tests::content::assert_same(&client.response().body, &sent, "came back");
     });
-    client.send(&request("POST", "/app", &head)).unwrap();
-    client.send(&sent).unwrap();
-    kettle_tests::content::assert_same(&client.response().body, &sent, "came back");
-    drop(serving.join().unwrap());
 }
 
 #[test]

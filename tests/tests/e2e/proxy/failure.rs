@@ -194,3 +194,58 @@ fn a_pipelined_request_waits_for_its_turn() {
     assert!(answer(&mut server, &ok("three")).starts_with("GET /app/3 "));
     assert_eq!(client.response().body, b"three");
 }
+
+#[test]
+fn a_server_that_only_announces_is_a_502() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(b"GET /app HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    answer(&mut backend.accept(), &"HTTP/1.1 102 Processing\r\n\r\n".repeat(40));
+    assert_eq!(client.response().status, 502);
+    assert_eq!(kettle.entry("/app").text("upstream_failure"), "too_many_interim");
+}
+
+#[test]
+fn the_sites_own_page_says_that_nobody_answers() {
+    let closed = TcpListener::bind((unused_ip(), 0)).unwrap().local_addr().unwrap();
+    let setup = before("", "", &[closed]).file("sorry.html", "sorry");
+    let kettle = Kettle::start(setup.site("error_pages = { 502 = \"sorry.html\" }"));
+    let mut client = Dialer::default().connect(kettle.address());
+    let response = client.get("/app");
+    assert_eq!((response.status, &*response.body), (502, &b"sorry"[..]));
+}
+
+#[test]
+fn a_server_that_stops_waits_for_what_is_under_way() {
+    let backend = Backend::listen();
+    let mut kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    kettle.signal(rustix::process::Signal::TERM);
+    kettle.messages().wait_for("finishing requests in flight");
+    server.write_all(ok("last").as_bytes()).unwrap();
+    assert_eq!(client.response().body, b"last");
+    assert_eq!(client.end(), End::Orderly);
+    assert!(kettle.ended().status.success());
+}
+
+#[test]
+fn keys_change_in_the_middle_of_a_body() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::suite(kettle_tests::suite::TLS13_AES_128).connect(kettle.address());
+    client.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf");
+    assert_eq!(client.response_head().status, 200);
+    assert_eq!(client.receive_exactly(4), b"half");
+    client.update_keys();
+    server.write_all(b"rest").unwrap();
+    assert_eq!(client.receive_exactly(4), b"rest");
+    client.send(&get("/app")).unwrap();
+    answer(&mut server, &ok("next"));
+    assert_eq!(client.response().body, b"next");
+}

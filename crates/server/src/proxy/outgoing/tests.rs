@@ -110,3 +110,32 @@ fn an_upgrade_is_passed_on_only_where_it_was_allowed() {
     let head = written(&route(|_| {}), request, None).unwrap();
     assert!(!head.to_ascii_lowercase().contains("upgrade"), "{head}");
 }
+
+proptest::proptest! {
+    /// Whatever is accepted of a client is one request to a server, with one host and without what it says of others.
+    #[test]
+    fn what_is_written_is_exactly_one_request(
+        method in "[A-Z]{1,8}|GET|POST",
+        path in "/[a-z%0-9/.;=~|{}\"<>^`-]{0,12}(\\?[!-~]{0,8})?",
+        lines in proptest::collection::vec(
+            "([A-Za-z_-]{1,12}|Connection|Host|TE|Transfer-Encoding|Content-Length|X-Forwarded-For|Upgrade):\
+             [ \t]?[ -~\t\u{e4}]{0,12}",
+            0..6,
+        ),
+    ) {
+        let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n");
+        if let Some(written) = written(&route(|_| {}), &request, None) {
+            let parsed = parse_request(written.as_bytes(), &Limits::default());
+            let Ok(Parse::Complete { head, bytes }) = parsed else {
+                panic!("{written:?} is no request")
+            };
+            assert_eq!(bytes, written.len(), "{written:?}");
+            assert_eq!(head.host(), Some("a.example"));
+            assert_eq!(head.method().as_str(), method);
+            assert_eq!(head.header_values("x-forwarded-for").count(), 1);
+            assert!(head.headers().all(|(name, _)| !head.is_hop_by_hop(name)), "{written:?}");
+            assert!(head.headers().all(|(name, _)| !name.contains(&b'_')), "{written:?}");
+        }
+    }
+}
