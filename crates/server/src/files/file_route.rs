@@ -24,6 +24,8 @@ pub struct FileRoute {
     is_root_missed: AtomicBool,
     /// File names that answer for a folder.
     pub index: Vec<String>,
+    /// Of such files those that another route answers, by their paths below the root. Their route may ask for more.
+    pub foreign_index: Vec<String>,
     /// The file that answers where there is none, by its path below the root, with its slash.
     pub fallback: Option<String>,
     /// Whether folders without an index file are listed.
@@ -58,6 +60,7 @@ impl FileRoute {
             root: Arc::new(root),
             is_root_missed: AtomicBool::new(false),
             index: route.index.clone(),
+            foreign_index: foreign_index(site, route),
             fallback: route.fallback.clone(),
             listing: route.listing,
             codings: route.precompressed.clone(),
@@ -97,6 +100,17 @@ impl FileRoute {
         let rule = self.cache_rules.iter().find(|rule| rule.fits(path))?;
         Some(&rule.value)
     }
+}
+
+/// The paths below a route's root that are those of an index file and have a route of their own.
+fn foreign_index(site: &Site, route: &Route) -> Vec<String> {
+    let prefix = route.prefix.trim_end_matches('/');
+    let below = |other: &Route| {
+        let path = other.prefix.trim_end_matches('/').strip_prefix(prefix)?.strip_prefix('/')?;
+        let name = path.rsplit('/').next()?;
+        route.index.iter().any(|index| index == name).then(|| path.to_owned())
+    };
+    site.routes.iter().filter_map(below).collect()
 }
 
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);

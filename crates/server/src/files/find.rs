@@ -289,7 +289,8 @@ fn look(
     reach: Reach,
 ) -> Result<(Below, Located), Errno> {
     let preference = preference.among(&route.codings);
-    let sought = Sought { relative, index: &route.index, preference };
+    let sought =
+        Sought { relative, index: &route.index, foreign: &route.foreign_index, preference };
     let is_sure = |located: &Located| {
         matches!(located, Located::File(_) | Located::WouldBlock | Located::Beyond(_))
     };

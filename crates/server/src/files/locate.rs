@@ -23,6 +23,8 @@ pub struct Sought<'s> {
     pub relative: &'s str,
     /// File names that stand for a directory, best first.
     pub index: &'s [String],
+    /// Paths below the root that other routes answer: no directory is answered by them.
+    pub foreign: &'s [String],
     /// Content codings the client takes and the route offers, best first.
     pub preference: Preference,
 }
@@ -171,6 +173,9 @@ fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located,
 fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located, Errno> {
     for name in sought.index {
         let path = format!("{}{name}", sought.relative);
+        if sought.foreign.contains(&path) {
+            continue;
+        }
         match root.open_below(&path, READING, reach) {
             Ok(fd) => {
                 if let Kind::Regular(identity) = kind_of(&fd)? {

@@ -26,7 +26,7 @@ fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
 }
 
 fn facts(route: &FileRoute, name: &str, preference: Preference) -> Facts {
-    let sought = Sought { relative: name, index: &[], preference };
+    let sought = Sought { relative: name, index: &[], foreign: &[], preference };
     match locate(&route.root, sought, Reach::Anywhere) {
         locate::Located::File(found) => found.facts,
         other => panic!("no file: {other:?}"),

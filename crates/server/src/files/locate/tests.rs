@@ -10,7 +10,11 @@ use super::*;
 fn find(folder: &Path, path: &str, index: &[&str], preference: Preference) -> Located {
     let root = Root::open(folder, Symlinks::Beneath, false).unwrap();
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
-    locate(&root, Sought { relative: path, index: &index, preference }, Reach::Anywhere)
+    locate(
+        &root,
+        Sought { relative: path, index: &index, foreign: &[], preference },
+        Reach::Anywhere,
+    )
 }
 
 fn found(located: Located) -> Found {

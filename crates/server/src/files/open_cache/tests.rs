@@ -29,7 +29,8 @@ impl Maker {
     }
 
     fn found(&self) -> locate::Found {
-        let sought = Sought { relative: "file", index: &[], preference: Preference::NONE };
+        let sought =
+            Sought { relative: "file", index: &[], foreign: &[], preference: Preference::NONE };
         match locate(&self.root, sought, Reach::Anywhere) {
             locate::Located::File(found) => found,
             other => panic!("no file: {other:?}"),

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use kettle_config::Route;
+
 use super::stage::Stage;
 
 #[tokio::test]
@@ -42,6 +44,28 @@ async fn an_index_file_answers_for_its_folder() {
     let reply = server.get("/a/", &[]).await;
     assert_eq!((reply.status, reply.text()), (200, "index"));
     assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
+}
+
+/// Without the index file of another route, which may ask for more, the next one answers, or none.
+#[tokio::test]
+async fn the_index_file_of_another_route_answers_for_no_folder() {
+    let stage = Stage::new().file("index.html", "guarded").file("other.html", "other");
+    let stage = stage.file("a/index.html", "guarded").file("b/index.html", "index");
+    let server = stage
+        .site(|site| {
+            site.routes[0].index = vec!["index.html".to_owned(), "other.html".to_owned()];
+            for prefix in ["/index.html", "/a/index.html/"] {
+                let route = site.routes[0].clone();
+                site.routes.push(Route { prefix: prefix.to_owned(), root: None, ..route });
+            }
+        })
+        .open();
+    for (target, status, text) in [("/", 200, "other"), ("/a/", 403, ""), ("/b/", 200, "index")] {
+        let reply = server.get(target, &[]).await;
+        assert_eq!(reply.status, status, "{target}");
+        assert!(reply.text().contains(text) && !reply.text().contains("guarded"), "{target}");
+    }
+    assert_eq!(server.get("/index.html", &[]).await.status, 404);
 }
 
 #[tokio::test]
