@@ -107,11 +107,42 @@ impl Builder {
 const STARS: [(&str, &str, bool); 4] =
     [(".*", "**", false), (".+", "**", true), ("[^/]*", "*", false), ("[^/]+", "*", true)];
 
-/// Whether a pattern is about names that begin with a dot.
+/// Whether a pattern is about names that begin with a dot, and about nothing else.
 pub(super) fn is_of_dotfiles(pattern: &str) -> bool {
-    let starts =
-        ["/\\.", "\\/\\.", "(^|/)\\.", "(?:^|/)\\.", "^/\\.", "(/\\.", "^(.*/)?\\.", "/(\\."];
-    starts.iter().any(|start| pattern.starts_with(start))
+    // These hide what stands in them from whoever reads letter by letter.
+    let is_hiding = ["\\Q", "(?#", "(?x"].iter().any(|it| pattern.contains(it));
+    !is_hiding
+        && DOTTED.iter().any(|(start, depth)| {
+            let rest = pattern.strip_prefix(start);
+            rest.is_some_and(|rest| {
+                !rest.starts_with(['?', '*', '{']) && is_all_behind(rest, *depth)
+            })
+        })
+}
+
+/// Whether all that an expression is for has what stood before this rest of it, inside so many groups.
+fn is_all_behind(rest: &str, depth: usize) -> bool {
+    let (mut open, mut is_in_class) = (depth, false);
+    let mut letters = rest.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => _ = letters.next(),
+            ']' if is_in_class => is_in_class = false,
+            _ if is_in_class => {}
+            '[' => is_in_class = true,
+            '(' => open += 1,
+            ')' => {
+                let is_first = open == depth && depth > 0;
+                open = open.saturating_sub(1);
+                if is_first && letters.peek().is_some_and(|next| "?*{".contains(*next)) {
+                    return false;
+                }
+            }
+            '|' if open <= depth => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// The patterns of file names that an expression like `\.(css|js)$` stands for.
@@ -142,6 +173,18 @@ pub(super) fn file_patterns(expression: &str) -> Option<Vec<String>> {
     Some(patterns)
 }
 
+/// What is before nothing but names with a dot, and how many groups it leaves open.
+const DOTTED: [(&str, usize); 8] = [
+    ("/\\.", 0),
+    ("\\/\\.", 0),
+    ("(^|/)\\.", 0),
+    ("(?:^|/)\\.", 0),
+    ("^/\\.", 0),
+    ("^(.*/)?\\.", 0),
+    ("(/\\.", 1),
+    ("/(\\.", 1),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +207,27 @@ mod tests {
         }
         assert!(is_of_dotfiles("/\\.ht") && is_of_dotfiles("/\\.(?!well-known)"));
         assert!(!is_of_dotfiles("\\.php$") && !is_of_dotfiles("/a\\.b"));
+    }
+
+    #[test]
+    fn an_expression_that_is_for_more_is_not_of_dotfiles() {
+        for pattern in [
+            "/\\.git|/vendor/",
+            "(/\\.|\\.bak$|\\.sql$)",
+            "(/\\.git)?/x",
+            "(/\\.git){0,1}/x",
+            "/\\.?x",
+            "/\\.*x",
+            "/\\.(git|svn)|~$",
+            "/(\\.git|vendor)",
+        ] {
+            assert!(!is_of_dotfiles(pattern), "{pattern}");
+        }
+        for pattern in
+            ["/\\.(git|svn)", "(^|/)\\.(ht|git)", "(/\\.(git|svn))", "/\\.[|]", "/\\.ht\\|"]
+        {
+            assert!(is_of_dotfiles(pattern), "{pattern}");
+        }
     }
 
     /// Each expression with its patterns and groups; nothing where no pattern says the same.

@@ -79,17 +79,33 @@ pub(super) struct Shut<'t> {
 
 /// Looks for what decides that nobody may be answered there, but for networks and passwords.
 pub(super) fn shut<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let answered = scope.own().iter().find_map(|directive| {
+    answered(scope).or_else(|| guarded(scope))
+}
+
+/// The same for requests that begin inside of nginx.
+pub(super) fn shut_inside<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    answered(scope).or_else(|| guards(scope).find(|shut| shut.directive.name != "internal"))
+}
+
+fn answered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    scope.own().iter().find_map(|directive| {
         let why = match (directive.name.as_str(), Term::fate_of(&directive.name)) {
             ("proxy_pass", _) => PROXIED,
             ("return", _) if redirect::is_redirect(directive) => return None,
             ("return", _) => returned(directive),
+            ("try_files", _) if !tries_itself(directive) => OTHER_FILES,
             (_, Fate::Answers(why)) => why,
             _ => return None,
         };
         Some(Shut { directive, why })
-    });
-    answered.or_else(|| guarded(scope))
+    })
+}
+
+/// Whether the file of a path may answer for it, whatever else is there.
+fn tries_itself(tries: &Directive) -> bool {
+    let before = tries.words.split_last().map(|(_, before)| before).unwrap_or_default();
+    let mut own = before.iter().take_while(|word| word.starts_with("$uri"));
+    own.any(|word| word == "$uri")
 }
 
 fn returned(directive: &Directive) -> &'static str {
@@ -111,27 +127,45 @@ pub(super) fn denied<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
 
 /// What decides who is served, said here or further out, but for networks and passwords.
 pub(super) fn guarded<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    for (depth, block) in scope.outwards().enumerate() {
-        for directive in block {
-            let name = directive.name.as_str();
-            let is_off = || scope.find(name).is_some_and(|it| it.word(0) == "off");
-            let why = match (name, Term::fate_of(name)) {
-                ("if", _) if depth == 0 || !is_location_block(block) => match refuses(directive) {
-                    true => "conditions are not carried over",
-                    false => continue,
-                },
-                ("limit_except", _) if depth == 0 && !allows_get(directive) => NO_NETWORKS,
-                (_, Fate::Guards(why)) if !is_off() => why,
-                _ => continue,
-            };
-            // Modules that nobody knows say much for the whole of http; below it they decide.
-            let is_http = block.iter().any(|directive| directive.name == "server");
-            if !(is_http && Term::find(name).is_none()) {
-                return Some(Shut { directive, why });
-            }
-        }
-    }
-    None
+    guards(scope).next()
+}
+
+fn guards<'s, 't>(scope: &'s Scope<'t>) -> impl Iterator<Item = Shut<'t>> + use<'s, 't> {
+    let of_block = move |(depth, block): (usize, &'t [Directive])| {
+        let all = block.iter().filter_map(move |it| guard(scope, depth, block, it));
+        all.collect::<Vec<_>>()
+    };
+    scope.outwards().enumerate().flat_map(of_block)
+}
+
+/// Whether a directive decides who is served, so many blocks further in.
+fn guard<'t>(
+    scope: &Scope<'t>,
+    depth: usize,
+    block: &'t [Directive],
+    directive: &'t Directive,
+) -> Option<Shut<'t>> {
+    let name = directive.name.as_str();
+    let is_off = || scope.find(name).is_some_and(|it| it.word(0) == "off");
+    let why = match (name, Term::fate_of(name)) {
+        ("if", _) if depth == 0 || !is_location_block(block) => match refuses(directive) {
+            true => "conditions are not carried over",
+            false => return None,
+        },
+        ("limit_except", _) if depth == 0 && !allows_get(directive) => NO_NETWORKS,
+        (_, Fate::Guards(why)) if !is_off() => why,
+        _ => return None,
+    };
+    // Modules that nobody knows say much for the whole of http; below it they decide.
+    let is_http = block.iter().any(|directive| directive.name == "server");
+    let is_told = is_http && Term::find(name).is_none() && !begins_like_guards(name);
+    (!is_told).then_some(Shut { directive, why })
+}
+
+/// Of modules that nobody knows: scripts, authentication, firewalls. Rules of these alone decide nothing.
+fn begins_like_guards(name: &str) -> bool {
+    let beginnings = ["access_by_", "rewrite_by_", "server_rewrite_by_", "auth_"];
+    name == "modsecurity" || beginnings.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// A server's conditions hold for all of it, those of a location for itself.
@@ -139,22 +173,57 @@ fn is_location_block(block: &[Directive]) -> bool {
     !block.iter().any(|directive| ["listen", "server_name", "location"].contains(&&*directive.name))
 }
 
-/// Whether an `if` keeps somebody out.
+/// Whether an `if` keeps somebody out, or leads somebody away from what is served.
 pub(super) fn refuses(condition: &Directive) -> bool {
-    // kettle reads files, whatever method is asked for.
-    if condition.word(0).starts_with("($request_method") {
+    let condition_words = condition.words.join(" ");
+    let inside = condition_words.trim().strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let words: Vec<&str> = inside.unwrap_or_default().split_whitespace().collect();
+    if leaves_get_alone(&words) {
         return false;
     }
+    // Where files are asked for by another name or without TLS, kettle redirects by its own means or not at all.
+    let is_of_address = words.first().is_some_and(|variable| ADDRESS.contains(variable));
     condition.inner().iter().any(|directive| match directive.name.as_str() {
-        "return" => !directive.word(0).starts_with('3') && !directive.word(0).starts_with("http"),
-        "deny" | "proxy_pass" => true,
+        "rewrite" => !is_of_address,
+        "return" if redirect::is_redirect(directive) => !is_of_address,
+        "return" | "deny" | "proxy_pass" => true,
         name => matches!(Term::fate_of(name), Fate::Answers(_) | Fate::Guards(_)),
     })
+}
+
+/// Whether a condition never holds for GET of a file that is there. HEAD tells nothing that GET does not.
+fn leaves_get_alone(condition: &[&str]) -> bool {
+    match condition {
+        ["!-e", "$request_filename"] => true,
+        ["$request_method", "=", method] => method.trim_matches(['"', '\'']) != "GET",
+        ["$request_method", "!=", method] => method.trim_matches(['"', '\'']) == "GET",
+        ["$request_method", "~" | "~*", pattern] => methods(pattern)
+            .is_some_and(|all| all.iter().all(|part| !"GET".contains(&*part.to_ascii_uppercase()))),
+        ["$request_method", "!~" | "!~*", pattern] => {
+            methods(pattern).is_some_and(|all| all.contains(&"GET"))
+        }
+        _ => false,
+    }
+}
+
+/// The methods of an expression that is nothing but a list of them.
+fn methods(pattern: &str) -> Option<Vec<&str>> {
+    let pattern = pattern.trim_matches(['"', '\'']);
+    let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
+    let pattern = pattern.strip_suffix('$').unwrap_or(pattern);
+    let inner = pattern.strip_prefix('(').and_then(|it| it.strip_suffix(')')).unwrap_or(pattern);
+    let all: Vec<&str> = inner.strip_prefix("?:").unwrap_or(inner).split('|').collect();
+    let is_name = |it: &&str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_alphabetic());
+    all.iter().all(is_name).then_some(all)
 }
 
 fn allows_get(limit: &Directive) -> bool {
     limit.words.iter().any(|method| method == "GET")
 }
 
+/// What tells by which address a client came.
+const ADDRESS: [&str; 6] =
+    ["$host", "$http_host", "$scheme", "$https", "$server_port", "$http_x_forwarded_proto"];
+const OTHER_FILES: &str = "the file of a path never answers for it";
 pub(super) const PROXIED: &str = "kettle does not pass requests on to other servers yet";
 const NO_NETWORKS: &str = "nobody is let in by network here";

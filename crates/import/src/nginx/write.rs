@@ -41,6 +41,7 @@ pub(super) fn write(
         folder,
         known_names: BTreeSet::new(),
         error_pages: Vec::new(),
+        takes_any_header: false,
     };
     writer.all(main);
     writer.draft.finish("nginx", path)
@@ -57,6 +58,8 @@ struct Writer<'s> {
     known_names: BTreeSet<String>,
     /// Of the site at hand: paths that answer as pages for errors.
     error_pages: Vec<String>,
+    /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
+    takes_any_header: bool,
 }
 
 impl Writer<'_> {
@@ -121,15 +124,19 @@ impl Writer<'_> {
         }
     }
 
-    /// Whose PROXY headers are taken.
-    fn accept_proxy(&mut self, scope: &Scope<'_>, listen: &Listen) {
-        let trusted = scope.all("set_real_ip_from");
-        let is_network = |it: &&str| it.contains(['.', ':']) && !it.starts_with("unix");
-        let networks: Vec<&str> = trusted.iter().map(|it| it.word(0)).filter(is_network).collect();
-        for directive in trusted.iter().filter(|it| !is_network(&it.word(0))) {
+    /// Whose PROXY headers are taken: of the networks that all servers on an address trust.
+    fn accept_proxy(&mut self, scopes: &[&Scope<'_>], listen: &Listen) {
+        let trusted: Vec<_> = scopes.iter().map(|scope| scope.all("set_real_ip_from")).collect();
+        for directive in trusted.iter().flatten().filter(|it| !is_network(&it.word(0))) {
             let message = format!("`{}` is not carried over", spoken(directive));
             self.draft.warn(&directive.origin, message, "a network is an address with a length");
         }
+        let is_shared =
+            |network: &&str| trusted.iter().all(|own| own.iter().any(|it| it.word(0) == *network));
+        let networks: Vec<&str> = trusted.first().map_or(Vec::new(), |first| {
+            let words = first.iter().map(|it| it.word(0));
+            words.filter(is_network).filter(is_shared).collect()
+        });
         if networks.is_empty() {
             let message = "PROXY headers are taken from everybody, and believed";
             let instead = "write the networks of your load balancers into accept_proxy";
@@ -141,6 +148,21 @@ impl Writer<'_> {
         self.draft.warn(&listen.origin, message, "accept_proxy has those of set_real_ip_from");
         self.draft.text.set("accept_proxy", list(networks.into_iter()), Some(&listen.origin));
     }
+}
+
+/// Whether servers on one address trust the same networks, and do not trust everybody.
+fn trust_alike(scopes: &[&Scope<'_>]) -> bool {
+    let trusted = scopes.iter().map(|scope| {
+        let words = scope.all("set_real_ip_from").into_iter().map(|it| it.word(0));
+        words.collect::<BTreeSet<&str>>()
+    });
+    let mut trusted: Vec<_> = trusted.collect();
+    trusted.dedup();
+    matches!(trusted.as_slice(), [one] if one.iter().any(is_network))
+}
+
+fn is_network(text: &&str) -> bool {
+    text.contains(['.', ':']) && !text.starts_with("unix")
 }
 
 /// Where nginx was built to find its files, as far as its configuration tells.

@@ -6,7 +6,7 @@ use super::*;
 /// with a `?`, closed ones with a `!`. Below `/there` lies a file.
 #[test]
 fn nothing_becomes_looser() {
-    for (words, expected) in [
+    left(&[
         ("", "/ /open"),
         ("allow all;", "/ /open"),
         ("deny all;", ""),
@@ -33,7 +33,6 @@ fn nothing_becomes_looser() {
         ("return 301 $elsewhere;", ""),
         ("if ($bad) { return 444; }", ""),
         ("if ($request_method !~ ^GET$) { return 405; }", "/ /open"),
-        ("if ($slow) { rewrite ^ /x; }", "/ /open"),
         ("rewrite ^/(a|b)$ /c;", ""),
         ("rewrite ^/open/(.*)$ /there/$1;", ""),
         ("location /there/ { deny all; }", "/ /open /there!"),
@@ -63,13 +62,193 @@ fn nothing_becomes_looser() {
         ("location /x/ { limit_except GET { deny all; } }", "/ /open"),
         ("location /there/ { limit_except POST { deny all; } }", "/ /open /there!"),
         ("location /there/ { root $document_root; }", ""),
-    ] {
+    ]);
+}
+
+/// Conditions that keep nobody out are those of methods that kettle does not take, and of a client's way here.
+#[test]
+fn no_condition_becomes_looser() {
+    left(&[
+        ("if ($slow) { rewrite ^ /x; }", ""),
+        ("if ($request_method !~ ^(GET|HEAD|POST)$) { return 405; }", "/ /open"),
+        ("if ($request_method = POST) { return 405; }", "/ /open"),
+        ("if ($request_method = TRACE) { return 405; }", "/ /open"),
+        ("if ($request_method ~ ^(PUT|DELETE)$) { return 405; }", "/ /open"),
+        ("if ($request_method != GET) { return 405; }", "/ /open"),
+        ("if ($request_method = GET) { return 403; }", ""),
+        ("if ($request_method != POST) { return 405; }", ""),
+        ("if ($request_method !~ ^POST$) { return 405; }", ""),
+        ("if ($request_method !~ ^(GE|POST)$) { return 405; }", ""),
+        ("if ($request_method ~* get) { return 403; }", ""),
+        ("if ($request_method ~ ^(G.T|POST)$) { return 403; }", ""),
+        ("if ($request_method_is_bad) { return 403; }", ""),
+        ("if ($request_methods = POST) { return 403; }", ""),
+        ("if ($cookie_session = \"\") { return 302 /login; }", ""),
+        ("if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }", ""),
+        ("if ($bad) { rewrite ^ /denied last; }", ""),
+        ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/ /open"),
+        ("if (-f /srv/maintenance) { return 503; }", ""),
+        ("if ($host = a.example) { return 301 https://b.example/; }", "/ /open"),
+        ("if ($scheme = http) { rewrite ^ https://$host$request_uri permanent; }", "/ /open"),
+        ("if ($host = a.example) { return 403; }", ""),
+    ]);
+}
+
+/// The same for names that begin alike, and for other files than those that lie there.
+#[test]
+fn no_neighbour_becomes_looser() {
+    left(&[
+        // What lies in a location that is not for the outside is not, either.
+        ("location /there/ { internal; location /there/a/ { expires 1h; } }", "/ /open /there!"),
+        // Beginnings of names, and whole ones.
+        ("location /th { auth_basic x; auth_basic_user_file users; }", ""),
+        ("location /th { deny 1.2.3.4; }", ""),
+        ("location /th { return 301 /open/; }", ""),
+        ("location /th { rewrite ^/th(.*)$ /open/$1 last; }", ""),
+        ("location /there { deny 1.2.3.4; }", "/ /open /there?"),
+        ("location /there { expires 1h; } location /there/ { deny 1.2.3.4; }", "/ /open /there!"),
+        ("location /there { deny 1.2.3.4; } location /there/ { expires 1h; }", "/ /open /there?"),
+        // Other files than those that lie there.
+        ("location /there/ { try_files $uri.html =404; }", "/ /open /there!"),
+        ("location /there/ { try_files /index.html =404; }", "/ /open /there!"),
+        ("location /there/ { try_files $uri/ =404; }", "/ /open /there!"),
+        ("location /there/ { try_files $uri/index.html $uri =404; }", "/ /open"),
+        ("location /there/ { try_files $uri =404; }", "/ /open"),
+        ("location = / { try_files /there/key =404; }", "/ /open"),
+        ("location = /there/key { root /pub; }", "/ /open /there/key!"),
+        ("location = /there/key { root /pub; expires 1h; }", "/ /open /there/key!"),
+        ("location = /there/key { alias /pub/key; }", "/ /open /there/key!"),
+        ("location = /there/key { root /srv/; }", "/ /open"),
+        ("location ~* \\.(js|json)$ { root /pub; }", ""),
+        ("location ~* \\.(js|json)$ { root /pub; expires 1h; }", ""),
+        ("location ~* \\.(js|json)$ { root /srv; expires 1h; }", "/ /open"),
+        ("location ~* \\.(js|json)$ { alias /srv; }", ""),
+        // Names with a dot are not all that is meant.
+        ("location ~ /\\.git|/there/ { deny all; }", ""),
+        ("location ~ (/\\.|\\.bak$) { deny all; }", ""),
+        // Certificates that other software looks closer at.
+        ("ssl_verify_client on; ssl_client_certificate r; ssl_ocsp on;", ""),
+        ("ssl_verify_client on; ssl_client_certificate r; ssl_ocsp off;", "/ /open"),
+        ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 2;", ""),
+        ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 9;", "/ /open"),
+        ("ssl_verify_depth 2; ssl_ocsp on;", "/ /open"),
+    ]);
+}
+
+/// Imports each with the routes that are left.
+#[track_caller]
+fn left(table: &[(&str, &str)]) {
+    for (words, expected) in table {
         let text = server(&format!("root /srv; location /open/ {{ expires 1h; }} {words}"));
         let made = beside_users(&text);
         let found = made.config().map(|config| routes(&config)).unwrap_or_default();
-        assert_eq!(found, expected, "{words}\n{}", made.toml);
-        let is_same = expected == "/ /open" || expected.contains('?');
+        assert_eq!(found, *expected, "{words}\n{}", made.toml);
+        let is_same = *expected == "/ /open" || expected.contains('?');
         assert!(is_same || !made.warnings.is_empty(), "{words}");
+    }
+}
+
+/// What a server without `root` says, and the routes that are left of it.
+#[test]
+fn a_location_without_files_does_not_get_those_of_another() {
+    for (words, expected) in [
+        ("location /private/ { auth_basic x; auth_basic_user_file users; }", "/ /private!"),
+        ("location /private/ { expires 1h; }", "/ /private!"),
+        ("location /private/ { root /b; }", "/ /private"),
+        ("location /th { expires 1h; }", ""),
+        ("location /a/ { alias /x/; location /a/b/ { expires 1h; } }", "/ /a /a/b"),
+        ("location ~ ^/a { alias /x/; location /a/b/ { expires 1h; } }", ""),
+    ] {
+        let made = beside_users(&server(&format!("location / {{ root /srv; }} {words}")));
+        let found = made.config().map(|config| routes(&config)).unwrap_or_default();
+        assert_eq!(found, expected, "{words}\n{}", made.toml);
+    }
+    let text = "root /srv; location /a/ { alias /x/; location /a/b/ { expires 1h; } }";
+    let inner = config(&server(text)).sites[0].routes[2].root.clone();
+    assert_eq!(inner.unwrap().value, Path::new("/x/b"));
+}
+
+/// What a server says of a page for errors, and the file that it is.
+#[test]
+fn a_page_for_errors_is_a_file_that_all_may_have() {
+    for (words, expected) in [
+        ("", Some("/srv/e.php")),
+        ("location = /e.php { }", Some("/srv/e.php")),
+        ("location = /e.php { internal; }", Some("/srv/e.php")),
+        ("location = /e.php { internal; root /pages; }", Some("/pages/e.php")),
+        ("location = /e.php { root /pages; }", Some("/pages/e.php")),
+        ("location = /e.php { fastcgi_pass a; }", None),
+        ("location = /e.php { fastcgi_pass a; root /pages; }", None),
+        ("location = /e.php { deny all; }", None),
+        ("location = /e.php { deny 1.2.3.4; }", None),
+        ("location = /e.php { auth_basic x; auth_basic_user_file users; }", None),
+        ("location = /e.php { return 301 /x; }", None),
+        ("location = /e.php { alias /pages/x; }", None),
+        ("location /e { proxy_pass http://a; }", None),
+        ("deny 1.2.3.4;", None),
+    ] {
+        let text = server(&format!("root /srv; error_page 404 /e.php; {words}"));
+        let made = beside_users(&text);
+        let config = made.config().unwrap();
+        let pages = &config.sites[0].error_pages;
+        let found = pages.get(&404).map(|page| page.value.as_path());
+        assert_eq!(found, expected.map(Path::new), "{words}\n{}", made.toml);
+    }
+}
+
+/// What two servers on one socket trust, and whether lists of addresses hold there.
+#[test]
+fn nobody_chooses_the_address_that_is_looked_at() {
+    let trusting = "set_real_ip_from 10.0.0.0/8; real_ip_header proxy_protocol;";
+    let more =
+        "set_real_ip_from 10.0.0.0/8; set_real_ip_from 192.0.2.1; real_ip_header proxy_protocol;";
+    for (first, second, expected) in [
+        (trusting, trusting, "/ /?"),
+        ("", trusting, "/"),
+        (trusting, "", "/"),
+        (trusting, more, "/"),
+        (more, trusting, "/"),
+        ("", "", "/"),
+    ] {
+        let certificate =
+            "listen 443 ssl proxy_protocol; ssl_certificate c; ssl_certificate_key k; root /r;";
+        let text = format!(
+            "http {{ server {{ server_name a; {certificate} {first} }} \
+             server {{ server_name b; {certificate} {second} deny 1.2.3.4; }} }}"
+        );
+        let made = beside_users(&text);
+        assert_eq!(routes(&made.config().unwrap()), expected, "{first} {second}\n{}", made.toml);
+    }
+}
+
+#[test]
+fn a_name_is_not_free_when_its_first_server_is_left_out() {
+    let certificate = "listen 443 ssl; ssl_certificate c; ssl_certificate_key k; root /r;";
+    let text = format!(
+        "http {{ server {{ server_name a b; {certificate} auth_request /x; }} \
+         server {{ server_name a c; {certificate} }} }}"
+    );
+    let config = config(&text);
+    let names: Vec<&str> = config.sites[0].names.iter().map(|it| it.value.as_str()).collect();
+    assert_eq!((names, config.sites.len()), (vec!["c"], 1));
+}
+
+/// Of modules that kettle does not know: what guards for the whole of `http`, and what only speaks there.
+#[test]
+fn scripts_that_decide_for_all_servers_leave_none() {
+    for (words, is_served) in [
+        ("access_by_lua_file a.lua;", false),
+        ("rewrite_by_lua_block { ngx.exit(403) }", false),
+        ("auth_ldap x;", false),
+        ("auth_ldap off;", true),
+        ("modsecurity on;", false),
+        ("modsecurity off;", true),
+        ("init_by_lua_file a.lua;", true),
+        ("lua_shared_dict a 1m;", true),
+    ] {
+        let text = server("root /srv;").replace("http {", &format!("http {{ {words}"));
+        let made = beside_users(&text);
+        assert_eq!(made.toml.contains("[[site]]"), is_served, "{words}\n{}", made.toml);
     }
 }
 

@@ -300,7 +300,7 @@ pub(super) static TERMS: &[Term] = &[
     guards("auth_jwt", "hslx", AUTHENTICATE),
     told("auth_delay", "hsl", AUTHENTICATE),
     carried("satisfy", "hsl"),
-    answers("internal", "l", "no request from outside is answered there"),
+    guards("internal", "l", "no request from outside is answered there"),
     guards("valid_referers", "sl", "the Referer of requests is not looked at"),
     guards("secure_link", "hsl", SIGNED),
     guards("secure_link_secret", "l", SIGNED),

@@ -20,7 +20,7 @@ impl Writer<'_> {
 
     /// Who may ask at a place: settings of its route.
     pub(super) fn access<'t>(&self, scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
-        let mut settings = networks(scope)?;
+        let mut settings = networks(scope, self.knows_client(scope))?;
         let has_networks = !settings.is_empty();
         settings.extend(self.basic_auth(scope)?);
         match scope.find("satisfy").filter(|it| it.word(0) == "any") {
@@ -55,6 +55,11 @@ impl Writer<'_> {
         Ok(Some(("basic_auth", table, asked.origin.clone())))
     }
 
+    /// Whether the address that nginx looks at is the one that kettle knows, and no client chooses it.
+    fn knows_client(&self, scope: &Scope<'_>) -> bool {
+        !self.takes_any_header && has_one_address(scope)
+    }
+
     fn users_file(&self, users: &Directive) -> PathBuf {
         self.folder.join(users.word(0))
     }
@@ -77,7 +82,7 @@ impl Writer<'_> {
             let of = |name: &str| limit.words.iter().find_map(|it| it.strip_prefix(name));
             let zone = of("zone=").and_then(|name| zone(scope, "limit_req_zone", name));
             let burst = of("burst=").map_or(Some(0), |burst| burst.parse::<u64>().ok());
-            let read = zone.and_then(requests).zip(burst).filter(|_| knows_client(scope));
+            let read = zone.and_then(requests).zip(burst).filter(|_| self.knows_client(scope));
             match read {
                 Some(((requests, period), burst)) if rate.is_none() => {
                     rate = Some((requests, period, burst.saturating_add(1), limit));
@@ -94,7 +99,7 @@ impl Writer<'_> {
         for limit in scope.all("limit_conn") {
             let zone = zone(scope, "limit_conn_zone", limit.word(0));
             let number = limit.word(1).parse::<u64>().ok().filter(|it| *it > 0);
-            match zone.zip(number).filter(|_| knows_client(scope)) {
+            match zone.zip(number).filter(|_| self.knows_client(scope)) {
                 Some((_, number)) if concurrent.is_none() => concurrent = Some((number, limit)),
                 _ => self.tell_of_limit(limit),
             }
@@ -123,7 +128,7 @@ impl Writer<'_> {
 
 /// The lists of a route that let in whom the first rule that fits lets in. Where no rule lies within an earlier one, the
 /// first that fits is the narrowest, too.
-fn networks<'t>(scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
+fn networks<'t>(scope: &Scope<'t>, knows_client: bool) -> Result<Vec<Setting>, Shut<'t>> {
     let mut known: Vec<(bool, Network)> = Vec::new();
     let mut add = |is_allow: bool, network: Network| {
         if !known.iter().any(|(_, earlier)| earlier.holds(&network)) {
@@ -142,7 +147,7 @@ fn networks<'t>(scope: &Scope<'t>) -> Result<Vec<Setting>, Shut<'t>> {
     if known.iter().all(|(is_allow, _)| *is_allow) {
         return Ok(Vec::new());
     }
-    if let Some(directive) = denied.filter(|_| !knows_client(scope)) {
+    if let Some(directive) = denied.filter(|_| !knows_client) {
         return Err(Shut { directive, why: UNKNOWN_CLIENT });
     }
     if let Some(directive) = denied
@@ -188,7 +193,7 @@ fn everybody() -> Vec<Network> {
 }
 
 /// Whether the address that nginx looks at is the one that kettle knows: that of the connection, or of its PROXY header.
-fn knows_client(scope: &Scope<'_>) -> bool {
+fn has_one_address(scope: &Scope<'_>) -> bool {
     let takes_header = scope.outwards().flatten().any(takes_proxy);
     let is_told = scope.find("set_real_ip_from").is_some();
     let by_proxy = scope.find("real_ip_header").is_some_and(|it| it.word(0) == "proxy_protocol");
@@ -240,7 +245,7 @@ fn are_strong(text: &str) -> bool {
 const STRONG: [&str; 4] = ["$2y$", "$2b$", "$2a$", "$argon2"];
 const WEAK: &str = "it has hashes that are guessed too quickly (only bcrypt and Argon2 are taken): write each user anew with \
                     `htpasswd -B`";
-const UNKNOWN_CLIENT: &str =
-    "kettle knows a client by its connection or by a PROXY header, not by other headers";
+const UNKNOWN_CLIENT: &str = "kettle knows a client by its connection, or by a PROXY header from networks that all servers on a socket trust alike; \
+     not by other headers";
 /// As kettle has it.
 const NUMBER_MAX: u64 = 1_000_000;

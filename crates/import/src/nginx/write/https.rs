@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 
 use kettle_config::{Origin, quoted};
 
-use super::Writer;
 use super::site::Server;
+use super::{Writer, trust_alike};
 use crate::nginx::listen::Listen;
+use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
 /// A way in, the same for IPv4 and IPv6 where it is for all addresses.
@@ -110,10 +111,11 @@ impl Writer<'_> {
             server.is_kept && server.listens.iter().any(|own| own.address == listen.address)
         };
         let first = servers.iter().find(listening);
-        if listen.takes_proxy
-            && let Some(server) = first
-        {
-            self.accept_proxy(&server.scope, listen);
+        if listen.takes_proxy {
+            let scopes = servers.iter().filter(listening).map(|server| &server.scope);
+            let scopes: Vec<&Scope<'_>> = scopes.collect();
+            self.takes_any_header |= !trust_alike(&scopes);
+            self.accept_proxy(&scopes, listen);
         }
         let refused = first.and_then(|server| ktls_option(&server.scope.all("ssl_conf_command")));
         if let Some(origin) = refused {
@@ -180,10 +182,9 @@ impl Writer<'_> {
             self.draft.text.set("redirect_port", port, origin);
         }
         self.listener_settings(listen);
-        if listen.takes_proxy
-            && let Some(server) = servers.iter().find(here)
-        {
-            self.accept_proxy(&server.scope, listen);
+        if listen.takes_proxy {
+            let scopes = servers.iter().filter(here).map(|server| &server.scope);
+            self.accept_proxy(&scopes.collect::<Vec<_>>(), listen);
         }
     }
 

@@ -1,11 +1,13 @@
 //! The locations of a server: which of them become routes, and what of them is left out.
 
+use std::io;
 use std::path::PathBuf;
 
 use super::Writer;
 use super::route::{Common, Route, Setting, nearest, spoken};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles};
 use crate::nginx::location::{self, Kind, Location, Shut};
+use crate::nginx::redirect::Rule;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -32,7 +34,7 @@ impl Writer<'_> {
         if !whole {
             match self.shut(server) {
                 Some(shut) => self.leave_out(&shut, what, false),
-                None if !self.has_root(server, what) => {}
+                None if !has_root(server) => self.tell_of_no_root(server, what),
                 None => routes.push(self.route(server, "", server.own(), &common)?),
             }
         }
@@ -64,10 +66,19 @@ impl Writer<'_> {
             Ok(rules) => rules,
             Err(shut) => return self.close(location, routes, &shut, &what),
         };
-        if routes.iter().any(|route| route.prefix == prefix) {
+        if let Some(twin) = routes.iter().find(|route| route.prefix == prefix) {
+            if let Some(shut) = self.stricter(location, twin) {
+                return self.close(location, routes, &shut, &what);
+            }
             let message = format!("{what} is not carried over");
             self.draft.warn(origin, message, "another route has its prefix, but for the slash");
             return Some(());
+        }
+        if let Some(above) = above
+            && let Some(shut) = self.spills(location, above, &rules)
+        {
+            self.refuse(&shut, &what);
+            return None;
         }
         if rules.last().is_some_and(|rule| rule.is_redirect() && rule.from.is_none()) {
             let route = self.redirecting(&location.scope, prefix, rules);
@@ -78,8 +89,9 @@ impl Writer<'_> {
             common.rules.push(rule.clone());
             return Some(());
         }
-        if !self.has_root(&location.scope, &what) {
-            return Some(());
+        if !has_root(&location.scope) {
+            let shut = Shut { directive: location.directive, why: NO_ROOT };
+            return self.close(location, routes, &shut, &what);
         }
         let own = location.directive.inner();
         self.tell(own);
@@ -132,18 +144,11 @@ impl Writer<'_> {
         self.draft.warn(&shut.directive.origin, message, &instead);
     }
 
-    /// nginx has a folder of its own where nobody names one.
-    fn has_root(&mut self, scope: &Scope<'_>, what: &str) -> bool {
-        let named = scope.find("root");
-        let named = named.or(scope.own().iter().find(|directive| directive.name == "alias"));
-        if named.is_none()
-            && let Some(first) = scope.own().first()
-        {
+    fn tell_of_no_root(&mut self, scope: &Scope<'_>, what: &str) {
+        if let Some(first) = scope.own().first() {
             let message = format!("{what} gets 404, because no root is named");
-            let instead = "nginx would look into the folder `html` that it was installed with";
-            self.draft.warn(&first.origin, message, instead);
+            self.draft.warn(&first.origin, message, NO_ROOT);
         }
-        named.is_some()
     }
 
     pub(super) fn refuse(&mut self, shut: &Shut<'_>, what: &str) {
@@ -166,8 +171,27 @@ impl Writer<'_> {
         }
         let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return true };
         let name = name.to_string_lossy().into_owned();
-        let names = self.surroundings.names_in(folder).unwrap_or_default();
-        names.iter().any(|other| other.starts_with(&name) && *other != name)
+        match self.surroundings.names_in(folder) {
+            Ok(names) => names.iter().any(|other| other.starts_with(&name) && *other != name),
+            // What nobody could look at may hold some.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
+    /// What a location does that no route does to all that lies there: nginx compares beginnings, and routes whole names.
+    fn spills<'t>(
+        &self,
+        location: &Location<'t>,
+        above: &Route,
+        rules: &[Rule],
+    ) -> Option<Shut<'t>> {
+        if above.is_closed || !self.has_neighbours(above, location) {
+            return None;
+        }
+        let is_moved = !rules.is_empty();
+        let moved = is_moved.then_some(Shut { directive: location.directive, why: WHOLE_NAMES });
+        let stricter = self.stricter(location, above);
+        stricter.map(|shut| Shut { why: WHOLE_NAMES, ..shut }).or(moved)
     }
 
     /// `cache_control` by pattern, as locations for one path and for regular expressions say; nothing where one of these
@@ -230,9 +254,12 @@ impl Writer<'_> {
             if location.kind == Kind::Exact {
                 let rules = self.rules_at(location);
                 let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
-                let shut = shut.or_else(|| {
-                    nearest(routes, &location.path).and_then(|above| self.stricter(location, above))
-                });
+                // A page that answers for a folder takes nothing away from nobody.
+                let shut = shut
+                    .filter(|it| it.directive.name != "try_files" || !location.path.ends_with('/'));
+                let above = nearest(routes, &location.path);
+                let shut = shut.or_else(|| self.stricter(location, above?));
+                let shut = shut.or_else(|| self.elsewhere(location, above?));
                 if let Some(shut) = shut {
                     if self.is_folder(&location.path, routes) {
                         // By its name alone a folder gets a redirect.
@@ -257,6 +284,18 @@ impl Writer<'_> {
             }
         }
         Some(())
+    }
+
+    /// What says that the files of one path or a pattern lie elsewhere than where their route looks for them.
+    fn elsewhere<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+        let directive = location.directive.inner().iter().find(|it| is_own_root(it))?;
+        let path = if location.kind == Kind::Exact { &location.path } else { &above.prefix };
+        let looked = above.file(path)?;
+        let file = self.prefix.join(directive.word(0)).join(path.trim_start_matches('/'));
+        // A page for errors has a file of its own, and its path is seldom asked for.
+        let is_page = self.error_pages.contains(path) && !self.surroundings.is_there(&looked);
+        let is_same = directive.name == "root" && file == looked;
+        (!is_same && !is_page).then_some(Shut { directive, why: ELSEWHERE })
     }
 
     /// Whether a path without a slash at its end is that of a folder.
@@ -295,7 +334,8 @@ impl Writer<'_> {
             }
             let what = format!("`{}`", spoken(location.directive));
             let mut serving = routes.iter().filter(|route| route.files.is_some());
-            let stricter = serving.find_map(|route| self.stricter(location, route));
+            let unsaid = |route| self.stricter(location, route).or(self.elsewhere(location, route));
+            let stricter = serving.find_map(unsaid);
             let rules = match (stricter, self.rules_at(location)) {
                 (Some(shut), _) | (None, Err(shut)) => {
                     self.refuse(&shut, &what);
@@ -313,11 +353,20 @@ impl Writer<'_> {
     }
 }
 
+/// nginx has a folder of its own where nobody names one.
+fn has_root(scope: &Scope<'_>) -> bool {
+    !scope.any_of(&["root", "alias"]).is_empty()
+}
+
 /// Whether a place's files lie elsewhere.
 pub(super) fn is_own_root(directive: &Directive) -> bool {
     ["root", "alias"].contains(&directive.name.as_str())
 }
 
+const ELSEWHERE: &str = "files lie where `root` of their route says";
+const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
+const WHOLE_NAMES: &str = "what it says is for all names that begin so, some of them are there, and a prefix of kettle stands \
+                           for whole names between slashes";
 const BOTH_CASES: &str =
     "patterns of kettle tell letters' cases apart; all small and all large ones are written";
 const ONE_CASE: &str =

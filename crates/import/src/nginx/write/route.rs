@@ -132,9 +132,8 @@ impl Writer<'_> {
         prefix: &str,
         own: &[Directive],
     ) -> Option<(PathBuf, Origin)> {
-        let alias = own.iter().find(|directive| directive.name == "alias");
-        let root = scope.find("root");
-        let written = alias.or(root)?;
+        let written = scope.any_of(&["root", "alias"]).into_iter().next()?;
+        let alias = (written.name == "alias").then_some(written);
         let (text, place) = (written.word(0), &written.origin);
         if text.contains('$') {
             let message = "the server is left out: its files lie where a variable says";
@@ -142,7 +141,15 @@ impl Writer<'_> {
             return None;
         }
         let folder = self.below_prefix(text, place);
-        let below = prefix.trim_start_matches('/');
+        // An alias stands for the prefix of its own location.
+        let outer = if alias.is_some() { aliased(scope, written, prefix) } else { Some("") };
+        let Some(outer) = outer else {
+            let message = "the server is left out: inner locations have the files of an alias for an expression";
+            self.draft.warn(place, message, "write a prefix");
+            return None;
+        };
+        let below = prefix.strip_prefix(outer).unwrap_or_default().trim_start_matches('/');
+        let folder = if alias.is_some() && !below.is_empty() { folder.join(below) } else { folder };
         Some(match alias {
             Some(_) if !text.ends_with('/') && self.ends_with_slash(own, scope) => {
                 let message =
@@ -178,6 +185,17 @@ impl Writer<'_> {
         // One slash at the end more or less is the same folder.
         path.components().collect()
     }
+}
+
+/// The prefix of the location whose own an alias is; nothing where it has none.
+fn aliased<'p>(scope: &Scope<'_>, alias: &Directive, prefix: &'p str) -> Option<&'p str> {
+    let is_own = |it: &&Directive| {
+        it.name == "location" && it.inner().iter().any(|inner| std::ptr::eq(inner, alias))
+    };
+    // That of the innermost location is in none of the blocks around it but its own.
+    let Some(location) = scope.outwards().flatten().find(is_own) else { return Some(prefix) };
+    let path = location.words.last().map_or("", |path| path.trim_end_matches('/'));
+    prefix.get(..path.len()).filter(|beginning| *beginning == path)
 }
 
 /// A directive as it is named in a comment.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use kettle_config::{Origin, quoted};
 
 use super::Writer;
-use super::route::{Route, spoken};
-use super::tls::Pair;
+use super::route::spoken;
+use super::tls::{Pair, laxer_client_auth};
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::{self, Kind};
+use crate::nginx::location::{self, Kind, Location};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
@@ -142,6 +142,8 @@ impl Writer<'_> {
             let message = format!("another server has the name {name} already");
             self.draft.warn(server.origin, message, "the first of both answers");
         }
+        // nginx answers by the first, whatever becomes of it here.
+        self.known_names.extend(names.iter().cloned());
         if names.is_empty() && !server.is_default {
             let message = "this server is left out: nobody asks for it by a name";
             self.draft.warn(server.origin, message, "write server_name");
@@ -163,6 +165,11 @@ impl Writer<'_> {
                 return;
             }
         }
+        if let Some(shut) = laxer_client_auth(scope) {
+            let message = format!("the server is left out because of `{}`", spoken(shut.directive));
+            self.draft.warn(&shut.directive.origin, message, shut.why);
+            return;
+        }
         self.error_pages = error_pages(scope).into_iter().map(|(_, path, _)| path).collect();
         let Some(certificates) = self.certificates(server) else { return };
         let Some(routes) = self.routes(scope) else { return };
@@ -171,7 +178,6 @@ impl Writer<'_> {
             self.draft.warn(server.origin, message, "its locations say why");
             return;
         }
-        self.known_names.extend(names.iter().cloned());
         if names.is_empty() {
             names.push("_".to_owned());
         }
@@ -185,7 +191,7 @@ impl Writer<'_> {
         if server.is_self_signed {
             self.draft.text.set("self_signed", "true", origin);
         }
-        self.write_error_pages(scope, &routes);
+        self.write_error_pages(scope);
         for (chain, key, ocsp, origin) in &certificates {
             self.draft.certificate("[[site.certificate]]", chain, key, ocsp.as_ref(), origin);
         }
@@ -203,24 +209,38 @@ impl Writer<'_> {
         self.pairs(&server.scope, server.origin)
     }
 
-    fn write_error_pages(&mut self, scope: &Scope<'_>, routes: &[Route]) {
+    /// The file that nginx sends for a path that it goes to by itself; nothing where that is no plain file that all may have.
+    fn page_file(
+        &mut self,
+        server: &Scope<'_>,
+        locations: &[Location<'_>],
+        path: &str,
+    ) -> Option<PathBuf> {
+        let exact = locations.iter().find(|it| it.kind == Kind::Exact && it.path == path);
+        let prefixes = locations.iter().filter(|it| it.kind == Kind::Prefix);
+        let longest =
+            prefixes.filter(|it| path.starts_with(&it.path)).max_by_key(|it| it.path.len());
+        let location = exact.or(longest);
+        let scope = location.map_or(server, |location| &location.scope);
+        if location.is_some_and(Location::has_rules)
+            || location::shut_inside(scope).is_some()
+            || !self.access(scope).is_ok_and(|access| access.is_empty())
+        {
+            return None;
+        }
+        let root = scope.any_of(&["root", "alias"]).first().copied()?;
+        // What an alias stands for is seldom one page.
+        let is_plain = root.name == "root" && !root.word(0).contains('$');
+        let below = path.trim_start_matches('/');
+        is_plain.then(|| self.below_prefix(root.word(0), &root.origin).join(below))
+    }
+
+    fn write_error_pages(&mut self, scope: &Scope<'_>) {
         let locations = location::all(scope);
         let mut pages: Vec<(u16, PathBuf)> = Vec::new();
         let mut place = None;
         for (directive, path, codes) in error_pages(scope) {
-            let is_here = |it: &&location::Location<'_>| it.kind == Kind::Exact && it.path == path;
-            let exact = locations.iter().find(is_here);
-            let own_root = exact.and_then(|location| {
-                location.directive.inner().iter().find(|directive| directive.name == "root")
-            });
-            let file = match own_root {
-                Some(root) => {
-                    let below = path.trim_start_matches('/');
-                    Some(self.below_prefix(root.word(0), &root.origin).join(below))
-                }
-                None => nearest_files(routes, &path),
-            };
-            let Some(file) = file else {
+            let Some(file) = self.page_file(scope, &locations, &path) else {
                 let message = format!("`{}` is not carried over", spoken(directive));
                 let instead = "`error_pages` of the site names a file";
                 self.draft.warn(&directive.origin, message, instead);
@@ -258,12 +278,6 @@ fn error_pages<'t>(scope: &Scope<'t>) -> Vec<(&'t Directive, String, Vec<u16>)> 
         Some((directive, path, codes))
     };
     scope.all("error_page").into_iter().filter_map(of).collect()
-}
-
-/// The file that a path has in the nearest route with files.
-fn nearest_files(routes: &[Route], path: &str) -> Option<PathBuf> {
-    let above = routes.iter().filter(|route| route.is_above(path) && route.files.is_some());
-    above.max_by_key(|route| route.prefix.len())?.file(path)
 }
 
 fn pages_of(directive: &Directive) -> Option<(String, Vec<u16>)> {

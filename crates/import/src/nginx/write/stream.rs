@@ -6,6 +6,7 @@ use kettle_config::{Origin, quoted};
 
 use super::Writer;
 use super::route::spoken;
+use super::tls::laxer_client_auth;
 use crate::nginx::listen::{self, Listen};
 use crate::nginx::location::{denied, guarded};
 use crate::nginx::measure;
@@ -31,7 +32,9 @@ impl Writer<'_> {
             for limit in scope.all("limit_conn") {
                 self.tell_of_limit(limit);
             }
-            if let Some(shut) = guarded(&scope).or_else(|| denied(&scope)) {
+            let shut =
+                guarded(&scope).or_else(|| denied(&scope)).or_else(|| laxer_client_auth(&scope));
+            if let Some(shut) = shut {
                 let message =
                     format!("the server is left out because of `{}`", spoken(shut.directive));
                 self.draft.warn(&shut.directive.origin, message, shut.why);
@@ -74,7 +77,7 @@ impl Writer<'_> {
         self.draft.text.set("kind", quoted(kind), origin);
         self.listener_settings(listen);
         if listen.takes_proxy {
-            self.accept_proxy(scope, listen);
+            self.accept_proxy(&[scope], listen);
         }
     }
 

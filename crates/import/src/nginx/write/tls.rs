@@ -6,6 +6,7 @@ use kettle_config::{Origin, quoted};
 
 use super::Writer;
 use super::route::spoken;
+use crate::nginx::location::Shut;
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -221,6 +222,14 @@ impl Writer<'_> {
         let path = |writer: &Self, it: &Directive| {
             quoted(&writer.folder.join(it.word(0)).display().to_string())
         };
+        if scope.find("ssl_verify_depth").is_none() {
+            let message = "chains of clients may have six authorities below their root";
+            self.draft.warn(
+                &verify.origin,
+                message,
+                "nginx takes one, if ssl_verify_depth says nothing",
+            );
+        }
         let (roots_path, origin) = (path(self, roots), Some(&verify.origin));
         self.draft.text.table(table, origin);
         self.draft.text.set("mode", quoted(mode), origin);
@@ -231,6 +240,22 @@ impl Writer<'_> {
         }
     }
 }
+
+/// What makes clients' certificates harder to get than kettle does.
+pub(super) fn laxer_client_auth<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    scope.find("ssl_verify_client").filter(|it| it.word(0) != "off")?;
+    let ocsp = scope.find("ssl_ocsp").filter(|it| it.word(0) != "off");
+    let ocsp = ocsp.map(|directive| Shut { directive, why: NO_OCSP });
+    let is_short = |it: &&Directive| it.word(0).parse::<u32>().is_ok_and(|depth| depth < CHAIN_MAX);
+    let depth = scope.find("ssl_verify_depth").filter(is_short);
+    ocsp.or(depth.map(|directive| Shut { directive, why: LONG_CHAINS }))
+}
+
+/// Authorities between a certificate and its root, as kettle takes them.
+const CHAIN_MAX: u32 = 6;
+const NO_OCSP: &str = "nobody is asked whether a client's certificate was revoked: write `ssl_crl` for those that were";
+const LONG_CHAINS: &str =
+    "chains of clients may have six authorities below their root: leave it out if that is as good";
 
 /// nginx: "one megabyte of the cache contains about 4000 sessions".
 const SESSION_BYTES: u64 = 256;
