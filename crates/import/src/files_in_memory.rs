@@ -33,6 +33,9 @@ impl Surroundings for Files {
     }
 
     fn names_in(&self, folder: &Path) -> io::Result<Vec<String>> {
+        if self.is_file(folder) {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
         let inside = self.0.keys().filter_map(|path| path.strip_prefix(folder).ok());
         let first = |path: &Path| Some(path.iter().next()?.to_string_lossy().into_owned());
         Ok(inside.filter_map(first).collect())

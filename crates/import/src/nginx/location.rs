@@ -186,7 +186,8 @@ pub(super) fn refuses(condition: &Directive) -> bool {
     condition.inner().iter().any(|directive| match directive.name.as_str() {
         "rewrite" => !is_of_address,
         "return" if redirect::is_redirect(directive) => !is_of_address,
-        "return" | "deny" | "proxy_pass" => true,
+        // Some have other files.
+        "return" | "deny" | "proxy_pass" | "root" => true,
         name => matches!(Term::fate_of(name), Fate::Answers(_) | Fate::Guards(_)),
     })
 }

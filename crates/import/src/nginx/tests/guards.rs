@@ -87,6 +87,7 @@ fn no_condition_becomes_looser() {
         ("if ($ssl_client_verify != SUCCESS) { return 302 https://a.example/; }", ""),
         ("if ($bad) { rewrite ^ /denied last; }", ""),
         ("if (!-e $request_filename) { rewrite ^ /index.php last; }", "/ /open"),
+        ("if ($cookie_key = \"\") { root /pub; }", ""),
         ("if (-f /srv/maintenance) { return 503; }", ""),
         ("if ($host = a.example) { return 301 https://b.example/; }", "/ /open"),
         ("if ($scheme = http) { rewrite ^ https://$host$request_uri permanent; }", "/ /open"),
@@ -108,6 +109,13 @@ fn no_neighbour_becomes_looser() {
         ("location /there { deny 1.2.3.4; }", "/ /open /there?"),
         ("location /there { expires 1h; } location /there/ { deny 1.2.3.4; }", "/ /open /there!"),
         ("location /there { deny 1.2.3.4; } location /there/ { expires 1h; }", "/ /open /there?"),
+        ("location /there { expires 1h; } location /there/ { root /pub; }", "/ /open /there!"),
+        // A folder that nobody could look at.
+        (
+            "location /a/ { root /srv/there/key; } location /a/b { deny 1.2.3.4; }",
+            "/ /a /a/b? /open",
+        ),
+        ("location /a/ { alias /srv/there/key; } location /a/b { deny 1.2.3.4; }", ""),
         // Other files than those that lie there.
         ("location /there/ { try_files $uri.html =404; }", "/ /open /there!"),
         ("location /there/ { try_files /index.html =404; }", "/ /open /there!"),
@@ -156,6 +164,8 @@ fn a_location_without_files_does_not_get_those_of_another() {
         ("location /private/ { expires 1h; }", "/ /private!"),
         ("location /private/ { root /b; }", "/ /private"),
         ("location /th { expires 1h; }", ""),
+        ("location = /there/key { expires 1h; }", "/ /there/key!"),
+        ("location /a/ { alias /x/; location = /a/b { expires 1h; } }", "/ /a"),
         ("location /a/ { alias /x/; location /a/b/ { expires 1h; } }", "/ /a /a/b"),
         ("location ~ ^/a { alias /x/; location /a/b/ { expires 1h; } }", ""),
     ] {
@@ -177,6 +187,7 @@ fn a_page_for_errors_is_a_file_that_all_may_have() {
         ("location = /e.php { internal; }", Some("/srv/e.php")),
         ("location = /e.php { internal; root /pages; }", Some("/pages/e.php")),
         ("location = /e.php { root /pages; }", Some("/pages/e.php")),
+        ("location ~ /\\. { deny all; }", Some("/srv/e.php")),
         ("location = /e.php { fastcgi_pass a; }", None),
         ("location = /e.php { fastcgi_pass a; root /pages; }", None),
         ("location = /e.php { deny all; }", None),
@@ -187,12 +198,14 @@ fn a_page_for_errors_is_a_file_that_all_may_have() {
         ("location /e { proxy_pass http://a; }", None),
         ("deny 1.2.3.4;", None),
     ] {
-        let text = server(&format!("root /srv; error_page 404 /e.php; {words}"));
+        let text =
+            server(&format!("root /srv; error_page 404 /e.php; error_page 403 /.e; {words}"));
         let made = beside_users(&text);
         let config = made.config().unwrap();
         let pages = &config.sites[0].error_pages;
         let found = pages.get(&404).map(|page| page.value.as_path());
         assert_eq!(found, expected.map(Path::new), "{words}\n{}", made.toml);
+        assert!(!pages.contains_key(&403), "{}", made.toml);
     }
 }
 

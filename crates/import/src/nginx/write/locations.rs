@@ -67,7 +67,10 @@ impl Writer<'_> {
             Err(shut) => return self.close(location, routes, &shut, &what),
         };
         if let Some(twin) = routes.iter().find(|route| route.prefix == prefix) {
-            if let Some(shut) = self.stricter(location, twin) {
+            let own_root = location.directive.inner().iter().find(|it| is_own_root(it));
+            let elsewhere = own_root.filter(|_| twin.files.is_some());
+            let elsewhere = elsewhere.map(|directive| Shut { directive, why: ELSEWHERE });
+            if let Some(shut) = self.stricter(location, twin).or(elsewhere) {
                 return self.close(location, routes, &shut, &what);
             }
             let message = format!("{what} is not carried over");
@@ -288,13 +291,24 @@ impl Writer<'_> {
 
     /// What says that the files of one path or a pattern lie elsewhere than where their route looks for them.
     fn elsewhere<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
-        let directive = location.directive.inner().iter().find(|it| is_own_root(it))?;
-        let path = if location.kind == Kind::Exact { &location.path } else { &above.prefix };
+        let is_exact = location.kind == Kind::Exact;
+        let path = if is_exact { &location.path } else { &above.prefix };
         let looked = above.file(path)?;
+        let own = location.directive.inner().iter().find(|it| is_own_root(it));
+        // What is for many places takes the files of each, unless it says more itself.
+        let outer = || location.scope.any_of(&["root", "alias"]).first().copied();
+        let Some(directive) = own.or_else(|| outer().filter(|_| is_exact)) else {
+            let directive = location.directive;
+            return is_exact.then_some(Shut { directive, why: NO_ROOT });
+        };
         let file = self.prefix.join(directive.word(0)).join(path.trim_start_matches('/'));
+        let is_same = match directive.name.as_str() {
+            "root" => file == looked,
+            // That of the route itself.
+            _ => own.is_none(),
+        };
         // A page for errors has a file of its own, and its path is seldom asked for.
         let is_page = self.error_pages.contains(path) && !self.surroundings.is_there(&looked);
-        let is_same = directive.name == "root" && file == looked;
         (!is_same && !is_page).then_some(Shut { directive, why: ELSEWHERE })
     }
 

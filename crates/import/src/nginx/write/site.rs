@@ -222,7 +222,9 @@ impl Writer<'_> {
             prefixes.filter(|it| path.starts_with(&it.path)).max_by_key(|it| it.path.len());
         let location = exact.or(longest);
         let scope = location.map_or(server, |location| &location.scope);
-        if location.is_some_and(Location::has_rules)
+        // Names with a dot may be another location's, which is for an expression.
+        if path.contains("/.")
+            || location.is_some_and(Location::has_rules)
             || location::shut_inside(scope).is_some()
             || !self.access(scope).is_ok_and(|access| access.is_empty())
         {
