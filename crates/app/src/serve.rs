@@ -39,6 +39,7 @@ fn config(arguments: &ServeArguments, directory: &Path) -> Config {
             crossover: arguments.crossover,
             // Who tries things out types addresses by hand.
             plain_http: PlainHttp::Redirect,
+            ..HttpsListener::default()
         });
     }
     for site in &mut config.sites {

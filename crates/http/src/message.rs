@@ -69,6 +69,12 @@ impl<B> RequestHead<B> {
         RequestHead { bytes, method, raw_target, target, version, authority, fields }
     }
 
+    /// The same head, of a request that came over HTTP/2.
+    #[must_use]
+    pub fn over_http2(self) -> Self {
+        Self { version: Version::Http2, ..self }
+    }
+
     /// The protocol version.
     #[must_use]
     pub fn version(&self) -> Version {
@@ -164,6 +170,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     #[must_use]
     pub fn persists(&self) -> bool {
         match self.version {
+            Version::Http2 => true,
             Version::Http11 => !self.has_connection_option("close"),
             Version::Http10 => {
                 self.has_connection_option("keep-alive") && !self.has_connection_option("close")
@@ -174,7 +181,7 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     #[must_use]
     pub fn expects_continue(&self) -> bool {
-        self.version == Version::Http11
+        self.version != Version::Http10
             && self.has_member("expect", |member| member.eq_ignore_ascii_case(b"100-continue"))
     }
 

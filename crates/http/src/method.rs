@@ -26,22 +26,25 @@ impl<'b> Method<'b> {
     }
 }
 
-/// A protocol version. Higher minor versions count as HTTP/1.1 (RFC 9110 §2.5).
+/// A protocol version. Of a request line, higher minor versions count as HTTP/1.1 (RFC 9110 §2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// HTTP/1.0
     Http10,
     /// HTTP/1.1
     Http11,
+    /// HTTP/2
+    Http2,
 }
 
 impl Version {
-    /// The version as it stands in a request line.
+    /// The version as it stands in a request line, or would.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2.0",
         }
     }
 }

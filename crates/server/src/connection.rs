@@ -15,6 +15,7 @@
 //! After `discard body` comes `idle`, or with the next request here already `respond`.
 
 mod cycle;
+mod http2;
 mod lingering_close;
 mod plain;
 mod proxy_header;
@@ -112,8 +113,11 @@ impl Connection {
         match self.listener().map(|listener| &listener.kind) {
             Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
-                let handshake = self.handshake(socket, received, &self.snapshot.tls);
+                let handshake = self.handshake(socket, received, self.acceptors());
                 if let Some(mut stream) = Box::pin(handshake).await {
+                    if stream.session().alpn.as_ref().is_some_and(|it| it.as_bytes() == b"h2") {
+                        return Box::pin(self.http2(stream)).await;
+                    }
                     match self.requests(&mut stream).await {
                         End::Upgraded(upgraded) => {
                             Box::pin(self.upgraded(stream, *upgraded, peer)).await;
@@ -132,6 +136,14 @@ impl Connection {
 
     fn listener(&self) -> Option<&Listener> {
         self.snapshot.config.listeners.get(self.listener)
+    }
+
+    /// What the listener offers.
+    fn acceptors(&self) -> &Acceptors {
+        match self.listener().and_then(Listener::https) {
+            Some(https) if https.http2 => &self.snapshot.tls_with_http2,
+            _ => &self.snapshot.tls,
+        }
     }
 
     /// The handshake. `received` is what came before it and is read first.

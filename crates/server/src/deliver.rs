@@ -22,6 +22,7 @@ use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 
+pub(crate) use cold::{FileBytes, read};
 pub use placement::{Demand, Preference};
 
 /// The way of one response to the socket.

@@ -12,6 +12,7 @@ pub mod error_page;
 pub mod files;
 pub mod guard;
 pub mod http1;
+pub mod http2;
 pub mod kill_switch;
 pub mod limits;
 pub mod metrics;

@@ -3,7 +3,7 @@
 //! A worker ticks once a second and looks at every connection's deadline. Setting one is a store
 //! to a cell: the hot path starts and stops no timer. Deadlines are therefore up to a second late.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -117,6 +117,25 @@ pub struct Deadline {
     deadline_ticks: Cell<u32>,
     stage: Cell<Stage>,
     waker: RefCell<Option<Waker>>,
+}
+
+/// A deadline for what seldom waits: it is registered when it first does.
+pub struct LazyDeadline<'d> {
+    deadlines: &'d Deadlines,
+    registered: OnceCell<Rc<Deadline>>,
+}
+
+impl<'d> LazyDeadline<'d> {
+    /// One of this worker's.
+    #[must_use]
+    pub fn new(deadlines: &'d Deadlines) -> Self {
+        Self { deadlines, registered: OnceCell::new() }
+    }
+
+    /// The deadline.
+    pub fn get(&self) -> &Deadline {
+        self.registered.get_or_init(|| self.deadlines.register())
+    }
 }
 
 impl Deadline {

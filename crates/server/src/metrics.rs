@@ -124,6 +124,16 @@ impl WorkerMetrics {
         self.request_durations.observe(duration);
     }
 
+    /// A request came over HTTP/2.
+    pub fn http2_stream(&self) {
+        self.http2_streams.add_many(1);
+    }
+
+    /// An HTTP/2 connection, or a stream of one, was ended for what the client did.
+    pub fn http2_refused(&self, reason: &'static str) {
+        self.http2_refused.add_one([reason]);
+    }
+
     /// A connection is to be carried to a backend.
     pub fn tunnel_opened(&self) {
         self.tunnels.begin();

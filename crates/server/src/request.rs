@@ -6,11 +6,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
 
 use crate::limits::{Deadline, Interrupt, Stage};
+
+mod stream_body;
+
+pub use stream_body::StreamSource;
 
 /// A request's head, in the bytes that were received.
 pub type Head = kettle_http::RequestHead<Received>;
@@ -48,9 +53,29 @@ impl<'c> Request<'c> {
         source: TlsSource<'c>,
         client: IpAddr,
     ) -> Self {
+        Self::from_source(head, framing, Source::Tls(source), client)
+    }
+
+    /// A request that is one stream of its connection's. A body of unknown length is `Chunked`.
+    #[must_use]
+    pub fn of_stream(
+        head: Box<Head>,
+        framing: BodyFraming,
+        source: StreamSource<'c>,
+        client: IpAddr,
+    ) -> Self {
+        Self::from_source(head, framing, Source::Stream(source, Bytes::new(), 0), client)
+    }
+
+    fn from_source(
+        head: Box<Head>,
+        framing: BodyFraming,
+        source: Source<'c>,
+        client: IpAddr,
+    ) -> Self {
         let is_awaited = framing != BodyFraming::None && head.expects_continue();
         let body = RequestBody {
-            source: Source::Tls(source),
+            source,
             framing,
             reader: BodyReader::new(framing),
             lent_bytes: 0,
@@ -66,6 +91,7 @@ impl<'c> Request<'c> {
         match &self.body.source {
             Source::Nothing { server_name } => *server_name,
             Source::Tls(source) => source.stream.session().server_name.as_deref(),
+            Source::Stream(source, ..) => source.server_name,
         }
     }
 }
@@ -86,8 +112,12 @@ pub struct RequestBody<'c> {
 }
 
 enum Source<'c> {
-    Nothing { server_name: Option<&'c str> },
+    Nothing {
+        server_name: Option<&'c str>,
+    },
     Tls(TlsSource<'c>),
+    /// With the data that the last call gave out, and how much there has been.
+    Stream(StreamSource<'c>, Bytes, u64),
 }
 
 /// Where a body comes from.
@@ -137,12 +167,41 @@ impl RequestBody<'_> {
     /// # Errors
     /// [`BodyError`], also if the body is announced to be too long.
     pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
-        let outcome = self.next_chunk(bytes_max).await;
+        let outcome = match self.source {
+            Source::Stream(..) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
+            _ => self.next_chunk(bytes_max).await,
+        };
         self.is_broken |= outcome.is_err();
         let Some(data_bytes) = outcome? else { return Ok(None) };
-        self.lent_bytes = data_bytes;
-        let Source::Tls(source) = &self.source else { return Ok(None) };
-        Ok(source.stream.received().bytes().get(..data_bytes))
+        match &self.source {
+            Source::Nothing { .. } => Ok(None),
+            Source::Tls(source) => {
+                self.lent_bytes = data_bytes;
+                Ok(source.stream.received().bytes().get(..data_bytes))
+            }
+            Source::Stream(_, data, _) => Ok(Some(data)),
+        }
+    }
+
+    async fn next_of_stream(
+        &mut self,
+        bytes_max: u64,
+        stage: Stage,
+    ) -> Result<Option<usize>, BodyError> {
+        let Source::Stream(source, data, total_bytes) = &mut self.source else { return Ok(None) };
+        if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
+            return Err(BodyError::TooLong);
+        }
+        if std::mem::take(&mut self.is_awaited) {
+            source.send_continue()?;
+        }
+        let Some(next) = source.next(stage).await? else { return Ok(None) };
+        *total_bytes = total_bytes.saturating_add(next.len() as u64);
+        if *total_bytes > bytes_max {
+            return Err(BodyError::TooLong);
+        }
+        *data = next;
+        Ok(Some(data.len()))
     }
 
     async fn next_chunk(&mut self, bytes_max: u64) -> Result<Option<usize>, BodyError> {
@@ -194,17 +253,18 @@ impl RequestBody<'_> {
             Source::Tls(source) if is_awaited && source.stream.received().bytes().is_empty() => {
                 source.send(CONTINUE).await
             }
+            Source::Stream(source, ..) if is_awaited => source.send_continue(),
             _ => Ok(()),
         }
     }
 
-    /// Sends an interim response (RFC 9110 §15.2). To be waited for to its end.
+    /// Sends an interim response (RFC 9110 §15.2), over HTTP/1.1. To be waited for to its end.
     ///
     /// # Errors
     /// [`BodyError`].
     pub async fn send_interim(&mut self, head: &[u8]) -> Result<(), BodyError> {
         match &mut self.source {
-            Source::Nothing { .. } => Ok(()),
+            Source::Nothing { .. } | Source::Stream(..) => Ok(()),
             Source::Tls(source) => source.send(head).await,
         }
     }
@@ -224,6 +284,14 @@ impl RequestBody<'_> {
     /// # Errors
     /// [`BodyError`] if that is not the end of it.
     pub async fn discard(&mut self) -> Result<(), BodyError> {
+        if let Source::Stream(source, _, total_bytes) = &self.source {
+            if self.is_awaited || self.is_broken {
+                return Ok(());
+            }
+            let bytes_max = total_bytes.saturating_add(source.discard_bytes_max);
+            while self.next_of_stream(bytes_max, Stage::Idle).await?.is_some() {}
+            return Ok(());
+        }
         let Source::Tls(source) = &mut self.source else { return Ok(()) };
         source.stream.consume(std::mem::take(&mut self.lent_bytes));
         if self.reader.is_done() || self.is_broken {
@@ -249,7 +317,7 @@ impl RequestBody<'_> {
     /// The connection that the request came over; none if that is not one with TLS.
     pub(crate) fn stream(&mut self) -> Option<&mut TlsStream> {
         match &mut self.source {
-            Source::Nothing { .. } => None,
+            Source::Nothing { .. } | Source::Stream(..) => None,
             Source::Tls(source) => Some(source.stream),
         }
     }

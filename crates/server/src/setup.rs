@@ -52,6 +52,8 @@ pub struct Snapshot {
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
     pub tls: Acceptors,
+    /// The same for listeners that offer HTTP/2.
+    pub tls_with_http2: Acceptors,
     /// For each listener that carries connections on: where they go.
     pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
     /// The services that connections are carried to.

@@ -58,6 +58,8 @@ pub enum Reason {
     KillSwitch,
     /// The body is in memory, so there is no file to send from.
     NotAFile,
+    /// It goes over HTTP/2, whose frames are made here.
+    Http2,
     /// The file's disk may keep its reader waiting, so threads read from it what is sent.
     SlowDisk,
     /// The probe at start-up found that this kernel does not splice into kernel TLS.
@@ -80,6 +82,7 @@ impl Reason {
             Reason::CircuitOpen => "circuit_open",
             Reason::KillSwitch => "kill_switch",
             Reason::NotAFile => "not_a_file",
+            Reason::Http2 => "http2",
             Reason::SlowDisk => "slow_disk",
             Reason::KernelLacksSplice => "kernel_lacks_splice",
             Reason::ReceivedHere => "received_here",

@@ -57,6 +57,11 @@ impl OpenConnection {
         worker.metrics.connection_opened();
         Self(worker)
     }
+
+    /// The worker, for what a connection does beside others.
+    pub(crate) fn shared(&self) -> Rc<WorkerState> {
+        Rc::clone(&self.0)
+    }
 }
 
 impl Deref for OpenConnection {

@@ -12,6 +12,7 @@ use kettle_config::{
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityWarning};
+use kettle_tls::policy::{HTTP1, HTTP2_AND_1};
 use kettle_tls::tickets::{SharedResumption, TicketSecret};
 use kettle_tls::{Acceptors, self_signed};
 
@@ -43,6 +44,8 @@ pub struct Prepared {
     pub router: Arc<Router>,
     /// Certificates and TLS settings.
     pub tls: Acceptors,
+    /// The same where HTTP/2 is offered.
+    pub tls_with_http2: Acceptors,
     /// Where each listener carries its connections, if it does.
     pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
     /// The services that connections are carried to.
@@ -119,7 +122,7 @@ pub fn prepare(
     let acceptors = findings.of_acceptors(&source);
     let ticket_secret = load_ticket_secret(&config, &mut findings);
     match (router, acceptors) {
-        (Some(router), Some((tls, of_tunnels))) if findings.mistakes.is_empty() => {
+        (Some(router), Some((tls, tls_with_http2, of_tunnels))) if findings.mistakes.is_empty() => {
             let mut warnings = config.not_carried_over.clone();
             warnings.append(&mut findings.serious);
             warnings.append(&mut findings.warnings);
@@ -129,6 +132,7 @@ pub fn prepare(
                 config: Arc::new(config),
                 router: Arc::new(router),
                 tls,
+                tls_with_http2,
                 tunnels,
                 backends: Arc::new(backends),
                 upstreams: Arc::new(upstreams),
@@ -267,17 +271,19 @@ impl Findings {
         }
     }
 
-    /// The acceptors of the https listeners, and those of each listener that carries connections on.
+    /// The acceptors of the https listeners, without HTTP/2 and with it, and those of each listener that carries
+    /// connections on.
     fn of_acceptors(
         &mut self,
         source: &AcceptorSource<'_>,
-    ) -> Option<(Acceptors, Vec<Option<Acceptors>>)> {
+    ) -> Option<(Acceptors, Acceptors, Vec<Option<Acceptors>>)> {
         let of_listener = |(index, listener): (usize, &Listener)| {
             listener.tls().map(|tls| source.tls(index, listener, tls)).transpose()
         };
         let listeners = source.config.listeners.iter().enumerate();
         let of_tunnels: Result<_, _> = listeners.map(of_listener).collect();
-        let made = source.https().and_then(|https| Ok((https, of_tunnels?)));
+        let of_https = source.https(&HTTP1).and_then(|it| Ok((it, source.https(&HTTP2_AND_1)?)));
+        let made = of_https.and_then(|(https, with_http2)| Ok((https, with_http2, of_tunnels?)));
         // What could not be read before is missing here, and was named.
         made.map_err(|error| {
             if self.mistakes.is_empty() {

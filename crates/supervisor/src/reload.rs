@@ -286,6 +286,7 @@ fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snaps
         config: Arc::clone(&prepared.config),
         router: Arc::clone(&prepared.router),
         tls: prepared.tls.clone(),
+        tls_with_http2: prepared.tls_with_http2.clone(),
         tunnels: prepared.tunnels.clone(),
         backends: Arc::clone(&prepared.backends),
         listeners: listeners.collect(),

@@ -220,7 +220,10 @@ impl Group {
 }
 
 /// By their registered names (RFC 7301 §6): a client may insist on HTTP/1.0.
-const HTTP1: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
+pub const HTTP1: [&[u8]; 2] = [b"http/1.1", b"http/1.0"];
+
+/// The same, and HTTP/2 before them.
+pub const HTTP2_AND_1: [&[u8]; 3] = [b"h2", b"http/1.1", b"http/1.0"];
 
 #[cfg(test)]
 mod tests;

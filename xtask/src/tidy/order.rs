@@ -56,6 +56,7 @@ const SERVER_ORDER: &[&[&str]] = &[
     &["files", "proxy"],
     &["guard", "redirect"],
     &["error_page"],
+    &["http2"],
     &["http1", "request"],
     &["response"],
     &["upstream"],

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::tls::{Certificate, ClientAuth, StartTls, Suite, TlsVersion};
 use crate::located::Located;
 use crate::setting::{
-    KIB, MIB, Network, backends_by_alpn, duration, located_address, located_path, located_text,
-    located_texts_or_all, networks, number, one_number, optional, required, rules, section,
-    sections, settings, size, texts, variants, word, word_list,
+    KIB, MIB, Network, backends_by_alpn, duration, flag, located_address, located_path,
+    located_text, located_texts_or_all, networks, number, one_number, optional, required, rules,
+    section, sections, settings, size, texts, variants, word, word_list,
 };
 use crate::word::words;
 
@@ -84,6 +84,8 @@ settings! {
     pub struct HttpsListener {
         /// What a client gets that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
+        /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space, whatever `path` says.
+        pub http2: bool = flag(false),
         /// Where records are encrypted. If the kernel refuses a connection, it stays in user
         /// space and the refusal is counted with its reason.
         pub path: TxPathChoice = word(TxPathChoice::Auto),

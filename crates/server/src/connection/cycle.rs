@@ -6,6 +6,7 @@ use kettle_config::{Listener, TxPathChoice};
 use kettle_http::h1::framing::{BodyFraming, BodyReader, body_framing};
 use kettle_http::h1::parse::{Parse, Progress};
 use kettle_http::{Limits, Method, Version};
+use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
 
 use super::{Connection, End};
@@ -30,14 +31,14 @@ pub(super) struct CycleState {
 }
 
 /// When a request was complete, and which of its connection it is.
-struct Arrival {
+pub(super) struct Arrival {
     time: SystemTime,
     instant: Instant,
     number: u64,
 }
 
 impl Arrival {
-    fn now(number: u64) -> Self {
+    pub(super) fn now(number: u64) -> Self {
         Self { time: SystemTime::now(), instant: Instant::now(), number }
     }
 }
@@ -107,7 +108,7 @@ impl Connection {
 
     /// Follows a reload. Where that changed nothing the connection was made with, the new
     /// configuration is the connection's from here on; otherwise it keeps its own to its end.
-    fn adopt(&mut self) {
+    pub(super) fn adopt(&mut self) {
         if self.worker.is_current(&self.snapshot) {
             return;
         }
@@ -190,7 +191,7 @@ impl Connection {
         }
     }
 
-    fn preference(&self, response: &Response) -> Preference {
+    pub(super) fn preference(&self, response: &Response) -> Preference {
         let listener = self.listener().and_then(Listener::https);
         let choice = response.tx_path.or(listener.map(|listener| listener.path));
         Preference {
@@ -229,7 +230,8 @@ impl Connection {
             response.note_cut(error);
         }
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
-        self.log(stream, request, &response, bytes_sent, &delivered, arrival);
+        let session = stream.session();
+        self.log(session, request, &response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
         outcome.map_err(|error| self.delivery_failed(&error, &response))?;
         Ok(match response.body {
@@ -238,7 +240,7 @@ impl Connection {
         })
     }
 
-    fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
+    pub(super) fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
         match error {
             DeliveryError::BodyCutShort(error) if matches!(response.body, Body::Upstream(_)) => {
                 tracing::debug!(remote = %self.remote, %error, "a server did not end its response");
@@ -267,9 +269,9 @@ impl Connection {
         }
     }
 
-    fn log(
+    pub(super) fn log(
         &self,
-        stream: &TlsStream,
+        session: &Session,
         head: Option<&Head>,
         response: &Response,
         bytes_sent: u64,
@@ -301,7 +303,7 @@ impl Connection {
             body_bytes: delivered.body_bytes,
             path: Some(delivered.path),
             reason: delivered.reason,
-            session: Some(stream.session()),
+            session: Some(session),
             referer: head.and_then(|head| head.header("referer")),
             user_agent: head.and_then(|head| head.header("user-agent")),
             duration,

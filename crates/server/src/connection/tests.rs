@@ -91,7 +91,8 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         router: Arc::new(change(
             Router::build(config, &crate::upstream::Upstreams::default()).unwrap(),
         )),
-        tls: acceptor.into(),
+        tls: acceptor.clone().into(),
+        tls_with_http2: acceptor.into(),
         tunnels: Vec::new(),
         backends: Arc::default(),
         listeners: Vec::new(),

@@ -14,7 +14,7 @@ use crate::open_file::OpenFile;
 use crate::worker_state::WorkerState;
 
 /// Bytes read from a file: a pooled buffer with a length of its own.
-pub(super) struct FileBytes {
+pub(crate) struct FileBytes {
     buffer: Vec<u8>,
     bytes: usize,
 }
@@ -31,7 +31,7 @@ impl FileBytes {
     }
 
     /// What was read.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.buffer.get(..self.bytes).unwrap_or_default()
     }
 }
@@ -56,7 +56,7 @@ impl Drop for FileBytes {
 impl Delivery<'_> {
     /// How bytes of this file are read now.
     pub(super) fn reading(&self, file: &OpenFile) -> Reading {
-        file.device().reading(self.worker.clock.monotonic())
+        reading(self.worker, file)
     }
 
     /// Reads a piece on a thread that may wait for the disk. A file that has no more is cut short.
@@ -66,16 +66,8 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<FileBytes, DeliveryError> {
-        let bytes = bytes.min(PIECE_BYTES as u64);
-        let shared = Arc::clone(file);
-        let read = move || {
-            // Not before: who waits for a thread holds no buffer.
-            let buffer = buffers::take(PIECE_BYTES);
-            let (read, waited) = disk::waited(|| FileBytes::read(&shared, offset, bytes, buffer));
-            shared.device().took(waited);
-            read
-        };
-        self.wait_for(file, read).await
+        let read = read_on_thread(self.worker, file, offset, bytes).await;
+        read.map_err(DeliveryError::BodyCutShort)
     }
 
     /// Reads a piece where that holds up nobody. A file that has no more is cut short.
@@ -85,12 +77,7 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<FileBytes, DeliveryError> {
-        let bytes = bytes.min(PIECE_BYTES as u64);
-        if self.access(file, offset, bytes) != Access::Here {
-            return self.read_ahead(file, offset, bytes).await;
-        }
-        let read = FileBytes::read(file, offset, bytes, buffers::take(PIECE_BYTES));
-        read.map_err(DeliveryError::BodyCutShort)
+        read(self.worker, file, offset, bytes).await.map_err(DeliveryError::BodyCutShort)
     }
 
     /// Brings a piece into the page cache; `false` if that cannot be made sure of.
@@ -100,51 +87,94 @@ impl Delivery<'_> {
         offset: u64,
         bytes: u64,
     ) -> Result<bool, DeliveryError> {
-        let access = self.access(file, offset, bytes);
+        let access = access(self.worker, file, offset, bytes);
         if access == Access::Cold {
             let shared = Arc::clone(file);
             let warm = move || transfer::warm(shared.file(), offset, bytes);
-            self.wait_for(file, warm).await?;
+            wait_for(self.worker, file, warm).await.map_err(DeliveryError::BodyCutShort)?;
         }
         Ok(access != Access::OnThread)
     }
+}
 
-    /// Finds out how to get at a piece.
-    fn access(&self, file: &OpenFile, offset: u64, bytes: u64) -> Access {
-        let now = self.worker.clock.monotonic();
-        if file.resident_until() > now {
-            return Access::Here;
-        }
-        if self.reading(file) == Reading::IfResident {
-            match transfer::residency(file.file(), offset, bytes) {
-                Residency::Resident if bytes >= file.bytes() => {
-                    file.set_resident_until(now + RESIDENCE_TRUSTED);
-                    return Access::Here;
-                }
-                Residency::Resident | Residency::BeyondEnd => return Access::Here,
-                Residency::Cold => return Access::Cold,
-                Residency::Unsupported => file.device().refused_to_say(),
-                // Whatever is wrong, the worker does not wait for it.
-                Residency::Unknown => return Access::OnThread,
+fn reading(worker: &WorkerState, file: &OpenFile) -> Reading {
+    file.device().reading(worker.clock.monotonic())
+}
+
+/// Reads a piece where that holds up nobody.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] if the file has no more; whatever the disk says.
+pub(crate) async fn read(
+    worker: &WorkerState,
+    file: &Arc<OpenFile>,
+    offset: u64,
+    bytes: u64,
+) -> io::Result<FileBytes> {
+    let bytes = bytes.min(PIECE_BYTES as u64);
+    if access(worker, file, offset, bytes) != Access::Here {
+        return read_on_thread(worker, file, offset, bytes).await;
+    }
+    FileBytes::read(file, offset, bytes, buffer(bytes))
+}
+
+async fn read_on_thread(
+    worker: &WorkerState,
+    file: &Arc<OpenFile>,
+    offset: u64,
+    bytes: u64,
+) -> io::Result<FileBytes> {
+    let bytes = bytes.min(PIECE_BYTES as u64);
+    let shared = Arc::clone(file);
+    let read = move || {
+        // Not before: who waits for a thread holds no buffer.
+        let buffer = buffer(bytes);
+        let (read, waited) = disk::waited(|| FileBytes::read(&shared, offset, bytes, buffer));
+        shared.device().took(waited);
+        read
+    };
+    wait_for(worker, file, read).await
+}
+
+/// Room for a piece.
+fn buffer(bytes: u64) -> Vec<u8> {
+    buffers::take(usize::try_from(bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES))
+}
+
+/// Finds out how to get at a piece.
+fn access(worker: &WorkerState, file: &OpenFile, offset: u64, bytes: u64) -> Access {
+    let now = worker.clock.monotonic();
+    if file.resident_until() > now {
+        return Access::Here;
+    }
+    if reading(worker, file) == Reading::IfResident {
+        match transfer::residency(file.file(), offset, bytes) {
+            Residency::Resident if bytes >= file.bytes() => {
+                file.set_resident_until(now + RESIDENCE_TRUSTED);
+                return Access::Here;
             }
+            Residency::Resident | Residency::BeyondEnd => return Access::Here,
+            Residency::Cold => return Access::Cold,
+            Residency::Unsupported => file.device().refused_to_say(),
+            // Whatever is wrong, the worker does not wait for it.
+            Residency::Unknown => return Access::OnThread,
         }
-        if self.reading(file) != Reading::AtOnce {
-            return Access::OnThread;
-        }
-        // What was slow has been waited for, and is in memory now.
-        held_up_by(self.worker, file, || transfer::touch(file.file(), offset, bytes));
-        Access::Here
     }
+    if reading(worker, file) != Reading::AtOnce {
+        return Access::OnThread;
+    }
+    // What was slow has been waited for, and is in memory now.
+    held_up_by(worker, file, || transfer::touch(file.file(), offset, bytes));
+    Access::Here
+}
 
-    async fn wait_for<T: Send + 'static>(
-        &self,
-        file: &OpenFile,
-        call: impl FnOnce() -> io::Result<T> + Send + 'static,
-    ) -> Result<T, DeliveryError> {
-        let outcome = self.worker.files.disks().wait_for(file.device(), call).await;
-        let outcome = outcome.map_err(io::Error::other).flatten();
-        outcome.map_err(DeliveryError::BodyCutShort)
-    }
+async fn wait_for<T: Send + 'static>(
+    worker: &WorkerState,
+    file: &OpenFile,
+    call: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let outcome = worker.files.disks().wait_for(file.device(), call).await;
+    outcome.map_err(io::Error::other).flatten()
 }
 
 /// Reads a file on the worker, and notes how long that held it up.

@@ -27,7 +27,7 @@ pub struct Preference {
 
 impl Preference {
     /// Whether what is to be sent should move the connection into the kernel.
-    fn wants_kernel(self, demand: Demand) -> bool {
+    pub(crate) fn wants_kernel(self, demand: Demand) -> bool {
         match self.choice {
             TxPathChoice::User => false,
             // Setting up the kernel costs more than one small response can win back.

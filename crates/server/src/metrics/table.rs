@@ -75,6 +75,9 @@ counters! {
         "response_bytes", "Bytes of heads and bodies before encryption by path" by "path";
     responses_truncated: Count =
         "responses_truncated", "Responses that ended before their announced length";
+    http2_streams: Count = "http2_streams", "Requests that came over HTTP/2";
+    http2_refused: Labelled<1, REASONS> =
+        "http2_refused", "HTTP/2 connections and streams that were ended for what the client did by reason" by "reason";
     tunnels: Lifetimes = "tunnels", "Connections carried to a backend";
     tunnels_ended: Labelled<1, REASONS> =
         "tunnels_ended", "Tunnels that ended by what ended them" by "end";

@@ -107,6 +107,12 @@ pub struct Counts {
     pub responses_truncated: u64,
     /// Responses that did not take the preferred path by reason.
     pub not_preferred: BTreeMap<String, u64>,
+    /// Requests that came over HTTP/2.
+    #[serde(default)]
+    pub http2_streams: u64,
+    /// HTTP/2 connections and streams that were ended for what the client did, by reason.
+    #[serde(default)]
+    pub http2_refused: BTreeMap<String, u64>,
     /// Connections moved into the kernel.
     pub switches: u64,
     /// Refusals of the kernel by reason.
@@ -152,6 +158,8 @@ impl From<&Numbers> for Counts {
             tunnels_ended: in_words(&numbers.tunnels_ended),
             responses_truncated: numbers.responses_truncated,
             not_preferred: in_words(&numbers.not_preferred),
+            http2_streams: numbers.http2_streams,
+            http2_refused: in_words(&numbers.http2_refused),
             switches: numbers.switched,
             refusals: in_words(&numbers.refused),
             key_updates: by_word::<KeyDirection>(&numbers.keys_updated),

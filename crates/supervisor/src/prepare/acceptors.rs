@@ -27,9 +27,9 @@ pub(super) struct AcceptorSource<'a> {
 type Protocols<'p> = (Vec<&'p [u8]>, bool);
 
 impl AcceptorSource<'_> {
-    /// Those of all https listeners.
-    pub(super) fn https(&self) -> Result<Acceptors, PolicyError> {
-        let SiteGroup { service, alpn, .. } = SiteGroup::default();
+    /// Those of all https listeners that speak these protocols. Sessions are good for any of them.
+    pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
+        let SiteGroup { service, .. } = SiteGroup::default();
         self.acceptors(self.policy, service, |_| true, |_| (alpn.to_vec(), false))
     }
 

@@ -31,8 +31,9 @@ fn curl_reuses_its_connection_follows_redirects_and_resumes() {
 }
 
 #[test]
-fn curl_that_offers_http_2_gets_http_1_1() {
-    let kettle = Kettle::start(Setup::default().file("www/a", "content"));
+fn curl_that_offers_http_2_gets_http_1_1_where_that_is_off() {
+    let setup = Setup::default().listener("http2 = false").file("www/a", "content");
+    let kettle = Kettle::start(setup);
     let words = ["--http2", "--write-out", " %{http_version}"];
     assert_eq!(kettle.curl(&words, "/a").succeed(), "content 1.1");
 }

@@ -1,0 +1,372 @@
+//! The life of a connection that speaks HTTP/2: its streams beside one another, what ends it, and when.
+//!
+//! | phase | until | a stop |
+//! |---|---|---|
+//! | first, fields | a whole request, `limits.request_timeout` | gives it a moment |
+//! | busy | the last stream has its response; each has deadlines of its own | waits |
+//! | blocked | the client takes what is sealed, nothing of it for `limits.write_timeout` | waits |
+//! | left over | streams without anybody here are over, `limits.write_timeout` | waits |
+//! | idle | a request, `limits.idle_timeout` | says so, and gives what comes a moment |
+//! | closing | the last words are out | waits |
+//!
+//! A connection that ends says GOAWAY first, where its client still listens.
+
+mod body;
+mod stream;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, SendResponse};
+use h2::{Reason, RecvStream};
+use kettle_tls::Session;
+use kettle_tls::stream::TlsStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::{Connection, End, LINGER};
+use crate::http2::{Channel, FRAME_BYTES_MAX, Wire};
+use crate::limits::{Deadline, Interrupt, Stage};
+use body::PIECE_BYTES;
+
+type Library = h2::server::Connection<Wire, Bytes>;
+
+/// What the streams of a connection share.
+struct Shared {
+    connection: RefCell<Connection>,
+    session: Session,
+    /// Bytes of files that may be in memory for this connection at a time.
+    file_bytes: Arc<Semaphore>,
+    /// Bytes of bodies that the client's windows had room for, of all streams.
+    granted_bytes: std::cell::Cell<u64>,
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    First,
+    InFields,
+    Busy,
+    Blocked,
+    LeftOver,
+    Idle,
+    Closing,
+}
+
+/// Why the wait for something to happen ended.
+enum Event {
+    PhaseChanged,
+    Over(End),
+}
+
+struct Driver {
+    shared: Rc<Shared>,
+    channel: Rc<Channel>,
+    library: Library,
+    /// One task for each stream. They end with the connection.
+    streams: JoinSet<()>,
+    phase: Phase,
+    /// Requests so far.
+    begun: u64,
+    /// Whether the client was told to send no more requests.
+    is_leaving: bool,
+}
+
+impl Connection {
+    /// Serves the connection to its end.
+    pub(super) async fn http2(self, stream: Box<TlsStream>) {
+        let session = stream.session().clone();
+        let channel = Rc::new(Channel::new(stream));
+        let shared = Rc::new(Shared {
+            connection: RefCell::new(self),
+            session,
+            file_bytes: Arc::new(Semaphore::new(FILE_PIECES_MAX * PIECE_BYTES)),
+            granted_bytes: std::cell::Cell::new(0),
+        });
+        let end = match shared.handshake(&channel).await {
+            Ok(library) => {
+                let (shared, channel) = (Rc::clone(&shared), Rc::clone(&channel));
+                let mut driver = Driver {
+                    shared,
+                    channel,
+                    library,
+                    streams: JoinSet::new(),
+                    phase: Phase::First,
+                    begun: 0,
+                    is_leaving: false,
+                };
+                let end = driver.run().await;
+                driver.wind_up().await;
+                end
+            }
+            Err(end) => end,
+        };
+        // The library has gone with its end of it.
+        let Some(channel) = Rc::into_inner(channel) else { return };
+        let stream = channel.into_stream();
+        // Streams that were cut hold the rest until they are dropped.
+        #[expect(clippy::await_holding_refcell_ref, reason = "nobody changes it any more")]
+        shared.connection.borrow().finish(stream, end).await;
+    }
+}
+
+impl Shared {
+    /// Settings are exchanged.
+    async fn handshake(&self, channel: &Rc<Channel>) -> Result<Library, End> {
+        let deadline = Rc::clone(&self.connection.borrow().deadline);
+        let snapshot = Arc::clone(&self.connection.borrow().snapshot);
+        let limits = &snapshot.config.limits;
+        let handshake = Builder::new()
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+            .initial_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_send_buffer_size(4 * PIECE_BYTES)
+            .max_local_error_reset_streams(Some(LOCAL_RESETS_MAX))
+            .handshake(Wire(Rc::clone(channel)));
+        let mut handshake = std::pin::pin!(handshake);
+        deadline.extend(limits.request_timeout);
+        let done = deadline.wait(Stage::Begun, |context| {
+            channel.begin_turn(deadline.ticks());
+            handshake.as_mut().poll(context)
+        });
+        match done.await {
+            Ok(Ok(library)) => Ok(library),
+            Ok(Err(error)) => Err(self.failed(&error)),
+            Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
+        }
+    }
+
+    /// How a connection ends whose library says this.
+    fn failed(&self, error: &h2::Error) -> End {
+        let connection = self.connection.borrow();
+        tracing::debug!(remote = %connection.remote, %error, "an HTTP/2 connection failed");
+        if let Some(error) = error.get_io() {
+            return match error.kind() {
+                // The alert that says so is queued.
+                std::io::ErrorKind::InvalidData => End::Violation,
+                _ => End::Broken,
+            };
+        }
+        if error.is_library() {
+            connection.worker.metrics.http2_refused(refusal(error));
+        }
+        // GOAWAY says it.
+        End::Announced
+    }
+}
+
+impl Driver {
+    async fn run(&mut self) -> End {
+        let deadline = Rc::clone(&self.shared.connection.borrow().deadline);
+        let mut waited = None;
+        loop {
+            let (limit, stage) = self.limit();
+            if waited.replace(self.phase) != Some(self.phase) {
+                deadline.extend(limit);
+            }
+            let event = deadline.wait(stage, |context| self.poll(&deadline, context)).await;
+            match event {
+                Ok(Event::PhaseChanged) => {}
+                Ok(Event::Over(end)) => return end,
+                Err(_) => {
+                    if let Some(end) = self.time_is_over() {
+                        return end;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets what is under way see that there is no connection any more, and log what became of it.
+    async fn wind_up(self) {
+        let Self { shared, library, mut streams, .. } = self;
+        drop(library);
+        shared.file_bytes.close();
+        let deadline = Rc::clone(&shared.connection.borrow().deadline);
+        let over = |context: &mut Context<'_>| {
+            while let Some(_) = std::task::ready!(streams.poll_join_next(context)) {}
+            Poll::Ready(())
+        };
+        // Whoever waits for a disk longer than that is cut.
+        let _ = deadline.within(LINGER, over).await;
+    }
+
+    /// How long a phase may take, and what a server that stops does in it.
+    fn limit(&self) -> (Duration, Stage) {
+        let connection = self.shared.connection.borrow();
+        let limits = &connection.snapshot.config.limits;
+        match self.phase {
+            Phase::First | Phase::InFields => (limits.request_timeout, Stage::Begun),
+            Phase::Busy => (Duration::MAX, Stage::UnderWay),
+            Phase::Blocked | Phase::LeftOver => (limits.write_timeout, Stage::UnderWay),
+            // Whoever was told that the server stops may have sent a request before it heard that.
+            Phase::Idle => (limits.idle_timeout, Stage::Begun),
+            Phase::Closing => (LINGER, Stage::UnderWay),
+        }
+    }
+
+    /// What to do when a phase has taken its time; the end, if that is it.
+    fn time_is_over(&mut self) -> Option<End> {
+        match self.phase {
+            Phase::Blocked => {
+                self.shared.connection.borrow().worker.metrics.http2_refused("blocked");
+                return Some(End::CutShort);
+            }
+            Phase::Closing => return Some(End::CutShort),
+            Phase::First | Phase::InFields | Phase::Busy | Phase::LeftOver | Phase::Idle => {}
+        }
+        self.close(Reason::NO_ERROR);
+        None
+    }
+
+    /// Says the last word.
+    fn close(&mut self, reason: Reason) {
+        self.library.abrupt_shutdown(reason);
+        (self.phase, self.is_leaving) = (Phase::Closing, true);
+    }
+
+    fn poll(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
+        self.channel.begin_turn(deadline.ticks());
+        let queued_before = self.channel.queued_bytes();
+        // Who has ended makes room for another.
+        while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
+        self.leave_if_due();
+        while let Poll::Ready(outcome) = self.poll_library(context) {
+            match outcome {
+                Some(Ok((request, respond))) => self.begin(request, respond),
+                Some(Err(error)) => return Poll::Ready(Event::Over(self.failed(&error))),
+                None => return Poll::Ready(Event::Over(End::Announced)),
+            }
+        }
+        if let Some(excess) = self.channel.excess()
+            && self.phase != Phase::Closing
+        {
+            self.shared.connection.borrow().worker.metrics.http2_refused(excess);
+            self.close(Reason::ENHANCE_YOUR_CALM);
+            return Poll::Ready(Event::PhaseChanged);
+        }
+        match self.channel.poll_flush(context) {
+            Poll::Ready(Ok(())) => {}
+            Poll::Ready(Err(error)) => {
+                let end = self.shared.connection.borrow().stream_failed(error);
+                return Poll::Ready(Event::Over(end));
+            }
+            // It takes what it can.
+            Poll::Pending if self.channel.queued_bytes() != queued_before => {
+                let write_timeout =
+                    self.shared.connection.borrow().snapshot.config.limits.write_timeout;
+                if self.phase == Phase::Blocked {
+                    deadline.extend(write_timeout);
+                }
+            }
+            Poll::Pending => {}
+        }
+        let next = self.next_phase();
+        if std::mem::replace(&mut self.phase, next) == next {
+            return Poll::Pending;
+        }
+        Poll::Ready(Event::PhaseChanged)
+    }
+
+    /// Another request, if there is room for one.
+    fn poll_library(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<(http::Request<RecvStream>, SendResponse<Bytes>), h2::Error>>> {
+        // Streams that were taken back may still be here.
+        if self.streams.len() < 2 * STREAMS_MAX as usize {
+            return self.library.poll_accept(context);
+        }
+        match self.library.poll_closed(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(None),
+            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(error))),
+        }
+    }
+
+    fn failed(&self, error: &h2::Error) -> End {
+        self.shared.failed(error)
+    }
+
+    fn next_phase(&self) -> Phase {
+        match self.phase {
+            Phase::Closing => Phase::Closing,
+            _ if self.channel.is_blocked() => Phase::Blocked,
+            _ if !self.streams.is_empty() => Phase::Busy,
+            _ if self.library.has_streams() => Phase::LeftOver,
+            _ if self.channel.is_in_fields() => Phase::InFields,
+            _ if self.begun == 0 => Phase::First,
+            _ => Phase::Idle,
+        }
+    }
+
+    /// Tells the client to ask elsewhere for what it has not asked yet: the server stops, the listener has other settings, or
+    /// this was enough.
+    fn leave_if_due(&mut self) {
+        if self.is_leaving {
+            return;
+        }
+        let mut connection = self.shared.connection.borrow_mut();
+        connection.adopt();
+        let is_due = connection.worker.deadlines.is_draining()
+            || !connection.worker.is_current(&connection.snapshot)
+            || self.begun >= connection.snapshot.config.limits.requests_per_connection
+            || self.channel.must_close();
+        if is_due {
+            self.is_leaving = true;
+            self.library.graceful_shutdown();
+        }
+    }
+
+    fn begin(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
+        self.begun += 1;
+        let snapshot = {
+            let connection = self.shared.connection.borrow();
+            connection.worker.metrics.http2_stream();
+            let snapshot = connection.worker.snapshot();
+            let is_same = connection.worker.is_current(&connection.snapshot);
+            // Who was asked for nothing, or showed what is no longer taken, has to come again.
+            (is_same || snapshot.tls.takes(&self.shared.session)).then_some(snapshot)
+        };
+        let serve = Rc::clone(&self.shared).serve(request, respond, snapshot, self.begun);
+        self.streams.spawn_local(serve);
+        self.leave_if_due();
+    }
+}
+
+/// One word for what the library ended a connection for.
+fn refusal(error: &h2::Error) -> &'static str {
+    let text = error.to_string();
+    let known = [
+        ("too_many_internal_resets", "made_you_reset"),
+        ("too_many_resets", "rapid_reset"),
+        ("too_many_continuations", "continuation_flood"),
+        ("too_many_data_frames", "empty_data_flood"),
+    ];
+    let word = known.iter().find(|(said, _)| text.contains(said)).map(|(_, word)| *word);
+    word.unwrap_or(match error.reason() {
+        Some(Reason::ENHANCE_YOUR_CALM) => "calm",
+        Some(Reason::FLOW_CONTROL_ERROR) => "flow_control_error",
+        Some(Reason::FRAME_SIZE_ERROR) => "frame_size_error",
+        Some(Reason::COMPRESSION_ERROR) => "compression_error",
+        _ => "protocol_error",
+    })
+}
+
+/// Requests that a client may have under way at a time.
+const STREAMS_MAX: u32 = 128;
+
+/// What a client may send ahead of a body's reader, in one stream and in all.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1_024;
+const CONNECTION_WINDOW_BYTES: u32 = 1_024 * 1_024;
+
+/// Streams of one connection that have to be reset for what the client did wrong in them.
+const LOCAL_RESETS_MAX: usize = 200;
+
+/// Pieces of files that a connection may hold in memory.
+const FILE_PIECES_MAX: usize = 8;

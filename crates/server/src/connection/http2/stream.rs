@@ -1,0 +1,182 @@
+//! The life of a stream: its request's head, the response as over HTTP/1.1, its body, the log.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
+use kettle_http::Method;
+use kettle_http::h1::framing::BodyFraming;
+
+use super::Shared;
+use super::body::Outgoing;
+use crate::connection::cycle::Arrival;
+use crate::deliver::{Delivered, DeliveryError, Demand};
+use crate::error_page;
+use crate::http1::{Edge, write_head};
+use crate::http2::{Refusal, request_head, response_head};
+use crate::limits::LazyDeadline;
+use crate::request::{Head, Request, StreamSource};
+use crate::respond::respond;
+use crate::response::{Body, Response, ResponseFields};
+use crate::setup::Snapshot;
+use crate::tx_path::{Reason as PathReason, TxPath};
+use crate::worker_state::WorkerState;
+
+impl Shared {
+    /// Answers a request; without a snapshot, with 421.
+    pub(super) async fn serve(
+        self: Rc<Self>,
+        request: http::Request<RecvStream>,
+        respond_with: SendResponse<Bytes>,
+        snapshot: Option<Arc<Snapshot>>,
+        number: u64,
+    ) {
+        let (worker, client, own, head_limits) = {
+            let connection = self.connection.borrow();
+            let own = Arc::clone(&connection.snapshot);
+            (connection.worker.shared(), connection.remote.ip(), own, connection.head_limits())
+        };
+        let limits = &own.config.limits;
+        let arrival = Arrival::now(number);
+        let (parts, body) = request.into_parts();
+        let respond_with = RefCell::new(respond_with);
+        let has_body = !body.is_end_stream();
+        let (head, framing) = match request_head(&parts, has_body, &head_limits) {
+            Ok(read) => read,
+            Err(Refusal::Malformed) => {
+                worker.metrics.http2_refused("malformed");
+                return respond_with.borrow_mut().send_reset(Reason::PROTOCOL_ERROR);
+            }
+            Err(Refusal::Status(status)) => {
+                let response = error_page::plain(&status.into());
+                return self.deliver(&respond_with, None, response, &arrival).await;
+            }
+        };
+        drop(parts);
+        let deadline = LazyDeadline::new(&worker.deadlines);
+        let source = StreamSource {
+            body,
+            respond: &respond_with,
+            deadline: &deadline,
+            timeout: limits.request_timeout,
+            discard_bytes_max: limits.body_discard_bytes,
+            server_name: self.session.server_name.as_deref(),
+        };
+        let mut request = Request::of_stream(head, framing, source, client);
+        let response = match &snapshot {
+            None => Some(error_page::plain(&421.into())),
+            Some(snapshot) => {
+                let WorkerState { files, guards, pool, .. } = &*worker;
+                let mut work = pin!(respond(files, guards, pool, &snapshot.router, &mut request));
+                // Nobody is kept busy for a request that was taken back.
+                poll_fn(|context| {
+                    if let Poll::Ready(response) = work.as_mut().poll(context) {
+                        return Poll::Ready(Some(response));
+                    }
+                    respond_with.borrow_mut().poll_reset(context).map(|_| None)
+                })
+                .await
+            }
+        };
+        let Request { head, body: mut request_body, .. } = request;
+        let Some(response) = response else {
+            return self.log_taken_back(&head, &arrival);
+        };
+        self.deliver(&respond_with, Some(&head), response, &arrival).await;
+        drop(head);
+        if framing != BodyFraming::None {
+            // What is left of it after that is of no interest (RFC 9113 §8.1).
+            let _ = request_body.discard().await;
+        }
+    }
+
+    /// Sends a response and logs it, whatever became of it.
+    async fn deliver(
+        &self,
+        respond_with: &RefCell<SendResponse<Bytes>>,
+        request: Option<&Head>,
+        mut response: Response,
+        arrival: &Arrival,
+    ) {
+        let (worker, preference, write_timeout) = {
+            let connection = self.connection.borrow();
+            let write_timeout = connection.snapshot.config.limits.write_timeout;
+            (connection.worker.shared(), connection.preference(&response), write_timeout)
+        };
+        let edge = Edge {
+            date_line: worker.date_line(),
+            version: None,
+            is_head: request.is_some_and(|head| head.method() == Method::Head),
+            is_tls: true,
+            closes: false,
+        };
+        let mut head = worker.head_buffer();
+        write_head(&mut head, &mut response, &edge);
+        let length = response.body.length();
+        let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
+        let wants_kernel = preference.wants_kernel(Demand { bytes, is_file, is_last: false });
+        let mut delivered = Delivered {
+            path: TxPath::User,
+            reason: wants_kernel.then_some(PathReason::Http2),
+            body_bytes: 0,
+            completed: false,
+        };
+        if let Some(reason) = delivered.reason {
+            worker.metrics.not_preferred(reason);
+        }
+        let fields = response_head(response.status, &head);
+        let begun = respond_with.borrow_mut().send_response(fields, length == Some(0));
+        match begun {
+            Ok(_) if length == Some(0) => delivered.completed = true,
+            Ok(stream) => {
+                let deadline = LazyDeadline::new(&worker.deadlines);
+                let mut outgoing = Outgoing::new(self, &worker, stream, &deadline, write_timeout);
+                let sent = outgoing.send(&mut response.body).await;
+                delivered.body_bytes = outgoing.sent_bytes();
+                delivered.completed = sent.is_ok();
+                if let Err(error) = sent {
+                    self.delivery_failed(&error, &response, outgoing);
+                }
+            }
+            // It was taken back, or the connection is over.
+            Err(error) => tracing::debug!(%error, "a response was not delivered"),
+        }
+        // As it was before compression: what became of it there is the library's.
+        let bytes_sent = head.len() as u64 + delivered.body_bytes;
+        let connection = self.connection.borrow();
+        connection.log(&self.session, request, &response, bytes_sent, &delivered, arrival);
+        worker.recycle(head);
+    }
+
+    /// A client must not take what it has for the whole.
+    fn delivery_failed(&self, error: &DeliveryError, response: &Response, outgoing: Outgoing<'_>) {
+        let connection = self.connection.borrow();
+        // It logs why.
+        let _ = connection.delivery_failed(error, response);
+        outgoing.cut(match error {
+            DeliveryError::Stalled => {
+                connection.worker.metrics.http2_refused("stalled");
+                Reason::CANCEL
+            }
+            DeliveryError::BodyCutShort(_) | DeliveryError::Stream(_) => Reason::INTERNAL_ERROR,
+        });
+    }
+
+    /// The client took its request back before there was a response.
+    fn log_taken_back(&self, head: &Head, arrival: &Arrival) {
+        let response = Response::new(TAKEN_BACK, ResponseFields::default(), Body::Empty);
+        let delivered =
+            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+        let connection = self.connection.borrow();
+        connection.log(&self.session, Some(head), &response, 0, &delivered, arrival);
+    }
+}
+
+/// For the log: nobody was there to be told (the number is nginx's).
+const TAKEN_BACK: u16 = 499;

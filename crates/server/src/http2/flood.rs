@@ -1,0 +1,147 @@
+//! Which frames a client sends and how many: the library answers each, and most cost a client nothing.
+//!
+//! Only heads of frames are looked at, as they come. What is held here does not grow. Endless CONTINUATION frames, empty
+//! DATA frames and streams that the library has to reset are counted by the library.
+
+/// Counts frames by their kinds, within times of [`WINDOW_TICKS`].
+#[derive(Debug)]
+pub(crate) struct Flood {
+    /// Of the preface, and of the payload of a frame: what is passed over.
+    skipped_bytes: usize,
+    head: [u8; HEAD_BYTES],
+    head_bytes: usize,
+    /// Whether a request's fields have begun and not ended.
+    is_in_fields: bool,
+    window_began: u32,
+    /// What the client had been sent by then.
+    sent_before: u64,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    requests: u64,
+    resets: u64,
+    settings: u64,
+    pings: u64,
+    window_updates: u64,
+    others: u64,
+}
+
+impl Default for Flood {
+    fn default() -> Self {
+        Self {
+            skipped_bytes: PREFACE_BYTES,
+            head: [0; HEAD_BYTES],
+            head_bytes: 0,
+            is_in_fields: false,
+            window_began: 0,
+            sent_before: 0,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Flood {
+    /// Whether the client is in the middle of a request's fields.
+    pub(crate) fn is_in_fields(&self) -> bool {
+        self.is_in_fields
+    }
+
+    /// Takes in what the client sent. `sent_bytes` is what it has been sent ever: who reads may say so. The word for what
+    /// there is too much of, if there is.
+    pub(crate) fn observe(
+        &mut self,
+        received: &[u8],
+        ticks: u32,
+        sent_bytes: u64,
+    ) -> Option<&'static str> {
+        if ticks.saturating_sub(self.window_began) >= WINDOW_TICKS {
+            (self.window_began, self.sent_before) = (ticks, sent_bytes);
+            self.counts = Counts::default();
+        }
+        let mut left = received;
+        while !left.is_empty() {
+            if self.skipped_bytes > 0 {
+                let bytes = self.skipped_bytes.min(left.len());
+                self.skipped_bytes -= bytes;
+                left = left.get(bytes..).unwrap_or_default();
+                continue;
+            }
+            let bytes = (HEAD_BYTES - self.head_bytes).min(left.len());
+            let (front, rest) = left.split_at(bytes);
+            if let Some(room) = self.head.get_mut(self.head_bytes..self.head_bytes + bytes) {
+                room.copy_from_slice(front);
+            }
+            self.head_bytes += bytes;
+            left = rest;
+            if self.head_bytes == HEAD_BYTES {
+                self.head_bytes = 0;
+                self.count();
+            }
+        }
+        self.excess(sent_bytes.saturating_sub(self.sent_before))
+    }
+
+    /// RFC 9113 §4.1.
+    fn count(&mut self) {
+        let [high, middle, low, kind, flags, ..] = self.head;
+        self.skipped_bytes = u32::from_be_bytes([0, high, middle, low]) as usize;
+        let counts = &mut self.counts;
+        match kind {
+            DATA => {}
+            HEADERS | CONTINUATION => {
+                counts.requests += u64::from(kind == HEADERS);
+                self.is_in_fields = flags & END_HEADERS == 0;
+            }
+            RST_STREAM => counts.resets += 1,
+            SETTINGS => counts.settings += 1,
+            PING => counts.pings += 1,
+            WINDOW_UPDATE => counts.window_updates += 1,
+            _ => counts.others += 1,
+        }
+    }
+
+    fn excess(&self, sent_bytes: u64) -> Option<&'static str> {
+        let Counts { requests, resets, settings, pings, window_updates, others } = self.counts;
+        let for_sent = FRAMES_MAX + sent_bytes / SENT_BYTES_PER_FRAME;
+        [
+            (resets > RESETS_MAX, "rapid_reset"),
+            (settings > SETTINGS_MAX, "settings_flood"),
+            (pings > for_sent, "ping_flood"),
+            (window_updates > for_sent, "window_update_flood"),
+            (others > FRAMES_MAX + 2 * requests, "priority_flood"),
+        ]
+        .into_iter()
+        .find_map(|(is_too_much, word)| is_too_much.then_some(word))
+    }
+}
+
+const PREFACE_BYTES: usize = 24;
+const HEAD_BYTES: usize = 9;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 4;
+
+/// Seconds after which counting begins anew.
+const WINDOW_TICKS: u32 = 10;
+
+/// A browser that leaves a page takes back what the page still waited for: fewer than there can be streams.
+const RESETS_MAX: u64 = 100;
+
+const SETTINGS_MAX: u64 = 100;
+
+/// Of pings, window updates, priorities and frames that nobody knows, each.
+const FRAMES_MAX: u64 = 1_000;
+
+/// Who receives may answer each so many bytes with another frame.
+const SENT_BYTES_PER_FRAME: u64 = 512;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! A connection with TLS as the HTTP/2 library sees it, and as its owner does who wants to know what goes over it.
+//!
+//! The library writes frame by frame. Records are sealed as it does and sent together when there are enough of them or its
+//! owner says so: one system call for several frames.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use kettle_tls::buffers::RECORDS_PER_WRITE;
+use kettle_tls::records::RECORD_BYTES_MAX;
+use kettle_tls::stream::{StreamError, TlsStream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::Flood;
+
+/// The connection's end of it.
+pub(crate) struct Channel {
+    stream: RefCell<Box<TlsStream>>,
+    flood: RefCell<Flood>,
+    /// What the client sends too much of.
+    excess: Cell<Option<&'static str>>,
+    ticks: Cell<u32>,
+    turn_bytes_left: Cell<usize>,
+    sealed_bytes: Cell<u64>,
+    is_blocked: Cell<bool>,
+}
+
+/// The library's end of it.
+pub(crate) struct Wire(pub(crate) Rc<Channel>);
+
+impl Channel {
+    pub(crate) fn new(stream: Box<TlsStream>) -> Self {
+        Self {
+            stream: RefCell::new(stream),
+            flood: RefCell::default(),
+            excess: Cell::new(None),
+            ticks: Cell::new(0),
+            turn_bytes_left: Cell::new(TURN_BYTES),
+            sealed_bytes: Cell::new(0),
+            is_blocked: Cell::new(false),
+        }
+    }
+
+    /// Begins a turn, at the end of which other connections have theirs.
+    pub(crate) fn begin_turn(&self, ticks: u32) {
+        self.ticks.set(ticks);
+        self.turn_bytes_left.set(TURN_BYTES);
+    }
+
+    /// Sends what is sealed. Pending if the client has no room for it; [`is_blocked`](Self::is_blocked) says the same later.
+    pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        let flushed = self.stream.borrow_mut().poll_flush(context);
+        self.is_blocked.set(flushed.is_pending());
+        flushed
+    }
+
+    /// How many sealed bytes wait for the client.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.stream.borrow().queued_bytes()
+    }
+
+    /// Whether the client had no room for what is sealed when that was last tried.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.is_blocked.get()
+    }
+
+    /// What the client sends too much of, if it does.
+    pub(crate) fn excess(&self) -> Option<&'static str> {
+        self.excess.get()
+    }
+
+    /// Whether the client is in the middle of a request's fields.
+    pub(crate) fn is_in_fields(&self) -> bool {
+        self.flood.borrow().is_in_fields()
+    }
+
+    /// Whether no more requests should be taken: the key cannot be changed.
+    pub(crate) fn must_close(&self) -> bool {
+        self.stream.borrow().must_close()
+    }
+
+    /// The connection, once the library has gone.
+    pub(crate) fn into_stream(self) -> Box<TlsStream> {
+        self.stream.into_inner()
+    }
+
+    /// Takes from what may be moved in this turn; with nothing left the turn is over.
+    fn poll_turn(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.turn_bytes_left.get() == 0 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
+    fn moved(&self, bytes: usize) {
+        self.turn_bytes_left.set(self.turn_bytes_left.get().saturating_sub(bytes));
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let channel = &*self.0;
+        // Its owner ends the connection.
+        if channel.excess.get().is_some() {
+            return Poll::Pending;
+        }
+        ready!(channel.poll_turn(context));
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut **channel.stream.borrow_mut()).poll_read(context, buffer))?;
+        let received = buffer.filled().get(before..).unwrap_or_default();
+        channel.moved(received.len());
+        let (ticks, sent_bytes) = (channel.ticks.get(), channel.sealed_bytes.get());
+        channel.excess.set(channel.flood.borrow_mut().observe(received, ticks, sent_bytes));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let channel = &*self.0;
+        ready!(channel.poll_turn(context));
+        if channel.queued_bytes() + RECORD_BYTES_MAX > QUEUED_BYTES_MAX {
+            ready!(channel.poll_flush(context))?;
+        }
+        let mut taken: [&[u8]; PIECES_PER_WRITE] = [&[]; PIECES_PER_WRITE];
+        let mut bytes = 0;
+        for (place, piece) in taken.iter_mut().zip(pieces.iter().filter(|piece| !piece.is_empty()))
+        {
+            *place = piece.get(..piece.len().min(WRITE_BYTES_MAX - bytes)).unwrap_or_default();
+            bytes += place.len();
+        }
+        channel.stream.borrow_mut().seal(&taken)?;
+        channel.moved(bytes);
+        channel.sealed_bytes.set(channel.sealed_bytes.get() + bytes as u64);
+        Poll::Ready(Ok(bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Its owner sends what is sealed.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Its owner ends the connection.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// What is sealed before it is sent, in what the largest pooled buffer holds.
+const QUEUED_BYTES_MAX: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
+
+/// The most plaintext of one write, which is a frame with its head and perhaps the head of its response.
+const WRITE_BYTES_MAX: usize = RECORD_BYTES_MAX;
+
+/// The most pieces of one write; those beyond are for the next.
+const PIECES_PER_WRITE: usize = 16;
+
+/// What one connection receives and seals before it lets the others have a turn.
+const TURN_BYTES: usize = 4 * QUEUED_BYTES_MAX;
