@@ -11,6 +11,9 @@ fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> String {
         let words = [&[protocol, "--include"], words].concat();
         let said =
             String::from_utf8_lossy(&kettle.curl(&words, target).output().stdout).into_owned();
+        // Each multipart body has its own.
+        let boundary = said.split_once("boundary=").and_then(|(_, rest)| rest.split("\r\n").next());
+        let said = boundary.map_or(said.clone(), |boundary| said.replace(boundary, "BOUNDARY"));
         let (head, body) = said.split_once("\r\n\r\n").unwrap_or((&said, ""));
         let (first, fields) = head.split_once("\r\n").unwrap();
         let fields = fields.lines().filter(|line| {
@@ -22,7 +25,7 @@ fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> String {
         (version, format!("{status}\n{}\n\n{body}", fields.collect::<Vec<_>>().join("\n")))
     });
     assert_eq!((old.0.as_str(), new.0.as_str()), ("HTTP/1.1", "HTTP/2"), "{words:?} {target}");
-    assert_eq!(old.1, new.1, "{words:?} {target}");
+    assert!(old.1 == new.1, "{words:?} {target}:\n{:.500}\n{:.500}", old.1, new.1);
     new.1
 }
 
@@ -36,7 +39,7 @@ fn files_conditions_ranges_and_errors() {
         .file("www/a.html.gz", "packed")
         .file("www/empty", "")
         .file("www/folder/b", "b")
-        .sizes(&[200_000]);
+        .sizes(&[20_000]);
     let kettle = Kettle::start(setup);
     for (words, target, status) in [
         (&[][..], "/a.html", "200"),
@@ -44,7 +47,7 @@ fn files_conditions_ranges_and_errors() {
         (&["-H", "accept-encoding: gzip"], "/a.html", "200"),
         (&[], "/empty", "200"),
         (&["--range", "3-5"], "/a.html", "206"),
-        (&["--range", "0-1,8-"], "/200000", "206"),
+        (&["--range", "0-1,8-"], "/20000", "206"),
         (&["--range", "90-"], "/a.html", "416"),
         (&["-H", "if-none-match: *"], "/a.html", "304"),
         (&["-H", "if-match: \"other\""], "/a.html", "412"),
