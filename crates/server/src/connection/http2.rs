@@ -34,6 +34,7 @@ use crate::limits::{Deadline, Interrupt, Stage};
 use body::PIECE_BYTES;
 
 type Library = h2::server::Connection<Wire, Bytes>;
+type Accepted = (http::Request<RecvStream>, SendResponse<Bytes>);
 
 /// What the streams of a connection share.
 struct Shared {
@@ -78,6 +79,7 @@ struct Driver {
 
 impl Connection {
     /// Serves the connection to its end.
+    #[expect(clippy::await_holding_refcell_ref, reason = "at the end nobody changes it any more")]
     pub(super) async fn http2(self, stream: Box<TlsStream>) {
         let session = stream.session().clone();
         let channel = Rc::new(Channel::new(stream));
@@ -109,7 +111,6 @@ impl Connection {
         let Some(channel) = Rc::into_inner(channel) else { return };
         let stream = channel.into_stream();
         // Streams that were cut hold the rest until they are dropped.
-        #[expect(clippy::await_holding_refcell_ref, reason = "nobody changes it any more")]
         shared.connection.borrow().finish(stream, end).await;
     }
 }
@@ -136,13 +137,13 @@ impl Shared {
         });
         match done.await {
             Ok(Ok(library)) => Ok(library),
-            Ok(Err(error)) => Err(self.failed(&error)),
+            Ok(Err(error)) => Err(self.failed(&error, channel)),
             Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
     }
 
     /// How a connection ends whose library says this.
-    fn failed(&self, error: &h2::Error) -> End {
+    fn failed(&self, error: &h2::Error, channel: &Channel) -> End {
         let connection = self.connection.borrow();
         tracing::debug!(remote = %connection.remote, %error, "an HTTP/2 connection failed");
         if let Some(error) = error.get_io() {
@@ -153,7 +154,7 @@ impl Shared {
             };
         }
         if error.is_library() {
-            connection.worker.metrics.http2_refused(refusal(error));
+            connection.worker.metrics.http2_refused(refusal(error, channel));
         }
         // GOAWAY says it.
         End::Announced
@@ -189,7 +190,7 @@ impl Driver {
         shared.file_bytes.close();
         let deadline = Rc::clone(&shared.connection.borrow().deadline);
         let over = |context: &mut Context<'_>| {
-            while let Some(_) = std::task::ready!(streams.poll_join_next(context)) {}
+            while std::task::ready!(streams.poll_join_next(context)).is_some() {}
             Poll::Ready(())
         };
         // Whoever waits for a disk longer than that is cut.
@@ -239,7 +240,9 @@ impl Driver {
         while let Poll::Ready(outcome) = self.poll_library(context) {
             match outcome {
                 Some(Ok((request, respond))) => self.begin(request, respond),
-                Some(Err(error)) => return Poll::Ready(Event::Over(self.failed(&error))),
+                Some(Err(error)) => {
+                    return Poll::Ready(Event::Over(self.shared.failed(&error, &self.channel)));
+                }
                 None => return Poll::Ready(Event::Over(End::Announced)),
             }
         }
@@ -277,7 +280,7 @@ impl Driver {
     fn poll_library(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<(http::Request<RecvStream>, SendResponse<Bytes>), h2::Error>>> {
+    ) -> Poll<Option<Result<Accepted, h2::Error>>> {
         // Streams that were taken back may still be here.
         if self.streams.len() < 2 * STREAMS_MAX as usize {
             return self.library.poll_accept(context);
@@ -287,10 +290,6 @@ impl Driver {
             Poll::Ready(Ok(())) => Poll::Ready(None),
             Poll::Ready(Err(error)) => Poll::Ready(Some(Err(error))),
         }
-    }
-
-    fn failed(&self, error: &h2::Error) -> End {
-        self.shared.failed(error)
     }
 
     fn next_phase(&self) -> Phase {
@@ -340,22 +339,14 @@ impl Driver {
 }
 
 /// One word for what the library ended a connection for.
-fn refusal(error: &h2::Error) -> &'static str {
-    let text = error.to_string();
-    let known = [
-        ("too_many_internal_resets", "made_you_reset"),
-        ("too_many_resets", "rapid_reset"),
-        ("too_many_continuations", "continuation_flood"),
-        ("too_many_data_frames", "empty_data_flood"),
-    ];
-    let word = known.iter().find(|(said, _)| text.contains(said)).map(|(_, word)| *word);
-    word.unwrap_or(match error.reason() {
-        Some(Reason::ENHANCE_YOUR_CALM) => "calm",
+fn refusal(error: &h2::Error, channel: &Channel) -> &'static str {
+    match error.reason() {
+        Some(Reason::ENHANCE_YOUR_CALM) => channel.suspect(),
         Some(Reason::FLOW_CONTROL_ERROR) => "flow_control_error",
         Some(Reason::FRAME_SIZE_ERROR) => "frame_size_error",
         Some(Reason::COMPRESSION_ERROR) => "compression_error",
         _ => "protocol_error",
-    })
+    }
 }
 
 /// Requests that a client may have under way at a time.

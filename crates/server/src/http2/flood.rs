@@ -21,6 +21,7 @@ pub(crate) struct Flood {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     requests: u64,
+    empty_data: u64,
     resets: u64,
     settings: u64,
     pings: u64,
@@ -46,6 +47,18 @@ impl Flood {
     /// Whether the client is in the middle of a request's fields.
     pub(crate) fn is_in_fields(&self) -> bool {
         self.is_in_fields
+    }
+
+    /// What it was most likely that the library lost its patience with: it does not say.
+    pub(crate) fn suspect(&self) -> &'static str {
+        let Counts { requests, empty_data, resets, .. } = self.counts;
+        match () {
+            () if self.is_in_fields => "continuation_flood",
+            () if empty_data > EMPTY_DATA_SUSPECT => "empty_data_flood",
+            () if resets > RESETS_SUSPECT => "rapid_reset",
+            () if requests > REQUESTS_SUSPECT => "made_you_reset",
+            () => "calm",
+        }
     }
 
     /// Takes in what the client sent. `sent_bytes` is what it has been sent ever: who reads may say so. The word for what
@@ -89,7 +102,7 @@ impl Flood {
         self.skipped_bytes = u32::from_be_bytes([0, high, middle, low]) as usize;
         let counts = &mut self.counts;
         match kind {
-            DATA => {}
+            DATA => counts.empty_data += u64::from(self.skipped_bytes == 0),
             HEADERS | CONTINUATION => {
                 counts.requests += u64::from(kind == HEADERS);
                 self.is_in_fields = flags & END_HEADERS == 0;
@@ -103,7 +116,7 @@ impl Flood {
     }
 
     fn excess(&self, sent_bytes: u64) -> Option<&'static str> {
-        let Counts { requests, resets, settings, pings, window_updates, others } = self.counts;
+        let Counts { requests, resets, settings, pings, window_updates, others, .. } = self.counts;
         let for_sent = FRAMES_MAX + sent_bytes / SENT_BYTES_PER_FRAME;
         [
             (resets > RESETS_MAX, "rapid_reset"),
@@ -128,6 +141,12 @@ const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
+
+/// What the library's own limits make likely: empty frames, requests that wait to be looked at and are taken back, and
+/// more requests than it may have to reset.
+const EMPTY_DATA_SUSPECT: u64 = 99;
+const RESETS_SUSPECT: u64 = 19;
+const REQUESTS_SUSPECT: u64 = 199;
 
 /// Seconds after which counting begins anew.
 const WINDOW_TICKS: u32 = 10;

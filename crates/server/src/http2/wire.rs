@@ -77,6 +77,11 @@ impl Channel {
         self.flood.borrow().is_in_fields()
     }
 
+    /// What the library most likely ended the connection for.
+    pub(crate) fn suspect(&self) -> &'static str {
+        self.flood.borrow().suspect()
+    }
+
     /// Whether no more requests should be taken: the key cannot be changed.
     pub(crate) fn must_close(&self) -> bool {
         self.stream.borrow().must_close()

@@ -1,0 +1,112 @@
+//! What costs a client little and a server much ends the connection, is counted, and leaves others alone.
+
+use kettle_tests::client::End;
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
+
+use super::frames::*;
+
+fn start() -> Kettle {
+    Kettle::start(Setup::default().listener("http2 = true").file("www/a", "content"))
+}
+
+/// Sends this, and expects to be told to calm down; `reason` is counted, and others are served.
+fn assert_refused(kettle: &Kettle, flood: &[u8], reason: &str) {
+    let mut frames = Frames::connect(kettle, &[]);
+    frames.send(flood);
+    assert_eq!(frames.end(), (vec![ENHANCE_YOUR_CALM], End::Orderly), "{reason}");
+    kettle.wait_for_status(&format!("/total/http2_refused/{reason}"), 1);
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+/// The odd numbers that streams have.
+fn streams(count: u32) -> impl Iterator<Item = u32> {
+    (0..count).map(|number| 2 * number + 1)
+}
+
+#[test]
+fn requests_taken_back_as_fast_as_they_are_made() {
+    let reset = |stream| [get(stream, "/a"), frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())];
+    let flood: Vec<u8> = streams(200).flat_map(reset).flatten().collect();
+    assert_refused(&start(), &flood, "rapid_reset");
+}
+
+#[test]
+fn requests_that_have_been_accepted_taken_back_too_often() {
+    let kettle = start();
+    let mut frames = Frames::connect(&kettle, &[(4, 0)]);
+    for stream in streams(101) {
+        frames.send(&get(stream, "/a"));
+        while frames.next_of(HEADERS).stream != stream {}
+        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+    }
+    assert_eq!(frames.end(), (vec![ENHANCE_YOUR_CALM], End::Orderly));
+    kettle.wait_for_status("/total/http2_refused/rapid_reset", 1);
+}
+
+#[test]
+fn requests_that_the_server_has_to_reset() {
+    let block = fields("GET", "/a", &[("connection", "close")]);
+    let flood: Vec<u8> = streams(250)
+        .flat_map(|stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &block))
+        .collect();
+    assert_refused(&start(), &flood, "made_you_reset");
+}
+
+#[test]
+fn a_thousand_streams_that_wait_for_nothing() {
+    let flood: Vec<u8> = streams(1_000).flat_map(|stream| post(stream, "/a")).collect();
+    assert_refused(&start(), &flood, "made_you_reset");
+}
+
+#[test]
+fn fields_without_end() {
+    let mut flood = frame(HEADERS, END_STREAM, 1, &fields("GET", "/a", &[]));
+    flood.extend(frame(CONTINUATION, 0, 1, &[]).repeat(1_000));
+    assert_refused(&start(), &flood, "continuation_flood");
+}
+
+#[test]
+fn fields_that_grow_when_they_are_unpacked() {
+    let kettle = start();
+    // A field that is remembered, of almost all that may be remembered, and named again and again.
+    let mut block = fields("GET", "/a", &[]);
+    block.extend_from_slice(&[0x40, 1, b'x']);
+    // 4,000 as an integer of seven bits and more (RFC 7541 §5.1).
+    block.extend_from_slice(&[0x7f, 0xa1, 0x1e]);
+    block.extend_from_slice(&[b'y'; 4_000]);
+    block.extend_from_slice(&[0xbe; 10_000]);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &block));
+    let (codes, end) = frames.end();
+    assert_eq!((codes, end), (vec![ENHANCE_YOUR_CALM], End::Orderly));
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn frames_that_ask_for_nothing() {
+    let kettle = start();
+    let priority = frame(PRIORITY, 0, 1, &[0, 0, 0, 0, 16]);
+    for (frame, count, reason) in [
+        (frame(SETTINGS, 0, 0, &[]), 200, "settings_flood"),
+        (frame(PING, 0, 0, &[0; 8]), 1_100, "ping_flood"),
+        (frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]), 1_100, "window_update_flood"),
+        (priority, 1_100, "priority_flood"),
+        (frame(0xfa, 0, 0, &[0; 8]), 1_100, "priority_flood"),
+    ] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&frame.repeat(count));
+        assert_eq!(frames.end(), (vec![ENHANCE_YOUR_CALM], End::Orderly), "{reason}");
+        assert_ne!(kettle.status(&format!("/total/http2_refused/{reason}")), 0);
+    }
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
+}
+
+#[test]
+fn a_body_of_nothing() {
+    let mut flood = post(1, "/a");
+    flood.extend(frame(DATA, 0, 1, &[]).repeat(200));
+    assert_refused(&start(), &flood, "empty_data_flood");
+}

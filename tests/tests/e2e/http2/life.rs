@@ -1,0 +1,139 @@
+//! Streams beside one another, deadlines, and the end of a connection.
+
+use std::fs::File;
+
+use kettle_tests::client::{Dialer, End};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use rustix::process::Signal;
+
+use super::frames::*;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const WINDOW_MAX: u32 = 0x7fff_ffff;
+
+fn setup() -> Setup {
+    Setup::default().listener("http2 = true").without_memory().sizes(&[10, 1 << 20])
+}
+
+#[test]
+fn a_small_response_does_not_wait_for_a_large_one() {
+    let kettle = Kettle::start(setup());
+    let mut frames = Frames::connect(&kettle, &[]);
+    // The window of the connection is used up by the first: what it leaves is for the second.
+    frames.send(&[get(1, "/1048576"), get(3, "/10")].concat());
+    frames.send(&frame(WINDOW_UPDATE, 0, 0, &1_000_u32.to_be_bytes()));
+    loop {
+        let frame = frames.next_of(DATA);
+        if frame.stream == 3 {
+            assert_eq!(frame.payload, content(10));
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_client_that_never_opens_the_window_loses_its_stream() {
+    let kettle = Kettle::start(setup().set("limits", "write_timeout = \"1s\""));
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    frames.send(&get(1, "/1048576"));
+    assert_eq!(code(&frames.next_of(RST_STREAM).payload), CANCEL);
+    assert!(!kettle.entry("/1048576").is_complete());
+    kettle.wait_for_status("/total/http2_refused/stalled", 1);
+    frames.ping();
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_cut_and_holds_little_memory() {
+    let setup = setup().set("limits", "write_timeout = \"1s\"").set("server", "dumpable = true");
+    let kettle = Kettle::start(setup.sizes(&[30 << 20]));
+    let before = kettle.memory_bytes();
+    let dialer = Dialer::default().reading_slowly();
+    let mut frames = Frames::begin(dialer, &kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
+    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    for stream in 0..100 {
+        frames.send(&get(2 * stream + 1, "/31457280"));
+    }
+    kettle.wait_for_status("/total/http2_refused/blocked", 1);
+    let grown = kettle.memory_bytes().saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} bytes for one connection");
+    assert_eq!(frames.end().1, End::Cut);
+    assert!(!kettle.entry("/31457280").is_complete());
+}
+
+#[test]
+fn a_connection_with_nothing_to_do_is_closed_with_a_goodbye() {
+    let kettle = Kettle::start(setup().set("limits", "idle_timeout = \"1s\""));
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/10"));
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+}
+
+#[test]
+fn a_client_that_never_asks_is_closed() {
+    let kettle = Kettle::start(setup().set("limits", "request_timeout = \"1s\""));
+    assert_eq!(Frames::connect(&kettle, &[]).end(), (vec![NO_ERROR], End::Orderly));
+    // Nor does one that begins and never ends.
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&frame(HEADERS, END_STREAM, 1, &fields("GET", "/10", &[])));
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+}
+
+#[test]
+fn a_file_cut_short_ends_its_stream_with_an_error_and_no_other() {
+    let kettle = Kettle::start(setup());
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/1048576"));
+    let first = frames.next_of(DATA);
+    assert_eq!(first.stream, 1);
+    let file = File::options().write(true).open(kettle.folder.path("www/1048576")).unwrap();
+    file.set_len(100).unwrap();
+    let more = (1_u32 << 20).to_be_bytes();
+    frames.send(&[frame(WINDOW_UPDATE, 0, 1, &more), frame(WINDOW_UPDATE, 0, 0, &more)].concat());
+    assert_eq!(code(&frames.next_of(RST_STREAM).payload), INTERNAL_ERROR);
+    assert!(!kettle.entry("/1048576").is_complete());
+    frames.send(&get(3, "/10"));
+    assert_eq!(frames.body(3), content(10));
+}
+
+#[test]
+fn a_stop_lets_streams_finish_and_says_goodbye() {
+    let mut kettle = Kettle::start(setup());
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/1048576"));
+    let mut body = frames.next_of(DATA).payload;
+    kettle.signal(Signal::TERM);
+    // Whatever windows there were, they are open again.
+    let more = (2_u32 << 20).to_be_bytes();
+    frames.send(&[frame(WINDOW_UPDATE, 0, 1, &more), frame(WINDOW_UPDATE, 0, 0, &more)].concat());
+    let mut codes = Vec::new();
+    let end = loop {
+        match frames.next() {
+            Ok(frame) if frame.kind == DATA => body.extend(frame.payload),
+            Ok(frame) if frame.kind == GOAWAY => codes.push(code(&frame.payload[4..])),
+            Ok(frame) if frame.kind == PING && frame.flags == 0 => {
+                frames.send(&super::frames::frame(PING, 1, 0, &frame.payload));
+            }
+            Ok(_) => {}
+            Err(end) => break end,
+        }
+    };
+    assert_same(&body, &content(1 << 20), "the body");
+    assert!(!codes.is_empty() && codes.iter().all(|code| *code == NO_ERROR), "{codes:?}");
+    assert_eq!(end, End::Orderly);
+    assert!(kettle.ended().status.success());
+}
+
+#[test]
+fn a_reload_that_changes_the_listener_sends_its_clients_elsewhere() {
+    let kettle = Kettle::start(setup());
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/10"));
+    assert_eq!(frames.body(1), content(10));
+    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    frames.send(&get(3, "/10"));
+    assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
+    assert_eq!(frames.body(3), content(10));
+}
