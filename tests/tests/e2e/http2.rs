@@ -1,5 +1,6 @@
 //! Requests over HTTP/2: answered as over HTTP/1.1, beside one another, and at no more cost than a client may cause.
 
+mod backend;
 mod flood;
 mod frames;
 mod life;

@@ -1,0 +1,100 @@
+//! Routes that pass requests to a backend, for clients that speak HTTP/2.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+use super::frames::*;
+
+fn start(backends: &Backend) -> Kettle {
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
+    let setup = Setup::default().listener("http2 = true").more(route);
+    Kettle::start(setup.more(&backend("app", "", &[backends.address()])))
+}
+
+fn read_until(socket: &mut TcpStream, end: &[u8]) -> Vec<u8> {
+    let mut read = Vec::new();
+    while !read.ends_with(end) {
+        let mut byte = [0];
+        assert_eq!(socket.read(&mut byte).unwrap(), 1, "{}", read.escape_ascii());
+        read.push(byte[0]);
+    }
+    read
+}
+
+#[test]
+fn bodies_of_known_and_unknown_length_come_back_whole() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let body = content(200_000);
+    for framing in ["length", "chunks"] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&get(1, "/app/x"));
+        let mut server = servers.accept();
+        let head = read_until(&mut server, b"\r\n\r\n");
+        assert!(head.starts_with(b"GET /app/x HTTP/1.1\r\nhost: localhost\r\n"));
+        let response = match framing {
+            "length" => [b"HTTP/1.1 200 OK\r\ncontent-length: 200000\r\n\r\n", &body[..]].concat(),
+            _ => {
+                let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n30d40\r\n";
+                [&head[..], &body, b"\r\n0\r\n\r\n"].concat()
+            }
+        };
+        let answering = std::thread::spawn(move || {
+            server.write_all(&response).unwrap();
+            server
+        });
+        assert_same(&frames.body(1), &body, framing);
+        drop(answering.join().unwrap());
+    }
+}
+
+#[test]
+fn an_upload_arrives_as_it_was_framed_for_http_1_1() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&post(1, "/app/up"));
+    frames.send(&frame(DATA, 0, 1, b"hello "));
+    let mut server = servers.accept();
+    let head = String::from_utf8(read_until(&mut server, b"\r\n\r\n")).unwrap();
+    assert!(head.contains("transfer-encoding: chunked\r\n"), "{head}");
+    assert_eq!(read_until(&mut server, b"hello \r\n"), b"6\r\nhello \r\n");
+    frames.send(&frame(DATA, END_STREAM, 1, b"world"));
+    assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"5\r\nworld\r\n0\r\n\r\n");
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(frames.body(1), b"ok");
+}
+
+#[test]
+fn a_backend_that_breaks_off_ends_the_stream_with_an_error_and_no_other() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/app/x"));
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+    assert_eq!(frames.next_of(DATA).payload, b"half");
+    drop(server);
+    assert_eq!(code(&frames.next_of(RST_STREAM).payload), INTERNAL_ERROR);
+    assert!(!kettle.entry("/app/x").is_complete());
+    frames.ping();
+}
+
+#[test]
+fn a_request_that_is_taken_back_leaves_its_backend() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/app/x"));
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
+    assert_eq!(server.read(&mut [0]).unwrap(), 0);
+    assert_eq!(kettle.entry("/app/x").number("status"), 499);
+}
