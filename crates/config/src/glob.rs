@@ -3,7 +3,9 @@
 //! `*` stands for any characters but `/`, `**` for any characters at all, `?` for one character
 //! but `/`. Everything else stands for itself.
 
-/// Longest pattern; matching takes at most pattern times path steps.
+use std::collections::BTreeMap;
+
+/// Longest pattern.
 const PATTERN_BYTES_MAX: usize = 256;
 
 /// What is wrong with a pattern, and the patterns that were probably meant.
@@ -56,14 +58,14 @@ fn alternatives(pattern: &str) -> Vec<String> {
 /// A pattern that is held against whole paths, and says what its stars stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
-    tokens: Vec<Token>,
+    glob: Glob,
     text: String,
 }
 
 impl PathPattern {
     /// Reads a pattern that begins with a slash.
     pub(crate) fn new(text: &str) -> Self {
-        Self { tokens: tokens(text), text: text.to_owned() }
+        Self { glob: Glob::new(text), text: text.to_owned() }
     }
 
     /// The pattern as it was written.
@@ -73,21 +75,18 @@ impl PathPattern {
 
     /// How many stars it has.
     pub fn stars(&self) -> usize {
-        self.tokens.iter().filter(|token| token.is_star()).count()
+        self.glob.tokens.iter().filter(|token| token.is_star()).count()
     }
 
     /// What each star stands for in `path`, the first as much as it can; nothing if the path does not fit.
     pub fn captures<'p>(&self, path: &'p str) -> Option<Vec<&'p str>> {
-        let is_exact = |token: &&Token| matches!(token, Token::Exactly(_));
-        let known = self.tokens.iter().take_while(is_exact);
-        // Most paths are none of it, and that shows at once.
-        if known.zip(path.chars()).any(|(token, character)| *token != Token::Exactly(character)) {
+        if !self.glob.may_fit(path) {
             return None;
         }
         let characters: Vec<(usize, char)> = path.char_indices().collect();
-        let fits = rests_that_fit(&self.tokens, &characters);
+        let fits = self.glob.rests_that_fit(&characters);
         let rest_fits = |token: usize, character: usize| -> bool {
-            fits.get(token).and_then(|row| row.get(character)).copied().unwrap_or(false)
+            fits.get(character).is_some_and(|states| states.has(token))
         };
         let offset = |index: usize| characters.get(index).map_or(path.len(), |(offset, _)| *offset);
         let mut captures = Vec::new();
@@ -95,7 +94,7 @@ impl PathPattern {
         if !rest_fits(0, 0) {
             return None;
         }
-        for (index, token) in self.tokens.iter().enumerate() {
+        for (index, token) in self.glob.tokens.iter().enumerate() {
             if !token.is_star() {
                 at += 1;
                 continue;
@@ -109,33 +108,6 @@ impl PathPattern {
     }
 }
 
-/// Whether the tokens from a number on fit the characters from a number on: `[token][character]`.
-fn rests_that_fit(tokens: &[Token], characters: &[(usize, char)]) -> Vec<Vec<bool>> {
-    let mut after = vec![false; characters.len() + 1];
-    if let Some(end) = after.last_mut() {
-        *end = true;
-    }
-    let mut rows = vec![after];
-    for token in tokens.iter().rev() {
-        let after = rows.last().map_or(&[][..], Vec::as_slice);
-        let at = |row: &[bool], index: usize| row.get(index).copied().unwrap_or(false);
-        let mut row = vec![false; characters.len() + 1];
-        for index in (0..=characters.len()).rev() {
-            let is_taken = characters.get(index).is_some_and(|(_, one)| token.takes(*one));
-            let fits = match token.is_star() {
-                true => at(after, index) || (is_taken && at(&row, index + 1)),
-                false => is_taken && at(after, index + 1),
-            };
-            if let Some(place) = row.get_mut(index) {
-                *place = fits;
-            }
-        }
-        rows.push(row);
-    }
-    rows.reverse();
-    rows
-}
-
 /// Whether `path`, which begins with a slash, fits `pattern`. A pattern without a slash is held
 /// against the last segment of the path.
 pub fn fits(pattern: &str, path: &str) -> bool {
@@ -143,8 +115,135 @@ pub fn fits(pattern: &str, path: &str) -> bool {
         true => path,
         false => path.rsplit('/').next().unwrap_or(path),
     };
-    fits_whole(&tokens(pattern), subject)
+    Glob::new(pattern).fits(subject)
 }
+
+/// A pattern, ready to be held against paths: in time of the path's length, however many stars it has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Glob {
+    tokens: Vec<Token>,
+    /// What each path begins and ends with that fits.
+    begins: String,
+    ends: String,
+    stars: States,
+    /// The tokens that take any character, and any but a slash.
+    anything: States,
+    within_segment: States,
+    /// The tokens that take one character only.
+    exactly: BTreeMap<char, States>,
+}
+
+impl Glob {
+    fn new(pattern: &str) -> Self {
+        let tokens = tokens(pattern);
+        let literal = |token: &Token| match token {
+            Token::Exactly(character) => Some(*character),
+            _ => None,
+        };
+        let ends: Vec<char> = tokens.iter().rev().map_while(literal).collect();
+        let begins = tokens.iter().map_while(literal).collect();
+        let mut glob = Self { begins, ends: ends.into_iter().rev().collect(), ..Self::default() };
+        for (number, token) in tokens.iter().enumerate() {
+            match token {
+                Token::Anything => glob.anything.add(number),
+                Token::WithinSegment | Token::One => glob.within_segment.add(number),
+                Token::Exactly(character) => {
+                    glob.exactly.entry(*character).or_default().add(number)
+                }
+            }
+            if token.is_star() {
+                glob.stars.add(number);
+            }
+        }
+        Self { tokens, ..glob }
+    }
+
+    /// Whether the path begins and ends as it must. Most paths do not, and that shows at once.
+    fn may_fit(&self, path: &str) -> bool {
+        let is_long = path.len() >= self.begins.len() && path.len() >= self.ends.len();
+        is_long && path.starts_with(&self.begins) && path.ends_with(&self.ends)
+    }
+
+    /// The tokens from which on the rest of the pattern fits the rest of the path: for each character, and for the end.
+    fn rests_that_fit(&self, characters: &[(usize, char)]) -> Vec<States> {
+        let mut after = States::default();
+        after.add(self.tokens.len());
+        // No two stars stand side by side, so that one step past them is enough.
+        let past_stars = |states: States| states.or(states.down().and(self.stars));
+        after = past_stars(after);
+        let mut rows = vec![after];
+        for (_, character) in characters.iter().rev() {
+            let mut taking = self.anything;
+            if *character != '/' {
+                taking = taking.or(self.within_segment);
+            }
+            if let Some(exactly) = self.exactly.get(character) {
+                taking = taking.or(*exactly);
+            }
+            // A star stays; any other token is over.
+            let stays = after.and(self.stars);
+            let goes_on = after.down().and(self.stars.not());
+            after = past_stars(taking.and(stays.or(goes_on)));
+            rows.push(after);
+        }
+        rows.reverse();
+        rows
+    }
+
+    fn fits(&self, path: &str) -> bool {
+        let characters: Vec<(usize, char)> = path.char_indices().collect();
+        self.may_fit(path)
+            && self.rests_that_fit(&characters).first().is_some_and(|states| states.has(0))
+    }
+}
+
+/// A set of places in a pattern, its end included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct States([u64; WORDS]);
+
+impl States {
+    fn add(&mut self, number: usize) {
+        if let Some(word) = self.0.get_mut(number / 64) {
+            *word |= 1 << (number % 64);
+        }
+    }
+
+    fn has(self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    /// Each place as the one before it.
+    fn down(self) -> Self {
+        let mut carry = 0;
+        let mut words = self.0;
+        for word in words.iter_mut().rev() {
+            let next = *word << 63;
+            *word = *word >> 1 | carry;
+            carry = next;
+        }
+        Self(words)
+    }
+
+    fn or(self, other: Self) -> Self {
+        self.each(other, |one, other| one | other)
+    }
+
+    fn and(self, other: Self) -> Self {
+        self.each(other, |one, other| one & other)
+    }
+
+    fn not(self) -> Self {
+        Self(self.0.map(|word| !word))
+    }
+
+    fn each(mut self, other: Self, join: fn(u64, u64) -> u64) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(one, other)| *one = join(*one, other));
+        self
+    }
+}
+
+/// Bits for all places of the longest pattern and its end.
+const WORDS: usize = PATTERN_BYTES_MAX / 64 + 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
@@ -186,39 +285,6 @@ fn tokens(pattern: &str) -> Vec<Token> {
         }
     }
     tokens
-}
-
-/// Follows all ways through the pattern at once: `reached[n]` says whether the first `n` tokens
-/// can fit the characters read so far. So no pattern takes exponential time.
-fn fits_whole(tokens: &[Token], subject: &str) -> bool {
-    let mut reached = vec![false; tokens.len() + 1];
-    reach(&mut reached, tokens, 0);
-    for character in subject.chars() {
-        let mut next = vec![false; tokens.len() + 1];
-        for (index, token) in tokens.iter().enumerate() {
-            if !reached.get(index).copied().unwrap_or(false) {
-                continue;
-            }
-            if token.takes(character) {
-                let step = if token.is_star() { index } else { index + 1 };
-                reach(&mut next, tokens, step);
-            }
-        }
-        reached = next;
-    }
-    reached.last().copied().unwrap_or(false)
-}
-
-/// Marks a state, and those after it that need no character.
-fn reach(states: &mut [bool], tokens: &[Token], from: usize) {
-    for index in from..states.len() {
-        if let Some(state) = states.get_mut(index) {
-            *state = true;
-        }
-        if !tokens.get(index).is_some_and(|token| token.is_star()) {
-            return;
-        }
-    }
 }
 
 #[cfg(test)]

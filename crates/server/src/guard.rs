@@ -21,7 +21,7 @@ use crate::response::{ConfiguredFields, Notes, Response};
 use basic::{BasicAuth, Verdicts};
 use cors::Cors;
 use networks::Networks;
-use rate::RateLimit;
+use rate::{Exceeded, RateLimit};
 use signed::SignedUrls;
 
 /// Who may ask a route.
@@ -77,10 +77,14 @@ impl Guard {
                 Ok(in_use) => {
                     notes.in_use = in_use.map(|one| -> Box<dyn fmt::Debug> { Box::new(one) });
                 }
-                Err(seconds) => {
+                Err(Exceeded::Client { seconds }) => {
                     notes.refusal = Some("rate");
                     let field = Some(("retry-after", seconds.to_string()));
                     return Err(HttpError { status: 429, field });
+                }
+                Err(Exceeded::Crowd) => {
+                    notes.refusal = Some("clients-busy");
+                    return Err(503.into());
                 }
             }
         }
@@ -101,8 +105,26 @@ impl Guard {
         Ok(None)
     }
 
-    /// Adds what browsers are told of other pages that may read a response.
-    pub fn finish(&self, head: &Head, response: &mut Response) {
+    /// Takes away what a backend says of other pages, where the route says it: browsers take none of two answers.
+    pub fn take_over(&self, response: &mut Response) {
+        if self.cors.is_some() {
+            let fields = std::mem::take(&mut response.fields);
+            response.fields = fields.without("access-control-");
+        }
+    }
+
+    /// Adds what browsers are told of other pages that may read a response, and caches of who may have it.
+    pub fn finish(&self, head: &Head, notes: &Notes, response: &mut Response) {
+        let keeps_out = self.networks.is_some() || self.signed.is_some() || self.basic.is_some();
+        let control = match notes.refusal {
+            Some(_) => Some("no-store"),
+            // A cache knows nothing of networks, passwords and signatures. What the operator says of caches holds.
+            None => Some("private").filter(|_| keeps_out && !response.fields.has("cache-control")),
+        };
+        if let Some(control) = control {
+            let fields = std::mem::take(&mut response.fields);
+            response.fields = fields.with("cache-control", control);
+        }
         if let Some(cors) = &self.cors {
             response.fields = cors.add(head, std::mem::take(&mut response.fields));
         }

@@ -172,6 +172,11 @@ impl WorkerMetrics {
         self.switched.add_many(1);
     }
 
+    /// A route did not let a request pass; the label is the log's word.
+    pub fn request_refused(&self, reason: &'static str) {
+        self.requests_refused.add_one([reason]);
+    }
+
     /// The kernel refused a connection at the switch; the label is `Refusal::reason`.
     pub fn refused(&self, reason: &'static str) {
         self.refused.add_one([reason]);

@@ -78,7 +78,11 @@ async fn respond_for(
         (Ok(Some(answer)), _) => Ok(answer),
         (Ok(None), Some(route)) => {
             let asked = Asked { site, route, files, pool };
-            respond_by_route(asked, request, &mut notes).await
+            let mut answer = respond_by_route(asked, request, &mut notes).await;
+            if let (Some(guard), Ok(response)) = (guard, &mut answer) {
+                guard.take_over(response);
+            }
+            answer
         }
         // A path that no route has, or the server as a whole.
         (Ok(None), None) => not_found(request, configured),
@@ -88,7 +92,7 @@ async fn respond_for(
         Err(error) => error_response(files, site, configured, &error).await,
     };
     if let Some(guard) = guard {
-        guard.finish(&request.head, &mut response);
+        guard.finish(&request.head, &notes, &mut response);
     }
     if guard.is_some() || notes.upstream.is_some() {
         response.notes = Some(Box::new(notes));
@@ -126,6 +130,7 @@ async fn respond_by_route(
             return Err(404.into());
         }
     }
+    let asked = target.path;
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
     match &route.handler {
         Handler::Files(files_route) => {
@@ -134,7 +139,7 @@ async fn respond_by_route(
             let ready = ready.and_then(|_| files.ready(files_route, target.path, head));
             match ready {
                 Some(response) => Ok(response),
-                None => files.respond(files_route, target, head).await,
+                None => files.respond(files_route, target, asked, head).await,
             }
         }
         Handler::Proxy(route) => {
@@ -153,7 +158,7 @@ async fn handle(
     match handler {
         Handler::Files(route) => {
             let target = request.head.target().map_err(|error| error.status())?;
-            files.respond(route, target, &request.head).await
+            files.respond(route, target, target.path, &request.head).await
         }
         Handler::Nothing(configured) => not_found(request, configured),
         // Sites alone have such routes, and ask them themselves.

@@ -86,6 +86,21 @@ impl ResponseFields {
         self
     }
 
+    /// Whether there is a field of this name, which is in lower case, among those that are not for TLS only.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.lines().iter().any(|lines| has_line(lines, name))
+    }
+
+    /// Without the response's own fields whose names, in lower case, begin so.
+    #[must_use]
+    pub fn without(mut self, beginning: &str) -> Self {
+        let lines = self.own.split_inclusive(|byte| *byte == b'\n');
+        let kept = lines.filter(|line| !line.starts_with(beginning.as_bytes()));
+        self.own = kept.collect::<Vec<_>>().concat();
+        self
+    }
+
     /// Adds lines that are sent over TLS only.
     pub fn set_tls_only(&mut self, lines: Bytes) {
         self.tls_only = lines;
@@ -135,9 +150,7 @@ impl ConfiguredFields {
     /// Whether the operator sends a field of this name, which is in lower case.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.all.split(|byte| *byte == b'\n').any(|line| {
-            line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":"))
-        })
+        has_line(&self.all, name)
     }
 
     /// For successful responses whose caching nothing else decides.
@@ -157,6 +170,12 @@ impl Default for ConfiguredFields {
     fn default() -> Self {
         Self::new(&[], &[])
     }
+}
+
+fn has_line(lines: &[u8], name: &str) -> bool {
+    lines
+        .split(|byte| *byte == b'\n')
+        .any(|line| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
 }
 
 fn has(fields: &[(String, String)], name: &str) -> bool {

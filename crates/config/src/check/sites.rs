@@ -11,6 +11,9 @@ use crate::read::Reader;
 /// The list of sites built into browsers asks for at least a year (hstspreload.org).
 const PRELOAD_AGE_MIN: Duration = Duration::from_hours(365 * 24);
 
+/// Patterns of a route that may take time with each request.
+const STARRED_MAX: usize = 100;
+
 /// Records every mistake between the settings of the sites.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let serves = config.listeners.iter().any(|listener| listener.https().is_some());
@@ -117,7 +120,9 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
     for (number, route) in site.routes.iter().enumerate() {
         let trail = format!("site.{index}.route.{number}");
         check_redirects(&trail, route, reader);
-        check_cors(&trail, route, reader);
+        check_patterns(&trail, route, reader);
+        check_fallback(&trail, route, site, reader);
+        check_cors(&trail, site, route, reader);
         let setting = format!("{trail}.prefix");
         let whole = reader.place(&trail).filter(|_| !reader.is_written(&setting));
         let Some(place) = reader.place(&setting).or(whole) else {
@@ -179,9 +184,58 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     }
 }
 
-/// Any page could read what one user may see.
-fn check_cors(trail: &str, route: &Route, reader: &mut Reader<'_>) {
-    let Some(cors) = route.cors.as_ref().filter(|cors| cors.credentials) else { return };
+/// Each request is held against all of them, to the end of the path.
+fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    for (name, patterns) in [
+        ("redirect", route.redirects.iter().map(|it| &it.from).collect::<Vec<_>>()),
+        ("rewrite", route.rewrites.iter().map(|it| &it.from).collect()),
+    ] {
+        let has_stars =
+            |from: &&Option<PathPattern>| from.as_ref().is_some_and(|it| it.stars() > 0);
+        let starred = patterns.into_iter().filter(has_stars).count();
+        if starred > STARRED_MAX
+            && let Some(place) = reader.place(&format!("{trail}.{name}"))
+        {
+            let message = format!("{starred} patterns with stars are too many for each request");
+            let instead = format!("write at most {STARRED_MAX}; paths without stars cost little");
+            reader.find_at(&place, message, Instead::act(instead));
+        }
+    }
+}
+
+/// A fallback answers by the rules of its route, and what another route has may ask for more.
+fn check_fallback(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'_>) {
+    let Some(fallback) = &route.fallback else { return };
+    let prefix = route.prefix.trim_end_matches('/');
+    let path = format!("{prefix}{fallback}");
+    let has_it = |other: &&Route| {
+        let other = other.prefix.trim_end_matches('/');
+        let below = path.strip_prefix(other);
+        other.len() > prefix.len()
+            && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    };
+    let other = site.routes.iter().find(has_it);
+    if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.fallback"))) {
+        let message = format!("{path} belongs to the route of {}", other.prefix);
+        let instead = Instead::act("write a file of this route");
+        reader.find_at(&place, message, instead);
+    }
+}
+
+/// Any page could read what one user may see; and of two that speak nobody knows which holds.
+fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) {
+    let Some(cors) = &route.cors else { return };
+    let is_of = |name: &str| name.to_ascii_lowercase().starts_with("access-control-");
+    let mut headers = site.headers.iter().chain(&route.headers);
+    if let Some((name, _)) = headers.find(|(name, _)| is_of(name))
+        && let Some(place) = reader.place(&format!("{trail}.cors"))
+    {
+        let message = format!("{name} is among the headers as well");
+        reader.find_at(&place, message, Instead::act("remove it from the headers"));
+    }
+    if !cors.credentials {
+        return;
+    }
     let any = cors.origins.iter().find(|origin| origin.value == "*");
     if let (Some(_), Some(place)) = (any, reader.place(&format!("{trail}.cors.credentials"))) {
         let message = "every origin with credentials: any page could read what its visitor may see";

@@ -35,6 +35,19 @@ fn a_pattern_full_of_stars_takes_no_exponential_time() {
     assert!(!fits(&pattern, &path));
 }
 
+/// Counted in steps it would take hours: here it is one step for each character, whatever the pattern has.
+#[test]
+fn the_longest_path_against_the_worst_patterns_is_over_at_once() {
+    let path = format!("/{}", "a".repeat(64 * 1024));
+    for pattern in [format!("/{}b*", "*a".repeat(100)), format!("/{}b**", "**a".repeat(80))] {
+        assert!(check(&pattern).is_ok());
+        for _ in 0..100 {
+            assert_eq!(PathPattern::new(&pattern).captures(&path), None);
+        }
+    }
+    assert_eq!(PathPattern::new("/**.html").captures(&path), None);
+}
+
 #[test]
 fn sets_in_braces_are_spelled_out() {
     let bad_pattern = check("*.{css, js}").unwrap_err();

@@ -284,10 +284,13 @@ impl Connection {
         if !delivered.completed {
             metrics.response_truncated();
         }
+        let notes = response.notes.as_deref();
+        if let Some(reason) = notes.and_then(|notes| notes.refusal) {
+            metrics.request_refused(reason);
+        }
         if !self.worker.log.is_on() {
             return;
         }
-        let notes = response.notes.as_deref();
         self.worker.log.record(&Entry {
             time: arrival.time,
             remote: self.remote,

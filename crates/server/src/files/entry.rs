@@ -30,6 +30,8 @@ pub struct Entry {
     pub content_type: String,
     /// The fields of its responses.
     pub lines: Lines,
+    /// Whether its other form, compressed here, has the same date: a part of one must not follow a part of the other.
+    pub shares_date: bool,
     /// When it was last known to be what its path names.
     pub checked: Cell<Duration>,
     /// Whether a later change is sure to show in the identity.
@@ -151,7 +153,18 @@ impl Entry {
             .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
         let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
         let checked = Cell::new(monotonic);
-        Self { content, identity, etag, modified, content_type, lines, checked, is_settled }
+        let shares_date = !route.live_codings.is_empty();
+        Self {
+            content,
+            identity,
+            etag,
+            modified,
+            content_type,
+            lines,
+            shares_date,
+            checked,
+            is_settled,
+        }
     }
 
     /// Whether what is remembered is still true of a file found later under the same key.

@@ -102,7 +102,8 @@ impl Files {
         Some(response)
     }
 
-    /// Answers a request, looking at the file system. Its target's path may be another than the request's.
+    /// Answers a request, looking at the file system. Its target's path is another than `asked`, which clients know, where a
+    /// rewrite leads to it.
     ///
     /// # Errors
     /// The status to answer with instead.
@@ -110,14 +111,16 @@ impl Files {
         &self,
         route: &Arc<FileRoute>,
         target: Target<'_>,
+        asked: &str,
         head: &Head,
     ) -> Result<Response, HttpError> {
         if let Some(answer) = allow(head.method(), &route.configured) {
             return answer;
         }
         let below = route.below(target.path).ok_or(404_u16)?;
+        let is_rewritten = asked != target.path;
         let Some(relative) = below.strip_prefix('/') else {
-            return Ok(add_slash(route, target));
+            return if is_rewritten { Err(404.into()) } else { Ok(add_slash(route, target)) };
         };
         let key = key(route, below, head);
         let now = self.clock.monotonic();
@@ -129,8 +132,10 @@ impl Files {
                 let entry = entry.map_err(locate::status_of)?;
                 respond(&entry, head, &*self.clock)
             }
+            // From the path that was asked for its links would lead elsewhere.
+            Located::SlashMissing if is_rewritten => Err(404.into()),
             Located::SlashMissing => Ok(add_slash(route, target)),
-            Located::Directory if route.listing => {
+            Located::Directory if route.listing && !is_rewritten => {
                 self.list(route, relative, target, head, now).await
             }
             Located::Directory if route.fallback.is_some() => self.fall_back(route, head).await,

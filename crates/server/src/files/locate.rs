@@ -64,7 +64,7 @@ pub struct Found {
 pub struct Facts {
     /// Which file, in which state.
     pub identity: Identity,
-    /// How its content is coded, if it is a precompressed sibling.
+    /// How its content is coded, if it is a precompressed sibling or was compressed here.
     pub coding: Option<Coding>,
     /// The path below the root of the file asked for: not that of its sibling, but with the index
     /// file's name if a directory was asked for.

@@ -30,7 +30,9 @@ pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response
         }
         Precondition::Failed => return Err(412.into()),
     }
+    let is_sure = |tag: &[u8]| !entry.shares_date || matches!(tag, [b'"', ..] | [b'W', b'/', ..]);
     let ranges = range::requested(head)
+        .filter(|_| head.header_values("if-range").all(is_sure))
         .filter(|_| conditional::if_range_matches(head, &validators, clock.wall()));
     let bytes = entry.content.bytes();
     match ranges.map_or(RangeOutcome::Whole, |ranges| range::parse_ranges(ranges, bytes)) {

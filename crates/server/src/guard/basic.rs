@@ -1,9 +1,9 @@
 //! Names and passwords (RFC 7617): who was right a moment ago is believed again, others are checked elsewhere.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -26,12 +26,11 @@ pub(super) struct BasicAuth {
     challenge: String,
 }
 
-/// Whose password was right, and how many are being checked for each client.
+/// Whose password was right.
 pub(super) struct Verdicts {
     /// By keyed hash: no password is kept.
     key: MacKey,
     right: RefCell<Cache<Mac, Right>>,
-    pending: RefCell<HashMap<IpAddr, u32>>,
 }
 
 #[derive(Clone)]
@@ -43,45 +42,49 @@ struct Right {
 impl Verdicts {
     pub(super) fn new() -> Self {
         let right = RefCell::new(Cache::new(VERDICTS_MAX));
-        Self { key: MacKey::random(), right, pending: RefCell::default() }
+        Self { key: MacKey::random(), right }
     }
 
     fn tag(&self, users: u64, credentials: &[u8]) -> Mac {
         self.key.hash(&[&users.to_be_bytes(), credentials])
     }
+}
 
+/// A check under way. All workers count together: they share the threads that check.
+struct Pending(IpAddr);
+
+impl Pending {
     /// Counts a check for a client; none if it has too many under way.
-    fn begin(&self, client: IpAddr) -> Option<Pending<'_>> {
+    fn begin(client: IpAddr) -> Option<Self> {
         let client = match client.to_canonical() {
             // One subscriber has as many addresses as fit into a /64.
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
             client => client,
         };
-        let mut pending = self.pending.borrow_mut();
+        let mut pending = pending();
         let count = pending.entry(client).or_default();
         (*count < PENDING_PER_CLIENT_MAX).then(|| {
             *count += 1;
-            Pending { verdicts: self, client }
+            Self(client)
         })
     }
 }
 
-/// A check under way.
-struct Pending<'v> {
-    verdicts: &'v Verdicts,
-    client: IpAddr,
-}
-
-impl Drop for Pending<'_> {
+impl Drop for Pending {
     fn drop(&mut self) {
-        let mut pending = self.verdicts.pending.borrow_mut();
-        if let Some(count) = pending.get_mut(&self.client) {
+        let mut pending = pending();
+        if let Some(count) = pending.get_mut(&self.0) {
             *count -= 1;
             if *count == 0 {
-                pending.remove(&self.client);
+                pending.remove(&self.0);
             }
         }
     }
+}
+
+/// How many checks are under way for each client. Locked for a few instructions, and no longer than the queue of checks.
+fn pending() -> MutexGuard<'static, BTreeMap<IpAddr, u32>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl BasicAuth {
@@ -124,7 +127,7 @@ impl BasicAuth {
             notes.refusal = Some("passwords-busy");
             HttpError::from(503)
         };
-        let Some(_pending) = verdicts.begin(request.client) else { return Err(busy(notes)) };
+        let Some(_pending) = Pending::begin(request.client) else { return Err(busy(notes)) };
         let password = Zeroizing::new(password.as_bytes().to_vec());
         let Ok(is_right) = fits(hash, password).await else { return Err(busy(notes)) };
         if !(is_right & is_known) {
@@ -146,6 +149,8 @@ fn decode(value: &[u8]) -> Option<Zeroizing<String>> {
     let decoded = STANDARD.decode(encoded).ok().filter(|_| scheme.eq_ignore_ascii_case(SCHEME))?;
     String::from_utf8(decoded).ok().map(Zeroizing::new)
 }
+
+static PENDING: Mutex<BTreeMap<IpAddr, u32>> = Mutex::new(BTreeMap::new());
 
 const SCHEME: &[u8] = b"Basic";
 /// How long a right password is believed. A reload forgets at once.

@@ -34,6 +34,15 @@ struct Client {
     pending: u32,
 }
 
+/// Why a request was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exceeded {
+    /// The client may ask again after so many seconds.
+    Client { seconds: u64 },
+    /// There is no place to count it in: all of its set are of clients with requests under way.
+    Crowd,
+}
+
 /// A request under way.
 #[derive(Debug)]
 pub struct InUse {
@@ -52,20 +61,20 @@ impl RateLimit {
         }
     }
 
-    /// Takes one request out of a client's bucket; or says after how many seconds there is one.
-    pub(super) fn take(&self, client: IpAddr, now: Duration) -> Result<Option<InUse>, u64> {
+    /// Takes one request out of a client's bucket.
+    pub(super) fn take(&self, client: IpAddr, now: Duration) -> Result<Option<InUse>, Exceeded> {
         let network = self.network(client);
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut set = self.table.set(network);
-        let Some(client) = place(&mut set, network) else { return Ok(None) };
+        let client = place(&mut set, network).ok_or(Exceeded::Crowd)?;
         if self.settings.concurrent.is_some_and(|max| client.pending >= max) {
-            return Err(1);
+            return Err(Exceeded::Client { seconds: 1 });
         }
         let full = client.full.max(now).saturating_add(self.interval);
         let room = self.interval.saturating_mul(self.settings.burst.into());
         let missing = full.saturating_sub(now).saturating_sub(room);
         if missing > 0 {
-            return Err(missing.div_ceil(NANOSECONDS));
+            return Err(Exceeded::Client { seconds: missing.div_ceil(NANOSECONDS) });
         }
         client.full = full;
         Ok(self.settings.concurrent.map(|_| {

@@ -88,6 +88,8 @@ counters! {
     tunnel_durations: Durations = "tunnel_duration_seconds", "Time from accept to the end of a tunnel";
     not_preferred: Labelled<1, REASONS> =
         "responses_not_preferred", "Responses that did not take their preferred path by reason" by "reason";
+    requests_refused: Labelled<1, REASONS> =
+        "requests_refused", "Requests that a route did not let pass by reason" by "reason";
     request_durations: Durations =
         "request_duration_seconds", "Time from a complete request head to the last byte given to the kernel";
     switched: Count = "switches", "Connections whose sending side moved into the kernel";

@@ -86,6 +86,9 @@ pub struct Counts {
     pub ticket_epochs: BTreeMap<String, u64>,
     /// Failed handshakes by reason.
     pub handshakes_failed: BTreeMap<String, u64>,
+    /// Requests that a route did not let pass, by reason.
+    #[serde(default)]
+    pub requests_refused: BTreeMap<String, u64>,
     /// Clients that were asked for certificates, by outcome.
     pub client_certificates: BTreeMap<String, u64>,
     /// Responses by path.
@@ -149,6 +152,7 @@ impl From<&Numbers> for Counts {
             handshakes: in_words(&numbers.handshakes),
             ticket_epochs: in_words(&numbers.ticket_epochs),
             handshakes_failed: in_words(&numbers.handshakes_failed),
+            requests_refused: in_words(&numbers.requests_refused),
             client_certificates: in_words(&numbers.client_certificates),
             responses: by_word::<TxPath>(&responses),
             statuses,
@@ -256,6 +260,7 @@ impl Counts {
             self.responses.values().sum::<u64>(),
             Reasons(": ", &self.statuses)
         )?;
+        write!(out, "{}", Listed("refused", &self.requests_refused))?;
         for (path, count) in &self.responses {
             let bytes = self.response_bytes.get(path).copied().unwrap_or_default();
             writeln!(out, "  {path:<17} {count:>12} {:>12}", Bytes(bytes))?;

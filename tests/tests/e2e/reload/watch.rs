@@ -131,3 +131,29 @@ fn a_reload_turns_watching_on_and_off() {
 }
 
 const NOT_TAKEN: &str = "not loaded again";
+
+/// `ann` with the password `secret`, as `htpasswd -nbB` writes it.
+const ANN: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";
+
+#[test]
+fn changed_users_and_secrets_of_urls_are_taken_without_a_command() {
+    let settings = "basic_auth = { users = \"users\" }";
+    let signed = "[[site.route]]\nprefix = \"/signed\"\nroot = \"www\"\n\
+                  signed_urls = { secret = \"secret\" }\n";
+    let setup = Setup::default().file("www/a", "content").set("tls", "watch = true");
+    let setup = setup.file("users", ANN).file("secret", "0".repeat(32));
+    let kettle = Kettle::start(setup.route(settings).more(signed));
+    let status = |user: &str| {
+        let words = ["--output", "/dev/null", "--user", user, "--write-out", "%{http_code}"];
+        kettle.curl(&words, "/a").succeed()
+    };
+    assert_eq!((status("ann:secret"), status("bob:secret")), ("200".to_owned(), "401".to_owned()));
+    kettle.folder.replace("users", ANN.replace("ann", "bob"));
+    wait_for(&kettle, "reloaded", 1);
+    assert_eq!((status("ann:secret"), status("bob:secret")), ("401".to_owned(), "200".to_owned()));
+    kettle.folder.replace("secret", "too short");
+    wait_for(&kettle, NOT_TAKEN, 1);
+    kettle.folder.replace("secret", "1".repeat(32));
+    wait_for(&kettle, "reloaded", 2);
+    assert_eq!(status("bob:secret"), "200");
+}

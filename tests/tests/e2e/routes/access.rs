@@ -76,3 +76,46 @@ fn a_network_may_be_kept_out() {
     assert_eq!(kettle.curl(&words, "/a").succeed(), "403");
     assert_eq!(kettle.entry("/a").text("refused"), "network");
 }
+
+#[test]
+fn caches_that_others_share_keep_nothing_that_is_guarded() {
+    let own = "[[site.route]]\nprefix = \"/own\"\nroot = \"www\"\ndeny = [\"192.0.2.0/24\"]\n\
+               headers = { Cache-Control = \"max-age=60\" }\n";
+    let open = "[[site.route]]\nprefix = \"/open\"\nroot = \"www\"\n";
+    let kettle = Kettle::start(closed().more(own).more(open));
+    let credentials = "Authorization: Basic YW5uOnNlY3JldA==\r\n";
+    for (target, headers, expected) in [
+        ("/in/a", credentials, (200, Some("private"))),
+        ("/in/none", credentials, (404, Some("private"))),
+        ("/in/a", "", (401, Some("no-store"))),
+        ("/own/a", "", (200, Some("max-age=60"))),
+        ("/open/a", "", (200, None)),
+    ] {
+        let mut client = kettle.connect(TLS13_AES_128);
+        client.send(&request("GET", target, headers)).unwrap();
+        let response = client.response();
+        assert_eq!((response.status, response.header("cache-control")), expected, "{target}");
+    }
+}
+
+/// Nobody has this password, and to find that out takes a while.
+const SLOW: &str = "ann:$argon2id$v=19$m=65536,t=8,p=1$c29tZXNhbHRzb21lc2FsdA$\
+                    AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n";
+
+#[test]
+fn a_flood_of_wrong_passwords_is_turned_away_and_counted() {
+    let setup = Setup::default().set("server", "workers = 2").file("www/a", "content");
+    let setup = setup.file("users", SLOW).more(
+        "[[site.route]]\nprefix = \"/in\"\nroot = \"www\"\nbasic_auth = { users = \"users\" }\n",
+    );
+    let kettle = Kettle::start(setup);
+    let mut clients: Vec<_> = (0..32).map(|_| kettle.connect(TLS13_AES_128)).collect();
+    let guess = request("GET", "/in/a", "Authorization: Basic YW5uOndyb25n\r\n");
+    clients.iter_mut().for_each(|client| client.send(&guess).unwrap());
+    assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content", "meanwhile");
+    let responses: Vec<_> = clients.iter_mut().map(|client| client.response()).collect();
+    let busy = responses.iter().filter(|response| response.status == 503).count();
+    assert!(busy > 0 && responses.iter().all(|it| [401, 503].contains(&it.status)));
+    assert!(responses.iter().all(|it| it.status == 401 || it.header("retry-after").is_some()));
+    kettle.wait_for_status("/total/requests_refused/passwords-busy", busy);
+}

@@ -1,7 +1,9 @@
 //! Texts that are compressed on their way.
 
+use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::TLS13_AES_128;
 
 #[test]
 fn curl_unpacks_what_it_gets() {
@@ -12,4 +14,29 @@ fn curl_unpacks_what_it_gets() {
     assert_eq!(kettle.curl(&["--compressed", "--fail"], "/a.txt").succeed(), text);
     assert!(kettle.entry("/a.txt").number("body_bytes") < 500);
     assert_eq!(kettle.curl(&["--compressed", "--range", "2-5"], "/a.txt").succeed(), "line");
+}
+
+/// A client with a part of the compressed form asks for the rest by the date, which both forms share.
+#[test]
+fn no_part_of_a_text_follows_a_part_of_its_compressed_form() {
+    let text = "a line of text\n".repeat(500);
+    let setup = Setup::default().file("www/a.txt", text.as_str());
+    let kettle = Kettle::start(setup.route("compress = [\"gzip\"]"));
+    let mut client = kettle.connect(TLS13_AES_128);
+    let mut ask = |headers: &str| {
+        client.send(&request("GET", "/a.txt", headers)).unwrap();
+        client.response()
+    };
+    let first = ask("Accept-Encoding: gzip\r\n");
+    assert_eq!(first.header("content-encoding"), Some("gzip"));
+    let (date, tag) = (first.header("last-modified").unwrap(), first.header("etag").unwrap());
+    for validator in [date, tag] {
+        let rest =
+            format!("Accept-Encoding: gzip\r\nRange: bytes=20-\r\nIf-Range: {validator}\r\n");
+        let response = ask(&rest);
+        assert_eq!((response.status, response.body.len()), (200, text.len()), "{validator}");
+    }
+    let own = ask("").header("etag").unwrap().to_owned();
+    let response = ask(&format!("Range: bytes=20-\r\nIf-Range: {own}\r\n"));
+    assert_eq!((response.status, response.body.len()), (206, text.len() - 20));
 }

@@ -37,3 +37,21 @@ fn a_rewrite_does_not_lead_into_what_another_route_guards() {
         assert_eq!(client.get(around).status, 404, "{around}");
     }
 }
+
+#[test]
+fn a_rewrite_to_a_folder_tells_nobody_where_it_leads() {
+    let settings = "listing = true\nrewrite = [{ from = \"/to/*\", to = \"/real/{1}\" }, \
+                    { from = \"/to/*/\", to = \"/real/{1}/\" }]";
+    let setup = Setup::default().file("www/real/page/index.html", "page");
+    let setup = setup.file("www/real/files/secret-name", "x").route(settings);
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    for (target, status) in
+        [("/to/page", 404), ("/to/page/", 200), ("/to/files", 404), ("/to/files/", 403)]
+    {
+        let response = client.get(target);
+        assert_eq!(response.status, status, "{target}");
+        assert!(!response.head.contains("real"), "{}", response.head);
+        assert!(!String::from_utf8_lossy(&response.body).contains("secret-name"));
+    }
+}

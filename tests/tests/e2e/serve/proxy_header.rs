@@ -142,3 +142,32 @@ fn redirects_are_given_behind_a_header() {
     client.send(&[V1, &get("/a")].concat()).unwrap();
     assert_eq!(client.response().status, 308);
 }
+
+/// Clients behind a load balancer are let in, kept out and counted by their own address.
+#[test]
+fn networks_and_limits_are_about_the_client_of_the_header() {
+    let route =
+        "deny = [\"192.0.2.7/32\"]\nrate_limit = { requests = 1, period = \"1h\", burst = 1 }";
+    let setup = Setup::default().listener("accept_proxy = [\"127.0.0.0/8\"]").sizes(&[0]);
+    let kettle = Kettle::start(setup.route(route));
+    let another = b"PROXY TCP4 192.0.2.8 192.0.2.1 40000 443\r\n";
+    let third = b"PROXY TCP4 192.0.2.9 192.0.2.1 40000 443\r\n";
+    for (header, status) in [
+        (V1, "403"),
+        (V2, "403"),
+        (&another[..], "404"),
+        (&another[..], "429"),
+        (&third[..], "404"),
+    ] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.send(header).unwrap();
+        let handshake = RawHandshake::begin_on(wire, &RawHello::default());
+        let request = get("/none");
+        let mut session = handshake.finish(|sending| sending.seal(APPLICATION_DATA, &request));
+        let Received::Record(_, content) = session.receive_beyond(&[HANDSHAKE]) else {
+            panic!("no response");
+        };
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(content.starts_with(expected.as_bytes()), "{}", content.escape_ascii());
+    }
+}

@@ -17,8 +17,8 @@ fn a_bucket_empties_by_requests_and_fills_by_time() {
     for _ in 0..3 {
         assert!(limit.take(ann, at(0)).is_ok());
     }
-    assert_eq!(limit.take(ann, at(0)).unwrap_err(), 1);
-    assert_eq!(limit.take(ann, at(499)).unwrap_err(), 1);
+    assert_eq!(limit.take(ann, at(0)).unwrap_err(), Exceeded::Client { seconds: 1 });
+    assert_eq!(limit.take(ann, at(499)).unwrap_err(), Exceeded::Client { seconds: 1 });
     assert!(limit.take(ann, at(500)).is_ok());
     assert!(limit.take(ann, at(500)).is_err());
     assert!(limit.take(client("192.0.2.0"), at(500)).is_ok(), "another client");
@@ -51,7 +51,7 @@ fn requests_under_way_are_counted_until_they_end() {
     let ann = client("192.0.2.1");
     let first = limit.take(ann, Duration::ZERO).unwrap();
     let _second = limit.take(ann, Duration::ZERO).unwrap();
-    assert_eq!(limit.take(ann, Duration::ZERO).unwrap_err(), 1);
+    assert_eq!(limit.take(ann, Duration::ZERO).unwrap_err(), Exceeded::Client { seconds: 1 });
     drop(first);
     assert!(limit.take(ann, Duration::ZERO).is_ok());
 }
@@ -66,4 +66,20 @@ fn a_crowd_does_not_make_a_limited_client_unknown() {
         assert!(limit.take(other, Duration::from_secs(1)).is_ok());
     }
     assert!(limit.take(ann, Duration::from_secs(1)).is_err());
+}
+
+#[test]
+fn a_crowd_with_requests_under_way_leaves_nobody_unlimited() {
+    let limit = limit(1, 5, Some(1));
+    let begun: Vec<_> = (0..80_000_u32)
+        .map(|number| {
+            let other = IpAddr::from((0x0a00_0000 + number).to_be_bytes());
+            limit.take(other, Duration::ZERO)
+        })
+        .collect();
+    assert!(begun.iter().all(|one| matches!(one, Ok(Some(_)) | Err(Exceeded::Crowd))));
+    let refused = begun.iter().filter(|one| one.is_err()).count();
+    assert!(refused > 0, "more clients than there are places");
+    drop(begun);
+    assert!(limit.take(client("192.0.2.1"), Duration::ZERO).is_ok());
 }

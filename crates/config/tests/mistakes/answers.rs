@@ -1,0 +1,59 @@
+//! Settings of a route that contradict each other, and too many of them.
+
+use crate::assert_found;
+
+#[test]
+fn pages_of_other_origins_are_told_one_thing() {
+    assert_found(&[(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+headers = { Access-Control-Max-Age = "1" }
+[[site.route]]
+root = "/srv"
+cors = { origins = ["*"], credentials = true }"#,
+        r#"kettle.toml:7:8: Access-Control-Max-Age is among the headers as well
+ 7 | cors = { origins = ["*"], credentials = true }
+   |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+help: remove it from the headers
+kettle.toml:7:41: every origin with credentials: any page could read what its visitor may see
+ 7 | cors = { origins = ["*"], credentials = true }
+   |                                         ^^^^
+help: write the origins that are meant, or credentials = false"#,
+    )]);
+}
+
+#[test]
+fn a_fallback_is_a_file_of_its_own_route() {
+    assert_found(&[(
+        r#"[[site]]
+names = ["a"]
+self_signed = true
+[[site.route]]
+root = "/srv"
+fallback = "/in/index.html"
+[[site.route]]
+prefix = "/in"
+root = "/in"
+fallback = "/in/index.html""#,
+        r#"kettle.toml:6:12: /in/index.html belongs to the route of /in
+ 6 | fallback = "/in/index.html"
+   |            ^^^^^^^^^^^^^^^^
+help: write a file of this route"#,
+    )]);
+}
+
+#[test]
+fn patterns_that_each_request_is_held_against_are_few() {
+    let many = |stars: &str| {
+        let rules =
+            (0..101).map(|number| format!("{{ from = \"/{number}{stars}\", to = \"/x\" }}"));
+        format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\nredirect = [{}]",
+            rules.collect::<Vec<_>>().join(", ")
+        )
+    };
+    let found = crate::shown(&many("*"));
+    assert!(found.contains("101 patterns with stars are too many for each request"), "{found}");
+    assert_eq!(crate::shown(&many("")), "nothing");
+}
