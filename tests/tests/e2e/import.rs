@@ -197,7 +197,8 @@ const ASKED: [(&str, &str); 6] = [
     ("/index.html", "Accept-Encoding: gzip\r\n"),
 ];
 
-const TARGETS: [&str; 44] = [
+const TARGETS: [&str; 45] = [
+    "/api/x",
     "/",
     "/index.html",
     "/style.css",

@@ -79,18 +79,28 @@ pub(super) struct Shut<'t> {
 
 /// Looks for what decides that nobody may be answered there, but for networks and passwords.
 pub(super) fn shut<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    passed(scope).or_else(|| shut_but_for_passing(scope))
+}
+
+/// The same of a place whose requests may be passed on.
+pub(super) fn shut_but_for_passing<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     answered(scope).or_else(|| guarded(scope))
 }
 
 /// The same for requests that begin inside of nginx.
 pub(super) fn shut_inside<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    answered(scope).or_else(|| guards(scope).find(|shut| shut.directive.name != "internal"))
+    let inside = || guards(scope).find(|shut| shut.directive.name != "internal");
+    passed(scope).or_else(|| answered(scope)).or_else(inside)
+}
+
+fn passed<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let directive = scope.own().iter().find(|directive| directive.name == "proxy_pass")?;
+    Some(Shut { directive, why: PASSED })
 }
 
 fn answered<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
     scope.own().iter().find_map(|directive| {
         let why = match (directive.name.as_str(), Term::fate_of(&directive.name)) {
-            ("proxy_pass", _) => PROXIED,
             ("return", _) if redirect::is_redirect(directive) => return None,
             ("return", _) => returned(directive),
             ("try_files", _) if !tries_itself(directive) => OTHER_FILES,
@@ -226,5 +236,5 @@ fn allows_get(limit: &Directive) -> bool {
 const ADDRESS: [&str; 6] =
     ["$host", "$http_host", "$scheme", "$https", "$server_port", "$http_x_forwarded_proto"];
 const OTHER_FILES: &str = "the file of a path never answers for it";
-pub(super) const PROXIED: &str = "kettle does not pass requests on to other servers yet";
+const PASSED: &str = "requests are passed on by prefix, not by one path, an expression or a name";
 const NO_NETWORKS: &str = "nobody is let in by network here";

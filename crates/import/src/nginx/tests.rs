@@ -263,7 +263,7 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
         "location ~ ^/x { add_header A b; }",
         "location = /x { add_header A b; }",
         "gzip_types text/css;",
-        "client_max_body_size 1m;",
+        "client_body_timeout 1m;",
         "server_name ~^a$;",
         "listen unix:/run/x.sock;",
         "listen 444 ssl quic;",

@@ -6,6 +6,7 @@ mod guard;
 mod https;
 mod locations;
 mod moved;
+mod pass;
 mod route;
 mod settings;
 mod site;
@@ -24,6 +25,7 @@ use super::syntax::Directive;
 use super::vocabulary::{Fate, Term};
 use crate::draft::Draft;
 use crate::offer::list;
+use crate::toml_text::TomlText;
 use crate::{Imported, Surroundings};
 use route::spoken;
 
@@ -40,6 +42,8 @@ pub(super) fn write(
         prefix: prefix_of(&folder),
         folder,
         known_names: BTreeSet::new(),
+        backends: TomlText::default(),
+        backend_names: BTreeSet::new(),
         error_pages: Vec::new(),
         takes_any_header: false,
     };
@@ -56,6 +60,9 @@ struct Writer<'s> {
     prefix: PathBuf,
     /// The names of the sites so far.
     known_names: BTreeSet<String>,
+    /// The backends that routes pass requests to, and their names.
+    backends: TomlText,
+    backend_names: BTreeSet<String>,
     /// Of the site at hand: paths that answer as pages for errors.
     error_pages: Vec<String>,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
@@ -87,6 +94,7 @@ impl Writer<'_> {
         let encrypted = servers.iter().filter(|server| server.ends_tls());
         self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
         self.https(&mut servers);
+        self.draft.text.append(std::mem::take(&mut self.backends));
         for stream in streams {
             self.tell(stream.inner());
             self.stream(&scope.with(stream.inner()), stream);

@@ -39,7 +39,6 @@ fn nothing_becomes_looser() {
         ("location /there { internal; }", "/ /open /there!"),
         ("location /the { auth_basic x; }", ""),
         ("location /nothing/ { deny all; }", "/ /nothing! /open"),
-        ("location /nothing/ { proxy_pass http://a; }", "/ /nothing! /open"),
         ("location /x/ { return 301 /x/y; }", "/ /open /x!"),
         ("location /x/ { return 301 /x$1; }", "/ /open /x!"),
         ("location /x/ { rewrite ^/x/(\\d+) /x/y break; }", "/ /open /x!"),
@@ -140,6 +139,43 @@ fn no_neighbour_becomes_looser() {
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 2;", ""),
         ("ssl_verify_client on; ssl_client_certificate r; ssl_verify_depth 9;", "/ /open"),
         ("ssl_verify_depth 2; ssl_ocsp on;", "/ /open"),
+    ]);
+}
+
+#[test]
+fn nothing_that_is_passed_on_becomes_looser() {
+    left(&[
+        ("location /nothing/ { proxy_pass http://a; }", "/ /nothing> /open"),
+        ("location /b/ { deny 1.2.3.4; proxy_pass http://a; }", "/ /b>? /open"),
+        ("location /b/ { deny all; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { internal; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { proxy_pass http://$a; }", "/ /b! /open"),
+        ("location /b/ { proxy_pass http://a/; }", "/ /b! /open"),
+        ("location /b/ { proxy_pass http://a/b/; }", "/ /b> /open"),
+        ("location /b/ { rewrite ^/b/(.*)$ /c/$1 break; proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { limit_except GET { deny all; } proxy_pass http://a; }", "/ /b! /open"),
+        (
+            "if ($request_method = POST) { return 405; } location /b/ { proxy_pass http://a; }",
+            "/ /b! /open",
+        ),
+        ("location = /b { proxy_pass http://a; }", "/ /b! /open"),
+        ("location ~ ^/b { proxy_pass http://a; }", ""),
+        ("location /b/ { proxy_pass http://a; } location /b/c/ { deny all; }", "/ /b/c! /b> /open"),
+        ("location /b/ { proxy_pass http://a; } location /b/c { deny all; }", ""),
+        ("location /b { deny all; } location /b/ { proxy_pass http://a; }", "/ /b! /open"),
+        ("location /b/ { internal; location /b/c/ { proxy_pass http://a; } }", "/ /b! /open"),
+        ("location /b { proxy_pass http://a; }", "/ /b> /open"),
+        ("location /th { proxy_pass http://a; }", ""),
+        ("location /b { expires 1h; } location /b/ { proxy_pass http://a; }", "/ /b! /open"),
+        (
+            "location /b/ { proxy_pass http://a; location /b/c { proxy_pass http://b; } }",
+            "/ /b/c> /b> /open",
+        ),
+        (
+            "location /b/ { proxy_pass http://a; location /b/c { deny 1.2.3.4; proxy_pass http://b; } }",
+            "",
+        ),
+        ("location /b/ { try_files $uri =404; proxy_pass http://a; }", "/ /b> /open"),
     ]);
 }
 
@@ -283,11 +319,13 @@ fn routes(config: &Config) -> String {
     let shown = |route: &kettle_config::Route| {
         let is_guarded =
             !route.deny.is_empty() || !route.allow.is_empty() || route.basic_auth.is_some();
-        let mark = match (route.root.is_some(), is_guarded) {
+        let is_passed = route.backend.is_some();
+        let mark = match (route.root.is_some() || is_passed, is_guarded) {
             (false, true) => "!",
             (_, true) => "?",
             (_, false) => "",
         };
+        let mark = if is_passed { format!(">{mark}") } else { mark.to_owned() };
         format!("{}{mark}", route.prefix)
     };
     let all = config.sites.iter().flat_map(|site| &site.routes);
@@ -299,99 +337,9 @@ fn routes(config: &Config) -> String {
 /// What a server says, with what stands in the text of its routes then; or in its comments.
 #[test]
 fn guards_redirects_and_limits_become_those_of_routes() {
-    for (words, expected) in [
-        ("allow 10.1.2.3/8; deny all;", "allow = [\"10.0.0.0/8\"]\nsymlinks"),
-        (
-            "deny 10.1.0.0/16; allow 10.0.0.0/8; deny all;",
-            "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.1.0.0/16\"]",
-        ),
-        ("allow 10.0.0.0/8; deny 10.1.0.0/16; deny all;", "allow = [\"10.0.0.0/8\"]\nsymlinks"),
-        ("deny 10.0.0.1;", "allow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]"),
-        ("allow unix:; allow 127.0.0.1; deny all;", "allow = [\"127.0.0.1/32\"]\n"),
-        ("deny 0.0.0.0/0; allow ::1;", "allow = [\"::1/128\", \"::/0\"]\ndeny = [\"0.0.0.0/0\"]"),
-        (
-            "auth_basic \"In here\"; auth_basic_user_file users;",
-            "basic_auth = { users = \"/etc/nginx/users\", realm = \"In here\" }",
-        ),
-        (
-            "auth_basic x; auth_basic_user_file weak;",
-            "the server is left out because of `auth_basic_user_file weak`; it has hashes",
-        ),
-        ("auth_basic x; auth_basic_user_file none;", "/etc/nginx/none could not be looked at"),
-        ("limit_req zone=a;", "rate_limit = { requests = 10, period = \"1s\", burst = 1 }"),
-        (
-            "limit_req zone=b burst=5 nodelay;",
-            "rate_limit = { requests = 30, period = \"1m\", burst = 6 }",
-        ),
-        ("limit_req zone=a burst=5; limit_conn c 3;", "burst = 6, concurrent = 3 }"),
-        (
-            "limit_conn c 3;",
-            "rate_limit = { requests = 1000000, period = \"1s\", burst = 1000000, concurrent = 3 }",
-        ),
-        ("limit_req zone=a burst=5;", "`limit_req zone=a burst=5` delays nobody"),
-        ("limit_req zone=uri;", "`limit_req zone=uri` is not carried over"),
-        ("set_real_ip_from 10.0.0.1; limit_req zone=a;", "`limit_req zone=a` is not carried over"),
-        (
-            "location /old/ { return 301 /new/; }",
-            "prefix = \"/old\"\nredirect = [{ to = \"/new/\", status = 301, keep_query = false }]",
-        ),
-        (
-            "location = /old { return 308 https://a.example/?x=1; }",
-            "redirect = [{ from = \"/old\", to = \"https://a.example/?x=1\", status = 308, keep_query = false }]",
-        ),
-        (
-            "location ~ ^/u/(.*)$ { return 302 /v/$1$is_args$args; }",
-            "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302 }]",
-        ),
-        (
-            "location ~* ^/u/(.*)$ { return 302 /v/$1; }",
-            "`location ~* ^/u/(.*)$` is for other cases",
-        ),
-        (
-            "rewrite ^/old/(.*)$ /new/$1 permanent;",
-            "redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]",
-        ),
-        (
-            "rewrite ^/old/(.+)$ /new/$1 permanent;",
-            "`/old/**` is for nothing in place of a star as well",
-        ),
-        (
-            "rewrite ^/old/(.*)$ /new/$1 last;",
-            "rewrite = [{ from = \"/old/**\", to = \"/new/{1}\" }]",
-        ),
-        (
-            "location /a/ { rewrite ^/a/x/(.*)$ /a/$1 break; }",
-            "prefix = \"/a\"\nroot = \"/srv/a\"\nrewrite = [{ from = \"/a/x/**\", to = \"/a/{1}\" }]",
-        ),
-        (
-            "location /a/ { rewrite ^/a/(.*)$ /b/$1 last; }",
-            "root = \"/srv\"\nrewrite = [{ from = \"/a/**\", to = \"/b/{1}\" }]",
-        ),
-        (
-            "return 301 https://a.example$request_uri;",
-            "[[site.route]]\nredirect = [{ to = \"https://a.example{path}\", status = 301 }]",
-        ),
-        ("gzip on;", "compress = [\"gzip\"]"),
-        (
-            "add_header Access-Control-Allow-Origin https://a.example; add_header Access-Control-Allow-Methods 'GET, POST'; add_header Access-Control-Max-Age 1728000;",
-            "cors = { origins = [\"https://a.example\"], methods = [\"GET\", \"POST\"], max_age = \"86400s\" }",
-        ),
-        (
-            "add_header Access-Control-Allow-Origin $http_origin;",
-            "`add_header Access-Control-Allow-Origin $http_origin` is not carried over",
-        ),
-        (
-            "add_header Access-Control-Allow-Origin *; add_header Access-Control-Allow-Credentials true;",
-            "every origin with credentials is not carried over",
-        ),
-        ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),
-        (
-            "try_files $uri /x/i.html; location /x/ { expires 1h; }",
-            "/x/i.html answers for nothing else",
-        ),
-    ] {
+    for (words, expected) in CARRIED_OVER.iter().copied() {
         let zones = "limit_req_zone $binary_remote_addr zone=a:1m rate=10r/s; limit_req_zone $remote_addr zone=b:1m \
-                     rate=30r/m; limit_req_zone $uri zone=uri:1m rate=1r/s; limit_conn_zone $binary_remote_addr zone=c:1m;";
+                     rate=30r/m; limit_req_zone $uri zone=uri:1m rate=1r/s; limit_conn_zone $binary_remote_addr zone=c:1m; upstream app { least_conn; server 10.0.0.1; server 10.0.0.2:81 backup; }";
         let text =
             server(&format!("root /srv; {words}")).replace("http {", &format!("http {{ {zones}"));
         let made = beside_users(&text);
@@ -404,3 +352,133 @@ fn guards_redirects_and_limits_become_those_of_routes() {
         );
     }
 }
+
+const CARRIED_OVER: &[(&str, &str)] = &[
+    ("allow 10.1.2.3/8; deny all;", "allow = [\"10.0.0.0/8\"]\nsymlinks"),
+    (
+        "deny 10.1.0.0/16; allow 10.0.0.0/8; deny all;",
+        "allow = [\"10.0.0.0/8\"]\ndeny = [\"10.1.0.0/16\"]",
+    ),
+    ("allow 10.0.0.0/8; deny 10.1.0.0/16; deny all;", "allow = [\"10.0.0.0/8\"]\nsymlinks"),
+    ("deny 10.0.0.1;", "allow = [\"0.0.0.0/0\", \"::/0\"]\ndeny = [\"10.0.0.1/32\"]"),
+    ("allow unix:; allow 127.0.0.1; deny all;", "allow = [\"127.0.0.1/32\"]\n"),
+    ("deny 0.0.0.0/0; allow ::1;", "allow = [\"::1/128\", \"::/0\"]\ndeny = [\"0.0.0.0/0\"]"),
+    (
+        "auth_basic \"In here\"; auth_basic_user_file users;",
+        "basic_auth = { users = \"/etc/nginx/users\", realm = \"In here\" }",
+    ),
+    (
+        "auth_basic x; auth_basic_user_file weak;",
+        "the server is left out because of `auth_basic_user_file weak`; it has hashes",
+    ),
+    ("auth_basic x; auth_basic_user_file none;", "/etc/nginx/none could not be looked at"),
+    ("limit_req zone=a;", "rate_limit = { requests = 10, period = \"1s\", burst = 1 }"),
+    (
+        "limit_req zone=b burst=5 nodelay;",
+        "rate_limit = { requests = 30, period = \"1m\", burst = 6 }",
+    ),
+    ("limit_req zone=a burst=5; limit_conn c 3;", "burst = 6, concurrent = 3 }"),
+    (
+        "limit_conn c 3;",
+        "rate_limit = { requests = 1000000, period = \"1s\", burst = 1000000, concurrent = 3 }",
+    ),
+    ("limit_req zone=a burst=5;", "`limit_req zone=a burst=5` delays nobody"),
+    ("limit_req zone=uri;", "`limit_req zone=uri` is not carried over"),
+    ("set_real_ip_from 10.0.0.1; limit_req zone=a;", "`limit_req zone=a` is not carried over"),
+    (
+        "location /old/ { return 301 /new/; }",
+        "prefix = \"/old\"\nredirect = [{ to = \"/new/\", status = 301, keep_query = false }]",
+    ),
+    (
+        "location = /old { return 308 https://a.example/?x=1; }",
+        "redirect = [{ from = \"/old\", to = \"https://a.example/?x=1\", status = 308, keep_query = false }]",
+    ),
+    (
+        "location ~ ^/u/(.*)$ { return 302 /v/$1$is_args$args; }",
+        "redirect = [{ from = \"/u/**\", to = \"/v/{1}\", status = 302 }]",
+    ),
+    ("location ~* ^/u/(.*)$ { return 302 /v/$1; }", "`location ~* ^/u/(.*)$` is for other cases"),
+    (
+        "rewrite ^/old/(.*)$ /new/$1 permanent;",
+        "redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]",
+    ),
+    (
+        "rewrite ^/old/(.+)$ /new/$1 permanent;",
+        "`/old/**` is for nothing in place of a star as well",
+    ),
+    ("rewrite ^/old/(.*)$ /new/$1 last;", "rewrite = [{ from = \"/old/**\", to = \"/new/{1}\" }]"),
+    (
+        "location /a/ { rewrite ^/a/x/(.*)$ /a/$1 break; }",
+        "prefix = \"/a\"\nroot = \"/srv/a\"\nrewrite = [{ from = \"/a/x/**\", to = \"/a/{1}\" }]",
+    ),
+    (
+        "location /a/ { rewrite ^/a/(.*)$ /b/$1 last; }",
+        "root = \"/srv\"\nrewrite = [{ from = \"/a/**\", to = \"/b/{1}\" }]",
+    ),
+    (
+        "return 301 https://a.example$request_uri;",
+        "[[site.route]]\nredirect = [{ to = \"https://a.example{path}\", status = 301 }]",
+    ),
+    (
+        "location /b/ { proxy_pass http://127.0.0.1:3000; }",
+        "backend = \"127.0.0.1:3000\"\ntimeout = \"60s\"\nrequest_body = 1048576\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://127.0.0.1:3000; }",
+        "name = \"127.0.0.1:3000\"\nbalance = \"round-robin\"\nconnect_timeout = \"60s\"\nidle_timeout = \"10m\"\n\n[[backend.server]]\naddress = \"127.0.0.1:3000\"\n",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Host $host; proxy_read_timeout 5m; client_max_body_size 0; }",
+        "backend = \"app\"\ntimeout = \"300s\"\nrequest_body = 1099511627776\n",
+    ),
+    ("location /b/ { proxy_pass http://app; }", "balance = \"least-connections\""),
+    (
+        "location /b/ { proxy_pass http://app; }",
+        "[[backend.server]]\naddress = \"10.0.0.2:81\"\nbackup = true",
+    ),
+    ("location /b/ { proxy_pass http://app; }", "servers are not asked for the host `app`"),
+    ("location /b/ { proxy_pass http://a.example; }", "backend_host = \"a.example\""),
+    (
+        "location /b/ { proxy_pass https://a.example; }",
+        "[backend.tls]\nname = \"a.example\"\n\n[[backend.server]]\naddress = \"a.example:443\"",
+    ),
+    ("location /b/ { proxy_pass http://unix:/run/a.sock:/b/; }", "address = \"unix:/run/a.sock\""),
+    (
+        "location /b/ { proxy_pass http://app/b/v1/; }",
+        "rewrite = [{ from = \"/b/**\", to = \"/b/v1/{1}\" }]",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }",
+        "websocket = true",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; proxy_set_header X-User $remote_user; proxy_set_header X-Key abc; proxy_set_header X-None ''; }",
+        "request_headers = { \"X-User\" = \"\", \"X-Key\" = \"abc\", \"X-None\" = \"\" }",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; } location ~ /\\.ht { deny all; }",
+        "is for files only",
+    ),
+    (
+        "location /b/ { proxy_pass http://app; } location ~ \\.css$ { expires 1h; }",
+        "`location ~ \\.css$` is for files only",
+    ),
+    ("gzip on;", "compress = [\"gzip\"]"),
+    (
+        "add_header Access-Control-Allow-Origin https://a.example; add_header Access-Control-Allow-Methods 'GET, POST'; add_header Access-Control-Max-Age 1728000;",
+        "cors = { origins = [\"https://a.example\"], methods = [\"GET\", \"POST\"], max_age = \"86400s\" }",
+    ),
+    (
+        "add_header Access-Control-Allow-Origin $http_origin;",
+        "`add_header Access-Control-Allow-Origin $http_origin` is not carried over",
+    ),
+    (
+        "add_header Access-Control-Allow-Origin *; add_header Access-Control-Allow-Credentials true;",
+        "every origin with credentials is not carried over",
+    ),
+    ("secure_link $arg_md5,$arg_expires;", "`signed_urls` of a route"),
+    (
+        "try_files $uri /x/i.html; location /x/ { expires 1h; }",
+        "/x/i.html answers for nothing else",
+    ),
+];

@@ -3,8 +3,7 @@
 use super::{Fate, Term};
 
 pub(super) const NO_MODULES: &str = "kettle has nothing like it";
-const PROXY: &str = "kettle does not pass requests on to other servers yet; in front of a whole service a `tls` listener \
-                     with a `[[backend]]` carries the connections";
+const PROXY: &str = "kettle asks backends by HTTP/1.1 only";
 const AUTHENTICATE: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
 const KERNEL_DECIDES: &str = "kettle and the kernel choose that";
@@ -272,7 +271,12 @@ pub(super) static TERMS: &[Term] = &[
         "`head` below [limits] is the largest head of a request",
     ),
     told("client_body_timeout", "hsl", BODIES),
-    told("client_max_body_size", "hsl", BODIES),
+    carried("client_max_body_size", "hsl"),
+    carried("proxy_set_header", "hsl"),
+    carried("proxy_read_timeout", "hsl"),
+    told("proxy_send_timeout", "hsl", "`timeout` of the route is for both directions"),
+    told("proxy_http_version", "hsl", "HTTP/1.1 is spoken"),
+    told("proxy_redirect", "hsl", "`Location` comes as the backend wrote it"),
     told("client_body_buffer_size", "hsl", BODIES),
     told("client_body_temp_path", "hsl", BODIES),
     told("client_body_in_file_only", "hsl", BODIES),
@@ -326,7 +330,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("ip_hash", "u"),
     carried("random", "uv"),
     told("zone", "uv", "all workers count together"),
-    told("keepalive", "u", PROXY),
+    told("keepalive", "u", "each worker keeps 32 connections: `keep_alive` of the backend"),
     told("mirror", "hsl", "requests go nowhere else"),
     told("mirror_request_body", "hsl", "requests go nowhere else"),
     // Tunnels.

@@ -56,8 +56,11 @@ impl Writer<'_> {
         common: &mut Common,
     ) -> Option<()> {
         let prefix = location.path.trim_end_matches('/');
-        let origin = &location.directive.origin;
         let what = format!("`location {}`", location.path);
+        let mut own = location.directive.inner().iter();
+        if let Some(directive) = own.find(|directive| directive.name == "proxy_pass") {
+            return self.pass(location, directive, routes, &what);
+        }
         if let Some(shut) = self.shut(&location.scope) {
             return self.close(location, routes, &shut, &what);
         }
@@ -73,8 +76,7 @@ impl Writer<'_> {
             if let Some(shut) = self.stricter(location, twin).or(elsewhere) {
                 return self.close(location, routes, &shut, &what);
             }
-            let message = format!("{what} is not carried over");
-            self.draft.warn(origin, message, "another route has its prefix, but for the slash");
+            self.tell_of_prefix(location);
             return Some(());
         }
         if let Some(above) = above
@@ -104,13 +106,56 @@ impl Writer<'_> {
         if above.is_some_and(|above| above.says_the_same(&route)) {
             return Some(());
         }
+        self.tell_of_names(location);
+        routes.push(route);
+        Some(())
+    }
+
+    /// A location whose requests are passed on.
+    fn pass(
+        &mut self,
+        location: &Location<'_>,
+        directive: &Directive,
+        routes: &mut Vec<Route>,
+        what: &str,
+    ) -> Option<()> {
+        let route = match self.passed(location, directive) {
+            Ok(route) => route,
+            Err(shut) => return self.close(location, routes, &shut, what),
+        };
+        let above = nearest(routes, &route.prefix).filter(|above| !above.is_closed);
+        let spills = above.is_some_and(|above| {
+            let is_looser = above.files.is_some() || self.stricter(location, above).is_some();
+            above.prefix != route.prefix && is_looser && self.has_neighbours(above, location)
+        });
+        let shut = Shut { directive, why: WHOLE_NAMES };
+        if spills {
+            self.refuse(&shut, what);
+            return None;
+        }
+        match routes.iter().find(|twin| twin.prefix == route.prefix) {
+            Some(twin) if twin.is_closed => self.tell_of_prefix(location),
+            Some(_) => return self.close(location, routes, &shut, what),
+            None => {
+                self.tell_of_names(location);
+                routes.push(route);
+            }
+        }
+        Some(())
+    }
+
+    fn tell_of_prefix(&mut self, location: &Location<'_>) {
+        let message = format!("`location {}` is not carried over", location.path);
+        let instead = "another route has its prefix, but for the slash";
+        self.draft.warn(&location.directive.origin, message, instead);
+    }
+
+    fn tell_of_names(&mut self, location: &Location<'_>) {
         if !location.path.ends_with('/') {
             let message = format!("`location {0}` is for {0}x, too", location.path);
             let instead = "a prefix of kettle stands for whole names between slashes";
-            self.draft.warn(origin, message, instead);
+            self.draft.warn(&location.directive.origin, message, instead);
         }
-        routes.push(route);
-        Some(())
     }
 
     /// Leaves a location out, and what would be served there without it.
@@ -164,6 +209,9 @@ impl Writer<'_> {
 
     /// Whether a location without a slash at its end is for more that lies there than its own name.
     fn has_neighbours(&self, above: &Route, location: &Location<'_>) -> bool {
+        if above.backend.is_some() {
+            return !location.path.ends_with('/') && location.kind == Kind::Prefix;
+        }
         let Some(file) = above.file(&location.path) else { return false };
         if location.kind == Kind::Exact {
             // Of a folder only its index is meant.
@@ -342,12 +390,19 @@ impl Writer<'_> {
         common: &mut Common,
     ) -> Option<()> {
         let patterns = locations.iter().filter(|location| location.kind == Kind::Pattern);
+        let is_passed = routes.iter().any(|route| route.backend.is_some());
         for location in patterns {
-            if self.shut(&location.scope).is_some() {
+            if let Some(shut) = self.shut(&location.scope) {
+                if is_passed {
+                    let message = format!("`{}` is for files only", spoken(location.directive));
+                    let instead = "what a backend is asked for may have names with a dot";
+                    self.draft.warn(&shut.directive.origin, message, instead);
+                }
                 continue;
             }
             let what = format!("`{}`", spoken(location.directive));
-            let mut serving = routes.iter().filter(|route| route.files.is_some());
+            let is_serving = |route: &&Route| route.files.is_some() || route.backend.is_some();
+            let mut serving = routes.iter().filter(is_serving);
             let unsaid = |route| self.stricter(location, route).or(self.elsewhere(location, route));
             let stricter = serving.find_map(unsaid);
             let rules = match (stricter, self.rules_at(location)) {
@@ -357,6 +412,11 @@ impl Writer<'_> {
                 }
                 (None, Ok(rules)) => rules,
             };
+            if is_passed && rules.is_empty() {
+                let message = format!("{what} is for files only");
+                let instead = "where a route has a backend, that is asked for them";
+                self.draft.warn(&location.directive.origin, message, instead);
+            }
             if location.ignores_case && !rules.is_empty() {
                 let message = format!("{what} is for other cases of its letters as well");
                 self.draft.warn(&location.directive.origin, message, ONE_CASE);

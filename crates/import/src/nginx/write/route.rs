@@ -17,6 +17,8 @@ pub(super) struct Route {
     /// Without its last slash.
     pub(super) prefix: String,
     pub(super) files: Option<PathBuf>,
+    /// The name of the backend that requests are passed to.
+    pub(super) backend: Option<String>,
     /// Whether nobody may ask it: what nginx has there was not carried over.
     pub(super) is_closed: bool,
     /// Who may ask it.
@@ -31,6 +33,7 @@ impl Route {
         Self {
             prefix: prefix.to_owned(),
             files: None,
+            backend: None,
             is_closed: false,
             access: Vec::new(),
             rules: Vec::new(),
@@ -58,6 +61,7 @@ impl Route {
         told(&self.settings) == told(&other.settings)
             && told(&self.access) == told(&other.access)
             && self.rules == other.rules
+            && self.backend == other.backend
             && other.files == self.file(&other.prefix)
             && !self.is_closed
     }
@@ -71,6 +75,9 @@ impl Route {
         }
         if let Some(files) = &self.files {
             text.set("root", quoted(&files.display().to_string()), origin);
+        }
+        if let Some(backend) = &self.backend {
+            text.set("backend", quoted(backend), origin);
         }
         if self.is_closed {
             text.set("deny", EVERYBODY, origin);

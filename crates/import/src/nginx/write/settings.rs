@@ -246,7 +246,8 @@ fn is_cache_control(directive: &Directive) -> bool {
     directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
 }
 
-fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
+/// A table in braces.
+pub(super) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {
     let entries: Vec<String> =
         entries.map(|(key, value)| format!("{} = {value}", quoted(key))).collect();
     format!("{{ {} }}", entries.join(", "))

@@ -15,11 +15,12 @@ use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
 /// Where a server's connections go.
-struct Target<'t> {
-    name: String,
-    upstream: Option<&'t Directive>,
+pub(super) struct Target<'t> {
+    pub(super) name: String,
+    pub(super) upstream: Option<&'t Directive>,
     /// An address, where there is no such `upstream`.
-    address: String,
+    pub(super) address: String,
+    pub(super) is_tls: bool,
 }
 
 impl Writer<'_> {
@@ -60,7 +61,7 @@ impl Writer<'_> {
                     self.draft.warn(&pass.origin, message, instead);
                 }
                 None => {
-                    let target = target(stream, pass.word(0));
+                    let target = target(stream.inner(), pass.word(0));
                     for listen in &listens {
                         self.tunnel(&scope, listen, &target, server);
                     }
@@ -140,7 +141,7 @@ impl Writer<'_> {
                     let message = format!("`{}` is not carried over", spoken(entry));
                     self.draft.warn(&entry.origin, message, "such clients are refused");
                 }
-                "default" => default = Some(target(stream, to)),
+                "default" => default = Some(target(stream.inner(), to)),
                 name if name.starts_with('~') || name.is_empty() => {
                     let message = format!("`{}` is not carried over", spoken(entry));
                     self.draft.warn(&entry.origin, message, "write each name");
@@ -150,7 +151,7 @@ impl Writer<'_> {
                     let instead = "a site of `http` has that name: write `backend` there";
                     self.draft.warn(&entry.origin, message, instead);
                 }
-                name => sites.push((name.to_owned(), target(stream, to), &entry.origin)),
+                name => sites.push((name.to_owned(), target(stream.inner(), to), &entry.origin)),
             }
         }
         for listen in listens {
@@ -175,7 +176,7 @@ impl Writer<'_> {
         true
     }
 
-    fn backend(
+    pub(super) fn backend(
         &mut self,
         scope: &Scope<'_>,
         target: Target<'_>,
@@ -184,6 +185,10 @@ impl Writer<'_> {
     ) {
         if !done.insert(target.name.clone()) {
             return;
+        }
+        if self.backend_names.contains(&target.name) {
+            let message = format!("`http` passes requests to {} as well", target.name);
+            self.draft.find(origin, message, "give an upstream of one of both another name");
         }
         let place = target.upstream.map_or(origin, |upstream| &upstream.origin);
         self.draft.text.table("[[backend]]", Some(place));
@@ -204,7 +209,7 @@ impl Writer<'_> {
         }
         let servers: Vec<&Directive> = upstream.iter().filter(|it| it.name == "server").collect();
         self.fails(&servers);
-        if scope.is_on("proxy_ssl") {
+        if target.is_tls || scope.is_on("proxy_ssl") {
             self.backend_tls(scope, &target);
         }
         if target.upstream.is_none() {
@@ -304,7 +309,7 @@ impl Writer<'_> {
         let named = scope.find("proxy_ssl_name").map(|it| it.word(0).to_owned());
         let host = named.unwrap_or_else(|| {
             let host = target.address.rsplit_once(':').map_or(target.address.as_str(), |it| it.0);
-            if target.upstream.is_some() { target.name.clone() } else { host.to_owned() }
+            target.upstream.map_or(host, |upstream| upstream.word(0)).to_owned()
         });
         if host.parse::<std::net::IpAddr>().is_err() && !host.starts_with("unix") {
             self.draft.text.set("name", quoted(&host), Some(&place));
@@ -332,13 +337,13 @@ impl Writer<'_> {
 }
 
 /// Of an `upstream`, or of the address itself.
-fn target<'t>(stream: &'t Directive, to: &str) -> Target<'t> {
+pub(super) fn target<'t>(block: &'t [Directive], to: &str) -> Target<'t> {
     let is_it = |it: &&Directive| it.name == "upstream" && it.word(0) == to;
-    let upstream = stream.inner().iter().find(is_it);
+    let upstream = block.iter().find(is_it);
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:".contains(letter);
     let name = to.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
     let name = name.take(NAME_LETTERS_MAX).collect();
-    Target { name, upstream, address: with_port(to) }
+    Target { name, upstream, address: with_port(to), is_tls: false }
 }
 
 /// The servers of an `upstream` need not say their port.

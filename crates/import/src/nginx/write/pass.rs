@@ -1,0 +1,214 @@
+//! `proxy_pass` of a location as a route with a backend.
+
+use kettle_config::{Origin, is_own_header, quoted};
+
+use super::Writer;
+use super::route::{Route, Setting, spoken};
+use super::settings::table;
+use super::stream::target;
+use crate::nginx::location::{self, Location, Shut};
+use crate::nginx::measure;
+use crate::nginx::redirect::{Kind, Rule};
+use crate::nginx::scope::Scope;
+use crate::nginx::syntax::Directive;
+
+/// What a `proxy_pass` says.
+struct Pass<'t> {
+    is_tls: bool,
+    /// A host with or without a port, an `upstream`, or `unix:` and a path.
+    to: &'t str,
+    /// What the location's path is replaced by; empty if it stays.
+    path: &'t str,
+}
+
+impl Writer<'_> {
+    /// The route of a location for a prefix whose requests are passed on.
+    pub(super) fn passed<'t>(
+        &mut self,
+        location: &Location<'t>,
+        directive: &'t Directive,
+    ) -> Result<Route, Shut<'t>> {
+        let scope = &location.scope;
+        if let Some(shut) = location::shut_but_for_passing(scope).or_else(|| by_method(scope)) {
+            return Err(shut);
+        }
+        let pass = read(directive.word(0)).ok_or(Shut { directive, why: VARIABLES })?;
+        let mut access = self.access(scope)?;
+        let prefix = location.path.trim_end_matches('/');
+        let mut rules = self.rules_below(location, prefix, None)?;
+        let rewrite = moved(&location.path, &pass, directive)?;
+        if rewrite.is_some() && rules.iter().any(|rule| !rule.is_redirect()) {
+            return Err(Shut { directive, why: PATHS });
+        }
+        rules.extend(rewrite);
+        self.tell(location.directive.inner());
+        if access.iter().any(|(key, ..)| *key == "basic_auth") {
+            self.tell_of_users(scope);
+        }
+        access.extend(self.rate_limit(scope));
+        let backend = Some(self.http_backend(scope, &pass, &directive.origin));
+        let origin = &directive.origin;
+        let mut settings = self.request_settings(scope, &pass, origin);
+        settings.extend(self.header_settings(scope, origin));
+        Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
+    }
+
+    /// Writes the backend behind all sites, once; its name.
+    fn http_backend(&mut self, scope: &Scope<'_>, pass: &Pass<'_>, origin: &Origin) -> String {
+        let is_it = |it: &Directive| it.name == "upstream" && it.word(0) == pass.to;
+        let block = scope.outwards().find(|block| block.iter().any(is_it)).unwrap_or_default();
+        let mut target = target(block, pass.to);
+        if pass.is_tls {
+            target.name.push_str("-tls");
+            if target.upstream.is_none() && !has_port(pass.to) {
+                target.address = format!("{}:443", pass.to);
+            }
+        }
+        target.is_tls = pass.is_tls;
+        let name = target.name.clone();
+        let sites = std::mem::take(&mut self.draft.text);
+        let backends = std::mem::take(&mut self.backends);
+        self.draft.text = backends;
+        let mut names = std::mem::take(&mut self.backend_names);
+        self.backend(scope, target, &mut names, origin);
+        self.backend_names = names;
+        self.backends = std::mem::replace(&mut self.draft.text, sites);
+        name
+    }
+
+    /// What a server is sent, and how long it has.
+    fn request_settings(
+        &mut self,
+        scope: &Scope<'_>,
+        pass: &Pass<'_>,
+        origin: &Origin,
+    ) -> Vec<Setting> {
+        let mut settings: Vec<Setting> = Vec::new();
+        let mut headers: Vec<(String, String)> = Vec::new();
+        let mut host = None;
+        for directive in scope.all("proxy_set_header") {
+            let (name, value) = (directive.word(0), directive.word(1));
+            let lower = name.to_ascii_lowercase();
+            let message = format!("`{}` is not carried over", spoken(directive));
+            match lower.as_str() {
+                "host" => host = Some(directive),
+                "upgrade" => {
+                    settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
+                }
+                "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
+                "x-real-ip" | "forwarded" => {
+                    let instead = "`X-Forwarded-For` and `Forwarded` say who asks";
+                    self.draft.warn(&directive.origin, message, instead);
+                }
+                _ if is_own_header(name) => {
+                    let instead = "kettle writes that header itself, to fit each request";
+                    self.draft.warn(&directive.origin, message, instead);
+                }
+                _ if value.contains('$') => {
+                    let instead = "it is sent empty, so that no client says it in nginx's place";
+                    self.draft.warn(&directive.origin, message, instead);
+                    headers.push((name.to_owned(), String::new()));
+                }
+                _ => headers.push((name.to_owned(), value.trim().to_owned())),
+            }
+        }
+        settings.extend(self.backend_host(host, pass, origin));
+        if !headers.is_empty() {
+            let entries = headers.iter().map(|(name, value)| (name.as_str(), quoted(value)));
+            settings.push(("request_headers", table(entries), origin.clone()));
+        }
+        let time = scope.find("proxy_read_timeout");
+        let seconds = time.map_or(Some(60), |it| measure::seconds(it.word(0)));
+        let seconds = seconds.unwrap_or(60).clamp(1, 24 * 3600);
+        settings.push(("timeout", quoted(&format!("{seconds}s")), origin.clone()));
+        let size = scope.find("client_max_body_size");
+        let bytes = size.map_or(Some(1024 * 1024), |it| measure::bytes(it.word(0)));
+        let bytes = match bytes.unwrap_or(1024 * 1024) {
+            0 => BODY_BYTES_MAX,
+            bytes => bytes.min(BODY_BYTES_MAX),
+        };
+        settings.push(("request_body", bytes.to_string(), origin.clone()));
+        settings
+    }
+
+    /// nginx asks servers for the name in `proxy_pass` where nothing else is said; kettle for the client's.
+    fn backend_host(
+        &mut self,
+        said: Option<&Directive>,
+        pass: &Pass<'_>,
+        origin: &Origin,
+    ) -> Option<Setting> {
+        let value = said.map_or("$proxy_host", |directive| directive.word(1));
+        let origin = said.map_or(origin, |directive| &directive.origin);
+        let value = match value {
+            "$host" | "$http_host" | "$host:$server_port" => return None,
+            "$proxy_host" => pass.to,
+            value => value,
+        };
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+        let is_host = value.contains('.') && value.bytes().all(is_name);
+        if is_host {
+            return Some(("backend_host", quoted(value), origin.clone()));
+        }
+        let message = format!("servers are not asked for the host `{value}`");
+        let instead =
+            "they are asked for the one that the client asks for; `backend_host` names another";
+        self.draft.warn(origin, message, instead);
+        None
+    }
+}
+
+fn read(text: &str) -> Option<Pass<'_>> {
+    let (rest, is_tls) = match text.strip_prefix("https://") {
+        Some(rest) => (rest, true),
+        None => (text.strip_prefix("http://")?, false),
+    };
+    let (to, path) = match rest.strip_prefix("unix:") {
+        Some(socket) => {
+            let socket = socket.split_once(':').map_or(socket.len(), |(socket, _)| socket.len());
+            let (to, path) = rest.split_at_checked("unix:".len() + socket)?;
+            (to, path.strip_prefix(':').unwrap_or(path))
+        }
+        None => rest.split_at_checked(rest.find('/').unwrap_or(rest.len()))?,
+    };
+    let is_plain = !text.contains(['$', '{', '}']) && !to.is_empty();
+    is_plain.then_some(Pass { is_tls, to, path })
+}
+
+/// What becomes of the path: it stays, or gets longer at its beginning.
+fn moved<'t>(
+    from: &str,
+    pass: &Pass<'_>,
+    directive: &'t Directive,
+) -> Result<Option<Rule>, Shut<'t>> {
+    if pass.path.is_empty() || pass.path == from {
+        return Ok(None);
+    }
+    let is_longer = pass.path.starts_with(from) && from.ends_with('/') && pass.path.ends_with('/');
+    if !is_longer || pass.path.contains(['?', '#', '%']) || from.contains(['*', '?']) {
+        return Err(Shut { directive, why: PATHS });
+    }
+    let origin = directive.origin.clone();
+    let (from, to) = (Some(format!("{from}**")), format!("{}{{1}}", pass.path));
+    Ok(Some(Rule { from, to, kind: Kind::Rewrite, origin, is_wider: false }))
+}
+
+/// Backends are asked with all methods, and files with two.
+fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
+    let is_about = |it: &&Directive| {
+        it.name == "limit_except" || it.name == "if" && it.word(0).starts_with("($request_method")
+    };
+    let directive = scope.outwards().flatten().find(is_about)?;
+    Some(Shut { directive, why: "methods are the backend's matter" })
+}
+
+fn has_port(host: &str) -> bool {
+    host.starts_with("unix:")
+        || host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+}
+
+const VARIABLES: &str = "`backend` of a route has a name, and no variables";
+const PATHS: &str =
+    "a backend is asked for the path that the client asks for, or for one below the same prefix";
+/// As kettle has it.
+const BODY_BYTES_MAX: u64 = 1 << 40;
