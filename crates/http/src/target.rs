@@ -4,8 +4,6 @@
 //! The path is decoded once. Slashes in a row count as one, dot segments are resolved, and what
 //! could mean different things to different programs is refused.
 
-use std::borrow::Cow;
-
 use crate::error::RequestError;
 use crate::fields::Extent;
 use crate::method::Method;
@@ -18,6 +16,9 @@ pub struct Target<'t> {
     /// The decoded path. It begins with `/`, and has no empty segment but the last, no `.` or
     /// `..` segment, no control character and no backslash. `/` for [`Form::Asterisk`].
     pub path: &'t str,
+    /// Whether the path was sent with an encoded slash, which is no separator and stays `%2F` in `path`. Other programs take
+    /// it for one, so whoever has not asked for it refuses such a target.
+    pub has_encoded_slash: bool,
     /// What follows the first `?`, as it was sent.
     pub query: Option<&'t str>,
     /// The authority of an absolute target, as it was sent.
@@ -47,7 +48,7 @@ pub(crate) struct TargetParts {
 #[derive(Clone)]
 enum Path {
     AsSent(Extent),
-    Decoded(Box<str>),
+    Decoded { path: Box<str>, has_encoded_slash: bool },
 }
 
 impl TargetParts {
@@ -60,7 +61,7 @@ impl TargetParts {
             return Err(RequestError::ConnectUnsupported);
         }
         if raw == "*" {
-            let path = Path::Decoded("/".into());
+            let path = Path::Decoded { path: "/".into(), has_encoded_slash: false };
             return match method {
                 Method::Options => {
                     Ok(Self { form: Form::Asterisk, path, query: None, authority: None })
@@ -79,9 +80,9 @@ impl TargetParts {
             None => (rest, None),
         };
         let extent = |part: &str| Extent::of(part.as_bytes(), head);
-        let path = match normal_path(path)? {
-            Cow::Borrowed(path) => Path::AsSent(extent(path).ok_or(RequestError::HeadTooLarge)?),
-            Cow::Owned(path) => Path::Decoded(path.into()),
+        let path = match is_normal(path)? {
+            true => Path::AsSent(extent(path).ok_or(RequestError::HeadTooLarge)?),
+            false => rebuilt_path(path)?,
         };
         Ok(Self {
             form,
@@ -94,12 +95,14 @@ impl TargetParts {
     /// The target, with the head it stands in.
     #[inline]
     pub(crate) fn of<'t>(&'t self, head: &'t [u8]) -> Target<'t> {
+        let (path, has_encoded_slash) = match &self.path {
+            Path::AsSent(extent) => (extent.text(head), false),
+            Path::Decoded { path, has_encoded_slash } => (&**path, *has_encoded_slash),
+        };
         Target {
             form: self.form,
-            path: match &self.path {
-                Path::AsSent(extent) => extent.text(head),
-                Path::Decoded(path) => path,
-            },
+            path,
+            has_encoded_slash,
             query: self.query.map(|extent| extent.text(head)),
             authority: self.authority.map(|extent| extent.text(head)),
         }
@@ -124,8 +127,8 @@ fn split_absolute(raw_target: &str) -> Option<(&str, &str)> {
     rest.split_at_checked(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-/// Decodes and normalises a path that is empty or begins with `/`.
-fn normal_path(raw: &str) -> Result<Cow<'_, str>, RequestError> {
+/// Whether a path that is empty or begins with `/` is its own decoded form.
+fn is_normal(raw: &str) -> Result<bool, RequestError> {
     let mut is_normal = !raw.is_empty();
     let mut previous = 0;
     for byte in raw.bytes() {
@@ -136,13 +139,14 @@ fn normal_path(raw: &str) -> Result<Cow<'_, str>, RequestError> {
         is_normal &= byte != b'%' && !(previous == b'/' && matches!(byte, b'/' | b'.'));
         previous = byte;
     }
-    if is_normal { Ok(Cow::Borrowed(raw)) } else { rebuilt_path(raw).map(Cow::Owned) }
+    Ok(is_normal)
 }
 
 /// RFC 3986 §5.2.4 on decoded segments, except that climbing above the root is refused instead
 /// of stopped there: clients resolve dot segments themselves, only attackers send that.
-fn rebuilt_path(raw: &str) -> Result<String, RequestError> {
+fn rebuilt_path(raw: &str) -> Result<Path, RequestError> {
     let mut path = Vec::with_capacity(raw.len() + 1);
+    let mut has_encoded_slash = false;
     let mut ends_with_slash = true;
     for segment in raw.split('/').skip(1) {
         ends_with_slash = matches!(segment, "" | "." | "..");
@@ -155,7 +159,7 @@ fn rebuilt_path(raw: &str) -> Result<String, RequestError> {
             segment => {
                 path.push(b'/');
                 let start = path.len();
-                decode_segment(segment.as_bytes(), &mut path)?;
+                has_encoded_slash |= decode_segment(segment.as_bytes(), &mut path)?;
                 if matches!(path.get(start..), Some(b"." | b"..")) {
                     return Err(RequestError::PathTraversal);
                 }
@@ -165,27 +169,34 @@ fn rebuilt_path(raw: &str) -> Result<String, RequestError> {
     if ends_with_slash {
         path.push(b'/');
     }
-    String::from_utf8(path).map_err(|_| RequestError::PathNotUtf8)
+    let path = String::from_utf8(path).map_err(|_| RequestError::PathNotUtf8)?;
+    Ok(Path::Decoded { path: path.into(), has_encoded_slash })
 }
 
-fn decode_segment(mut segment: &[u8], path: &mut Vec<u8>) -> Result<(), RequestError> {
+/// Returns whether there was an encoded slash in it.
+fn decode_segment(mut segment: &[u8], path: &mut Vec<u8>) -> Result<bool, RequestError> {
+    let mut has_encoded_slash = false;
     while let [byte, rest @ ..] = segment {
         let (decoded, rest) = match (byte, rest) {
             (b'%', [high, low, rest @ ..]) => (hexadecimal(*high, *low)?, rest),
             (b'%', _) => return Err(RequestError::PathEncoding),
             (byte, rest) => (*byte, rest),
         };
+        segment = rest;
+        if decoded == b'/' {
+            has_encoded_slash = true;
+            path.extend_from_slice(b"%2F");
+            continue;
+        }
         if is_refused(decoded) {
             return Err(RequestError::PathCharacter);
         }
         path.push(decoded);
-        segment = rest;
     }
-    Ok(())
+    Ok(has_encoded_slash)
 }
 
-/// Whether no path may hold this byte, however it is encoded. An encoded slash is no separator
-/// (RFC 3986 §2.2), and no file name contains one.
+/// Whether no file name may hold this byte, however it is encoded. An encoded slash is no separator (RFC 3986 §2.2).
 fn is_refused(decoded: u8) -> bool {
     decoded.is_ascii_control() || matches!(decoded, b'/' | b'\\')
 }

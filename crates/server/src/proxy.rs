@@ -32,6 +32,8 @@ pub struct ProxyRoute {
     request_body_bytes_max: u64,
     /// Whether clients may change to another protocol.
     takes_upgrades: bool,
+    /// Whether a path may have an encoded slash, which servers get as it was sent.
+    pub takes_encoded_slashes: bool,
     /// Names of fields of responses that are ours to send.
     own_fields: Vec<&'static str>,
 }
@@ -55,6 +57,7 @@ impl ProxyRoute {
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
             takes_upgrades: route.websocket,
+            takes_encoded_slashes: route.encoded_slashes,
             own_fields,
         }
     }

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
 use crate::error_page::{self, HttpError, Page};
@@ -33,7 +34,12 @@ pub async fn respond(
     let Some(site) = router.site(head.host_bytes(), request.server_name()) else {
         return error_page::plain(&421.into());
     };
-    let ready = match site.route(target.path) {
+    let route = site.route(target.path);
+    if target.has_encoded_slash && !route.is_some_and(|route| route.handler.takes_encoded_slashes())
+    {
+        return error_page::plain(&RequestError::PathCharacter.status().into());
+    }
+    let ready = match route {
         Some(Route { handler: Handler::Files(route), rules: None, .. }) => {
             files.ready(route, target.path, head)
         }
@@ -50,10 +56,11 @@ pub async fn respond(
 
 /// Answers a request to a plain listener, which has one handler for all.
 pub async fn respond_by(handler: &Handler, files: &Files, request: &mut Request<'_>) -> Response {
-    match handle(handler, files, request).await {
-        Ok(response) => response,
-        Err(error) => error_page::plain(&error),
-    }
+    let handled = match request.head.target() {
+        Ok(target) if target.has_encoded_slash => Err(RequestError::PathCharacter.status().into()),
+        _ => handle(handler, files, request).await,
+    };
+    handled.unwrap_or_else(|error| error_page::plain(&error))
 }
 
 async fn respond_for(

@@ -100,6 +100,12 @@ impl Handler {
             _ => None,
         }
     }
+
+    /// Whether paths may have an encoded slash.
+    #[must_use]
+    pub fn takes_encoded_slashes(&self) -> bool {
+        matches!(self, Handler::Proxy(route) if route.takes_encoded_slashes)
+    }
 }
 
 impl Router {

@@ -78,4 +78,4 @@ const FILES: &[&str] = &[
 
 /// What only requests to a backend have.
 const REQUESTS: &[&str] =
-    &["backend_host", "request_headers", "timeout", "request_body", "websocket"];
+    &["backend_host", "request_headers", "timeout", "request_body", "websocket", "encoded_slashes"];

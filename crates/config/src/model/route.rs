@@ -83,6 +83,10 @@ settings! {
         /// With `backend`: lets clients change to another protocol (`Upgrade`), such as WebSocket. Where the server agrees,
         /// the connection becomes a tunnel.
         pub websocket: bool = flag(false),
+        /// With `backend`: takes paths with an encoded slash (`%2F`), as registries of packages have them, and passes them on as
+        /// they were sent. Elsewhere they get 400: a server that takes them for separators sees another path than the one
+        /// the route was chosen by.
+        pub encoded_slashes: bool = flag(false),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.

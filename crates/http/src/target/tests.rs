@@ -42,10 +42,12 @@ const PATHS: &[(&str, Result<&str, RequestError>)] = &[
     ("/a/%2e%2E/b", Err(RequestError::PathTraversal)),
     ("/a/.%2e/b", Err(RequestError::PathTraversal)),
     ("/a/%2e./b", Err(RequestError::PathTraversal)),
-    ("/a/..%2f..%2fb", Err(RequestError::PathCharacter)),
-    ("/%2e%2e%2fb", Err(RequestError::PathCharacter)),
-    ("/a%2fb", Err(RequestError::PathCharacter)),
-    ("/a%2Fb", Err(RequestError::PathCharacter)),
+    ("/a/..%2f..%2fb", Ok("/a/..%2F..%2Fb")),
+    ("/%2e%2e%2fb", Ok("/..%2Fb")),
+    ("/a%2fb", Ok("/a%2Fb")),
+    ("/a%2Fb/%2f", Ok("/a%2Fb/%2F")),
+    ("/a%2f%2e%2e/../b", Ok("/b")),
+    ("/a%252fb", Ok("/a%2fb")),
     ("/a\\b", Err(RequestError::PathCharacter)),
     ("/..\\..\\b", Err(RequestError::PathCharacter)),
     ("/a%5Cb", Err(RequestError::PathCharacter)),
@@ -76,7 +78,20 @@ fn paths_are_decoded_as_the_table_says() {
 
 #[test]
 fn a_path_that_is_normal_already_is_borrowed() {
-    assert!(matches!(normal_path("/a/b.html"), Ok(Cow::Borrowed(_))));
+    assert_eq!(is_normal("/a/b.html"), Ok(true));
+}
+
+#[test]
+fn an_encoded_slash_is_told_and_an_encoded_percent_is_none() {
+    for (raw, has_one) in [
+        ("/a%2Fb", true),
+        ("/a%2f", true),
+        ("/a%252Fb", false),
+        ("/a/b", false),
+        ("/%2F/../a", true),
+    ] {
+        assert_eq!(target(raw).unwrap().has_encoded_slash, has_one, "{raw}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl ProxyRoute {
         let asked = asked_host(head, request.server_name());
         let host = self.host.as_deref().or(asked.as_deref())?;
         let target = Target { path, ..head.target().ok()? };
-        let reference = reference(target, head.raw_target());
+        let reference = reference(target, head.raw_target())?;
         let method = head.method().as_str();
         let mut outgoing =
             OutgoingRequest::new(method, &reference, host, request.client, self.timeout)?;
@@ -71,19 +71,23 @@ fn asked_host(head: &Head, server_name: Option<&str>) -> Option<String> {
 
 /// Path and query as the server gets them. A path that was only encoded in its own way stays as it was sent: decoded once it
 /// is the path that the route was chosen by. Any other, rewritten or with segments that were resolved, is encoded anew.
-fn reference<'t>(target: Target<'t>, raw: &'t str) -> Cow<'t, str> {
+///
+/// `None` for one that would have to be encoded anew and has an encoded slash, since it could mean two things then.
+fn reference<'t>(target: Target<'t>, raw: &'t str) -> Option<Cow<'t, str>> {
     let (raw_path, _) = raw.split_once('?').unwrap_or((raw, ""));
     match target.form == Form::Origin && is_same_path(raw_path, target.path) {
-        true => Cow::Borrowed(raw),
-        false => Cow::Owned(path_and_query(target, "")),
+        true => Some(Cow::Borrowed(raw)),
+        false if target.has_encoded_slash => None,
+        false => Some(Cow::Owned(path_and_query(target, ""))),
     }
 }
 
-/// Whether a path decodes to another one byte for byte, with nothing to be resolved.
+/// Whether a path decodes to another one byte for byte, with nothing to be resolved. An encoded slash stays encoded.
 fn is_same_path(raw: &str, path: &str) -> bool {
     let mut raw = raw.bytes();
     let mut decoded = path.bytes();
     while let Some(byte) = raw.next() {
+        let is_encoded = byte == b'%';
         let byte = match byte {
             b'%' => {
                 let mut digit = || char::from(raw.next()?).to_digit(16);
@@ -97,7 +101,11 @@ fn is_same_path(raw: &str, path: &str) -> bool {
             }
             byte => byte,
         };
-        if decoded.next() != Some(byte) {
+        let is_same = match (byte, is_encoded) {
+            (b'/', true) => decoded.by_ref().take(3).eq(*b"%2F"),
+            _ => decoded.next() == Some(byte),
+        };
+        if !is_same {
             return false;
         }
     }
