@@ -36,6 +36,22 @@ fn a_response_comes_back_and_the_log_says_from_where() {
 }
 
 #[test]
+fn an_encoded_slash_passes_where_the_route_takes_it_and_as_it_came() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("encoded_slashes = true", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/@scope%2fname")).unwrap();
+    let head = answer(&mut backend.accept(), &ok("one"));
+    assert!(head.starts_with("GET /app/@scope%2fname HTTP/1.1\r\n"), "{head}");
+    assert_eq!(client.response().body, b"one");
+    // With segments to be resolved it could mean two things, and the route of files takes none.
+    for target in ["/app/x/../a%2fb", "/app%2fa", "/a%2fb"] {
+        client.send(&get(target)).unwrap();
+        assert_eq!(client.response().status, 400, "{target}");
+    }
+}
+
+#[test]
 fn a_body_of_unknown_length_comes_in_chunks_and_to_old_clients_up_to_the_end() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("", "", &[backend.address()]));
