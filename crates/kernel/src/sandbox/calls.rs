@@ -285,6 +285,7 @@ const OF_SERVER: &[c_long] = &[
 
 /// New threads and no processes; sockets of the Internet, of this machine, and for questions to the kernel; questions to
 /// sockets and terminals, but no words put into their mouths.
+#[allow(clippy::unnecessary_cast, reason = "requests of ioctl have another type with musl")]
 const OF_SERVER_RESTRICTED: &[Restricted<'_>] = &[
     (libc::SYS_clone, 0, libc::CLONE_THREAD as u64, &[libc::CLONE_THREAD as u64]),
     (
@@ -303,12 +304,12 @@ const OF_SERVER_RESTRICTED: &[Restricted<'_>] = &[
         1,
         ALL_BITS,
         &[
-            libc::FIONBIO,
-            libc::FIONREAD,
-            libc::FIOCLEX,
-            libc::TIOCOUTQ,
-            libc::TIOCGWINSZ,
-            libc::TCGETS,
+            libc::FIONBIO as u64,
+            libc::FIONREAD as u64,
+            libc::FIOCLEX as u64,
+            libc::TIOCOUTQ as u64,
+            libc::TIOCGWINSZ as u64,
+            libc::TCGETS as u64,
         ],
     ),
 ];
