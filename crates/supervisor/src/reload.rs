@@ -241,7 +241,8 @@ impl Query {
             }
             (Subject::Configuration, None) | (Subject::NamedFiles, _) => Config::clone(in_force),
         };
-        let out_of_reach = self.sandbox.refusals(&config);
+        let is_in_force = self.subject == Subject::NamedFiles;
+        let out_of_reach = self.sandbox.refusals(&config, is_in_force);
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);
         }

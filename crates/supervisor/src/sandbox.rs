@@ -1,9 +1,10 @@
 //! Least rights: what the serving process can still do once it has started, so that a fault in it is worth little. Decision
 //! 0004 has the reasons. The keeper is another process and has bounds of its own.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use kettle_config::{Config, Finding, Position, Sandboxing, ServerAddress, Symlinks};
@@ -17,6 +18,8 @@ use crate::prepare::{Act, Need, needs};
 pub(crate) struct Sandbox {
     /// What may be opened, without symbolic links; nothing where that is not confined.
     files: Option<Files>,
+    /// Which file or folder each of these was at the start: the kernel goes by that and not by names.
+    known: HashMap<PathBuf, (u64, u64)>,
     /// What is said of it, in one line.
     line: String,
     /// What could not be done.
@@ -63,7 +66,9 @@ impl Sandbox {
             }
         }
         if sandbox.obstacles.is_empty() || config.server.sandbox != Sandboxing::Required {
-            sandbox.files = opened.is_ok().then_some(files);
+            if opened.is_ok() {
+                sandbox.know(files);
+            }
             return Ok(sandbox);
         }
         let message = format!("of this server {}", sandbox.obstacles.join("; "));
@@ -76,13 +81,23 @@ impl Sandbox {
         &self.obstacles
     }
 
-    /// What another configuration names and this process cannot open since its start.
-    pub(crate) fn refusals(&self, config: &Config) -> Vec<Finding> {
+    fn know(&mut self, files: Files) {
+        let all = files.read.iter().chain(&files.write);
+        self.known = all.filter_map(|path| Some((path.clone(), identity(path)?))).collect();
+        self.files = Some(files);
+    }
+
+    /// What another configuration names and this process cannot open since its start; or, of one that is in force, of the
+    /// files that are read anew.
+    pub(crate) fn refusals(&self, config: &Config, is_in_force: bool) -> Vec<Finding> {
         let Some(files) = &self.files else { return Vec::new() };
+        let files = &self.still_there(files);
         let is_the_keepers = |need: &Need<'_>| {
             keeper::is_there() && need.is_of_reload() && is_chosen_by_root(need.path)
         };
-        let refused = needs(config).into_iter().filter(|need| !is_the_keepers(need));
+        let is_asked = |need: &Need<'_>| !is_in_force || need.is_of_reload();
+        let refused = needs(config).into_iter().filter(is_asked);
+        let refused = refused.filter(|need| !is_the_keepers(need));
         let mut findings: Vec<Finding> = refused
             .filter(|need| !files_have(files, need))
             .map(|need| {
@@ -91,7 +106,10 @@ impl Sandbox {
                 config.finding(need.at, &path, message, Some(RESTART.to_owned()))
             })
             .collect();
-        let reads = |path: &str| files.read.iter().any(|read| read == Path::new(path));
+        if is_in_force {
+            return findings;
+        }
+        let reads = |path: &str| files.read.iter().any(|read| Path::new(path).starts_with(read));
         for (is_out_of_reach, what) in [
             (has_backends(config) && !files.connect, "connect to backends"),
             (looks_up_names(config) && !reads("/etc"), "look up the names of backends for long"),
@@ -105,6 +123,23 @@ impl Sandbox {
         }
         findings
     }
+}
+
+impl Sandbox {
+    /// What may be opened, without what another file or folder has taken the place of: that one may not.
+    fn still_there(&self, files: &Files) -> Files {
+        let is_the_same = |path: &&PathBuf| {
+            self.known.get(*path).is_none_or(|known| identity(path) == Some(*known))
+        };
+        let still = |list: &[PathBuf]| list.iter().filter(is_the_same).cloned().collect();
+        Files { read: still(&files.read), write: still(&files.write), ..files.clone() }
+    }
+}
+
+/// Which file or folder a path leads to.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = path.metadata().ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 impl fmt::Display for Sandbox {
@@ -123,8 +158,9 @@ fn files_of(config: &Config) -> Files {
         files.read.push(PathBuf::from("/"));
     }
     if looks_up_names(config) {
-        // Whoever writes resolv.conf anew puts another file in its place.
+        // Whoever writes resolv.conf anew puts another file in its place, there or where a link leads to.
         files.read.push(PathBuf::from("/etc"));
+        files.read.extend(around(Path::new("/etc/resolv.conf"), true));
     }
     // Where the system's authorities are, if the environment says so (openssl-env(7)).
     for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
@@ -138,7 +174,7 @@ fn files_of(config: &Config) -> Files {
         match need.act {
             Act::Read => files.read.extend(around(need.path, true)),
             Act::Search | Act::List => files.read.extend(around(need.path, false)),
-            Act::Append => files.write.push(written_around(need.path)),
+            Act::Append => files.write.extend(written_around(need.path)),
             Act::Keep => files.write.push(need.path.to_owned()),
         }
     }
@@ -170,16 +206,25 @@ fn around(path: &Path, is_file: bool) -> Vec<PathBuf> {
     around
 }
 
-/// The folder of a log, in which rotation makes another; only the file itself where that would be too much.
-fn written_around(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    if has_parent(folder) {
-        return folder.to_owned();
+/// The folder of a log, in which rotation makes another, and of what it is a link to; only the file itself where that would
+/// be too much.
+fn written_around(path: &Path) -> Vec<PathBuf> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mut around = vec![real.clone()];
+    if !is_own(&real) && real != Path::new(LOGS) {
+        // What is not there cannot be allowed. That it cannot be made is found when it is opened.
+        let _ = OpenOptions::new().append(true).create(true).open(&path);
+        around = vec![path.clone()];
     }
-    // What is not there cannot be allowed. That it cannot be made is found when it is opened.
-    let _ = OpenOptions::new().append(true).create(true).open(path);
-    path.to_owned()
+    if path.is_symlink()
+        && let Ok(target) = path.canonicalize()
+    {
+        around.extend(target.parent().filter(|folder| is_own(folder)).map(Path::to_owned));
+        around.push(target);
+    }
+    around
 }
 
 /// Whether what lies beside a file there may be had with it: devices, and all that there is, may not.
@@ -281,6 +326,9 @@ const NOT_OWN: &[&str] = &[
     "/var/log",
     "/run/user",
 ];
+
+/// Where logs are rotated, whoever writes them.
+const LOGS: &str = "/var/log";
 
 const SINCE_THE_START: &str = "since its start it is confined to what its configuration named then";
 

@@ -74,21 +74,21 @@ fn what_a_reload_names_elsewhere_takes_another_start() {
     let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
     let with_state = |text: String| config(&folder, &format!("{text}{state}"));
     let started = with_state(site(&folder.join("sites/one")));
-    let sandbox = Sandbox { files: Some(files_of(&started)), ..Sandbox::default() };
+    let sandbox = knowing(files_of(&started));
     let at = |findings: Vec<Finding>| findings.into_iter().map(|it| it.line).collect::<Vec<_>>();
 
-    assert_eq!(at(sandbox.refusals(&started)), [0; 0]);
-    assert_eq!(at(sandbox.refusals(&with_state(site(&folder.join("sites/two"))))), [0; 0]);
-    let findings = sandbox.refusals(&with_state(site(&folder.join("elsewhere/three"))));
+    assert_eq!(at(sandbox.refusals(&started, false)), [0; 0]);
+    assert_eq!(at(sandbox.refusals(&with_state(site(&folder.join("sites/two"))), false)), [0; 0]);
+    let findings = sandbox.refusals(&with_state(site(&folder.join("elsewhere/three"))), false);
     assert!(findings[0].to_string().contains("elsewhere/three"), "{}", findings[0]);
     assert_eq!(at(findings), [7]);
     let follow = site(&folder.join("sites/one")) + "symlinks = \"follow\"\n";
-    assert_eq!(sandbox.refusals(&with_state(follow)).len(), 1);
+    assert_eq!(sandbox.refusals(&with_state(follow), false).len(), 1);
     let backend = "[[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
     let with_backend = with_state(site(&folder.join("sites/one")) + backend);
-    assert_eq!(sandbox.refusals(&with_backend).len(), 1);
+    assert_eq!(sandbox.refusals(&with_backend, false).len(), 1);
     // Nobody is confined.
-    assert_eq!(at(Sandbox::default().refusals(&of("elsewhere/three"))), [0; 0]);
+    assert_eq!(at(Sandbox::default().refusals(&of("elsewhere/three"), false)), [0; 0]);
 }
 
 #[test]
@@ -108,14 +108,56 @@ fn a_log_is_written_with_all_that_rotation_makes_beside_it() {
     fs::create_dir(folder.join("logs")).unwrap();
     let files = files_of(&config(&folder, &(site(&folder) + &text)));
     assert!(files.write.contains(&folder.join("logs")));
-    let sandbox = Sandbox { files: Some(files), ..Sandbox::default() };
+    let sandbox = knowing(files);
     let refused = |log: &str| {
         let text = format!("[log]\naccess = {log:?}\n{state}{}", site(&folder));
-        sandbox.refusals(&config(&folder, &text)).len()
+        sandbox.refusals(&config(&folder, &text), false).len()
     };
     assert_eq!(refused(folder.join("other.log").to_str().unwrap()), 0);
     assert_eq!(refused("/dev/stdout"), 0);
     assert_eq!(refused("/nowhere/access.log"), 1);
-    assert_eq!(written_around(Path::new("/dev/stderr")), Path::new("/dev/stderr"));
-    assert_eq!(written_around(Path::new("access.log")), Path::new("."));
+    assert_eq!(written_around(Path::new("/dev/full")), [Path::new("/dev/full")]);
+    assert_eq!(written_around(Path::new("access.log")), [std::env::current_dir().unwrap()]);
+}
+
+#[test]
+fn a_log_that_is_a_link_is_written_where_it_leads_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    for name in ["links", "data"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    fs::write(folder.join("data/a.log"), "").unwrap();
+    symlink("../data/a.log", folder.join("links/a.log")).unwrap();
+    let around = written_around(&folder.join("links/a.log"));
+    assert!(around.contains(&folder.join("links")) && around.contains(&folder.join("data")));
+}
+
+#[test]
+fn what_another_took_the_place_of_takes_another_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    for name in ["conf", "a/www", "a/new"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    let state = format!("[server]\nstate_directory = {:?}\n", folder.join("conf"));
+    let started = config(&folder, &(site(&folder.join("a/www")) + &state));
+    let sandbox = knowing(files_of(&started));
+    let (www, old) = (folder.join("a/www"), folder.join("a/old"));
+    // Beside the root, as deployments do it.
+    fs::rename(&www, &old).unwrap();
+    fs::rename(folder.join("a/new"), &www).unwrap();
+    assert!(sandbox.refusals(&started, false).is_empty());
+    // With the folder around it.
+    fs::rename(folder.join("a"), folder.join("b")).unwrap();
+    fs::create_dir_all(&www).unwrap();
+    assert_eq!(sandbox.refusals(&started, false).len(), 1);
+    // Certificates are read anew all the same.
+    assert!(sandbox.refusals(&started, true).is_empty());
+}
+
+fn knowing(files: Files) -> Sandbox {
+    let mut sandbox = Sandbox::default();
+    sandbox.know(files);
+    sandbox
 }
