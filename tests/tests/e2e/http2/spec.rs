@@ -36,14 +36,13 @@ fn h2spec_finds_nothing_even_where_it_is_strict() {
     let kettle = start();
     let address = kettle.address();
     let (host, port) = (address.ip().to_string(), address.port().to_string());
-    for path in ["/1000", "/1048576"] {
-        let words = ["--strict", "--tls", "--insecure", "--host", &host, "--port", &port, "--path"];
-        let ended = Tool::new("h2spec").args(words).args([path]).output();
-        let text = ended.text();
-        let last = text.lines().rev().find(|line| line.contains(" tests, ")).unwrap_or_default();
-        assert!(ended.status.success() && last.contains(", 0 failed"), "{text}");
-        assert!(!last.starts_with("0 tests"), "{last}");
-    }
+    let words = ["--strict", "--tls", "--insecure", "--host", &host, "--port", &port];
+    // A stream that is over before h2spec has sent all it wanted to cannot end in the error it waits for.
+    let ended = Tool::new("h2spec").args(words).args(["--path", "/1048576"]).output();
+    let text = ended.text();
+    let last = text.lines().rev().find(|line| line.contains(" tests, ")).unwrap_or_default();
+    assert!(ended.status.success() && last.contains(", 0 failed"), "{text}");
+    assert!(!last.starts_with("0 tests"), "{last}");
 }
 
 #[test]
