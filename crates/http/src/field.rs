@@ -67,6 +67,11 @@ pub(crate) fn is_hop_by_hop<'v>(name: &[u8], connection: impl Iterator<Item = &'
         || connection.flat_map(members).any(|member| name.eq_ignore_ascii_case(member))
 }
 
+/// How many members values of `Connection` have: for each field that is passed on all of them are looked at.
+pub(crate) fn connection_options<'v>(connection: impl Iterator<Item = &'v [u8]>) -> usize {
+    connection.flat_map(members).count()
+}
+
 const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "keep-alive",

@@ -191,6 +191,12 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         field::is_hop_by_hop(name, self.header_values("connection"))
     }
 
+    /// How many members `Connection` has; what [`is_hop_by_hop`](Self::is_hop_by_hop) costs grows with them.
+    #[must_use]
+    pub fn connection_options(&self) -> usize {
+        field::connection_options(self.header_values("connection"))
+    }
+
     /// The protocol that the client asks to change to, as it was sent (RFC 9110 §7.8). One in HTTP/1.0 counts as not there.
     #[must_use]
     pub fn upgrade(&self) -> Option<&[u8]> {

@@ -44,7 +44,11 @@ impl Guard {
             networks: Networks::of(route),
             rate: route.rate_limit.as_ref().map(RateLimit::new),
             cors: route.cors.as_ref().map(Cors::new),
-            signed: route.signed_urls.as_ref().map(SignedUrls::load).transpose()?,
+            signed: route
+                .signed_urls
+                .as_ref()
+                .map(|settings| SignedUrls::load(settings, route.backend.is_some()))
+                .transpose()?,
             basic: route.basic_auth.as_ref().map(BasicAuth::load).transpose()?,
         };
         let Self { networks, rate, cors, signed, basic } = &guard;

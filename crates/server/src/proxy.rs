@@ -1,11 +1,12 @@
 //! Routes that pass requests to a backend: HTTP/1.1 on both sides, streaming both ways, nothing kept in between.
 //!
-//! `outgoing` writes the request, `upload` sends its body, `answer` waits for the response with an eye on the client, and
+//! `outgoing` writes the request, which `parameters` may refuse, `upload` sends its body, `answer` waits for the response with an eye on the client, and
 //! `incoming` makes of it what the client gets.
 
 mod answer;
 mod incoming;
 mod outgoing;
+mod parameters;
 mod upload;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
 
 pub use answer::respond;
+pub use parameters::without_parameters;
 
 /// A prefix and the backend that answers below it.
 #[derive(Debug)]
@@ -25,8 +27,10 @@ pub struct ProxyRoute {
     pub upstream: Arc<Upstream>,
     /// The operator's fields.
     pub configured: ConfiguredFields,
-    /// The `host` that servers are sent, if not the client's.
+    /// The `host` that servers are sent, if not that of the request.
     host: Option<String>,
+    /// Names of the site, in lower case. The first that is exact stands for whatever no name fits.
+    names: Vec<String>,
     request_headers: Vec<(String, String)>,
     timeout: Duration,
     request_body_bytes_max: u64,
@@ -53,6 +57,7 @@ impl ProxyRoute {
             upstream,
             configured: ConfiguredFields::new(&site.headers, &route.headers),
             host: route.backend_host.clone(),
+            names: site.names.iter().map(|name| plain_name(&name.value)).collect(),
             request_headers: route.request_headers.clone(),
             timeout: route.timeout,
             request_body_bytes_max: route.request_body,
@@ -61,6 +66,10 @@ impl ProxyRoute {
             own_fields,
         }
     }
+}
+
+fn plain_name(name: &str) -> String {
+    name.trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// What a route with CORS settings says itself.

@@ -268,4 +268,4 @@ impl Drop for Relay {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

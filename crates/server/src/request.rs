@@ -4,7 +4,7 @@
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use kettle_http::RequestError;
@@ -41,6 +41,7 @@ impl<'c> Request<'c> {
             lent_bytes: 0,
             is_awaited: false,
             is_broken: false,
+            waited: Duration::ZERO,
         };
         Self { head, body, client: IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
     }
@@ -81,6 +82,7 @@ impl<'c> Request<'c> {
             lent_bytes: 0,
             is_awaited,
             is_broken: false,
+            waited: Duration::ZERO,
         };
         Self { head, body, client }
     }
@@ -109,6 +111,8 @@ pub struct RequestBody<'c> {
     is_awaited: bool,
     /// Whether where the body ends will never be known.
     is_broken: bool,
+    /// How long the client was waited for.
+    waited: Duration,
 }
 
 enum Source<'c> {
@@ -226,8 +230,11 @@ impl RequestBody<'_> {
             if self.reader.is_done() {
                 return Ok(None);
             }
-            source.deadline.extend(source.timeout);
+            let patience = patience(source.timeout, self.waited, self.reader.total_bytes());
+            source.deadline.extend(patience.ok_or(BodyError::TimedOut)?);
+            let began = Instant::now();
             source.fill(Stage::UnderWay).await?;
+            self.waited += began.elapsed();
         }
     }
 
@@ -380,6 +387,17 @@ pub(crate) fn poll_client(
 
 /// What is read of requests that a client sends before it has the answer to the one before.
 const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;
+
+/// How long a client is waited for now, after it was waited for so long in all, for so many bytes; nothing if that was too long.
+/// Whoever wants the body is kept busy all the while, so a client may not make it last by sending a byte now and then.
+fn patience(timeout: Duration, waited: Duration, bytes: u64) -> Option<Duration> {
+    let earned = Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
+    let left = timeout.saturating_add(earned).saturating_sub(waited);
+    (!left.is_zero()).then(|| left.min(timeout))
+}
+
+/// What earns a client one more second, besides the first `request_timeout`: as in Apache, slower than any modem.
+const BYTES_PER_SECOND_MIN: u64 = 500;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 

@@ -13,7 +13,7 @@ use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
 use crate::proxy;
 use crate::request::Request;
-use crate::response::{ConfiguredFields, Notes, Response};
+use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::upstream::Pool;
 
@@ -98,6 +98,10 @@ async fn respond_for(
         Ok(response) => response,
         Err(error) => error_response(files, site, configured, &error).await,
     };
+    if let Body::Upgraded(upgraded) = &mut response.body {
+        // A tunnel takes its place among its client's requests until it ends.
+        upgraded.in_use = notes.in_use.take();
+    }
     if let Some(guard) = guard {
         guard.finish(&request.head, &notes, &mut response);
     }
@@ -149,9 +153,14 @@ async fn respond_by_route(
                 None => files.respond(files_route, target, asked, head).await,
             }
         }
-        Handler::Proxy(route) => {
+        Handler::Proxy(proxied) => {
+            // Servers that know parameters (`/a;b`) look for the path without them, which may be another route's.
+            let plain = proxy::without_parameters(target.path).ok_or(400_u16)?;
+            if !site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)) {
+                return Err(400.into());
+            }
             let path = target.path.to_owned();
-            proxy::respond(route, pool, &path, request, notes).await
+            proxy::respond(proxied, pool, &path, request, notes).await
         }
         handler => handle(handler, files, request).await,
     }

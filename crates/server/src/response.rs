@@ -217,6 +217,8 @@ pub struct Upgraded {
     pub slot: Slot,
     /// Whose it is.
     pub backend: Arc<Backend>,
+    /// Its place among the requests of its client, until it ends.
+    pub in_use: Option<Box<dyn fmt::Debug>>,
 }
 
 impl fmt::Debug for Upgraded {

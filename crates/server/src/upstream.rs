@@ -30,10 +30,10 @@ use crate::backend::{Backend, Backends, Server};
 pub use body::{UpstreamBody, UpstreamResponse};
 pub use error::UpstreamError;
 pub use exchange::Exchange;
-pub(crate) use fetch::INTERIM_MAX;
 pub use fetch::fetch;
 pub use link::Link;
 pub use outgoing::OutgoingRequest;
+pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
 pub use pool::Pool;
 
 /// A backend that requests are passed to, and how TLS is spoken to its servers.

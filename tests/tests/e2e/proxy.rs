@@ -2,6 +2,7 @@
 
 mod body;
 mod failure;
+mod guarded;
 mod kernel;
 mod pass;
 mod reuse;

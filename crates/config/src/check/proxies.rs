@@ -12,6 +12,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     });
     for (trail, route) in routes {
         check_settings(&trail, route, reader);
+        check_headers(&trail, route, reader);
     }
     let is_asked = |backend: &Backend| {
         let mut named = config.sites.iter().flat_map(|site| &site.routes);
@@ -33,6 +34,21 @@ fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             let message = format!("`{name}` {what}");
             reader.find_at(&place, message, Instead::act("remove it"));
         }
+    }
+}
+
+/// What says where a message ends, for whom it is and what the connection is for is ours to say.
+fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
+    let Some(place) = reader.place(&format!("{trail}.request_headers")) else { return };
+    for (name, _) in &route.request_headers {
+        let lower = name.to_ascii_lowercase();
+        let instead = match &*lower {
+            "host" => "write backend_host = \"…\"",
+            name if OURS.contains(&name) || name.starts_with("proxy-") => "remove it",
+            _ => continue,
+        };
+        let message = format!("`{name}` is written by kettle for each connection to a server");
+        reader.find_at(&place, message, Instead::act(instead));
     }
 }
 
@@ -60,6 +76,20 @@ fn check_backend(trail: &str, backend: &Backend, reader: &mut Reader<'_>) {
         reader.find_at(&place, message, Instead::write("[\"http/1.1\"]"));
     }
 }
+
+/// Fields of requests that no operator writes, besides `host` and `proxy-…`.
+const OURS: &[&str] = &[
+    "connection",
+    "content-length",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// What only files have.
 const FILES: &[&str] = &[

@@ -38,6 +38,26 @@ fn routes_have_files_or_a_backend() {
             "kettle.toml:6:11: `timeout` is about requests to a backend, and the route has none",
         ),
         (
+            "backend = \"app\"\nrequest_headers = { X-Forwarded-Proto = \"http\", Proxying = \"1\" }\n",
+            "",
+            "nothing",
+        ),
+        (
+            "backend = \"app\"\nrequest_headers = { Host = \"b\" }\n",
+            "",
+            "kettle.toml:6:19: `Host` is written by kettle for each connection to a server",
+        ),
+        (
+            "backend = \"app\"\nrequest_headers = { TE = \"trailers\" }\n",
+            "",
+            "kettle.toml:6:19: `TE` is written by kettle for each connection to a server",
+        ),
+        (
+            "backend = \"app\"\nrequest_headers = { Proxy-Authorization = \"x\" }\n",
+            "",
+            "kettle.toml:6:19: `Proxy-Authorization` is written by kettle for each connection to a server",
+        ),
+        (
             "backend = \"app\"\n",
             "send_proxy = \"v2\"\n",
             "kettle.toml:8:14: a PROXY header names one client, and routes pass the requests of many to one \

@@ -263,6 +263,12 @@ impl<B: AsRef<[u8]>> ResponseHead<B> {
         field::is_hop_by_hop(name, self.header_values("connection"))
     }
 
+    /// How many members `Connection` has; what [`is_hop_by_hop`](Self::is_hop_by_hop) costs grows with them.
+    #[must_use]
+    pub fn connection_options(&self) -> usize {
+        field::connection_options(self.header_values("connection"))
+    }
+
     /// Whether the server lets the connection be used again (RFC 9112 §9.3). What HTTP/1.0 made of it is not relied on.
     #[must_use]
     pub fn persists(&self) -> bool {

@@ -18,6 +18,7 @@ use crate::open_file::OpenFile;
 use crate::request::{BodyError, Head, Request, TlsSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, Upgraded};
+use crate::upstream::Trace;
 use crate::worker_state::WorkerState;
 
 /// Where a connection is in its sequence of requests.
@@ -243,7 +244,13 @@ impl Connection {
     pub(super) fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
         match error {
             DeliveryError::BodyCutShort(error) if matches!(response.body, Body::Upstream(_)) => {
-                tracing::debug!(remote = %self.remote, %error, "a server did not end its response");
+                let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_deref());
+                let entry = trace.map(Trace::entry);
+                let backend = entry.as_ref().and_then(|entry| entry.backend);
+                let server = entry.as_ref().and_then(|entry| entry.server);
+                tracing::debug!(
+                    remote = %self.remote, backend, server, %error, "a server did not end its response"
+                );
             }
             DeliveryError::BodyCutShort(error) => {
                 let file = response.body.file().and_then(OpenFile::path).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kettle_config::{Truncation, TunnelPathChoice, TxPathChoice};
 use kettle_tls::stream::TlsStream;
@@ -23,7 +23,7 @@ impl Connection {
         upgraded: Upgraded,
         peer: SocketAddr,
     ) {
-        let Upgraded { link, received, slot, backend } = upgraded;
+        let Upgraded { link, received, slot, backend, in_use } = upgraded;
         let Some(listener) = self.listener() else { return };
         let address = listener.address.value;
         let https = listener.https();
@@ -48,11 +48,14 @@ impl Connection {
         let server = Arc::clone(slot.server());
         let connected = Connected { socket: opened, server, slot, connect_time: Duration::ZERO };
         let client = Client { side: Side::from(stream), received: Vec::new(), server_name: None };
-        let Self { worker, deadline, snapshot, number, accepted, .. } = self;
+        let Self { worker, deadline, snapshot, number, .. } = self;
         // A tunnel may outlive many configurations.
         drop(snapshot);
-        let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, accepted);
+        // Its time begins here: how long its client had been connected says nothing.
+        let began = Instant::now();
+        let tunnel = Tunnel::new(worker, deadline, Arc::new(settings), peers, number, began);
         tunnel.carry_between(client, connected).await;
+        drop(in_use);
     }
 }
 

@@ -6,21 +6,30 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kettle_http::Method;
+use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_kernel::keeper;
 use kettle_tls::mac::{Mac, MacKey};
 
 use super::users::UsersMistake;
-use crate::request::Request;
+use crate::request::{Head, Request};
 
 /// The secrets of a route.
 #[derive(Debug)]
 pub(super) struct SignedUrls {
     keys: Vec<MacKey>,
     client: bool,
+    /// Whether a signature is for a request that says nothing but its path.
+    is_strict: bool,
 }
 
 impl SignedUrls {
-    pub(super) fn load(settings: &kettle_config::SignedUrls) -> Result<Self, UsersMistake> {
+    /// Programs behind a route do things by methods and queries, which nobody signed: there, a signature is for no more than files
+    /// give.
+    pub(super) fn load(
+        settings: &kettle_config::SignedUrls,
+        is_strict: bool,
+    ) -> Result<Self, UsersMistake> {
         let path = &settings.secret.value;
         let mistake = |line, message: String| UsersMistake {
             path: path.clone(),
@@ -46,13 +55,16 @@ impl SignedUrls {
         }
         match keys.is_empty() {
             true => Err(mistake(0, "there is no secret in it".to_owned())),
-            false => Ok(Self { keys, client: settings.client }),
+            false => Ok(Self { keys, client: settings.client, is_strict }),
         }
     }
 
     /// Lets requests with a signed URL pass; or says why not.
     pub(super) fn check(&self, request: &Request<'_>, now: SystemTime) -> Result<(), &'static str> {
         let target = request.head.target().map_err(|_| "no-signature")?;
+        if self.is_strict && !says_no_more(&request.head, target.query.unwrap_or_default()) {
+            return Err("not-signed");
+        }
         let value = |name: &str| {
             let parameters = target.query.unwrap_or_default().split('&');
             let mut values = parameters.filter_map(|it| it.strip_prefix(name)?.strip_prefix('='));
@@ -80,6 +92,14 @@ impl SignedUrls {
             _ => Err("expired"),
         }
     }
+}
+
+/// Whether a request asks for what its path names, and for nothing else.
+fn says_no_more(head: &Head, query: &str) -> bool {
+    let is_known =
+        |parameter: &str| matches!(parameter.split('=').next(), Some("expires" | "signature"));
+    let reads = matches!(head.method(), Method::Get | Method::Head);
+    reads && body_framing(head) == Ok(BodyFraming::None) && query.split('&').all(is_known)
 }
 
 /// What is signed of a client.

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use kettle_http::Version;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
-use kettle_http::h1::write::{write_field, write_status_line};
 use kettle_tls::stream::TlsStream;
 
 use super::ProxyRoute;
@@ -17,7 +16,7 @@ use super::upload::{Upload, UploadError, upload};
 use crate::error_page::HttpError;
 use crate::request::{Request, poll_client};
 use crate::response::{Body, Notes, Response, Upgraded};
-use crate::upstream::{Exchange, INTERIM_MAX, OutgoingRequest, Pool, Trace, UpstreamError};
+use crate::upstream::{Exchange, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
 
 /// Why there is no response of a server's.
 enum ProxyError {
@@ -54,11 +53,10 @@ pub async fn respond(
         return Err(HttpError { status: 405, field: Some(("allow", METHODS.to_owned())) });
     }
     let takes_upgrade = route.takes_upgrades && framing == BodyFraming::None;
-    let upgrade = request.head.upgrade().filter(|asked| takes_upgrade && is_passed_on(asked));
-    let upgrade = upgrade.map(<[u8]>::to_vec);
-    let outgoing = route.outgoing(path, request, upgrade.as_deref()).ok_or(400_u16)?;
+    let asks_upgrade = takes_upgrade && request.head.upgrade().is_some_and(is_websocket);
+    let outgoing = route.outgoing(path, request, asks_upgrade).ok_or(400_u16)?;
     let trace = notes.upstream.insert(Box::default());
-    let outcome = ask(route, pool, &outgoing, upgrade.as_deref(), request, trace).await;
+    let outcome = ask(route, pool, &outgoing, asks_upgrade, request, trace).await;
     outcome.map_err(|error| {
         let (status, reason) = match &error {
             ProxyError::Upstream(error) => (error.status(), error.reason()),
@@ -79,13 +77,14 @@ async fn ask(
     route: &ProxyRoute,
     pool: &Rc<Pool>,
     outgoing: &OutgoingRequest,
-    upgrade: Option<&[u8]>,
+    asks_upgrade: bool,
     request: &mut Request<'_>,
     trace: &mut Trace,
 ) -> Result<Response, ProxyError> {
     let upstream = &route.upstream;
     let mut attempts = upstream.backend.attempts(outgoing.client);
-    let mut may_reuse = true;
+    let is_bound = request.head.header_values("authorization").any(binds_connection);
+    let mut may_reuse = !is_bound;
     loop {
         let begin = Exchange::begin(upstream, pool, &mut attempts, may_reuse, trace);
         let mut exchange = beside(request.body.stream(), begin).await??;
@@ -104,11 +103,11 @@ async fn ask(
         };
         exchange.note(&head, trace);
         if head.status() == 101 {
-            return upgraded(route, exchange, &head, upgrade);
+            return upgraded(route, exchange, &head, asks_upgrade);
         }
         // One that was asked to change its protocol may believe that it did.
-        let is_whole = is_sent && upgrade.is_none();
-        return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), is_whole)?));
+        let may_keep = is_sent && !asks_upgrade && !is_bound;
+        return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), may_keep)?));
     }
 }
 
@@ -121,37 +120,26 @@ async fn converse(
 ) -> Result<(ResponseHead<Bytes>, bool), ProxyError> {
     exchange.send_head(outgoing).await?;
     if request.body.framing() != BodyFraming::None {
-        match upload(exchange, &mut request.body, route.request_body_bytes_max).await {
+        let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
+        match upload(exchange, is_head, &mut request.body, bytes_max).await {
             Ok(Upload::Complete) => {}
-            Ok(Upload::Answered(head)) => return Ok((head, false)),
+            Ok(Upload::Answered { head, is_complete }) => return Ok((head, is_complete)),
             Err(UploadError::Client(error)) => return Err(ProxyError::Upload(error.status())),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
         }
     }
-    for _ in 0..INTERIM_MAX {
+    loop {
         let head = beside(request.body.stream(), exchange.next_head()).await??;
         match head.status() {
             100 => {}
             102..=199 if request.head.version() == Version::Http11 => {
-                let sent = request.body.send_interim(&interim(&head)).await;
+                let sent = request.body.send_interim(&route.interim(&head)).await;
                 sent.map_err(|_| ProxyError::Departed)?;
             }
             102..=199 => {}
             _ => return Ok((head, true)),
         }
     }
-    Err(UpstreamError::TooManyInterim.into())
-}
-
-/// An interim response as the client gets it.
-fn interim(head: &ResponseHead<Bytes>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_status_line(&mut bytes, head.status());
-    for (name, value) in head.headers().filter(|(name, _)| !head.is_hop_by_hop(name)) {
-        write_field(&mut bytes, &String::from_utf8_lossy(name).to_ascii_lowercase(), value);
-    }
-    bytes.extend_from_slice(b"\r\n");
-    bytes
 }
 
 /// The connection becomes a tunnel only after a 101 that names what was asked for: until then whatever a client sends is a
@@ -160,34 +148,28 @@ fn upgraded(
     route: &ProxyRoute,
     exchange: Exchange,
     head: &ResponseHead<Bytes>,
-    asked: Option<&[u8]>,
+    is_asked: bool,
 ) -> Result<Response, ProxyError> {
     let mut agreed = head.header_values("upgrade");
     let (first, others) = (agreed.next(), agreed.next());
-    let is_asked = |protocol: &[u8]| {
-        let mut all = asked.unwrap_or_default().split(|byte| *byte == b',');
-        all.any(|one| one.trim_ascii().eq_ignore_ascii_case(protocol))
-    };
     let protocol = first.filter(|protocol| {
-        let is_one = others.is_none() && !protocol.is_empty() && !protocol.contains(&b',');
-        is_one && head.has_member("connection", "upgrade") && is_asked(protocol)
+        is_asked
+            && others.is_none()
+            && head.has_member("connection", "upgrade")
+            && is_websocket(protocol)
     });
     let protocol = protocol.ok_or(UpstreamError::UnaskedUpgrade)?;
     let fields = route.fields(head).with("connection", "upgrade").with("upgrade", protocol);
     let (link, received, slot) = exchange.into_tunnel();
     let backend = std::sync::Arc::clone(&route.upstream.backend);
-    let body = Body::Upgraded(Box::new(Upgraded { link, received, slot, backend }));
+    let body = Body::Upgraded(Box::new(Upgraded { link, received, slot, backend, in_use: None }));
     Ok(Response::new(101, fields, body))
 }
 
-/// Whether a change to these protocols is passed on. In a tunnel of HTTP a client could ask for what this route's rules, and all
-/// other routes', would have refused.
-fn is_passed_on(protocols: &[u8]) -> bool {
-    let mut all = protocols.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    all.all(|one| {
-        let one = one.to_ascii_lowercase();
-        !matches!(&*one, b"h2c" | b"h2") && !one.starts_with(b"http") && !one.starts_with(b"tls")
-    })
+/// The one protocol that clients may change to. In a tunnel of HTTP they could ask for what this route's rules, and all other
+/// routes', would have refused.
+fn is_websocket(protocol: &[u8]) -> bool {
+    protocol.eq_ignore_ascii_case(b"websocket")
 }
 
 /// Waits for a server, but not for the sake of a client that has gone. One that only ended its side gets its answer; what one

@@ -1,6 +1,8 @@
 //! What a client gets of a server's response: its status, the fields that are meant for it, and the body as it comes.
 
+use bytes::Bytes;
 use kettle_http::h1::response::ResponseHead;
+use kettle_http::h1::write::{write_field, write_status_line};
 
 use super::ProxyRoute;
 use crate::response::{Body, Response, ResponseFields};
@@ -16,19 +18,45 @@ impl ProxyRoute {
 
     /// The operator's fields, and those of the server's that are neither the operator's nor ours.
     pub(crate) fn fields(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> ResponseFields {
-        let configured = match head.status() {
-            400..=599 => self.configured.without_caching(),
-            _ => self.configured.all(),
-        };
+        let configured = self.configured_for(head.status());
         let mut fields = ResponseFields::ready(configured.clone());
-        for (name, value) in head.headers() {
-            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-            let is_own = OURS.contains(&&*name) || self.own_fields.contains(&&*name);
-            if !is_own && !head.is_hop_by_hop(name.as_bytes()) && !has(configured, &name) {
-                fields = fields.with(&name, value);
-            }
+        for (name, value) in self.passed_on(head) {
+            fields = fields.with(&name, value);
         }
         fields
+    }
+
+    /// An interim response as the client gets it.
+    pub(super) fn interim(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_status_line(&mut bytes, head.status());
+        for (name, value) in self.passed_on(head) {
+            write_field(&mut bytes, &name, value);
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes
+    }
+
+    /// The server's fields, by names in lower case, that are neither the operator's, nor ours, nor for one hop only.
+    fn passed_on<'h>(
+        &self,
+        head: &'h ResponseHead<impl AsRef<[u8]>>,
+    ) -> impl Iterator<Item = (String, &'h [u8])> {
+        let configured = self.configured_for(head.status());
+        head.headers().filter_map(move |(name, value)| {
+            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+            let is_own = OURS.contains(&&*name)
+                || self.own_fields.contains(&&*name)
+                || has(configured, &name);
+            (!is_own && !head.is_hop_by_hop(name.as_bytes())).then_some((name, value))
+        })
+    }
+
+    fn configured_for(&self, status: u16) -> &Bytes {
+        match status {
+            400..=599 => self.configured.without_caching(),
+            _ => self.configured.all(),
+        }
     }
 }
 

@@ -10,44 +10,44 @@ use kettle_http::target::{Form, Target};
 use super::ProxyRoute;
 use crate::redirect::path_and_query;
 use crate::request::{Head, Request};
-use crate::upstream::OutgoingRequest;
+use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
 impl ProxyRoute {
-    /// The request for a server, with this path; none if there is no host to ask for. `upgrade` is the protocol that the client may change to.
+    /// The request for a server, with this path; none if there is no host to ask for, or `Connection` has too many members. It
+    /// asks for WebSocket if `asks_upgrade`.
     pub(crate) fn outgoing(
         &self,
         path: &str,
         request: &Request<'_>,
-        upgrade: Option<&[u8]>,
+        asks_upgrade: bool,
     ) -> Option<OutgoingRequest> {
         let head = &*request.head;
-        let asked = asked_host(head, request.server_name());
+        if head.connection_options() > CONNECTION_OPTIONS_MAX {
+            return None;
+        }
+        let asked = self.host_of(head, request.server_name());
         let host = self.host.as_deref().or(asked.as_deref())?;
         let target = Target { path, ..head.target().ok()? };
         let reference = reference(target, head.raw_target())?;
         let method = head.method().as_str();
         let mut outgoing =
             OutgoingRequest::new(method, &reference, host, request.client, self.timeout)?;
-        let is_own = |name: &[u8]| {
-            let mut names = self.request_headers.iter();
-            names.any(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes()))
-        };
         for (name, value) in head.headers() {
-            if !is_ours(name) && !head.is_hop_by_hop(name) && !is_own(name) {
+            if !is_ours(name) && !head.is_hop_by_hop(name) && !self.is_own(name) {
                 outgoing.field(std::str::from_utf8(name).unwrap_or_default(), value);
             }
         }
         for (name, value) in &self.request_headers {
             outgoing.field(name, value);
         }
-        add_forwarded(&mut outgoing, request.client, asked.as_deref());
-        match upgrade {
-            Some(protocol) => {
+        self.add_forwarded(&mut outgoing, request.client, asked.as_deref());
+        match asks_upgrade {
+            true => {
                 outgoing.field("connection", "upgrade");
-                outgoing.field("upgrade", protocol);
+                outgoing.field("upgrade", "websocket");
             }
-            None if !self.upstream.keeps_connections() => outgoing.field("connection", "close"),
-            None => {}
+            false if !self.upstream.keeps_connections() => outgoing.field("connection", "close"),
+            false => {}
         }
         let framing = request.body.framing();
         if framing != BodyFraming::None && head.expects_continue() {
@@ -56,17 +56,62 @@ impl ProxyRoute {
         outgoing.announce_body(framing);
         Some(outgoing)
     }
-}
 
-/// The host that a client asks for, in lower case, with its port; that of the connection where it says none.
-fn asked_host(head: &Head, server_name: Option<&str>) -> Option<String> {
-    let authority = head.authority();
-    let host = authority.as_ref().map(|authority| authority.host).or(server_name)?;
-    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-    Some(match authority.and_then(|authority| authority.port) {
-        Some(port) => format!("{host}:{port}"),
-        None => host,
-    })
+    /// The host that a request is for, in lower case: what the client asks for, with its port, or the connection's name where it
+    /// says none, if the site has that name; else the site's first name, without a port. Only a site that has no exact name
+    /// passes on whatever it is asked for.
+    ///
+    /// Caches count on it: what servers learn of the host is this or the operator's `backend_host`, and nothing else that a
+    /// client says. So a key has to hold what this returns, and not what the client asked for.
+    fn host_of(&self, head: &Head, server_name: Option<&str>) -> Option<String> {
+        let authority = head.authority();
+        let asked = authority.as_ref().map(|authority| authority.host).or(server_name);
+        let asked = asked.map(|host| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase());
+        let own = self.names.iter().find(|name| !name.starts_with('*') && **name != "_");
+        let host = asked.filter(|host| own.is_none() || self.has_name(host));
+        let port = authority.and_then(|authority| authority.port);
+        Some(match (host, port) {
+            (Some(host), Some(port)) => format!("{host}:{port}"),
+            (Some(host), None) => host,
+            (None, _) => own?.clone(),
+        })
+    }
+
+    /// Whether it is a name of the site, in full or one level below a star.
+    fn has_name(&self, host: &str) -> bool {
+        let below = host.find('.').and_then(|dot| host.get(dot..));
+        let is_it = |name: &String| {
+            name == host || name.strip_prefix('*').is_some_and(|it| Some(it) == below)
+        };
+        self.names.iter().any(is_it)
+    }
+
+    /// Whether the operator says a field of this name.
+    fn is_own(&self, name: &[u8]) -> bool {
+        let mut names = self.request_headers.iter();
+        names.any(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes()))
+    }
+
+    /// Says who asks, by both sets of fields in use (RFC 7239, and what came before it), unless the operator says it.
+    fn add_forwarded(&self, outgoing: &mut OutgoingRequest, client: IpAddr, host: Option<&str>) {
+        let client = client.to_canonical();
+        let node = match client {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("\"[{address}]\""),
+        };
+        let part = host.map(|host| format!(";host=\"{host}\"")).unwrap_or_default();
+        let fields = [
+            ("x-forwarded-host", host.map(str::to_owned)),
+            ("forwarded", Some(format!("for={node};proto=https{part}"))),
+            ("x-forwarded-for", Some(client.to_string())),
+            ("x-forwarded-proto", Some("https".to_owned())),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value.filter(|_| !self.is_own(name.as_bytes())) {
+                outgoing.field(name, value);
+            }
+        }
+    }
 }
 
 /// Path and query as the server gets them. A path that was only encoded in its own way stays as it was sent: decoded once it
@@ -120,23 +165,6 @@ fn is_ours(name: &[u8]) -> bool {
     name.contains(&b'_')
         || OURS.into_iter().any(is)
         || begins.is_some_and(|begins| begins.eq_ignore_ascii_case(FORWARDED_PREFIX))
-}
-
-/// Says who asks, by both sets of fields in use (RFC 7239, and what came before it).
-fn add_forwarded(outgoing: &mut OutgoingRequest, client: IpAddr, host: Option<&str>) {
-    let client = client.to_canonical();
-    let node = match client {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("\"[{address}]\""),
-    };
-    let mut forwarded = format!("for={node};proto=https");
-    if let Some(host) = host {
-        forwarded.push_str(&format!(";host=\"{host}\""));
-        outgoing.field("x-forwarded-host", host);
-    }
-    outgoing.field("forwarded", forwarded);
-    outgoing.field("x-forwarded-for", client.to_string());
-    outgoing.field("x-forwarded-proto", "https");
 }
 
 const OURS: [&str; 7] =

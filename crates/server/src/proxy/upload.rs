@@ -1,15 +1,16 @@
 //! A request's body on its way to a server, piece by piece: none is read from the client before the server has taken the one
-//! before it. A response that comes in the middle ends it.
+//! before it. A response that comes in the middle ends it, unless it means to go on: servers that pass a body back as it
+//! comes begin with a 200, and send the rest of it for the rest of the body only.
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_http::h1::framing::BodyFraming;
-use kettle_http::h1::response::ResponseHead;
-use tokio::time::timeout;
+use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
+use tokio::time::{sleep, timeout};
 
 use crate::request::{BodyError, RequestBody};
 use crate::upstream::{Exchange, UpstreamError};
@@ -18,8 +19,13 @@ use crate::upstream::{Exchange, UpstreamError};
 pub(super) enum Upload {
     /// The server has all of it.
     Complete,
-    /// The server answers before its end.
-    Answered(ResponseHead<Bytes>),
+    /// The server answered before its end.
+    Answered {
+        /// How.
+        head: ResponseHead<Bytes>,
+        /// Whether it got the rest all the same.
+        is_complete: bool,
+    },
 }
 
 /// Why a body did not get to the server.
@@ -36,58 +42,59 @@ impl From<UpstreamError> for UploadError {
     }
 }
 
+/// A response that began before the body had ended.
+struct Early {
+    head: ResponseHead<Bytes>,
+    /// Finds its end; none if that is the connection's.
+    reader: Option<BodyReader>,
+    /// How much of what came was looked at.
+    seen_bytes: usize,
+}
+
+/// Whether a body goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    GoesOn,
+    IsAnswered,
+}
+
+/// A body on its way.
+struct Sending<'e> {
+    exchange: &'e mut Exchange,
+    is_head: bool,
+    early: Option<Early>,
+}
+
 /// Sends a body of at most `bytes_max` bytes. A client that waits to be told to go on is told when the server has said so, or
 /// has said nothing for a moment (RFC 9110 §10.1.1).
 pub(super) async fn upload(
     exchange: &mut Exchange,
+    is_head: bool,
     body: &mut RequestBody<'_>,
     bytes_max: u64,
 ) -> Result<Upload, UploadError> {
     if body.is_awaited() {
         if let Some(head) = await_go_on(exchange).await? {
-            return Ok(Upload::Answered(head));
+            return Ok(Upload::Answered { head, is_complete: false });
         }
         body.go_on().await.map_err(UploadError::Client)?;
     }
-    let is_chunked = body.framing() == BodyFraming::Chunked;
-    loop {
-        let data = {
-            let mut next = pin!(body.chunk(bytes_max));
-            let either = poll_fn(|context| {
-                if let Poll::Ready(head) = poll_answer(exchange, context) {
-                    return Poll::Ready(Err(head));
-                }
-                next.as_mut().poll(context).map(Ok)
-            });
-            match either.await {
-                Ok(data) => data.map_err(UploadError::Client)?,
-                Err(head) => return Ok(Upload::Answered(head?)),
-            }
-        };
-        let Some(data) = data else { break };
-        let answered = if is_chunked {
-            let size = format!("{:x}\r\n", data.len());
-            send(exchange, &[size.as_bytes(), data, b"\r\n"].concat()).await?
-        } else {
-            send(exchange, data).await?
-        };
-        if let Some(head) = answered {
-            return Ok(Upload::Answered(head));
-        }
-    }
-    if is_chunked && let Some(head) = send(exchange, b"0\r\n\r\n").await? {
-        return Ok(Upload::Answered(head));
-    }
-    Ok(Upload::Complete)
+    let mut sending = Sending { exchange, is_head, early: None };
+    let next = sending.pass(body, bytes_max).await?;
+    Ok(match sending.early {
+        Some(Early { head, .. }) => Upload::Answered { head, is_complete: next == Next::GoesOn },
+        None => Upload::Complete,
+    })
 }
 
 /// Waits until the server wants the body; or for its answer, if it wants none.
 async fn await_go_on(
     exchange: &mut Exchange,
 ) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
+    let limit = GO_ON_TIME.min(exchange.timeout() / 2);
     let heads = async {
         loop {
-            let head = exchange.next_head().await?;
+            let head = poll_fn(|context| exchange.poll_head(context)).await?;
             match head.status() {
                 100 => return Ok(None),
                 102..=199 => {}
@@ -95,47 +102,134 @@ async fn await_go_on(
             }
         }
     };
-    timeout(GO_ON_TIME, heads).await.unwrap_or(Ok(None))
+    timeout(limit, heads).await.unwrap_or(Ok(None))
 }
 
-/// Sends a piece; or returns the answer that came in the middle of it, also if the server takes no more after it.
-async fn send(
-    exchange: &mut Exchange,
-    piece: &[u8],
-) -> Result<Option<ResponseHead<Bytes>>, UpstreamError> {
-    let mut left = piece;
-    let limit = exchange.timeout();
-    let sending = poll_fn(|context| {
-        if let Poll::Ready(head) = poll_answer(exchange, context) {
-            return Poll::Ready(head.map(Some));
-        }
-        exchange.poll_send(context, &mut left).map(|sent| sent.map(|()| None))
-    });
-    match timeout(limit, sending).await {
-        Ok(Err(UpstreamError::Ended(error))) => {
-            // It may have said why before it closed.
-            match exchange.next_head().await {
-                Ok(head) if head.status() >= 200 => Ok(Some(head)),
-                _ => Err(error.into()),
+impl Sending<'_> {
+    /// All of a body, if no answer ends it.
+    async fn pass(
+        &mut self,
+        body: &mut RequestBody<'_>,
+        bytes_max: u64,
+    ) -> Result<Next, UploadError> {
+        let is_chunked = body.framing() == BodyFraming::Chunked;
+        loop {
+            let data = {
+                let mut next = pin!(body.chunk(bytes_max));
+                let either = poll_fn(|context| {
+                    if let Poll::Ready(answered) = self.poll_answer(context) {
+                        return Poll::Ready(Err(answered));
+                    }
+                    next.as_mut().poll(context).map(Ok)
+                });
+                match either.await {
+                    Ok(data) => data.map_err(UploadError::Client)?,
+                    Err(answered) => return Ok(answered.map(|()| Next::IsAnswered)?),
+                }
+            };
+            let Some(data) = data else { break };
+            let next = if is_chunked {
+                let size = format!("{:x}\r\n", data.len());
+                self.send(&[size.as_bytes(), data, b"\r\n"].concat()).await?
+            } else {
+                self.send(data).await?
+            };
+            if next == Next::IsAnswered {
+                return Ok(next);
             }
         }
-        Ok(outcome) => outcome,
-        Err(_) => Err(UpstreamError::TimedOut),
+        Ok(if is_chunked { self.send(b"0\r\n\r\n").await? } else { Next::GoesOn })
+    }
+
+    /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
+    async fn send(&mut self, piece: &[u8]) -> Result<Next, UpstreamError> {
+        let mut left = piece;
+        let limit = self.exchange.timeout();
+        let mut stuck = pin!(sleep(STUCK_TIME));
+        let sending = poll_fn(|context| {
+            if let Poll::Ready(answered) = self.poll_answer(context) {
+                return Poll::Ready(answered.map(|()| Next::IsAnswered));
+            }
+            if let Poll::Ready(sent) = self.exchange.poll_send(context, &mut left) {
+                return Poll::Ready(sent.map(|()| Next::GoesOn));
+            }
+            // Perhaps it waits for us to take its answer.
+            if self.early.is_none() || self.exchange.received().len() < EARLY_BYTES_MAX {
+                return Poll::Pending;
+            }
+            stuck.as_mut().poll(context).map(|()| Ok(Next::IsAnswered))
+        });
+        match timeout(limit, sending).await {
+            Ok(Err(UpstreamError::Ended(_))) if self.early.is_some() => Ok(Next::IsAnswered),
+            Ok(Err(UpstreamError::Ended(error))) => {
+                // It may have said why before it closed.
+                match self.exchange.next_head().await {
+                    Ok(head) if head.status() >= 200 => {
+                        self.early = Some(Early { head, reader: None, seen_bytes: 0 });
+                        Ok(Next::IsAnswered)
+                    }
+                    _ => Err(error.into()),
+                }
+            }
+            Ok(outcome) => outcome,
+            Err(_) => Err(UpstreamError::TimedOut),
+        }
+    }
+
+    /// Ready when an answer ends the body: it is none of success, or it is here as a whole. Interim ones are of no use to a
+    /// client that is sending.
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<(), UpstreamError>> {
+        loop {
+            let Some(early) = &mut self.early else {
+                let head = ready!(self.exchange.poll_head(context))?;
+                if matches!(head.status(), 100 | 102..=199) {
+                    continue;
+                }
+                let is_success = (200..=299).contains(&head.status());
+                let early = Early::new(head, self.is_head)?;
+                self.early = Some(early);
+                if is_success {
+                    continue;
+                }
+                return Poll::Ready(Ok(()));
+            };
+            let received = self.exchange.received();
+            if early.is_whole(received) {
+                return Poll::Ready(Ok(()));
+            }
+            if received.len() >= EARLY_BYTES_MAX {
+                return Poll::Pending;
+            }
+            if ready!(self.exchange.poll_receive(context))? == 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
 
-/// A final answer; interim ones are of no use to a client that is sending.
-fn poll_answer(
-    exchange: &mut Exchange,
-    context: &mut std::task::Context<'_>,
-) -> Poll<Result<ResponseHead<Bytes>, UpstreamError>> {
-    loop {
-        match exchange.poll_head(context) {
-            Poll::Ready(Ok(head)) if matches!(head.status(), 100 | 102..=199) => {}
-            other => return other,
-        }
+impl Early {
+    fn new(head: ResponseHead<Bytes>, is_head: bool) -> Result<Self, UpstreamError> {
+        let reader = match response_framing(&head, is_head)? {
+            ResponseFraming::Marked(framing) => Some(BodyReader::new(framing)),
+            ResponseFraming::UntilClose => None,
+        };
+        Ok(Self { head, reader, seen_bytes: 0 })
+    }
+
+    /// Whether all of it is here. What is broken is of no use to anybody's waiting either.
+    fn is_whole(&mut self, received: &[u8]) -> bool {
+        let Some(reader) = &mut self.reader else { return false };
+        let fresh = received.get(self.seen_bytes..).unwrap_or_default();
+        self.seen_bytes = received.len();
+        reader.consume(fresh).map_or(true, |consumed| consumed.done)
     }
 }
 
 /// How long a client that asks first is kept waiting for a server that does not answer that.
 const GO_ON_TIME: Duration = Duration::from_secs(1);
+
+/// How much of an answer is taken in while the body goes on.
+const EARLY_BYTES_MAX: usize = 64 * 1_024;
+
+/// How long a server that has answered so much may take nothing.
+const STUCK_TIME: Duration = Duration::from_secs(1);

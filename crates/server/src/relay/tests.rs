@@ -3,4 +3,4 @@
 mod bytes;
 mod ends;
 mod kernel;
-mod stage;
+pub(crate) mod stage;

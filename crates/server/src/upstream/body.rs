@@ -12,7 +12,7 @@ use kettle_http::h1::response::{ResponseError, ResponseFraming, ResponseHead, re
 use tokio::time::timeout;
 
 use super::exchange::Exchange;
-use super::{Link, UpstreamError};
+use super::{Link, UpstreamError, binds_connection};
 use crate::backend::Socket;
 
 /// A server's response: its head as it came, fields for the next hop only among them, and its body.
@@ -88,7 +88,9 @@ impl UpstreamBody {
         let has_stray = head.status() == 204
             && (head.announced_length().is_some_and(|bytes| bytes > 0)
                 || head.header_values("transfer-encoding").next().is_some());
-        let may_keep = may_keep && head.persists() && !has_stray;
+        // Who asked has shown who it is, and the server may take the next request for the same client's.
+        let is_bound = head.header_values("www-authenticate").any(binds_connection);
+        let may_keep = may_keep && head.persists() && !has_stray && !is_bound;
         let mut body = Self { exchange: Some(exchange), rest, length, may_keep, is_cut: false };
         if body.rest.is_done() {
             body.finish();
@@ -227,7 +229,7 @@ impl UpstreamBody {
     fn finish(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
         // What came behind the response is no answer to anything.
-        if self.may_keep && exchange.received.is_empty() {
+        if self.may_keep && exchange.received.is_empty() && !exchange.link.must_close() {
             exchange.lease.keep(exchange.link);
         }
     }

@@ -22,6 +22,8 @@ pub enum UpstreamError {
     UnaskedUpgrade,
     /// More responses came before the final one than anybody needs.
     TooManyInterim,
+    /// The response names more fields as meant for us alone than anybody needs.
+    TooManyOptions,
 }
 
 impl UpstreamError {
@@ -49,6 +51,7 @@ impl UpstreamError {
             Self::Malformed(error) => error.reason(),
             Self::UnaskedUpgrade => "unasked_upgrade",
             Self::TooManyInterim => "too_many_interim",
+            Self::TooManyOptions => "connection",
         }
     }
 }
@@ -65,6 +68,9 @@ impl fmt::Display for UpstreamError {
             }
             Self::TooManyInterim => {
                 formatter.write_str("the server sent one interim response after the other")
+            }
+            Self::TooManyOptions => {
+                formatter.write_str("the server's `Connection` has more members than may be")
             }
         }
     }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, timeout};
 
 use super::pool::{Destination, Lease};
-use super::{Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
+use super::{CONNECTION_OPTIONS_MAX, Link, OutgoingRequest, Pool, Trace, Upstream, UpstreamError};
 use crate::backend::{Attempts, Failure, Outcome, Server, Slot, Socket, UseCount};
 
 /// A connection to a server with a request on it.
@@ -30,6 +30,8 @@ pub struct Exchange {
     is_reused: bool,
     /// Since when something came back.
     answered: Option<Instant>,
+    /// Interim responses that came.
+    interim: usize,
 }
 
 impl Exchange {
@@ -91,6 +93,7 @@ impl Exchange {
             started: Instant::now(),
             is_reused,
             answered: None,
+            interim: 0,
         }
     }
 
@@ -148,8 +151,9 @@ impl Exchange {
                 ParseResponse::Partial => None,
             };
             if let Some((head, bytes)) = parsed {
-                let bytes = self.received.split_to(bytes).freeze();
-                return Poll::Ready(Ok(head.moved_to(bytes)));
+                let head = head.moved_to(self.received.split_to(bytes).freeze());
+                self.check(&head)?;
+                return Poll::Ready(Ok(head));
             }
             if ready!(self.poll_receive(context))? == 0 {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
@@ -157,7 +161,30 @@ impl Exchange {
         }
     }
 
-    pub(super) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    /// What passes a head on does work for each option of `Connection` and each field, and somebody waits through all interim
+    /// responses: of neither are there many.
+    fn check(&mut self, head: &ResponseHead<Bytes>) -> Result<(), UpstreamError> {
+        self.interim += usize::from(matches!(head.status(), 100..=199));
+        if self.interim > INTERIM_MAX {
+            return Err(UpstreamError::TooManyInterim);
+        }
+        match head.connection_options() > CONNECTION_OPTIONS_MAX {
+            true => Err(UpstreamError::TooManyOptions),
+            false => Ok(()),
+        }
+    }
+
+    /// What came behind the last head.
+    #[must_use]
+    pub(crate) fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    /// Receives more of what is behind the last head; nothing is the end.
+    ///
+    /// # Errors
+    /// What the connection says.
+    pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.received.reserve(RECEIVE_BYTES);
         let received = pin!(self.link.read_buf(&mut self.received)).poll(context);
         if matches!(received, Poll::Ready(Ok(1..))) {
@@ -205,6 +232,9 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
         }
     }
 }
+
+/// Interim responses before a final one.
+const INTERIM_MAX: usize = 32;
 
 /// What one read takes in: two full records.
 const RECEIVE_BYTES: usize = 32 * 1_024;

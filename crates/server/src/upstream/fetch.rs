@@ -54,7 +54,7 @@ async fn ask(
     request: &OutgoingRequest,
 ) -> Result<ResponseHead<Bytes>, UpstreamError> {
     exchange.send_head(request).await?;
-    for _ in 0..INTERIM_MAX {
+    loop {
         let head = exchange.next_head().await?;
         match head.status() {
             101 => return Err(UpstreamError::UnaskedUpgrade),
@@ -62,8 +62,4 @@ async fn ask(
             _ => return Ok(head),
         }
     }
-    Err(UpstreamError::TooManyInterim)
 }
-
-/// Interim responses before a final one.
-pub(crate) const INTERIM_MAX: usize = 32;

@@ -1,7 +1,7 @@
 //! A connection to a server, in TLS or as the bytes are.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -26,15 +26,29 @@ impl Link {
         match self {
             Self::Tls(stream) => {
                 let mut context = Context::from_waker(Waker::noop());
-                // Tickets are taken in.
-                stream.received().bytes().is_empty() && stream.poll_fill(&mut context).is_pending()
+                // Tickets are taken in, as far as the runtime has heard of them.
+                stream.received().bytes().is_empty()
+                    && stream.poll_fill(&mut context).is_pending()
+                    && stream.unopened_bytes() == 0
+                    && has_nothing(stream.socket())
             }
-            Self::Plain(socket) => {
-                let received = transfer::receive(socket.as_fd(), &mut [0]);
-                received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-            }
+            Self::Plain(socket) => has_nothing(socket.as_fd()),
         }
     }
+
+    /// Whether its keys have been used for as much as they may.
+    pub(super) fn must_close(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.must_close(),
+            Self::Plain(_) => false,
+        }
+    }
+}
+
+/// Whether a socket has neither a byte nor an end to give. A byte that it has is lost: its connection is of no more use.
+fn has_nothing(socket: BorrowedFd<'_>) -> bool {
+    let received = transfer::receive(socket, &mut [0]);
+    received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 impl AsyncRead for Link {
@@ -76,3 +90,6 @@ impl AsyncWrite for Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

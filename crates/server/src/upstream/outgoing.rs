@@ -75,5 +75,24 @@ impl OutgoingRequest {
     }
 }
 
+/// Whether a value of `Authorization` or `WWW-Authenticate` names a scheme by which servers take all that comes over a connection
+/// for one client's (RFC 4559 §6).
+pub(crate) fn binds_connection(value: &[u8]) -> bool {
+    let binds = |challenge: &[u8]| {
+        let mut words = challenge.trim_ascii().split(u8::is_ascii_whitespace);
+        let scheme = words.next().unwrap_or_default();
+        BINDING.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    value.split(|byte| *byte == b',').any(binds)
+}
+
+const BINDING: [&str; 3] = ["ntlm", "negotiate", "kerberos"];
+
+/// Members of `Connection` in a message that is passed on.
+pub(crate) const CONNECTION_OPTIONS_MAX: usize = 32;
+
 /// Room that most heads find enough.
 const HEAD_BYTES_USUAL: usize = 1_024;
+
+#[cfg(test)]
+mod tests;

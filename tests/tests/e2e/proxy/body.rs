@@ -239,3 +239,56 @@ fn the_last_response_of_a_connection_is_whole_however_long_it_is() {
         assert_eq!(entry.number("body_bytes"), bytes as u64);
     }
 }
+
+#[test]
+fn a_server_that_passes_a_body_back_as_it_comes_gets_all_of_it() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    client.send(b"first").unwrap();
+    assert_eq!(read_exactly(&mut server, 5), b"first");
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst").unwrap();
+    client.send(b"other").unwrap();
+    assert_eq!(read_exactly(&mut server, 5), b"other");
+    server.write_all(b"other").unwrap();
+    assert_eq!(client.response().body, b"firstother");
+    // Nothing is half done: the connection serves the next request.
+    client.send(&get("/app")).unwrap();
+    answer(&mut server, &ok("next"));
+    assert_eq!(client.response().body, b"next");
+}
+
+#[test]
+fn a_whole_answer_of_success_ends_a_body_too() {
+    for response in [ok("enough"), "HTTP/1.1 200 OK\r\n\r\nenough".to_owned()] {
+        let backend = Backend::listen();
+        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, &response);
+        server.shutdown(std::net::Shutdown::Write).unwrap();
+        let head = client.response_head();
+        assert_eq!(head.status, 200, "{response:?}");
+        assert_eq!(read_to_end(&mut server).0, b"", "its connection has half a request on it");
+    }
+}
+
+#[test]
+fn a_server_with_little_time_that_does_not_say_go_on_still_gets_the_body() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("timeout = \"800ms\"", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let head = "Content-Length: 5\r\nExpect: 100-continue\r\n";
+    client.send(&request("POST", "/app", head)).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    assert_eq!(client.response_head().status, 100);
+    client.send(b"hello").unwrap();
+    assert_eq!(read_exactly(&mut server, 5), b"hello");
+    server.write_all(ok("in time").as_bytes()).unwrap();
+    assert_eq!(client.response().body, b"in time");
+}

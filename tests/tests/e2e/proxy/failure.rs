@@ -249,3 +249,23 @@ fn keys_change_in_the_middle_of_a_body() {
     answer(&mut server, &ok("next"));
     assert_eq!(client.response().body, b"next");
 }
+
+#[test]
+fn what_a_server_says_without_end_has_an_end() {
+    let interim = "HTTP/1.1 102 Processing\r\n\r\n".repeat(33);
+    let members = vec!["a"; 33].join(",");
+    let options = format!("HTTP/1.1 200 OK\r\nConnection: {members}\r\nContent-Length: 0\r\n\r\n");
+    for (method, fields, response, reason) in [
+        ("POST", "Content-Length: 5\r\n", &interim, "too_many_interim"),
+        ("POST", "Content-Length: 5\r\nExpect: 100-continue\r\n", &interim, "too_many_interim"),
+        ("GET", "", &options, "connection"),
+    ] {
+        let backend = Backend::listen();
+        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request(method, "/app", fields)).unwrap();
+        answer(&mut backend.accept(), response);
+        assert_eq!(client.response().status, 502, "{fields}");
+        assert_eq!(kettle.entry("/app").text("upstream_failure"), reason, "{fields}");
+    }
+}

@@ -180,3 +180,28 @@ fn a_kept_connection_leaves_its_place_to_others() {
     assert!(head.starts_with("GET /app/second "), "{head}");
     assert_eq!(second.response().body, b"second");
 }
+
+#[test]
+fn a_connection_that_stands_for_one_client_serves_nobody_else() {
+    for (fields, challenge) in [
+        ("Authorization: NTLM TlRMTVNTUAAB\r\n", ""),
+        ("Authorization: negotiate YII\r\n", ""),
+        ("", "WWW-Authenticate: Basic realm=\"a\", Negotiate\r\n"),
+        ("", "WWW-Authenticate: NTLM TlRMTVNTUAAC\r\n"),
+    ] {
+        let backend = Backend::listen();
+        let (_kettle, mut client, mut server) = warmed(&backend, "");
+        client.send(&request("GET", "/app/mine", fields)).unwrap();
+        // A connection that others have used is not shown who this one is.
+        let mut own =
+            if fields.is_empty() { server.try_clone().unwrap() } else { backend.accept() };
+        answer(&mut own, &ok("mine").replace("\r\n\r\n", &format!("\r\n{challenge}\r\n")));
+        assert_eq!(client.response().body, b"mine");
+        assert_closed(&mut own);
+        if !fields.is_empty() {
+            client.send(&get("/app/theirs")).unwrap();
+            answer(&mut server, &ok("theirs"));
+            assert_eq!(client.response().body, b"theirs");
+        }
+    }
+}

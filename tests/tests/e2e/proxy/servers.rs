@@ -129,7 +129,7 @@ const server = require('http').createServer((request, response) => {
   setImmediate(() => { response.addTrailers({'X-Sum': '1'}); response.end('ed'); });
 });
 server.on('upgrade', (request, socket, head) => {
-  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n');
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n\\r\\n');
   socket.write(head);
   socket.pipe(socket);
 });
@@ -145,7 +145,7 @@ server.listen(PORT, 'HOST');
     client.send(&request("POST", "/app/echo", "Transfer-Encoding: chunked\r\n")).unwrap();
     client.send(b"5\r\nhello\r\n0\r\n\r\n").unwrap();
     assert_eq!(super::chunked_response(&mut client).body, b"hello");
-    let asking = "Connection: Upgrade\r\nUpgrade: echo\r\n";
+    let asking = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
     client.send(&request("GET", "/app/live", asking)).unwrap();
     assert_eq!(client.response_head().status, 101);
     client.send(b"over and out").unwrap();

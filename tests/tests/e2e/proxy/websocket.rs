@@ -113,7 +113,7 @@ fn a_101_that_nobody_asked_for_or_for_something_else_is_a_502() {
 fn a_tunnel_of_http_would_pass_by_all_rules_and_is_not_made() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("websocket = true", "", &[backend.address()]));
-    for protocols in ["h2c", "websocket, H2C", "HTTP/2.0", "TLS/1.0"] {
+    for protocols in ["h2c", "websocket, H2C", "HTTP/2.0", "TLS/1.0", "echo"] {
         let asking = format!(
             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {protocols}\r\nHTTP2-Settings: AAMAAABk\r\n"
         );

@@ -8,12 +8,18 @@ use crate::backend::Backends;
 use crate::upstream::Upstream;
 
 fn route(change: impl FnOnce(&mut kettle_config::Route)) -> ProxyRoute {
+    route_of(&[], change)
+}
+
+fn route_of(names: &[&str], change: impl FnOnce(&mut kettle_config::Route)) -> ProxyRoute {
     let backends = Backends::new(&[kettle_config::Backend::default()], None);
     let backend = backends.iter().next().unwrap();
     let upstream = std::sync::Arc::new(Upstream::new(std::sync::Arc::clone(backend), None));
     let mut route = kettle_config::Route::default();
     change(&mut route);
-    ProxyRoute::new(&kettle_config::Site::default(), &route, upstream)
+    let names = names.iter().map(|name| kettle_config::Located::not_written((*name).to_owned()));
+    let site = kettle_config::Site { names: names.collect(), ..kettle_config::Site::default() };
+    ProxyRoute::new(&site, &route, upstream)
 }
 
 /// What a server gets for a request; nothing where that is refused before anybody is asked.
@@ -27,7 +33,7 @@ fn written(route: &ProxyRoute, request: &str, upgrade: Option<&[u8]>) -> Option<
     let path = head.target().ok()?.path.to_owned();
     let mut request = Request::without_body(head, Some("sni.example"));
     request.client = "2001:db8::1".parse().unwrap();
-    let outgoing = route.outgoing(&path, &request, upgrade)?;
+    let outgoing = route.outgoing(&path, &request, upgrade.is_some())?;
     Some(String::from_utf8(outgoing.head()).unwrap())
 }
 
@@ -149,5 +155,49 @@ proptest::proptest! {
             assert!(head.headers().all(|(name, _)| !head.is_hop_by_hop(name)), "{written:?}");
             assert!(head.headers().all(|(name, _)| !name.contains(&b'_')), "{written:?}");
         }
+    }
+}
+
+#[test]
+fn a_name_that_the_site_does_not_have_reaches_no_server() {
+    for (names, asked, host) in [
+        (&["*.b.example", "A.example.", "c.example"][..], "a.example:8443", "a.example:8443"),
+        (&["*.b.example", "A.example.", "c.example"], "X.b.example", "x.b.example"),
+        (&["*.b.example", "A.example.", "c.example"], "x.y.b.example", "a.example"),
+        (&["*.b.example", "A.example.", "c.example"], "b.example:99", "a.example"),
+        (&["*.b.example", "A.example.", "c.example"], "evil.example:99", "a.example"),
+        (&["_", "a.example"], "evil.example", "a.example"),
+        (&["_"], "any.example:99", "any.example:99"),
+    ] {
+        let request = format!("GET / HTTP/1.1\r\nHost: {asked}\r\n\r\n");
+        let head = written(&route_of(names, |_| {}), &request, None).unwrap();
+        assert!(head.contains(&format!("\r\nhost: {host}\r\n")), "{asked}: {head}");
+        assert!(head.contains(&format!("\r\nx-forwarded-host: {host}\r\n")), "{asked}: {head}");
+        assert!(head.contains(&format!(";host=\"{host}\"\r\n")), "{asked}: {head}");
+    }
+    let request = "GET / HTTP/1.0\r\n\r\n";
+    let head = written(&route_of(&["a.example"], |_| {}), request, None).unwrap();
+    assert!(head.contains("\r\nhost: a.example\r\n"), "{head}");
+}
+
+#[test]
+fn what_the_operator_says_of_the_client_is_said_once() {
+    let route = route(|route| {
+        let own = [("X-Forwarded-Proto", "http"), ("FORWARDED", "for=unknown")];
+        route.request_headers = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    });
+    let head = written(&route, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", None).unwrap();
+    let head = head.to_ascii_lowercase();
+    assert_eq!(head.matches("x-forwarded-proto: ").count(), 1, "{head}");
+    assert_eq!(head.matches("\r\nforwarded: ").count(), 1, "{head}");
+    assert!(head.contains("x-forwarded-for: 2001:db8::1\r\n"), "{head}");
+}
+
+#[test]
+fn work_for_options_of_the_connection_has_a_bound() {
+    for (members, is_passed_on) in [(32, true), (33, false)] {
+        let options = vec!["a"; members].join(",");
+        let request = format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: {options}\r\n\r\n");
+        assert_eq!(written(&route(|_| {}), &request, None).is_some(), is_passed_on);
     }
 }

@@ -27,14 +27,14 @@ use crate::tx_path::Flow;
 
 /// What an end of a tunnel speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Tls13,
     Tls12,
     Tcp,
     Unix,
 }
 
-pub(super) use Kind::{Tcp, Tls12, Tls13, Unix};
+pub(crate) use Kind::{Tcp, Tls12, Tls13, Unix};
 
 /// The far end of one of the tunnel's connections.
 pub(super) enum Peer {
@@ -153,6 +153,15 @@ pub(super) async fn connection(kind: Kind, is_accepted: bool) -> (Side, Peer) {
     match is_accepted {
         true => (accepted.into(), Peer::Tls(connected)),
         false => (connected.into(), Peer::Tls(accepted)),
+    }
+}
+
+/// A connection with TLS: the side that connected, and the one that accepted.
+pub(crate) async fn tls_pair(kind: Kind) -> (Box<TlsStream>, Box<TlsStream>) {
+    let (side, peer) = connection(kind, false).await;
+    match (side, peer) {
+        (Side::Tls(near), Peer::Tls(far)) => (near, far),
+        _ => panic!("{kind:?} has no TLS"),
     }
 }
 

@@ -1,0 +1,44 @@
+use std::future::poll_fn;
+
+use tokio::io::AsyncReadExt;
+
+use super::*;
+use crate::relay::tests::stage::{Kind, tls_pair};
+
+/// A link to a server that has said something, all of which was read, and its server.
+async fn used(kind: Kind) -> (Link, Box<TlsStream>) {
+    let (near, mut far) = tls_pair(kind).await;
+    let mut link = Link::Tls(near);
+    far.seal(&[b"x"]).unwrap();
+    poll_fn(|context| far.poll_flush(context)).await.unwrap();
+    // What came before it, tickets among it, was taken in with it.
+    link.read_exact(&mut [0]).await.unwrap();
+    (link, far)
+}
+
+#[tokio::test]
+async fn what_the_runtime_has_not_heard_of_yet_counts_with_tls_too() {
+    for kind in [Kind::Tls12, Kind::Tls13] {
+        let (mut link, far) = used(kind).await;
+        assert!(link.is_quiet() && link.is_quiet(), "{kind:?}");
+        // From here on the runtime is not asked.
+        rustix::io::write(far.socket(), b"x").unwrap();
+        assert!(!link.is_quiet(), "{kind:?}: a byte");
+        let (mut link, far) = used(kind).await;
+        assert!(link.is_quiet(), "{kind:?}");
+        drop(far);
+        assert!(!link.is_quiet(), "{kind:?}: the end");
+    }
+}
+
+#[tokio::test]
+async fn part_of_a_record_is_not_nothing() {
+    for kind in [Kind::Tls12, Kind::Tls13] {
+        let (mut link, far) = used(kind).await;
+        rustix::io::write(far.socket(), &[23, 3, 3]).unwrap();
+        far.tcp().writable().await.unwrap();
+        let Link::Tls(stream) = &mut link else { panic!("it has TLS") };
+        stream.tcp().readable().await.unwrap();
+        assert!(!link.is_quiet(), "{kind:?}");
+    }
+}

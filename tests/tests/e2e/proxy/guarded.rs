@@ -1,0 +1,91 @@
+//! Rules of routes that no request gets around on its way to a backend.
+
+use std::io::Write;
+
+use kettle_tests::backend::Backend;
+use kettle_tests::client::Dialer;
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+
+use super::{answer, before, ok};
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn a_parameter_in_a_path_leads_around_no_rule() {
+    let backend = Backend::listen();
+    let rules =
+        "[[site.route]]\nprefix = \"/app/admin\"\nbackend = \"app\"\ndeny = [\"0.0.0.0/0\"]";
+    let kettle = Kettle::start(before(rules, "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    for (path, status) in [
+        ("/app/admin", 403),
+        ("/app/admin/;a", 403),
+        ("/app/admin;/users", 400),
+        ("/app/admin;a=b", 400),
+        ("/app/admin%3B/users", 400),
+        ("/app/public/..;/admin/users", 400),
+        ("/app/.;/admin", 400),
+        ("/app/;/admin", 400),
+        ("/app;a/admin", 404),
+    ] {
+        assert_eq!(client.get(path).status, status, "{path}");
+    }
+    client.send(&get("/app/cars;color=red/list;page=2")).unwrap();
+    let head = answer(&mut backend.accept(), &ok("parameters"));
+    assert!(head.starts_with("GET /app/cars;color=red/list;page=2 HTTP/1.1\r\n"), "{head}");
+    assert_eq!(client.response().body, b"parameters");
+}
+
+#[test]
+fn a_signature_is_for_reading_its_path_and_for_nothing_else() {
+    let backend = Backend::listen();
+    let setup = before("signed_urls = { secret = \"secret\" }", "", &[backend.address()]);
+    let kettle = Kettle::start(setup.file("secret", SECRET));
+    let signed = "import hmac, hashlib; print(hmac.new(b'SECRET', b'4102444800\\n/app/a', hashlib.sha256).hexdigest())";
+    let signed = signed.replace("SECRET", SECRET);
+    let mac = kettle_tests::tool::Tool::new("python3").args(["-c", &signed]).succeed();
+    let target = format!("/app/a?expires=4102444800&signature={}", mac.trim());
+    let mut client = Dialer::default().connect(kettle.address());
+    for method in ["POST", "DELETE", "PUT", "OPTIONS"] {
+        client.send(&request(method, &target, "")).unwrap();
+        assert_eq!(client.response().status, 403, "{method}");
+    }
+    for more in ["&delete=1", "&", "&expires2=1"] {
+        assert_eq!(client.get(&format!("{target}{more}")).status, 403, "{more}");
+    }
+    assert_eq!(kettle.entry(&format!("{target}&delete=1")).text("refused"), "not-signed");
+    client.send(&get(&target)).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, &ok("signed"));
+    assert_eq!(client.response().body, b"signed");
+    client.send(&request("HEAD", &target, "")).unwrap();
+    answer(&mut server, "HTTP/1.1 204 No Content\r\n\r\n");
+    assert_eq!(client.response_head().status, 204);
+}
+
+#[test]
+fn a_tunnel_is_a_request_of_its_client_until_it_ends() {
+    const ASKING: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let backend = Backend::listen();
+    let rules = "websocket = true\nrate_limit = { requests = 100, period = \"1s\", burst = 100, concurrent = 1 }";
+    let kettle = Kettle::start(before(rules, "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("GET", "/app", ASKING)).unwrap();
+    let mut server = backend.accept();
+    answer(
+        &mut server,
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    assert_eq!(client.response_head().status, 101);
+    let mut other = Dialer::default().connect(kettle.address());
+    assert_eq!(other.get("/app").status, 429);
+    client.send(b"ping").unwrap();
+    assert_eq!(kettle_tests::backend::read_exactly(&mut server, 4), b"ping");
+    drop((client, server));
+    let _ended = kettle.tunnel();
+    other.send(&get("/app")).unwrap();
+    let mut server = backend.accept();
+    server.write_all(ok("free again").as_bytes()).unwrap();
+    assert_eq!(other.response().body, b"free again");
+}
