@@ -247,6 +247,11 @@ pub(crate) enum CtlCommand {
     Reopen,
     /// Show backends and how their servers are
     Backends,
+    /// Show the disk stores for responses of backends, or forget what is kept in them
+    Cache {
+        #[command(subcommand)]
+        command: CacheCommand,
+    },
     /// Show open tunnels: who, where to, how much by which path
     Tunnels {
         /// How many are shown one by one, 1000 at most
@@ -269,6 +274,31 @@ pub(crate) enum CtlCommand {
     },
     /// Finish the requests in flight, then end
     Stop,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Show how much is kept
+    Status,
+    /// Forget responses, those that are arriving too
+    Purge {
+        #[command(flatten)]
+        what: PurgeArgument,
+    },
+}
+
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct PurgeArgument {
+    /// The URL, with host and query as clients ask for it: https://example.org/a?b
+    #[arg(value_name = "URL")]
+    pub(crate) key: Option<String>,
+    /// All URLs that begin so
+    #[arg(long, value_name = "URL")]
+    pub(crate) prefix: Option<String>,
+    /// All responses with this tag; the route's `tags` says which header has them
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
 }
 
 /// `8443`, `:8443`, `localhost:8443`, `192.0.2.1:8443` or `[::1]:8443`.

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use kettle_supervisor::admin::caches::PurgeBy;
 use kettle_supervisor::admin::client::ask;
 use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
-use crate::cli::{CtlArguments, CtlCommand, ServerArgument};
+use crate::cli::{CacheCommand, CtlArguments, CtlCommand, PurgeArgument, ServerArgument};
 use crate::output::{fail, fail_with, print, print_line};
 use crate::watch::watch;
 
@@ -30,6 +31,7 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
     match reply {
         Reply::Status(status) => print(status),
         Reply::Backends { backends } => print(backends),
+        Reply::Caches { caches } => print(caches),
         Reply::Tunnels { tunnels } => print(tunnels),
         Reply::Done { message } => print_line(message),
         Reply::Refused { message, findings } => {
@@ -54,9 +56,24 @@ fn request(command: &CtlCommand) -> Request {
         CtlCommand::Tunnels { top, by } => Request::Tunnels { top: usize::from(*top), by: *by },
         CtlCommand::Drain { server } => drain(server, true),
         CtlCommand::Ready { server } => drain(server, false),
+        CtlCommand::Cache { command: CacheCommand::Status } => Request::Caches,
+        CtlCommand::Cache { command: CacheCommand::Purge { what } } => purge(what),
         CtlCommand::Reopen => Request::Reopen,
         CtlCommand::Stop => Request::Stop,
     }
+}
+
+fn purge(what: &PurgeArgument) -> Request {
+    let (by, text) = match (&what.key, &what.prefix, &what.tag) {
+        (_, Some(prefix), _) => (PurgeBy::Prefix, prefix),
+        (_, _, Some(tag)) => (PurgeBy::Tag, tag),
+        (key, None, None) => return request_of_key(key.as_deref().unwrap_or_default()),
+    };
+    Request::Purge { by, text: text.clone() }
+}
+
+fn request_of_key(key: &str) -> Request {
+    Request::Purge { by: PurgeBy::Key, text: key.to_owned() }
 }
 
 /// Scripts get the status itself, and any other answer as it came.
@@ -64,6 +81,7 @@ fn print_json(reply: &Reply) -> ExitCode {
     let text = match reply {
         Reply::Status(status) => serde_json::to_string_pretty(status),
         Reply::Backends { backends } => serde_json::to_string_pretty(backends),
+        Reply::Caches { caches } => serde_json::to_string_pretty(caches),
         Reply::Tunnels { tunnels } => serde_json::to_string_pretty(tunnels),
         other => serde_json::to_string_pretty(other),
     };

@@ -4,6 +4,7 @@
 //! place in the file, so they take part in no comparison.
 
 mod backends;
+mod caches;
 mod listeners;
 mod proxies;
 mod sites;
@@ -24,6 +25,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     sites::check(config, reader);
     backends::check(config, reader);
     proxies::check(config, reader);
+    caches::check(config, reader);
 }
 
 fn check_limits(config: &Config, reader: &mut Reader<'_>) {

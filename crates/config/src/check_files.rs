@@ -73,6 +73,8 @@ pub fn check_files(config: &Config) -> Vec<Finding> {
             findings.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));
         }
     }
+    let caches = config.caches.iter();
+    findings.extend(caches.filter_map(|cache| check_folder(config, &cache.directory)));
     findings.extend(check_parents(config));
     findings.sort_by_key(Finding::position);
     findings

@@ -5,6 +5,7 @@
 
 mod access;
 mod backend;
+mod cache;
 mod listener;
 mod process;
 mod route;
@@ -16,6 +17,7 @@ pub use access::{BasicAuth, Cors, RateLimit, SignedUrls};
 pub use backend::{
     Backend, BackendServer, BackendTls, Balance, Check, CheckKind, ProxyTlv, SendProxy,
 };
+pub use cache::{Cache, RouteCache};
 pub use listener::{
     HttpsListener, Listener, ListenerCertificate, ListenerKind, PassthroughListener, PlainHttp,
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
@@ -62,6 +64,8 @@ settings! {
         pub sites: Vec<Site> as "site" = sections(),
         /// A service that `tls`, `tcp` and `passthrough` listeners carry connections to.
         pub backends: Vec<Backend> as "backend" = sections(),
+        /// A disk store for responses of backends.
+        pub caches: Vec<Cache> as "cache" = sections(),
     }
     beside {
         /// The file the configuration came from; empty when it came from the command line.

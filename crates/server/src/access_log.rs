@@ -50,6 +50,8 @@ pub struct Entry<'a> {
     pub user: Option<&'a str>,
     /// Why the route did not let the request pass.
     pub refusal: Option<&'static str>,
+    /// What came of looking into a store, where the route has one.
+    pub cache: Option<&'static str>,
     /// What came of asking a backend, where the route has one.
     pub upstream: Option<UpstreamEntry<'a>>,
     /// Bytes of head and body, before encryption.

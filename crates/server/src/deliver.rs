@@ -3,6 +3,7 @@
 //! `placement` decides where, `user` and `kernel` do it. Nothing else looks into a [`Body`].
 
 mod cold;
+mod growing;
 mod kernel;
 mod placement;
 mod upstream;
@@ -107,6 +108,9 @@ impl<'d> Delivery<'d> {
         if let Body::Upstream(body) = body {
             return Box::pin(self.send_upstream(head, body, is_chunked, preference)).await;
         }
+        if let Body::Growing(body) = body {
+            return Box::pin(self.send_growing(head, body, is_chunked, preference)).await;
+        }
         let bytes = body.length().unwrap_or_default();
         let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
         self.choose_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
@@ -126,7 +130,7 @@ impl<'d> Delivery<'d> {
     async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {
         let is_last = self.is_last;
         match body {
-            Body::Empty | Body::Upstream(_) | Body::Upgraded(_) => {
+            Body::Empty | Body::Growing(_) | Body::Upstream(_) | Body::Upgraded(_) => {
                 self.send_piece(head, Piece::Memory(&[]), is_last).await
             }
             Body::Memory(bytes) => self.send_piece(head, Piece::Memory(bytes), is_last).await,

@@ -4,6 +4,7 @@
 
 pub mod access_log;
 pub mod backend;
+pub mod cached;
 pub mod clock;
 mod connection;
 mod deliver;
@@ -28,6 +29,7 @@ pub mod respond;
 pub mod response;
 pub mod route;
 pub mod setup;
+pub mod stores;
 pub mod tunnel;
 pub mod tunnel_routes;
 pub mod tx_path;

@@ -6,29 +6,56 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kettle_cache::Fill;
+
 use crate::disk::Device;
 
 /// An open regular file, shared by the responses that send from it.
 #[derive(Debug)]
 pub struct OpenFile {
     /// There until it is closed.
-    fd: Option<OwnedFd>,
+    fd: Option<Descriptor>,
     device: Arc<Device>,
     bytes: u64,
     resident_until_milliseconds: AtomicU64,
 }
 
+/// Whose a descriptor is.
+#[derive(Debug)]
+enum Descriptor {
+    /// This file's.
+    Own(OwnedFd),
+    /// That of whoever fills it.
+    Filled(Fill),
+}
+
 impl OpenFile {
+    /// A file that is still growing, and so never known to be in the page cache as a whole.
+    #[must_use]
+    pub fn shared(fill: Fill, device: Arc<Device>) -> Self {
+        let fd = Some(Descriptor::Filled(fill));
+        Self { fd, device, bytes: u64::MAX, resident_until_milliseconds: AtomicU64::new(0) }
+    }
+
     /// A file that had `bytes` bytes when it was opened.
     #[must_use]
     pub fn new(fd: OwnedFd, bytes: u64, device: Arc<Device>) -> Self {
-        Self { fd: Some(fd), device, bytes, resident_until_milliseconds: AtomicU64::new(0) }
+        Self {
+            fd: Some(Descriptor::Own(fd)),
+            device,
+            bytes,
+            resident_until_milliseconds: AtomicU64::new(0),
+        }
     }
 
     /// The descriptor.
     #[must_use]
     pub fn file(&self) -> BorrowedFd<'_> {
-        self.fd.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd)
+        match &self.fd {
+            Some(Descriptor::Own(fd)) => fd.as_fd(),
+            Some(Descriptor::Filled(fill)) => fill.file(),
+            None => rustix::fs::CWD,
+        }
     }
 
     /// What it lies on.
@@ -65,7 +92,7 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        if let Some(fd) = self.fd.take() {
+        if let Some(Descriptor::Own(fd)) = self.fd.take() {
             self.device.close(fd);
         }
     }

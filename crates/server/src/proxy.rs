@@ -7,6 +7,7 @@ mod answer;
 mod incoming;
 mod outgoing;
 mod parameters;
+mod shared;
 mod upload;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::upstream::Upstream;
 
 pub use answer::respond;
 pub use parameters::without_parameters;
+pub use shared::SharedTarget;
 
 /// A prefix and the backend that answers below it.
 #[derive(Debug)]

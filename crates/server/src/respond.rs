@@ -8,6 +8,7 @@ use std::rc::Rc;
 use kettle_http::RequestError;
 use kettle_http::target::{Form, Target};
 
+use crate::cached;
 use crate::error_page::{self, HttpError, Page};
 use crate::files::handler::{Files, allow};
 use crate::guard::Guards;
@@ -105,7 +106,7 @@ async fn respond_for(
     if let Some(guard) = guard {
         guard.finish(&request.head, &notes, &mut response);
     }
-    if guard.is_some() || notes.upstream.is_some() {
+    if guard.is_some() || notes.upstream.is_some() || notes.cache.is_some() {
         response.notes = Some(Box::new(notes));
     }
     response
@@ -162,6 +163,10 @@ async fn respond_by_route(
             let path = target.path.to_owned();
             proxy::respond(proxied, pool, &path, request, notes).await
         }
+        Handler::Cached(route) => {
+            let path = target.path.to_owned();
+            cached::respond(route, files, pool, &path, request, notes).await
+        }
         handler => handle(handler, files, request).await,
     }
 }
@@ -179,6 +184,7 @@ async fn handle(
         Handler::Nothing(configured) => not_found(request, configured),
         // Sites alone have such routes, and ask them themselves.
         Handler::Proxy(route) => not_found(request, &route.configured),
+        Handler::Cached(route) => not_found(request, &route.proxy.configured),
         Handler::Redirect(redirect) => redirect.respond(&request.head),
         #[cfg(test)]
         Handler::Echo(echo) => echo.respond(request).await,

@@ -6,8 +6,10 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use kettle_cache::Fill;
 use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
@@ -38,6 +40,8 @@ pub struct Notes {
     pub user: Option<Arc<str>>,
     /// Why the route did not let the request pass.
     pub refusal: Option<&'static str>,
+    /// What came of looking into a store.
+    pub cache: Option<&'static str>,
     /// What came of asking a backend.
     pub upstream: Option<Box<Trace>>,
     /// Its place among those of its client, until it is sent.
@@ -98,6 +102,13 @@ impl ResponseFields {
         let lines = self.own.split_inclusive(|byte| *byte == b'\n');
         let kept = lines.filter(|line| !line.starts_with(beginning.as_bytes()));
         self.own = kept.collect::<Vec<_>>().concat();
+        self
+    }
+
+    /// Adds lines that were written by [`write_field`] before.
+    #[must_use]
+    pub fn with_lines(mut self, lines: &[u8]) -> Self {
+        self.own.extend_from_slice(lines);
         self
     }
 
@@ -201,10 +212,27 @@ pub enum Body {
     },
     /// Pieces one after the other (`multipart/byteranges`).
     Parts(Vec<Part>),
+    /// In a file that is still growing.
+    Growing(Box<Growing>),
     /// On their way from a backend's server.
     Upstream(Box<UpstreamBody>),
     /// There is none: with the head the connection becomes a tunnel.
     Upgraded(Box<Upgraded>),
+}
+
+/// A body, or a part of one, that is sent as it arrives in a file.
+#[derive(Debug)]
+pub struct Growing {
+    /// How far it is.
+    pub fill: Fill,
+    /// The file.
+    pub file: Arc<OpenFile>,
+    /// The first byte that is sent, of the body.
+    pub start: u64,
+    /// How many are; `None` if only the end will tell.
+    pub bytes: Option<u64>,
+    /// How long nothing may come.
+    pub patience: Duration,
 }
 
 /// The server's side of a tunnel that a response begins.
@@ -236,6 +264,7 @@ impl Body {
             Body::Memory(bytes) => Some(bytes.len() as u64),
             Body::File { span, .. } => Some(span.bytes),
             Body::Parts(parts) => Some(parts.iter().map(Part::bytes).sum()),
+            Body::Growing(growing) => growing.bytes,
             Body::Upstream(body) => body.length(),
         }
     }
@@ -246,6 +275,7 @@ impl Body {
         match self {
             Body::Empty | Body::Memory(_) | Body::Upstream(_) | Body::Upgraded(_) => None,
             Body::File { file, .. } => Some(file),
+            Body::Growing(growing) => Some(&growing.file),
             Body::Parts(parts) => parts.iter().find_map(|part| match part {
                 Part::Memory(_) => None,
                 Part::File { file, .. } => Some(&**file),

@@ -12,12 +12,14 @@ use kettle_config::{Config, Finding, Located, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
+use crate::cached::CachedRoute;
 use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
 use crate::redirect::Redirect;
 use crate::redirect::pattern::Paths;
 use crate::response::ConfiguredFields;
+use crate::stores::Stores;
 use crate::upstream::Upstreams;
 
 /// All sites of a configuration.
@@ -80,6 +82,8 @@ pub enum Handler {
     Files(Arc<FileRoute>),
     /// A server of a backend.
     Proxy(Arc<ProxyRoute>),
+    /// A server of a backend, or what is kept of its responses.
+    Cached(Arc<CachedRoute>),
     /// Nobody: all there is was said before.
     Nothing(ConfiguredFields),
     /// A way to HTTPS; all that a plain listener has.
@@ -96,6 +100,7 @@ impl Handler {
         match self {
             Handler::Files(rules) => Some(&rules.configured),
             Handler::Proxy(route) => Some(&route.configured),
+            Handler::Cached(route) => Some(&route.proxy.configured),
             Handler::Nothing(configured) => Some(configured),
             _ => None,
         }
@@ -113,7 +118,11 @@ impl Router {
     ///
     /// # Errors
     /// Every mistake.
-    pub fn build(config: &Config, upstreams: &Upstreams) -> Result<Self, Vec<Finding>> {
+    pub fn build(
+        config: &Config,
+        upstreams: &Upstreams,
+        stores: &Stores,
+    ) -> Result<Self, Vec<Finding>> {
         let mut router = Self {
             sites: Vec::with_capacity(config.sites.len()),
             exact: BTreeMap::new(),
@@ -145,7 +154,7 @@ impl Router {
             let own = chains(site);
             let same =
                 config.sites.iter().position(|other| !own.is_empty() && chains(other) == own);
-            let routes = build_routes(config, site, upstreams, &mut findings);
+            let routes = build_routes(config, site, (upstreams, stores), &mut findings);
             router.sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -292,7 +301,7 @@ pub fn client_auth_groups(config: &Config) -> Vec<Option<usize>> {
 fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
-    upstreams: &Upstreams,
+    (upstreams, stores): (&Upstreams, &Stores),
     findings: &mut Vec<Finding>,
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
@@ -300,7 +309,13 @@ fn build_routes(
         let upstream = route.backend.as_ref().and_then(|name| upstreams.find(name));
         let proxy = upstream.map(|it| Arc::new(ProxyRoute::new(site, route, Arc::clone(it))));
         let handler = match &route.root {
-            None if let Some(proxy) = proxy => Handler::Proxy(proxy),
+            None if let Some(proxy) = proxy => {
+                let cache = route.cache.as_ref();
+                match cache.and_then(|it| CachedRoute::new(it, Arc::clone(&proxy), stores)) {
+                    Some(cached) => Handler::Cached(Arc::new(cached)),
+                    None => Handler::Proxy(proxy),
+                }
+            }
             None => Handler::Nothing(ConfiguredFields::new(&site.headers, &route.headers)),
             Some(root) => match FileRoute::open(site, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),

@@ -18,8 +18,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
 pub mod backends;
+pub mod caches;
 pub mod client;
 pub mod protocol;
+pub(crate) mod purge;
 pub mod status;
 pub mod tunnels;
 

@@ -15,6 +15,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{interval, sleep_until};
 
 use crate::admin::protocol::{Reply, Request};
+use crate::admin::purge;
 use crate::admin::status::{Counts, ListenerStatus, Status};
 use crate::admin::tunnels::{self, TunnelsScreen};
 use crate::admin::{AdminSocket, Asked};
@@ -169,6 +170,13 @@ impl MainLoop {
             Request::Path { placement } => self.set_placement(placement),
             Request::Tunnels { top, by } => return self.show_tunnels(top, by, reply),
             Request::Backends => Reply::Backends { backends: self.backends().into() },
+            Request::Caches => {
+                Reply::Caches { caches: (&*self.supervisor.live.prepared().stores).into() }
+            }
+            Request::Purge { by, text } => {
+                let stores = &self.supervisor.live.prepared().stores;
+                return purge::begin(&mut self.waiting_for_others, stores, (by, text), reply);
+            }
             Request::Drain { backend, server, is_draining } => {
                 self.drain_server(&backend, &server, is_draining)
             }

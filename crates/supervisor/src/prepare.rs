@@ -21,6 +21,7 @@ use crate::file_watch::FileStates;
 use acceptors::AcceptorSource;
 use kettle_server::backend::Backends;
 use kettle_server::route::Router;
+use kettle_server::stores::Stores;
 use kettle_server::tunnel_routes::TunnelRoutes;
 use kettle_server::upstream::Upstreams;
 
@@ -52,6 +53,8 @@ pub struct Prepared {
     pub backends: Arc<Backends>,
     /// The same as routes pass requests to them.
     pub upstreams: Arc<Upstreams>,
+    /// The disk stores for their responses.
+    pub stores: Arc<Stores>,
     /// Every certificate in use, in the order of the sites.
     pub identities: Vec<Arc<Identity>>,
     /// What ticket keys are made of, where the configuration names a file.
@@ -107,7 +110,8 @@ pub fn prepare(
     let before = in_force.map(|prepared| &*prepared.backends);
     let backends = Backends::new(&config.backends, before);
     let upstreams = Upstreams::new(&backends, &connectors);
-    let router = Router::build(&config, &upstreams);
+    let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
+    let router = Router::build(&config, &upstreams, &stores);
     let router = router.map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(&config, &mut findings);
@@ -136,6 +140,7 @@ pub fn prepare(
                 tunnels,
                 backends: Arc::new(backends),
                 upstreams: Arc::new(upstreams),
+                stores: Arc::new(stores),
                 identities: loaded.all,
                 ticket_secret,
                 look,
@@ -156,7 +161,8 @@ pub fn check(config: &Config) -> Report {
     findings.of_access(config);
     let loaded = load_identities(config, &mut findings);
     let upstreams = Upstreams::new(&Backends::new(&config.backends, None), &HashMap::new());
-    let router = Router::build(config, &upstreams);
+    let stores = Stores::new(&config.caches, None);
+    let router = Router::build(config, &upstreams, &stores);
     let router = router.map_err(|mistakes| findings.add_mistakes(mistakes));
     let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(config, &mut findings);

@@ -67,7 +67,8 @@ impl Live {
         metrics: Arc<Metrics>,
         loader: Option<Loader>,
     ) -> Self {
-        metrics.set_source(Arc::clone(&prepared.backends) as _);
+        metrics
+            .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
         keep_alive(&prepared.config, &bound);
         resumption.configure(prepared.config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
         let snapshots = (0..metrics.workers().len())
@@ -211,7 +212,8 @@ impl Live {
             sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
         }
         prepared.backends.put_in_force();
-        self.metrics.set_source(Arc::clone(&prepared.backends) as _);
+        self.metrics
+            .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
         self.prepared = Arc::new(prepared);
         self.bound = bound;
         Ok(())

@@ -46,6 +46,17 @@ impl Store {
         Ok(object.filter(|object| object.head.vary == vary && !object.head.is_marker()))
     }
 
+    /// The fields by which the variants of a key differ; none where there are no variants. Touches the disk.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn vary_names(&self, key: &str) -> Result<Vec<String>, StoreError> {
+        let first = self.open_object(Name::of_key(key), key)?;
+        let marker = first.filter(|first| first.head.is_marker());
+        let vary = marker.map(|marker| marker.head.vary).unwrap_or_default();
+        Ok(vary.into_iter().map(|(name, _)| name).collect())
+    }
+
     /// Gives an object that was validated a new head. It keeps the generation it has: what was purged meanwhile stays so.
     /// Touches the disk.
     ///

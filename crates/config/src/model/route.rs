@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
+use super::cache::RouteCache;
 use crate::located::Located;
 use crate::setting::{
     CacheRule, MIB, Network, PathPattern, Template, cache_rules, destination, duration, flag,
@@ -87,6 +88,8 @@ settings! {
         /// they were sent. Elsewhere they get 400: a server that takes them for separators sees another path than the one
         /// the route was chosen by.
         pub encoded_slashes: bool = flag(false),
+        /// With `backend`: keeps its responses on the disk, to answer from there.
+        pub cache: Option<RouteCache> = optional(section(), "nothing is kept"),
         /// Where clients are sent instead, by path. The first that fits decides, before any file is looked for.
         pub redirects: Vec<Redirect> as "redirect" = sections(),
         /// Paths that are looked for in place of the one asked for. The first that fits decides, after `redirect`, and once.

@@ -81,7 +81,7 @@ help: write names"#,
     ),
     (
         r#"colour = "red""#,
-        r#"kettle.toml:1:1: `colour` is not a setting of the top level, which has: server, tls, log, admin, metrics, limits, listener, site, backend
+        r#"kettle.toml:1:1: `colour` is not a setting of the top level, which has: server, tls, log, admin, metrics, limits, listener, site, backend, cache
  1 | colour = "red"
    | ^^^^^^
 help: remove it"#,

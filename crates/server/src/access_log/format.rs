@@ -35,6 +35,9 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
         text_member(out, "resumed", Some(session.resumed.as_str().as_bytes()));
         text_member(out, "client", client(entry));
     }
+    if entry.cache.is_some() {
+        text_member(out, "cache", entry.cache.map(str::as_bytes));
+    }
     if let Some(upstream) = &entry.upstream {
         upstream.write_json(out);
     }
@@ -95,6 +98,9 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
     word_field(out, " completed=", Some(if entry.completed { "true" } else { "false" }));
     if entry.refusal.is_some() {
         word_field(out, " refused=", entry.refusal);
+    }
+    if entry.cache.is_some() {
+        word_field(out, " cache=", entry.cache);
     }
     if let Some(upstream) = &entry.upstream {
         upstream.write_combined(out);

@@ -41,6 +41,7 @@ fn entry() -> Entry<'static> {
         status: 200,
         user: None,
         refusal: None,
+        cache: None,
         upstream: None,
         bytes_sent: 70_300,
         body_bytes: 70_000,

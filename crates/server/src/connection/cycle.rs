@@ -308,6 +308,7 @@ impl Connection {
             status: response.status,
             user: notes.and_then(|notes| notes.user.as_deref()),
             refusal: notes.and_then(|notes| notes.refusal),
+            cache: notes.and_then(|notes| notes.cache),
             upstream: notes.and_then(|notes| notes.upstream.as_deref()).map(|it| it.entry()),
             bytes_sent,
             body_bytes: delivered.body_bytes,

@@ -89,7 +89,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
     Arc::new(Snapshot {
         config: Arc::new(config.clone()),
         router: Arc::new(change(
-            Router::build(config, &crate::upstream::Upstreams::default()).unwrap(),
+            Router::build(config, &Default::default(), &Default::default()).unwrap(),
         )),
         tls: acceptor.clone().into(),
         tls_with_http2: acceptor.into(),

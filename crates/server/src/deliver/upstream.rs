@@ -33,7 +33,7 @@ impl Delivery<'_> {
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.choose_upstream_path(body, preference).await?;
         let mut prefix = head.to_vec();
-        let mut coding = Coding { is_chunked, is_first: true };
+        let mut coding = Coding::new(is_chunked);
         let mut next = now(body).await;
         if next.is_none() {
             self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
@@ -235,14 +235,18 @@ impl Drop for Held<'_> {
 }
 
 /// How the end of the body is marked.
-struct Coding {
+pub(super) struct Coding {
     is_chunked: bool,
     is_first: bool,
 }
 
 impl Coding {
+    pub(super) fn new(is_chunked: bool) -> Self {
+        Self { is_chunked, is_first: true }
+    }
+
     /// Writes what stands before a piece: the end of the one before, and the size of this one.
-    fn begin(&mut self, out: &mut Vec<u8>, data_bytes: usize) {
+    pub(super) fn begin(&mut self, out: &mut Vec<u8>, data_bytes: usize) {
         if !self.is_chunked || data_bytes == 0 {
             return;
         }
@@ -251,7 +255,10 @@ impl Coding {
     }
 
     /// Writes what stands behind the last piece, if there was any.
-    fn end(&self, out: &mut Vec<u8>) {
+    pub(super) fn end(&self, out: &mut Vec<u8>) {
+        if !self.is_chunked {
+            return;
+        }
         let end: &[u8] = if self.is_first { b"" } else { b"\r\n" };
         out.extend_from_slice(end);
         out.extend_from_slice(b"0\r\n\r\n");

@@ -21,6 +21,14 @@ pub trait Source: fmt::Debug + Send + Sync {
     fn write(&self, writer: &mut Writer<'_>) -> fmt::Result;
 }
 
+/// One after the other.
+impl<A: Source, B: Source> Source for (Arc<A>, Arc<B>) {
+    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        self.0.write(writer)?;
+        self.1.write(writer)
+    }
+}
+
 /// Everything counted, as a scrape expects it.
 ///
 /// # Errors

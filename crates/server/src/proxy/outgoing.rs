@@ -63,7 +63,7 @@ impl ProxyRoute {
     ///
     /// Caches count on it: what servers learn of the host is this or the operator's `backend_host`, and nothing else that a
     /// client says. So a key has to hold what this returns, and not what the client asked for.
-    fn host_of(&self, head: &Head, server_name: Option<&str>) -> Option<String> {
+    pub(super) fn host_of(&self, head: &Head, server_name: Option<&str>) -> Option<String> {
         let authority = head.authority();
         let asked = authority.as_ref().map(|authority| authority.host).or(server_name);
         let asked = asked.map(|host| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase());
@@ -87,7 +87,7 @@ impl ProxyRoute {
     }
 
     /// Whether the operator says a field of this name.
-    fn is_own(&self, name: &[u8]) -> bool {
+    pub(super) fn is_own(&self, name: &[u8]) -> bool {
         let mut names = self.request_headers.iter();
         names.any(|(own, _)| name.eq_ignore_ascii_case(own.as_bytes()))
     }
@@ -118,7 +118,7 @@ impl ProxyRoute {
 /// is the path that the route was chosen by. Any other, rewritten or with segments that were resolved, is encoded anew.
 ///
 /// `None` for one that would have to be encoded anew and has an encoded slash, since it could mean two things then.
-fn reference<'t>(target: Target<'t>, raw: &'t str) -> Option<Cow<'t, str>> {
+pub(super) fn reference<'t>(target: Target<'t>, raw: &'t str) -> Option<Cow<'t, str>> {
     let (raw_path, _) = raw.split_once('?').unwrap_or((raw, ""));
     match target.form == Form::Origin && is_same_path(raw_path, target.path) {
         true => Some(Cow::Borrowed(raw)),

@@ -31,7 +31,7 @@ fn config(sites: Vec<SiteConfig>) -> Config {
 }
 
 fn build(sites: Vec<SiteConfig>) -> Router {
-    Router::build(&config(sites), &crate::upstream::Upstreams::default()).unwrap()
+    Router::build(&config(sites), &Default::default(), &Default::default()).unwrap()
 }
 
 /// The number of the site that answers.
@@ -152,7 +152,7 @@ fn every_root_that_cannot_be_opened_is_found() {
     let sites =
         vec![site(&["a.example"], &["/"], &missing), site(&["b.example"], &["/", "/x"], &missing)];
     let findings =
-        Router::build(&config(sites), &crate::upstream::Upstreams::default()).unwrap_err();
+        Router::build(&config(sites), &Default::default(), &Default::default()).unwrap_err();
     assert_eq!(findings.len(), 3);
     assert!(findings[0].message.contains("cannot open"), "{}", findings[0].message);
     assert!(findings[0].offending.ends_with("missing"), "{}", findings[0].offending);

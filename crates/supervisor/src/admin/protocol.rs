@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::backends::BackendsStatus;
+use super::caches::{CachesStatus, PurgeBy};
 use super::status::Status;
 use super::tunnels::TunnelsScreen;
 use kettle_server::kill_switch::Placement;
@@ -27,6 +28,15 @@ pub enum Request {
     },
     /// The backends and their servers.
     Backends,
+    /// The disk stores.
+    Caches,
+    /// Forget responses in them.
+    Purge {
+        /// By what.
+        by: PurgeBy,
+        /// Which.
+        text: String,
+    },
     /// Open tunnels.
     Tunnels {
         /// How many are to be told one by one.
@@ -70,6 +80,11 @@ pub enum Reply {
     Backends {
         /// In the order of the configuration.
         backends: BackendsStatus,
+    },
+    /// The disk stores.
+    Caches {
+        /// In the order of the configuration.
+        caches: CachesStatus,
     },
     /// Open tunnels.
     Tunnels {

@@ -139,6 +139,9 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
         let at = config.position_of("log.access");
         needs.push(Need::new(at, path, Act::Append, "kettle does not start"));
     }
+    for cache in &config.caches {
+        needs.push(Need::of(&cache.directory, Act::Keep, "nothing is kept there"));
+    }
     if config.sites.iter().any(|site| site.self_signed && site.certificates.is_empty()) {
         let at = config.position_of("server.state_directory");
         let consequence = "a generated certificate cannot be kept and renewed";

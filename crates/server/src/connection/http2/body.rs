@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::{Reason, SendStream};
+use kettle_cache::{FillState, Progress};
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
 use tokio::sync::OwnedSemaphorePermit;
@@ -18,7 +19,7 @@ use super::{FRAME_BYTES_MAX, Shared};
 use crate::deliver::{self, DeliveryError, FileBytes};
 use crate::limits::LazyDeadline;
 use crate::open_file::OpenFile;
-use crate::response::{Body, Part};
+use crate::response::{Body, Growing, Part};
 use crate::upstream::UpstreamBody;
 use crate::upstream::UpstreamError::TimedOut;
 use crate::worker_state::WorkerState;
@@ -85,6 +86,7 @@ impl<'s> Outgoing<'s> {
                 }
                 Ok(())
             }
+            Body::Growing(body) => self.growing(body).await,
             Body::Upstream(body) => self.upstream(body).await,
             // Nobody asked for it: HTTP/2 has no `upgrade`.
             Body::Upgraded(_) => Err(gone()),
@@ -110,6 +112,34 @@ impl<'s> Outgoing<'s> {
                 Some(bytes) => self.memory(bytes).await?,
                 None if self.left_bytes.is_some() => return Ok(()),
                 None => return self.end(),
+            }
+        }
+    }
+
+    /// Passes on what is in a file that grows, and waits for more of it.
+    async fn growing(&mut self, body: &Growing) -> Result<(), DeliveryError> {
+        let (mut sent, mut waiting) = (0, body.fill.wait());
+        loop {
+            let Progress { filled, state } = body.fill.progress();
+            let there = filled.saturating_sub(body.start).min(body.bytes.unwrap_or(u64::MAX));
+            if there > sent {
+                let start = body.fill.body_offset() + body.start + sent;
+                self.file(&body.file, ByteRange { start, bytes: there - sent }).await?;
+                sent = there;
+            } else if body.bytes == Some(there) {
+                return Ok(());
+            } else if state == FillState::Complete && body.bytes.is_none() {
+                return self.end();
+            } else if state != FillState::Growing {
+                return Err(cut_short(io::ErrorKind::UnexpectedEof));
+            } else {
+                let stream = &mut self.stream;
+                let more = poll_fn(|context| match waiting.poll(context, filled) {
+                    Poll::Ready(_) => Poll::Ready(Ok(())),
+                    Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+                });
+                let more = timeout(body.patience, more).await;
+                more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
             }
         }
     }

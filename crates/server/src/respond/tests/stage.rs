@@ -104,7 +104,7 @@ impl Stage {
         };
         let metrics = Arc::new(WorkerMetrics::default());
         let files = Files::with_clock(&self.config.limits, metrics, Box::new(clock.clone()));
-        let router = Router::build(&self.config, &crate::upstream::Upstreams::default()).unwrap();
+        let router = Router::build(&self.config, &Default::default(), &Default::default()).unwrap();
         let guards = Guards::with_clock(Box::new(clock.clone()));
         Server { folder: self.folder, clock, files, guards, router }
     }
@@ -174,7 +174,9 @@ impl Reply {
             Body::Memory(bytes) => bytes.to_vec(),
             Body::File { file, span } => read(file, *span),
             Body::Parts(parts) => parts.iter().flat_map(read_part).collect(),
-            Body::Upstream(_) | Body::Upgraded(_) => unreachable!("no backend is asked here"),
+            Body::Growing(_) | Body::Upstream(_) | Body::Upgraded(_) => {
+                unreachable!("no backend is asked here")
+            }
         };
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");

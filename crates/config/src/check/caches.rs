@@ -1,0 +1,67 @@
+//! Stores that no route has or two have the folder of, and routes whose store nobody declared.
+
+use crate::finding::Instead;
+use crate::model::{Cache, Config};
+use crate::nearest::meant;
+use crate::read::Reader;
+
+/// Records every mistake between stores and the routes that name them.
+pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
+    for (index, cache) in config.caches.iter().enumerate() {
+        check_unlike(index, cache, config, reader);
+        if cache.max_object > cache.size
+            && let Some(place) = reader.place(&format!("cache.{index}.max_object"))
+        {
+            let message = "`max_object` must not be larger than the `size` of the whole".to_owned();
+            reader.find_at(
+                &place,
+                message,
+                Instead::act("write a smaller one, or a larger `size`"),
+            );
+        }
+    }
+    let routes = config.sites.iter().enumerate().flat_map(|(site, it)| {
+        let trail = move |route| format!("site.{site}.route.{route}.cache");
+        it.routes.iter().enumerate().map(move |(number, route)| (trail(number), route))
+    });
+    for (trail, route) in routes {
+        let Some(cache) = &route.cache else { continue };
+        if route.backend.is_none()
+            && let Some(place) = reader.place(&trail)
+        {
+            let message = "only responses of a backend are kept, and the route has none".to_owned();
+            reader.find_at(&place, message, Instead::act("remove it: files need no cache"));
+        }
+        let store = &cache.store;
+        if config.caches.iter().any(|it| it.name == *store) || !store.at.is_written() {
+            continue;
+        }
+        let known: Vec<&str> = config.caches.iter().map(|it| it.name.value.as_str()).collect();
+        let instead = match meant(store, &known) {
+            Some(meant) => Instead::write(format!("\"{meant}\"")),
+            None => Instead::act(format!("add [[cache]] with name = \"{store}\"")),
+        };
+        reader.find_located(store, format!("no [[cache]] is named \"{store}\""), instead);
+    }
+}
+
+fn check_unlike(index: usize, cache: &Cache, config: &Config, reader: &mut Reader<'_>) {
+    let earlier = config.caches.get(..index).unwrap_or_default();
+    if cache.name.at.is_written() && earlier.iter().any(|it| it.name == cache.name) {
+        let message = format!("another [[cache]] is named \"{}\"", cache.name);
+        reader.find_located(&cache.name, message, Instead::act("give it another name"));
+    }
+    let same = |other: &Cache| {
+        let (own, other) = (&cache.directory.value, &other.directory.value);
+        own.starts_with(other) || other.starts_with(own)
+    };
+    if cache.directory.at.is_written()
+        && let Some(other) = earlier.iter().find(|other| same(other))
+    {
+        let message = format!("the [[cache]] \"{}\" has this folder", other.name);
+        let place = format!("cache.{index}.directory");
+        if let Some(place) = reader.place(&place) {
+            reader.find_at(&place, message, Instead::act("give each a folder of its own"));
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Routes whose backend's responses are kept: from the store where it may answer, from what is arriving where another client
+//! has asked, and else from the backend, by a task that outlives whoever asked.
+//!
+//! `asked` says what a request has in common with others, `fetching` lets an object arrive, `kept` makes a response of one.
+
+mod asked;
+mod fetching;
+mod kept;
+mod lines;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kettle_cache::{FillState, Object, Progress, Purge, StoreError};
+use kettle_config::RouteCache;
+use kettle_http::Method;
+use kettle_http::caching::{Defaults, Use, invalidates};
+use kettle_http::h1::framing::BodyFraming;
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use crate::disk::{Device, Disks};
+use crate::error_page::HttpError;
+use crate::files::handler::Files;
+use crate::proxy::{self, ProxyRoute};
+use crate::request::Request;
+use crate::response::{Notes, Response};
+use crate::stores::{Arrival, ArrivalState, CacheOutcome, KeptStore, OpenStore, Stores};
+use crate::upstream::Pool;
+use asked::Asked;
+use fetching::{Fetching, Led};
+use kept::Kept;
+
+/// A route to a backend, and the store for its responses.
+#[derive(Debug)]
+pub struct CachedRoute {
+    /// Who answers what the store cannot.
+    pub proxy: Arc<ProxyRoute>,
+    store: Arc<KeptStore>,
+    defaults: Defaults,
+    /// The fields of requests that the backend sees, in lower case.
+    vary: Vec<String>,
+    ignores_cookies: bool,
+    /// The field of responses that lists their tags.
+    tags: Option<String>,
+}
+
+impl CachedRoute {
+    /// The route of a configuration; `None` if there is no such store.
+    #[must_use]
+    pub fn new(settings: &RouteCache, proxy: Arc<ProxyRoute>, stores: &Stores) -> Option<Self> {
+        let mut vary: Vec<_> = settings.vary.iter().map(|it| it.to_ascii_lowercase()).collect();
+        vary.sort_unstable();
+        vary.dedup();
+        Some(Self {
+            proxy,
+            store: Arc::clone(stores.find(&settings.store.value)?),
+            defaults: Defaults {
+                fresh_for: settings.default,
+                stale_if_error: settings.stale_if_error,
+            },
+            vary,
+            ignores_cookies: settings.ignore_cookies,
+            tags: settings.tags.as_ref().map(|it| it.to_ascii_lowercase()),
+        })
+    }
+}
+
+/// Answers a request for this path.
+///
+/// # Errors
+/// What to answer instead. `notes` say in any case what came of it.
+pub async fn respond(
+    route: &Arc<CachedRoute>,
+    files: &Files,
+    pool: &Rc<Pool>,
+    path: &str,
+    request: &mut Request<'_>,
+    notes: &mut Notes,
+) -> Result<Response, HttpError> {
+    let asked = Asked::new(route, path, request).map(Arc::new);
+    let store = opened(route, files).await;
+    let is_read = matches!(request.head.method(), Method::Get | Method::Head)
+        && request.body.framing() == BodyFraming::None
+        && request.head.upgrade().is_none();
+    let answer = match (&asked, store) {
+        (Some(asked), Some(open)) if is_read => {
+            let looking = Looking { route, disks: files.disks(), open, pool };
+            looking.answer(asked, request, notes).await
+        }
+        (_, None) => Answer::Pass("bypass; detail=store"),
+        _ => Answer::Pass("method"),
+    };
+    match answer {
+        Answer::Ready(response) => response,
+        Answer::Pass(why) => {
+            route.count(CacheOutcome::Pass, notes);
+            let method = request.head.method().as_str().to_owned();
+            let response = proxy::respond(&route.proxy, pool, path, request, notes).await?;
+            if let (Some(asked), Some(open)) = (&asked, store)
+                && invalidates(&method, response.status)
+            {
+                let device = device(files.disks(), open);
+                let (store, purge) = (Arc::clone(&open.store), Purge::Key(asked.key.clone()));
+                let purged = files.disks().wait_for(&device, move || store.purge(&purge)).await;
+                if let Ok(Err(error)) = purged {
+                    route.failed(&error);
+                }
+            }
+            Ok(with_status(response, &format!("fwd={why}")))
+        }
+    }
+}
+
+enum Answer {
+    Ready(Result<Response, HttpError>),
+    /// The backend answers, for the reason that stands in `Cache-Status`.
+    Pass(&'static str),
+}
+
+/// What it takes to look for an answer.
+struct Looking<'l> {
+    route: &'l Arc<CachedRoute>,
+    disks: &'l Disks,
+    open: &'l OpenStore,
+    pool: &'l Rc<Pool>,
+}
+
+/// What the store has for a request.
+enum Found {
+    Object(Box<Object>),
+    /// Only what others sent fields for that no backend sees here.
+    Others,
+    Nothing,
+}
+
+impl Looking<'_> {
+    async fn answer(&self, asked: &Arc<Asked>, request: &Request<'_>, notes: &mut Notes) -> Answer {
+        let mut is_validated = false;
+        for _ in 0..ROUNDS_MAX {
+            let found = match self.find(asked).await {
+                Found::Others => return Answer::Pass("vary-miss"),
+                Found::Nothing => None,
+                Found::Object(object) => Some(object),
+            };
+            let reason = if found.is_some() { "stale" } else { "uri-miss" };
+            let (stale, may_be_stale) = match found {
+                None => (None, false),
+                Some(object) => match self.stored(object, is_validated, asked, request, notes) {
+                    Ok(answer) => return answer,
+                    Err((object, may_be_stale)) => (Some(object), may_be_stale),
+                },
+            };
+            if asked.has_credentials {
+                return Answer::Pass("request; detail=credentials");
+            }
+            if request.head.method() == Method::Head {
+                return Answer::Pass(reason);
+            }
+            let (led, outcome) = match self.begin(asked, request, stale.as_deref(), may_be_stale) {
+                Begun::Joined(arrival) => match self.joined(&arrival).await {
+                    Some(led) => (led, CacheOutcome::Collapsed),
+                    None => return Answer::Pass(reason),
+                },
+                Begun::Leads(led) => {
+                    let led = led.await.unwrap_or(Led::Failed(502, Box::default()));
+                    (led, CacheOutcome::Miss)
+                }
+                Begun::Impossible => return Answer::Pass("bypass"),
+            };
+            let stale = stale.filter(|_| may_be_stale);
+            let is_again = matches!(led, Led::Again);
+            match self.led(led, outcome, reason, stale, asked, request, notes) {
+                Some(answer) => return answer,
+                None => is_validated = !is_again,
+            }
+        }
+        Answer::Pass("bypass; detail=busy")
+    }
+
+    /// An object as the answer; or the object, and whether it is better than an error.
+    fn stored(
+        &self,
+        object: Box<Object>,
+        is_validated: bool,
+        asked: &Arc<Asked>,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Result<Answer, (Box<Object>, bool)> {
+        if asked.has_credentials && !kept::is_for_everybody(&object.head) {
+            return Ok(Answer::Pass("request; detail=credentials"));
+        }
+        let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
+            _ if is_validated => {
+                (CacheOutcome::Revalidated, "fwd=stale; fwd-status=304".to_owned())
+            }
+            Use::Fresh(left) => (CacheOutcome::Hit, format!("hit; ttl={}", left.as_secs())),
+            Use::WhileRevalidating => {
+                drop(self.begin(asked, request, Some(&object), true));
+                (CacheOutcome::Stale, "hit; detail=stale-while-revalidate".to_owned())
+            }
+            Use::IfError => return Err((object, true)),
+            Use::No => return Err((object, false)),
+        };
+        self.route.count(outcome, notes);
+        Ok(self.ready(*object, request, &status))
+    }
+
+    /// Waits for what another has asked for; `None` if that is no good for those who came so late.
+    async fn joined(&self, arrival: &Arrival) -> Option<Led> {
+        let is_late = arrival.is_growing();
+        let known = arrival.known(&self.route.store.arrivals);
+        let limit = self.route.proxy.timeout().saturating_mul(WAITS);
+        let known = timeout(limit, known).await.unwrap_or(ArrivalState::Alone);
+        if let ArrivalState::Growing(arriving) = &known
+            && is_late
+            && !kept::is_fresh(&arriving.0)
+        {
+            // It was good for those who had asked before it came, and has to be validated for others.
+            let Progress { filled, state } = arriving.1.progress();
+            let is_whole = arriving.1.announced_bytes() == Some(filled);
+            if state == FillState::Growing && !is_whole {
+                return None;
+            }
+            let _ = timeout(limit, arrival.ended()).await;
+            return Some(Led::Again);
+        }
+        Some(Led::from(known))
+    }
+
+    /// What comes of an object that arrives; `None` if the store has to be asked again.
+    #[expect(clippy::too_many_arguments, reason = "what is known of one request")]
+    fn led(
+        &self,
+        led: Led,
+        outcome: CacheOutcome,
+        reason: &str,
+        stale: Option<Box<Object>>,
+        asked: &Asked,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Option<Answer> {
+        let collapsed = if outcome == CacheOutcome::Collapsed { "; collapsed" } else { "" };
+        Some(match led {
+            Led::Again => return None,
+            Led::Validated(trace) => {
+                notes.upstream = trace.or(notes.upstream.take());
+                return None;
+            }
+            Led::Growing(arriving, trace) => {
+                notes.upstream = trace.or(notes.upstream.take());
+                let (head, fill) = &*arriving;
+                if !asked.fits(&head.vary) {
+                    return Some(Answer::Pass("vary-miss"));
+                }
+                self.route.count(outcome, notes);
+                let device = device(self.disks, self.open);
+                let patience = self.route.proxy.timeout().saturating_mul(WAITS);
+                let kept = Kept::growing(head, fill, device, patience);
+                let status = format!("fwd={reason}; stored{collapsed}");
+                Answer::Ready(self.respond_from(kept, request, &status))
+            }
+            Led::Alone(Some((response, trace))) => {
+                notes.upstream = Some(trace);
+                self.route.count(CacheOutcome::Pass, notes);
+                let response = self.route.proxy.incoming(*response);
+                let response = with_status(response, &format!("fwd={reason}"));
+                Answer::Ready(Ok(response))
+            }
+            Led::Alone(None) => Answer::Pass(if reason == "stale" { "stale" } else { "uri-miss" }),
+            Led::Failed(status, trace) => {
+                notes.upstream = Some(trace);
+                match stale {
+                    Some(object) => {
+                        self.route.count(CacheOutcome::Stale, notes);
+                        self.ready(*object, request, "hit; detail=stale-if-error")
+                    }
+                    None => {
+                        self.route.count(outcome, notes);
+                        Answer::Ready(Err(status.into()))
+                    }
+                }
+            }
+        })
+    }
+
+    async fn find(&self, asked: &Arc<Asked>) -> Found {
+        if self.open.store.lacks(&asked.key) {
+            return Found::Nothing;
+        }
+        let (store, asked) = (Arc::clone(&self.open.store), Arc::clone(asked));
+        let look = move || {
+            if let Some(object) = store.find(&asked.key, &|name| asked.value(name))? {
+                return Ok(Found::Object(Box::new(object)));
+            }
+            let names = store.vary_names(&asked.key)?;
+            let is_others = names.iter().any(|name| asked.has_unseen(name));
+            Ok(if is_others { Found::Others } else { Found::Nothing })
+        };
+        match self.disks.wait_for(&device(self.disks, self.open), look).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                self.route.failed(&error);
+                Found::Nothing
+            }
+            Err(_) => Found::Nothing,
+        }
+    }
+
+    /// Lets what is asked for arrive, or joins another for whom it does.
+    fn begin(
+        &self,
+        asked: &Arc<Asked>,
+        request: &Request<'_>,
+        validated: Option<&Object>,
+        may_be_stale: bool,
+    ) -> Begun {
+        let arriving = match self.route.store.arrivals.join(&asked.arrival_key()) {
+            Ok(arrival) => return Begun::Joined(arrival),
+            Err(arriving) => arriving,
+        };
+        let mut fields = asked.seen.clone();
+        fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
+        let client = request.client;
+        let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
+        let Some(outgoing) = outgoing else { return Begun::Impossible };
+        let (leader, led) = oneshot::channel();
+        let fetching = Fetching {
+            route: Arc::clone(self.route),
+            open: self.open.clone(),
+            device: device(self.disks, self.open),
+            disks: Disks::new(WRITE_TIME_MAX),
+            pool: Rc::clone(self.pool),
+            asked: Arc::clone(asked),
+            outgoing,
+            is_validating: validated.is_some(),
+            may_be_stale,
+            arriving,
+        };
+        spawn_local(fetching.run(leader));
+        Begun::Leads(led)
+    }
+
+    fn ready(&self, object: Object, request: &Request<'_>, status: &str) -> Answer {
+        let device = device(self.disks, self.open);
+        let kept = Kept::whole(object, device);
+        Answer::Ready(self.respond_from(kept, request, status))
+    }
+
+    fn respond_from(
+        &self,
+        kept: Kept,
+        request: &Request<'_>,
+        status: &str,
+    ) -> Result<Response, HttpError> {
+        let response =
+            kept.respond(&self.route.proxy.configured, &request.head, SystemTime::now())?;
+        Ok(with_status(response, status))
+    }
+}
+
+/// What becomes of a request that the store cannot answer.
+enum Begun {
+    Joined(Arc<Arrival>),
+    Leads(oneshot::Receiver<Led>),
+    Impossible,
+}
+
+impl CachedRoute {
+    fn count(&self, outcome: CacheOutcome, notes: &mut Notes) {
+        self.store.responded(outcome);
+        notes.cache = Some(outcome.as_str());
+    }
+
+    /// Whatever is the disk's fault is counted and said.
+    fn failed(&self, error: &StoreError) {
+        if error.is_disk() {
+            self.store.failed(error);
+        }
+    }
+}
+
+/// The store, opened on a thread that may wait if nobody has yet.
+async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenStore> {
+    if let Some(open) = route.store.get() {
+        return Some(open);
+    }
+    if !route.store.may_open() {
+        return None;
+    }
+    let store = Arc::clone(&route.store);
+    // Nothing is known of its device yet.
+    let device = Arc::new(Device::new(kettle_kernel::file_system::FileSystem::default()));
+    let _ = files.disks().wait_for(&device, move || _ = store.open()).await;
+    route.store.get()
+}
+
+fn device(disks: &Disks, open: &OpenStore) -> Arc<Device> {
+    disks.device(open.device, open.file_system)
+}
+
+/// Says where a response came from (RFC 9211).
+fn with_status(mut response: Response, status: &str) -> Response {
+    let fields = std::mem::take(&mut response.fields);
+    response.fields = fields.with("cache-status", format!("kettle; {status}"));
+    response
+}
+
+/// How often the store is asked for one request: what was validated may be gone again.
+const ROUNDS_MAX: usize = 4;
+
+/// How many times a server's time for its next byte is waited by those who wait for another's request: it may have to be
+/// connected to, and asked twice.
+const WAITS: u32 = 4;
+
+/// How long a disk may take for a piece of an object.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(30);

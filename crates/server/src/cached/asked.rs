@@ -1,0 +1,102 @@
+//! What a request has in common with others: the key, and what tells its variants apart.
+
+use kettle_http::caching::vary;
+
+use super::CachedRoute;
+use crate::proxy::SharedTarget;
+use crate::request::Request;
+
+/// A request as the store knows it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) target: SharedTarget,
+    /// The whole URI: what objects are purged by.
+    pub(super) key: String,
+    /// The fields that the backend sees, as they tell variants apart.
+    pub(super) seen: Vec<(String, Vec<u8>)>,
+    /// All fields of the request, by names in lower case.
+    fields: Vec<(String, Vec<u8>)>,
+    /// Whether it says who asks.
+    pub(super) has_credentials: bool,
+}
+
+impl Asked {
+    /// `None` if it names no host.
+    pub(super) fn new(route: &CachedRoute, path: &str, request: &Request<'_>) -> Option<Self> {
+        let target = route.proxy.shared_target(path, request)?;
+        let head = &request.head;
+        let seen = route.vary.iter().map(|name| {
+            let value = vary::value(name, head.header_values(name));
+            (name.clone(), value)
+        });
+        let seen = seen.collect();
+        let fields = head.headers().map(|(name, value)| {
+            (String::from_utf8_lossy(name).to_ascii_lowercase(), value.to_vec())
+        });
+        let has = |name: &str| head.header_values(name).next().is_some();
+        Some(Self {
+            key: format!("https://{}{}", target.host, target.reference),
+            target,
+            seen,
+            fields: fields.collect(),
+            has_credentials: has("authorization") || (has("cookie") && !route.ignores_cookies),
+        })
+    }
+
+    /// What this request says in a field that responses vary by.
+    pub(super) fn value(&self, name: &str) -> Vec<u8> {
+        match self.seen.iter().find(|(seen, _)| seen == name) {
+            Some((_, value)) => value.clone(),
+            None => {
+                let lines = self.fields.iter().filter(|(field, _)| field == name);
+                vary::value(name, lines.map(|(_, value)| value.as_slice()))
+            }
+        }
+    }
+
+    /// Whether it has a field that no backend sees, and so no object that is kept was made for it.
+    pub(super) fn has_unseen(&self, name: &str) -> bool {
+        !self.seen.iter().any(|(seen, _)| seen == name) && !self.value(name).is_empty()
+    }
+
+    /// Whether an object that varies so was made for this request.
+    pub(super) fn fits(&self, vary: &[(String, Vec<u8>)]) -> bool {
+        vary.iter().all(|(name, value)| self.value(name) == *value)
+    }
+
+    /// What is asked for once, however many ask.
+    pub(super) fn arrival_key(&self) -> String {
+        let mut key = self.key.clone();
+        for (name, value) in &self.seen {
+            // Neither a key nor a value has line ends.
+            key.push('\n');
+            key.push_str(name);
+            key.push(':');
+            key.push_str(&value.escape_ascii().to_string());
+        }
+        key
+    }
+
+    /// By what a response differs that came for this request, with what this request says: what it names itself, and each
+    /// field that its backend saw.
+    pub(super) fn vary_of(&self, names: Vec<String>, has_coding: bool) -> Vec<(String, Vec<u8>)> {
+        let is_seen = |name: &str| self.seen.iter().any(|(seen, _)| seen == name);
+        // A backend that saw no codings answers in the one that all clients take.
+        let mut all: Vec<String> =
+            names.into_iter().filter(|name| name != CODINGS || is_seen(name)).collect();
+        let seen = self.seen.iter().map(|(name, _)| name);
+        all.extend(seen.filter(|name| *name != CODINGS || has_coding).cloned());
+        all.sort_unstable();
+        all.dedup();
+        let value = |name: &str| {
+            let seen = self.seen.iter().find(|(seen, _)| seen == name);
+            seen.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        all.into_iter()
+            .map(|name| (value(&name), name))
+            .map(|(value, name)| (name, value))
+            .collect()
+    }
+}
+
+const CODINGS: &str = "accept-encoding";

@@ -1,0 +1,190 @@
+//! From an object, whole or growing, to a response: preconditions, ranges, its age.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kettle_cache::{Fill, FillState, Head as Stored, Object, Times};
+use kettle_http::caching::control::Control;
+use kettle_http::caching::{Freshness, Use};
+use kettle_http::conditional::{self, Precondition, Validators};
+use kettle_http::date::write_imf_fixdate;
+use kettle_http::range::{self, ByteRange, RangeOutcome};
+
+use super::lines;
+use crate::disk::Device;
+use crate::error_page::HttpError;
+use crate::open_file::OpenFile;
+use crate::request::Head;
+use crate::response::{Body, ConfiguredFields, Growing, Response, ResponseFields};
+
+/// An object and where its bytes are.
+pub(super) struct Kept {
+    head: Stored,
+    file: Arc<OpenFile>,
+    offset: u64,
+    /// Its length, if that is known.
+    bytes: Option<u64>,
+    /// While it grows, and how long nothing may come.
+    growth: Option<(Fill, Duration)>,
+}
+
+impl Kept {
+    /// An object of the store.
+    pub(super) fn whole(object: Object, device: Arc<Device>) -> Self {
+        let Object { head, file, body, .. } = object;
+        let file = Arc::new(OpenFile::new(file, body.offset + body.bytes, device));
+        Self { head, file, offset: body.offset, bytes: Some(body.bytes), growth: None }
+    }
+
+    /// One that arrives.
+    pub(super) fn growing(
+        head: &Stored,
+        fill: &Fill,
+        device: Arc<Device>,
+        patience: Duration,
+    ) -> Self {
+        // Its length in the file changes.
+        let file = Arc::new(OpenFile::shared(fill.clone(), device));
+        let progress = fill.progress();
+        let is_complete = progress.state == FillState::Complete;
+        let bytes = fill.announced_bytes().or(is_complete.then_some(progress.filled));
+        let growth = Some((fill.clone(), patience));
+        Self { head: head.clone(), file, offset: fill.body_offset(), bytes, growth }
+    }
+
+    /// The response to GET or HEAD.
+    pub(super) fn respond(
+        &self,
+        configured: &ConfiguredFields,
+        head: &Head,
+        now: SystemTime,
+    ) -> Result<Response, HttpError> {
+        let status = self.head.status;
+        let operators = if status < 400 { configured.all() } else { configured.without_caching() };
+        let age = freshness(&self.head.times).age + here(&self.head.times, now);
+        let fields = ResponseFields::ready(operators.clone())
+            .with_lines(&self.head.lines)
+            .with("age", age.as_secs().to_string());
+        if status != 200 {
+            return Ok(Response::new(status, fields, self.body(None)));
+        }
+        let (etag, modified) = (self.strong_etag(), self.modified());
+        let validators = Validators { etag, modified };
+        match conditional::evaluate(head, &validators) {
+            Precondition::Proceed => {}
+            Precondition::NotModified => return Ok(Response::new(304, fields, Body::Empty)),
+            Precondition::Failed => return Err(412.into()),
+        }
+        let fields = fields.with("accept-ranges", "bytes");
+        let ranges = range::requested(head)
+            .filter(|_| conditional::if_range_matches(head, &validators, now))
+            .zip(self.bytes);
+        match ranges.map_or(RangeOutcome::Whole, |(value, bytes)| range::parse_ranges(value, bytes))
+        {
+            RangeOutcome::Unsatisfiable => {
+                let length = self.bytes.unwrap_or_default();
+                Err(HttpError {
+                    status: 416,
+                    field: Some(("content-range", format!("bytes */{length}"))),
+                })
+            }
+            RangeOutcome::Ranges(spans) if spans.len() == 1 => {
+                let span = spans.first().copied().unwrap_or(ByteRange::whole(0));
+                let mut content_range = Vec::new();
+                let length = self.bytes.unwrap_or_default();
+                range::write_content_range(&mut content_range, span, length);
+                let fields = fields.with("content-range", content_range);
+                Ok(Response::new(206, fields, self.body(Some(span))))
+            }
+            // Several ranges may be answered with the whole (RFC 9110 §14.2).
+            RangeOutcome::Whole | RangeOutcome::Ranges(_) => {
+                Ok(Response::new(200, fields, self.body(None)))
+            }
+        }
+    }
+
+    fn body(&self, span: Option<ByteRange>) -> Body {
+        let span_bytes = span.map(|span| span.bytes).or(self.bytes);
+        let start = span.map_or(0, |span| span.start);
+        match (&self.growth, span_bytes) {
+            (_, Some(0)) => Body::Empty,
+            (None, bytes) => {
+                let bytes = bytes.unwrap_or_default();
+                let span = ByteRange { start: self.offset + start, bytes };
+                Body::File { file: Arc::clone(&self.file), span }
+            }
+            (Some((fill, patience)), bytes) => Body::Growing(Box::new(Growing {
+                fill: fill.clone(),
+                file: Arc::clone(&self.file),
+                start,
+                bytes,
+                patience: *patience,
+            })),
+        }
+    }
+
+    /// The entity tag as clients' are compared with it: for GET, a weak one may be.
+    fn strong_etag(&self) -> &str {
+        let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
+        etag.strip_prefix("W/").unwrap_or(etag)
+    }
+
+    /// Where no time is known, one that no client's can be later than.
+    fn modified(&self) -> SystemTime {
+        let seconds = self.head.modified.unwrap_or(SECONDS_MAX).min(SECONDS_MAX);
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+}
+
+/// What may be done with an object now. A clock that went backwards makes it younger, at most as young as it came.
+pub(super) fn usable(head: &Stored, now: SystemTime) -> Use {
+    freshness(&head.times).after(here(&head.times, now))
+}
+
+/// Whether it may be used without a question.
+pub(super) fn is_fresh(head: &Stored) -> bool {
+    matches!(usable(head, SystemTime::now()), Use::Fresh(_))
+}
+
+/// Whether those get it who show credentials.
+pub(super) fn is_for_everybody(head: &Stored) -> bool {
+    Control::of(&lines::fields(&head.lines)).is_for_everybody()
+}
+
+/// The fields by which a backend is asked whether it is still good.
+pub(super) fn validators(head: &Stored) -> Vec<(String, Vec<u8>)> {
+    let etag = (!head.etag.is_empty()).then(|| ("if-none-match".to_owned(), head.etag.clone()));
+    let modified = head.modified.map(|seconds| {
+        let date = write_imf_fixdate(UNIX_EPOCH + Duration::from_secs(seconds.min(SECONDS_MAX)));
+        ("if-modified-since".to_owned(), date.to_vec())
+    });
+    etag.into_iter().chain(modified).collect()
+}
+
+/// How long it is to be used, as it is kept.
+pub(super) fn times(freshness: Freshness, now: SystemTime) -> Times {
+    Times {
+        arrived: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        age: freshness.age.as_secs(),
+        fresh_for: freshness.fresh_for.as_secs(),
+        stale_while_revalidate: freshness.stale_while_revalidate.as_secs(),
+        stale_if_error: freshness.stale_if_error.as_secs(),
+    }
+}
+
+fn freshness(times: &Times) -> Freshness {
+    Freshness {
+        age: Duration::from_secs(times.age),
+        fresh_for: Duration::from_secs(times.fresh_for),
+        stale_while_revalidate: Duration::from_secs(times.stale_while_revalidate),
+        stale_if_error: Duration::from_secs(times.stale_if_error),
+    }
+}
+
+fn here(times: &Times, now: SystemTime) -> Duration {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(Duration::from_secs(times.arrived))
+}
+
+/// The end of the year 9999, the last that an HTTP date can say.
+const SECONDS_MAX: u64 = 253_402_300_799;

@@ -1,0 +1,90 @@
+//! Responses that are sent from a file while it grows: what is there as from any file, then whatever comes.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+
+use kettle_cache::{FillState, Progress, Waiting};
+use kettle_http::range::ByteRange;
+use tokio::time::timeout;
+
+use super::placement::{Demand, Preference};
+use super::upstream::Coding;
+use super::{Delivery, DeliveryError, Piece, cut_short};
+use crate::request::poll_client;
+use crate::response::Growing;
+
+impl Delivery<'_> {
+    /// Head and body, in chunks if `is_chunked` and the length is not known.
+    pub(super) async fn send_growing(
+        &mut self,
+        head: &[u8],
+        body: &Growing,
+        is_chunked: bool,
+        preference: Preference,
+    ) -> Result<(), DeliveryError> {
+        let bytes = body.bytes.unwrap_or_else(|| body.fill.progress().filled);
+        let demand = Demand { bytes, is_file: true, is_last: self.is_last };
+        self.choose_path(demand, preference).await?;
+        // The head has said which.
+        let mut coding = Coding::new(is_chunked && body.bytes.is_none());
+        let (mut prefix, mut sent) = (head.to_vec(), 0);
+        let mut waiting = body.fill.wait();
+        loop {
+            let Progress { filled, state } = body.fill.progress();
+            let there = filled.saturating_sub(body.start).min(body.bytes.unwrap_or(u64::MAX));
+            let is_all = body.bytes == Some(there);
+            if there > sent {
+                let bytes = (there - sent).min(PIECE_BYTES);
+                let start = body.fill.body_offset() + body.start + sent;
+                coding.begin(&mut prefix, usize::try_from(bytes).unwrap_or(usize::MAX));
+                sent += bytes;
+                let is_last = self.is_last && is_all && sent == there;
+                let piece = Piece::File(&body.file, ByteRange { start, bytes });
+                self.send_piece(&prefix, piece, is_last).await?;
+                prefix.clear();
+                self.worker.send_turns.end().await;
+            } else if is_all || (state == FillState::Complete && body.bytes.is_none()) {
+                if !is_all {
+                    coding.end(&mut prefix);
+                }
+                if !prefix.is_empty() || (self.is_last && !is_all) {
+                    self.send_piece(&prefix, Piece::Memory(&[]), self.is_last).await?;
+                }
+                self.delivered.completed = true;
+                return Ok(());
+            } else if state != FillState::Growing {
+                return Err(cut_short());
+            } else {
+                if !prefix.is_empty() {
+                    self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
+                    prefix.clear();
+                }
+                self.more(body, &mut waiting, filled).await?;
+            }
+        }
+    }
+
+    /// Waits until more is there, but not for the sake of a client that has gone.
+    async fn more(
+        &mut self,
+        body: &Growing,
+        waiting: &mut Waiting,
+        seen: u64,
+    ) -> Result<(), DeliveryError> {
+        let more = poll_fn(|context| {
+            if waiting.poll(context, seen).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            match poll_client(self.stream, context) {
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
+                _ => Poll::Pending,
+            }
+        });
+        let late = || DeliveryError::BodyCutShort(io::ErrorKind::TimedOut.into());
+        timeout(body.patience, more).await.unwrap_or_else(|_| Err(late()))
+    }
+}
+
+/// What is sent before others have a turn.
+const PIECE_BYTES: u64 = 1024 * 1024;

@@ -1,0 +1,62 @@
+//! The request whose response many clients get: nothing in it is the matter of one of them alone.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use kettle_http::target::Target;
+
+use super::ProxyRoute;
+use super::outgoing::reference;
+use crate::request::Request;
+use crate::upstream::OutgoingRequest;
+
+/// What clients ask for, as far as they can ask for the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedTarget {
+    /// The host, with its port where it was said.
+    pub host: String,
+    /// Path and query, as servers get them.
+    pub reference: String,
+}
+
+impl ProxyRoute {
+    /// What a request asks for, with this path; `None` if it says no host.
+    pub(crate) fn shared_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
+        let head = &*request.head;
+        let host = self.host_of(head, request.server_name())?;
+        let target = Target { path, ..head.target().ok()? };
+        Some(SharedTarget { host, reference: reference(target, head.raw_target())?.into_owned() })
+    }
+
+    /// The request for it, with these fields and the operator's.
+    pub(crate) fn shared_request(
+        &self,
+        target: &SharedTarget,
+        client: IpAddr,
+        fields: &[(String, Vec<u8>)],
+    ) -> Option<OutgoingRequest> {
+        let host = self.host.as_deref().unwrap_or(&target.host);
+        let mut outgoing =
+            OutgoingRequest::new("GET", &target.reference, host, client, self.timeout)?;
+        let forwarded: [(&str, &[u8]); 2] =
+            [("x-forwarded-host", target.host.as_bytes()), ("x-forwarded-proto", b"https")];
+        let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        for (name, value) in fields.chain(forwarded) {
+            if !value.is_empty() && !self.is_own(name.as_bytes()) {
+                outgoing.field(name, value);
+            }
+        }
+        for (name, value) in &self.request_headers {
+            outgoing.field(name, value);
+        }
+        if !self.upstream.keeps_connections() {
+            outgoing.field("connection", "close");
+        }
+        Some(outgoing)
+    }
+
+    /// How long servers may send nothing.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}

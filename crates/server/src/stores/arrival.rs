@@ -1,0 +1,119 @@
+//! What is on its way into a store, for all who ask for it meanwhile, on whatever worker.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kettle_cache::{Fill, Head};
+use tokio::sync::watch;
+
+/// All that is on its way.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    under_way: Mutex<HashMap<Box<str>, Arc<Arrival>>>,
+    waiting: AtomicU64,
+}
+
+/// One object on its way.
+#[derive(Debug)]
+pub struct Arrival {
+    state: watch::Sender<ArrivalState>,
+}
+
+/// How far it is.
+#[derive(Clone, Debug)]
+pub enum ArrivalState {
+    /// The backend has not answered.
+    Asked,
+    /// It is written, and can be read.
+    Growing(Arc<(Head, Fill)>),
+    /// What was there is still good.
+    Validated,
+    /// It was written to its end, or never will be.
+    Ended,
+    /// It is not kept: each asks for itself.
+    Alone,
+    /// The backend failed: with this status, and not for one client alone.
+    Failed(u16),
+}
+
+/// Whoever lets an object arrive. Dropped, there is no more to come: nobody waits for ever.
+#[derive(Debug)]
+pub struct Arriving {
+    arrivals: Arc<Arrivals>,
+    key: Box<str>,
+    arrival: Arc<Arrival>,
+}
+
+impl Arrivals {
+    /// What is on its way under a key; or else it is the caller's to let it arrive.
+    ///
+    /// # Errors
+    /// [`Arriving`], which is no error.
+    pub fn join(self: &Arc<Self>, key: &str) -> Result<Arc<Arrival>, Arriving> {
+        let mut under_way = self.lock();
+        if let Some(arrival) = under_way.get(key) {
+            return Ok(Arc::clone(arrival));
+        }
+        let arrival = Arc::new(Arrival { state: watch::Sender::new(ArrivalState::Asked) });
+        under_way.insert(key.into(), Arc::clone(&arrival));
+        Err(Arriving { arrivals: Arc::clone(self), key: key.into(), arrival })
+    }
+
+    /// How many clients wait for a backend's answer to another's request.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Arrival>>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Arrival {
+    /// Whether its head is there already.
+    #[must_use]
+    pub fn is_growing(&self) -> bool {
+        matches!(*self.state.borrow(), ArrivalState::Growing(_))
+    }
+
+    /// Waits until nothing more comes of it.
+    pub async fn ended(&self) {
+        let is_growing = |state: &ArrivalState| matches!(state, ArrivalState::Growing(_));
+        let _ = self.state.subscribe().wait_for(|state| !is_growing(state)).await;
+    }
+
+    /// Waits until it is known what becomes of it.
+    pub async fn known(&self, arrivals: &Arrivals) -> ArrivalState {
+        struct Counted<'c>(&'c AtomicU64);
+        impl Drop for Counted<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        arrivals.waiting.fetch_add(1, Ordering::Relaxed);
+        let _counted = Counted(&arrivals.waiting);
+        let mut state = self.state.subscribe();
+        let known = state.wait_for(|state| !matches!(state, ArrivalState::Asked)).await;
+        known.map_or(ArrivalState::Alone, |state| state.clone())
+    }
+}
+
+impl Arriving {
+    /// Says how far it is.
+    pub fn tell(&self, state: ArrivalState) {
+        self.arrival.state.send_replace(state);
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        self.arrivals.lock().remove(&self.key);
+        self.arrival.state.send_modify(|state| match state {
+            ArrivalState::Asked => *state = ArrivalState::Alone,
+            ArrivalState::Growing(_) => *state = ArrivalState::Ended,
+            _ => {}
+        });
+    }
+}

@@ -1,0 +1,72 @@
+//! The counters of stores as text for Prometheus.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+
+use kettle_cache::Status;
+
+use super::{CacheOutcome, KeptStore, Stores};
+use crate::metrics::{Metric, Source, Writer};
+
+impl Source for Stores {
+    fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        if self.stores.is_empty() {
+            return Ok(());
+        }
+        let responses = self.iter().flat_map(|store| {
+            let counts = CacheOutcome::ALL.iter().zip(&store.responses);
+            counts.map(|(outcome, count)| {
+                (vec![&*store.name, outcome.as_str()], count.load(Ordering::Relaxed))
+            })
+        });
+        writer.counters(&RESPONSES, responses)?;
+        writer.gauges(&BYTES, self.by_store(|it| it.bytes))?;
+        writer.gauges(&OBJECTS, self.by_store(|it| it.objects))?;
+        writer.counters(&EVICTIONS, self.by_store(|it| it.evictions))?;
+        let errors = |it: &KeptStore| it.errors.load(Ordering::Relaxed);
+        writer.counters(&ERRORS, self.iter().map(|it| (vec![&*it.name], errors(it))))?;
+        writer.gauges(&WAITERS, self.iter().map(|it| (vec![&*it.name], it.arrivals.waiting())))
+    }
+}
+
+impl Stores {
+    fn by_store(&self, value: fn(Status) -> u64) -> impl Iterator<Item = (Vec<&str>, u64)> {
+        self.iter().map(move |it| {
+            let status = it.get().map(|open| open.store.status());
+            (vec![&*it.name], status.map_or(0, value))
+        })
+    }
+}
+
+const RESPONSES: Metric = Metric {
+    name: "cache_responses",
+    help: "Responses of routes with a cache by where they came from",
+    labels: &["store", "status"],
+};
+
+const BYTES: Metric = Metric {
+    name: "cache_bytes",
+    help: "What the objects of a store take of the disk, arriving ones too",
+    labels: &["store"],
+};
+
+const OBJECTS: Metric =
+    Metric { name: "cache_objects", help: "Objects in a store", labels: &["store"] };
+
+const EVICTIONS: Metric = Metric {
+    name: "cache_evictions",
+    help: "Objects that went to make room for others",
+    labels: &["store"],
+};
+
+const ERRORS: Metric = Metric {
+    name: "cache_store_errors",
+    help: "Responses that the disk did not let a store keep or give back",
+    labels: &["store"],
+};
+
+const WAITERS: Metric = Metric {
+    name: "cache_waiters",
+    help: "Clients that wait for a backend's answer to another's request",
+    labels: &["store"],
+};

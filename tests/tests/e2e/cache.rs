@@ -1,0 +1,110 @@
+//! Responses of backends that are kept: what clients get of them, and what the backend is asked.
+
+mod fills;
+mod keeps;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::client::{Client, Dialer};
+use kettle_tests::http::{Connection, Response, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use tempfile::TempDir;
+
+/// A server whose site keeps the responses of a backend that a test answers by hand.
+struct Cached {
+    kettle: Kettle,
+    backend: Backend,
+    folder: TempDir,
+}
+
+impl Cached {
+    fn start(settings: &str) -> Self {
+        Self::with_store(settings, "")
+    }
+
+    /// With more settings of the route's cache, and of the store.
+    fn with_store(settings: &str, store: &str) -> Self {
+        let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
+        let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[site.route.cache]\nstore = \"main\"\n";
+        let cache = format!(
+            "[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n{store}\n",
+            folder.path().display()
+        );
+        let setup = Setup::default()
+            .more(&format!("{route}{settings}\n"))
+            .more(&self::backend("app", "", &[backend.address()]))
+            .more(&cache);
+        Self { kettle: Kettle::start(setup), backend, folder }
+    }
+
+    fn client(&self) -> Client {
+        Dialer::default().connect(self.kettle.address())
+    }
+
+    /// Asks on a connection of its own, and reads the answer.
+    fn ask(&self, method: &str, target: &str, headers: &str) -> Response {
+        let mut client = self.client();
+        client.send(&request(method, target, headers)).unwrap();
+        if method == "HEAD" { client.response_head() } else { client.response() }
+    }
+
+    fn get(&self, target: &str) -> Response {
+        self.ask("GET", target, "")
+    }
+
+    /// An object gets its name after its last byte was sent.
+    fn wait_until_kept(&self, target: &str) {
+        while !status(&self.get(target)).starts_with("kettle; hit") {}
+    }
+
+    /// Asks, lets the backend answer on this connection or a new one, and reads what comes of it.
+    fn get_through(
+        &self,
+        server: &mut Option<TcpStream>,
+        target: &str,
+        headers: &str,
+        response: &str,
+    ) -> (Response, String) {
+        let mut client = self.client();
+        client.send(&request("GET", target, headers)).unwrap();
+        let server = server.get_or_insert_with(|| self.backend.accept());
+        let head = answer(server, response);
+        (client.response(), head)
+    }
+}
+
+/// Answers the next request on a backend's connection, and returns its head.
+fn answer(socket: &mut TcpStream, response: &str) -> String {
+    let head = read_head(socket);
+    socket.write_all(response.as_bytes()).unwrap();
+    head
+}
+
+fn read_head(socket: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        assert_eq!(socket.read(&mut byte).expect("a request"), 1, "{}", head.escape_ascii());
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+/// That the backend was asked nothing more on this connection.
+fn assert_unasked(socket: &TcpStream) {
+    socket.set_nonblocking(true).unwrap();
+    let received = (&*socket).read(&mut [0]);
+    assert_eq!(received.unwrap_err().kind(), ErrorKind::WouldBlock);
+    socket.set_nonblocking(false).unwrap();
+}
+
+fn ok(fields: &str, body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
+}
+
+fn status(response: &Response) -> &str {
+    response.header("cache-status").unwrap_or_default()
+}

@@ -1,0 +1,141 @@
+//! Responses that are sent while they arrive.
+
+use std::io::Write;
+
+use kettle_tests::client::End;
+use kettle_tests::http::{Connection, get, request};
+
+use super::{Cached, answer, assert_unasked, ok, read_head, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+#[test]
+fn a_late_client_gets_what_is_there_at_once_and_the_rest_with_the_first() {
+    let cached = Cached::start("");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n{FRESH}\r\n");
+    server.write_all(head.as_bytes()).unwrap();
+    server.write_all(&[b'a'; 100_000]).unwrap();
+    assert_eq!(first.response_head().header("content-length"), Some("300000"));
+    assert_eq!(first.receive_exactly(100_000), [b'a'; 100_000]);
+    let mut late = cached.client();
+    late.send(&get("/app/x")).unwrap();
+    let head = late.response_head();
+    assert_eq!(status(&head), "kettle; fwd=uri-miss; stored; collapsed");
+    assert_eq!(late.receive_exactly(100_000), [b'a'; 100_000]);
+    let mut part = cached.client();
+    part.send(&request("GET", "/app/x", "Range: bytes=99999-200000\r\n")).unwrap();
+    let head = part.response_head();
+    assert_eq!(
+        (head.status, head.header("content-range")),
+        (206, Some("bytes 99999-200000/300000"))
+    );
+    assert_eq!(part.receive_exactly(1), b"a");
+    server.write_all(&[b'b'; 200_000]).unwrap();
+    for client in [&mut first, &mut late] {
+        assert_eq!(client.receive_exactly(200_000), [b'b'; 200_000]);
+    }
+    assert_eq!(part.receive_exactly(100_001), [b'b'; 100_001]);
+    assert_eq!(cached.get("/app/x").body.len(), 300_000);
+    assert_unasked(&server);
+}
+
+#[test]
+fn many_who_ask_together_cost_one_request() {
+    let cached = Cached::start("");
+    let mut clients: Vec<_> = (0..100).map(|_| cached.client()).collect();
+    for client in &mut clients {
+        client.send(&get("/app/x")).unwrap();
+    }
+    let mut server = cached.backend.accept();
+    answer(&mut server, &ok(FRESH, "one for all"));
+    for client in &mut clients {
+        assert_eq!(client.response().body, b"one for all");
+    }
+    assert_unasked(&server);
+}
+
+#[test]
+fn a_client_that_goes_away_leaves_the_rest_to_others() {
+    let cached = Cached::start("");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server
+        .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{FRESH}\r\nabc").as_bytes())
+        .unwrap();
+    first.response_head();
+    drop(first);
+    server.write_all(b"def").unwrap();
+    assert_eq!(cached.get("/app/x").body, b"abcdef");
+    assert_unasked(&server);
+}
+
+#[test]
+fn a_backend_that_dies_cuts_its_readers_and_leaves_nothing() {
+    let cached = Cached::start("");
+    let mut clients = [cached.client(), cached.client()];
+    for client in &mut clients {
+        client.send(&get("/app/x")).unwrap();
+    }
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server
+        .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{FRESH}\r\nabc").as_bytes())
+        .unwrap();
+    for client in &mut clients {
+        client.response_head();
+        assert_eq!(client.receive_exactly(3), b"abc");
+    }
+    drop(server);
+    for client in &mut clients {
+        assert_ne!(client.end(), End::Orderly);
+    }
+    let (whole, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "abcdef"));
+    assert_eq!(whole.body, b"abcdef");
+}
+
+#[test]
+fn a_body_of_unknown_length_is_kept_once_it_has_ended() {
+    let cached = Cached::start("");
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n");
+    server.write_all(head.as_bytes()).unwrap();
+    assert_eq!(client.response_head().header("transfer-encoding"), Some("chunked"));
+    server.write_all(b"3\r\nabc\r\n").unwrap();
+    assert_eq!(client.receive_exactly(6), b"3\r\nabc");
+    server.write_all(b"0\r\n\r\n").unwrap();
+    assert_eq!(client.receive_exactly(7), b"\r\n0\r\n\r\n");
+    let hit = cached.get("/app/x");
+    assert_eq!((hit.header("content-length"), &*hit.body), (Some("3"), &b"abc"[..]));
+    let (empty, _) = cached.get_through(&mut Some(server), "/app/empty", "", &ok(FRESH, ""));
+    assert_eq!(empty.body, b"");
+    assert_eq!(cached.get("/app/empty").body, b"");
+}
+
+#[test]
+fn a_fill_goes_on_over_sixty_reloads() {
+    let cached = Cached::start("");
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server
+        .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 60\r\n{FRESH}\r\n").as_bytes())
+        .unwrap();
+    client.response_head();
+    for _ in 0..60 {
+        let _ = cached.kettle.ctl(&["reload"]).succeed();
+        server.write_all(b"x").unwrap();
+        assert_eq!(client.receive_exactly(1), b"x");
+    }
+    assert_eq!(cached.get("/app/x").body, [b'x'; 60]);
+    assert_unasked(&server);
+}

@@ -1,0 +1,294 @@
+//! What is kept, for whom, and what clients are told of it.
+
+use kettle_tests::http::{Connection, request};
+
+use super::{Cached, answer, assert_unasked, ok, read_head, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+#[test]
+fn a_kept_response_is_answered_without_the_backend() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let fields = format!("{FRESH}ETag: \"v1\"\r\nContent-Type: text/x\r\nX-App: 1\r\nAge: 7\r\n");
+    let (first, head) = cached.get_through(&mut server, "/app/x?y", "", &ok(&fields, "hello"));
+    assert!(head.starts_with("GET /app/x?y HTTP/1.1\r\nhost: localhost"), "{head}");
+    assert_eq!((first.status, &*first.body), (200, &b"hello"[..]));
+    assert_eq!(status(&first), "kettle; fwd=uri-miss; stored");
+    cached.wait_until_kept("/app/x?y");
+    for _ in 0..3 {
+        let hit = cached.get("/app/x?y");
+        assert_eq!((hit.status, &*hit.body), (200, &b"hello"[..]));
+        assert!(status(&hit).starts_with("kettle; hit; ttl="), "{}", status(&hit));
+        assert_eq!((hit.header("x-app"), hit.header("content-type")), (Some("1"), Some("text/x")));
+        assert!(hit.header("age").unwrap().parse::<u64>().unwrap() >= 7);
+    }
+    assert_unasked(&server.unwrap());
+    let log = cached.kettle.entry("/app/x?y");
+    assert_eq!(log.text("cache"), "miss");
+}
+
+#[test]
+fn hits_have_ranges_conditions_and_heads_as_files_have() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let fields =
+        format!("{FRESH}ETag: W/\"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "0123456789"));
+    let part = cached.ask("GET", "/app/x", "Range: bytes=2-4\r\n");
+    assert_eq!((part.status, &*part.body), (206, &b"234"[..]));
+    assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
+    let beyond = cached.ask("GET", "/app/x", "Range: bytes=10-\r\n");
+    assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("bytes */10")));
+    for condition in [
+        "If-None-Match: W/\"v1\"\r\n",
+        "If-None-Match: \"v0\", \"v1\"\r\n",
+        "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+    ] {
+        let same = cached.ask("GET", "/app/x", condition);
+        assert_eq!((same.status, same.body.len()), (304, 0), "{condition}");
+        assert_eq!(same.header("etag"), Some("W/\"v1\""));
+    }
+    let head = cached.ask("HEAD", "/app/x", "");
+    assert_eq!((head.status, head.header("content-length")), (200, Some("10")));
+    assert_unasked(&server.unwrap());
+}
+
+#[test]
+fn what_is_not_for_everybody_is_passed_on_each_time() {
+    let cached = Cached::start("default = \"1h\"");
+    let mut server = None;
+    for fields in [
+        "Cache-Control: no-store\r\n",
+        "Cache-Control: private, max-age=9\r\n",
+        "Cache-Control: max-age=9\r\nSet-Cookie: a=b\r\n",
+        "Cache-Control: max-age=9\r\nVary: *\r\n",
+    ] {
+        for body in ["one", "two"] {
+            let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(fields, body));
+            assert_eq!(response.body, body.as_bytes(), "{fields}");
+            assert_eq!(status(&response), "kettle; fwd=uri-miss");
+        }
+    }
+    // What says nothing is kept for as long as the operator says.
+    cached.get_through(&mut server, "/app/x", "", &ok("", "three"));
+    assert_eq!(cached.get("/app/x").body, b"three");
+}
+
+#[test]
+fn who_shows_credentials_gets_what_is_for_everybody_and_nothing_else() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/own", "", &ok(FRESH, "anonymous"));
+    let public = "Cache-Control: public, max-age=100\r\n";
+    cached.get_through(&mut server, "/app/all", "", &ok(public, "all"));
+    cached.wait_until_kept("/app/all");
+    for credentials in ["Cookie: a=b\r\n", "Authorization: Basic YTpi\r\n"] {
+        let (own, head) =
+            cached.get_through(&mut server, "/app/own", credentials, &ok(FRESH, "own"));
+        assert_eq!(
+            (own.body.as_slice(), head.contains(credentials)),
+            (&b"own"[..], true),
+            "{head}"
+        );
+        assert_eq!(cached.get("/app/own").body, b"anonymous");
+        assert_eq!(cached.ask("GET", "/app/all", credentials).body, b"all");
+    }
+}
+
+#[test]
+fn nothing_of_a_clients_but_what_is_named_reaches_a_backend_whose_response_is_kept() {
+    let cached = Cached::start("");
+    let poison = "X-Forwarded-Host: evil\r\nX-Original-URL: /admin\r\nUser-Agent: a\r\nForwarded: host=evil\r\n\
+        Accept: x/y\r\nRange: bytes=0-0\r\nIf-None-Match: \"a\"\r\nAccept-Encoding: gzip;q=1, foo, br\r\n";
+    let (_, head) = cached.get_through(&mut None, "/app/x", poison, &ok(FRESH, "body"));
+    let mut lines: Vec<&str> = head.lines().skip(1).filter(|line| !line.is_empty()).collect();
+    lines.sort_unstable();
+    let port = cached.kettle.address().port();
+    let host = lines.iter().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned();
+    assert!(host == "localhost" || host == format!("localhost:{port}"), "{host}");
+    let forwarded = format!("x-forwarded-host: {host}");
+    let expected = [
+        "accept-encoding: br, gzip",
+        &format!("host: {host}"),
+        &forwarded,
+        "x-forwarded-proto: https",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn variants_are_told_apart_by_what_the_backend_names() {
+    let cached = Cached::start("vary = [\"accept-language\"]");
+    let mut server = None;
+    let fields = format!("{FRESH}Vary: Accept-Language\r\n");
+    for language in ["de", "fr"] {
+        let header = format!("Accept-Language: {language}\r\n");
+        let (response, head) =
+            cached.get_through(&mut server, "/app/x", &header, &ok(&fields, language));
+        assert_eq!(response.body, language.as_bytes());
+        assert!(head.contains(&format!("accept-language: {language}")), "{head}");
+    }
+    for language in ["de", "fr"] {
+        let header = format!("Accept-Language: {language}\r\n");
+        assert_eq!(cached.ask("GET", "/app/x", &header).body, language.as_bytes());
+    }
+    // A field that no backend sees: those who send it are passed on.
+    let fields = format!("{FRESH}Vary: Origin\r\n");
+    cached.get_through(&mut server, "/app/y", "", &ok(&fields, "without"));
+    let origin = "Origin: https://a.example\r\n";
+    let (own, head) = cached.get_through(&mut server, "/app/y", origin, &ok(&fields, "with"));
+    assert_eq!((&*own.body, status(&own)), (&b"with"[..], "kettle; fwd=vary-miss"));
+    assert!(head.contains("https://a.example"), "{head}");
+    assert_eq!(cached.get("/app/y").body, b"without");
+}
+
+#[test]
+fn a_stale_response_is_validated_and_its_time_begins_anew() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let stale = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\nX-Old: 1\r\nX-App: 1\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(stale, "body"));
+    let validated = "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=100\r\nX-App: 2\r\n\r\n";
+    let (response, head) = cached.get_through(&mut server, "/app/x", "", validated);
+    assert!(head.contains("\r\nif-none-match: \"v1\"\r\n"), "{head}");
+    assert_eq!((response.status, &*response.body), (200, &b"body"[..]));
+    assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
+    assert_eq!((response.header("x-app"), response.header("x-old")), (Some("2"), Some("1")));
+    assert!(status(&cached.get("/app/x")).starts_with("kettle; hit"));
+    assert_unasked(&server.unwrap());
+}
+
+#[test]
+fn no_cache_is_validated_each_time() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let fields = "Cache-Control: no-cache\r\nETag: \"v1\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(fields, "body"));
+    for _ in 0..2 {
+        let same = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\n");
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", &same);
+        assert_eq!(response.body, b"body");
+    }
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(fields, "new"));
+    assert_eq!(response.body, b"new");
+}
+
+#[test]
+fn when_the_backend_fails_what_is_stale_may_do() {
+    let cached = Cached::start("stale_if_error = \"1h\"");
+    let mut server = None;
+    cached.get_through(
+        &mut server,
+        "/app/x",
+        "",
+        &ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", "old"),
+    );
+    let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
+    let (stale, _) = cached.get_through(&mut server, "/app/x", "", failure);
+    assert_eq!((stale.status, &*stale.body), (200, &b"old"[..]));
+    assert_eq!(status(&stale), "kettle; hit; detail=stale-if-error");
+}
+
+#[test]
+fn stale_while_revalidate_answers_at_once_and_asks_behind() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\nETag: \"a\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
+    let stale = cached.get("/app/x");
+    assert_eq!(
+        (&*stale.body, status(&stale)),
+        (&b"old"[..], "kettle; hit; detail=stale-while-revalidate")
+    );
+    let mut server = server.unwrap();
+    answer(&mut server, &ok(FRESH, "new"));
+    // The next ones may still get the old one; the backend is not asked again.
+    while cached.get("/app/x").body != b"new" {}
+    assert_unasked(&server);
+}
+
+#[test]
+fn a_write_that_succeeds_removes_what_is_kept() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
+    let mut client = cached.client();
+    client.send(&request("POST", "/app/x", "Content-Length: 0\r\n")).unwrap();
+    let mut server = server.unwrap();
+    answer(&mut server, &ok("", "done"));
+    let posted = client.response();
+    assert_eq!((&*posted.body, status(&posted)), (&b"done"[..], "kettle; fwd=method"));
+    let (new, _) = cached.get_through(&mut Some(server), "/app/x", "", &ok(FRESH, "new"));
+    assert_eq!(new.body, b"new");
+}
+
+#[test]
+fn a_restart_and_reloads_keep_what_is_there() {
+    let mut cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
+    cached.wait_until_kept("/app/x");
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    assert_eq!(cached.get("/app/x").body, b"kept");
+    cached.kettle.restart();
+    assert_eq!(cached.get("/app/x").body, b"kept");
+}
+
+#[test]
+fn without_its_directory_responses_are_passed_on() {
+    let cached = Cached::start("");
+    let store = cached.folder.path();
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "one"));
+    cached.wait_until_kept("/app/x");
+    std::fs::remove_dir_all(store).unwrap();
+    for body in ["two", "three"] {
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, body));
+        assert_eq!(response.body, body.as_bytes());
+    }
+}
+
+#[test]
+fn head_and_longer_than_may_be_are_passed_on() {
+    let cached = Cached::with_store("", "max_object = 4");
+    let mut server = None;
+    for _ in 0..2 {
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "12345"));
+        assert_eq!(response.body, b"12345");
+    }
+    cached.get_through(&mut server, "/app/y", "", &ok(FRESH, "1234"));
+    assert_eq!(cached.get("/app/y").body, b"1234");
+    let mut client = cached.client();
+    client.send(&request("HEAD", "/app/z", "")).unwrap();
+    let mut server = server.unwrap();
+    assert!(read_head(&mut server).starts_with("HEAD "));
+}
+
+#[test]
+fn purges_forget_by_url_prefix_and_tag_at_once_and_for_good() {
+    let mut cached = Cached::start("tags = \"X-Tags\"");
+    let mut server = None;
+    let fields = format!("{FRESH}X-Tags: a news\r\n");
+    let targets = ["/app/one", "/app/dir/two", "/app/three", "/app/four"];
+    let tags = [FRESH, FRESH, &fields, FRESH];
+    for (target, fields) in targets.into_iter().zip(tags) {
+        let (response, _) = cached.get_through(&mut server, target, "", &ok(fields, "old"));
+        assert_eq!(response.header("x-tags"), None);
+        cached.wait_until_kept(target);
+    }
+    let status = cached.kettle.ctl(&["cache", "status"]).succeed();
+    assert!(status.contains("main: 4 objects"), "{status}");
+    let host = "https://localhost";
+    let _ = cached.kettle.ctl(&["cache", "purge", &format!("{host}/app/one")]).succeed();
+    let prefix = format!("{host}/app/dir/");
+    let _ = cached.kettle.ctl(&["cache", "purge", "--prefix", &prefix]).succeed();
+    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "news"]).succeed();
+    cached.kettle.restart();
+    let mut server = None;
+    for target in &targets[..3] {
+        let (response, _) = cached.get_through(&mut server, target, "", &ok(FRESH, "new"));
+        assert_eq!(response.body, b"new", "{target}");
+    }
+    assert_eq!(cached.get("/app/four").body, b"old");
+}
