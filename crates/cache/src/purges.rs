@@ -1,7 +1,8 @@
 //! What was purged by prefix and by tag: numbers, not searches.
 //!
 //! Each purge takes the next generation. An object knows the generation in which it was asked for, so a purge means all that
-//! were asked for before it, those that are still arriving too.
+//! were asked for before it, those that are still arriving too. Each life of a store has generations of its own, above those
+//! of the lives before it, since not every purge is written down.
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ pub enum Purge {
 #[derive(Debug)]
 pub(crate) struct Purges {
     generation: AtomicU64,
+    /// The first generation of this life.
+    life: u64,
     table: RwLock<Table>,
 }
 
@@ -39,6 +42,8 @@ struct Table {
     prefixes: Vec<(Box<str>, u64)>,
     /// Those whose objects may be arriving. What had arrived was removed.
     keys: HashMap<Name, u64>,
+    /// What is still arriving from an earlier generation may have been meant by a key that is no longer known.
+    keys_floor: u64,
 }
 
 impl Purges {
@@ -55,24 +60,24 @@ impl Purges {
             last = last.max(generation);
             match kind {
                 "floor" => table.floor = table.floor.max(generation),
+                "life" => {}
                 "tag" => _ = table.tags.insert(text.into(), generation),
                 "prefix" => table.prefixes.push((text.into(), generation)),
                 _ => is_damaged = true,
             }
         }
+        let life = (last / LIFE_GENERATIONS + 1) * LIFE_GENERATIONS;
         if is_damaged {
-            last += 1;
-            table.floor = last;
+            table.floor = life;
         }
         table.bound();
-        Self { generation: AtomicU64::new(last), table: RwLock::new(table) }
+        Self { generation: AtomicU64::new(life), life, table: RwLock::new(table) }
     }
 
     /// All that has to be known after a restart.
     pub(crate) fn text(&self) -> String {
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        // Also says how far the generations have got.
-        let mut text = line(table.floor, "floor", "");
+        let mut text = line(self.life, "life", "") + &line(table.floor, "floor", "");
         let prefixes = table.prefixes.iter().map(|(prefix, at)| line(*at, "prefix", prefix));
         text.extend(prefixes.chain(table.tags.iter().map(|(tag, at)| line(*at, "tag", tag))));
         text
@@ -112,6 +117,12 @@ impl Purges {
         }
     }
 
+    /// Whether an object that is arriving was asked for before a purge that means it, or may mean it.
+    pub(crate) fn mean_arriving(&self, head: &Head) -> bool {
+        let keys_floor = self.table.read().unwrap_or_else(PoisonError::into_inner).keys_floor;
+        head.generation < keys_floor || self.mean(head)
+    }
+
     /// Whether an object was asked for before a purge that means it.
     pub(crate) fn mean(&self, head: &Head) -> bool {
         let asked_in = head.generation;
@@ -136,11 +147,11 @@ impl Purges {
 }
 
 impl Table {
-    /// Where there are too many of a kind, the older half of them become one purge of everything as old.
+    /// Where there are too many of a kind, the older half of them become one purge of everything as old; of keys, whose
+    /// objects are gone, of everything as old that is still arriving.
     fn bound(&mut self) {
         if self.keys.len() > KEYS_MAX {
-            let half = median(self.keys.values());
-            self.floor = self.floor.max(half);
+            self.keys_floor = self.keys_floor.max(median(self.keys.values()));
         }
         if self.tags.len() > TAGS_MAX {
             self.floor = self.floor.max(median(self.tags.values()));
@@ -149,7 +160,8 @@ impl Table {
             self.floor = self.floor.max(median(self.prefixes.iter().map(|(_, at)| at)));
         }
         let floor = self.floor;
-        self.keys.retain(|_, at| *at > floor);
+        let keys_floor = floor.max(self.keys_floor);
+        self.keys.retain(|_, at| *at > keys_floor);
         self.tags.retain(|_, at| *at > floor);
         self.prefixes.retain(|(_, at)| *at > floor);
     }
@@ -185,6 +197,9 @@ impl Purge {
 
 /// That of an empty table.
 const FIRST_GENERATION: u64 = 1;
+
+/// More purges than one life sees.
+const LIFE_GENERATIONS: u64 = 1 << 32;
 
 /// Purges of each kind that are told apart. They are looked at, the prefixes one by one, when an object of an earlier
 /// generation is opened.

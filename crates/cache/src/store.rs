@@ -176,6 +176,16 @@ impl Store {
         Ok(())
     }
 
+    /// Sets room aside that nobody has.
+    fn reserve_free(&self, bytes: u64) -> Result<(), StoreError> {
+        let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        if self.index.bytes() + arriving > self.settings.bytes_max {
+            self.release(bytes);
+            return Err(StoreError::NoRoom);
+        }
+        Ok(())
+    }
+
     fn release(&self, bytes: u64) {
         self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }

@@ -159,6 +159,9 @@ impl Looking<'_> {
             if request.head.method() == Method::Head {
                 return Answer::Pass(reason);
             }
+            if self.route.store.passes(&asked.key) {
+                return Answer::Pass("bypass; detail=too-large");
+            }
             let (led, outcome) = match self.begin(asked, request, stale.as_deref(), may_be_stale) {
                 Begun::Joined(arrival) => match self.joined(&arrival).await {
                     Some(led) => (led, CacheOutcome::Collapsed),

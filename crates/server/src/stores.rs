@@ -4,6 +4,7 @@
 mod arrival;
 mod render;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
@@ -35,6 +36,8 @@ pub struct KeptStore {
     /// When it was tried in vain.
     tried: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
+    /// Keys whose objects turned out too large, and since when that is known.
+    passed: Mutex<HashMap<Box<str>, Instant>>,
     errors: AtomicU64,
     /// By [`CacheOutcome`].
     responses: [AtomicU64; CacheOutcome::ALL.len()],
@@ -126,6 +129,7 @@ impl KeptStore {
             opened: OnceLock::new(),
             tried: Mutex::default(),
             warned: Mutex::default(),
+            passed: Mutex::default(),
             errors: AtomicU64::new(0),
             responses: Default::default(),
         }
@@ -205,6 +209,24 @@ impl KeptStore {
         }
     }
 
+    /// Lets requests for a key go past the store for a while.
+    pub fn pass(&self, key: &str) {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if passed.len() >= PASSED_MAX {
+            passed.retain(|_, since| since.elapsed() < PASS_TIME);
+        }
+        if passed.len() < PASSED_MAX {
+            passed.insert(key.into(), Instant::now());
+        }
+    }
+
+    /// Whether requests for a key go past the store.
+    #[must_use]
+    pub fn passes(&self, key: &str) -> bool {
+        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        passed.get(key).is_some_and(|since| since.elapsed() < PASS_TIME)
+    }
+
     /// Counts a response.
     pub fn responded(&self, outcome: CacheOutcome) {
         if let Some(count) = self.responses.get(outcome as usize) {
@@ -236,4 +258,7 @@ fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
 }
 
 const TRIED_AGAIN: Duration = Duration::from_mins(1);
+/// How long, and for how many keys, it is remembered that an object is too large.
+const PASS_TIME: Duration = Duration::from_mins(10);
+const PASSED_MAX: usize = 4_096;
 const WARNED_AGAIN: Duration = Duration::from_mins(1);

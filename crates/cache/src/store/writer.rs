@@ -106,7 +106,11 @@ impl Writer {
         let needed = self.fill.body_offset() + after;
         if needed > self.reserved_bytes {
             let more = bytes_on_disk((needed - self.reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
-            self.store.reserve(more)?;
+            // Nothing makes room for what is not kept.
+            match after > self.store.settings.object_bytes_max {
+                true => self.store.reserve_free(more)?,
+                false => self.store.reserve(more)?,
+            }
             self.reserved_bytes += more;
         }
         let offset = self.fill.body_offset() + self.filled_bytes;
@@ -140,7 +144,7 @@ impl Writer {
         if self.filled_bytes > self.store.settings.object_bytes_max {
             return Err(StoreError::TooLarge);
         }
-        if self.store.purges.mean(&self.head) {
+        if self.store.purges.mean_arriving(&self.head) {
             return Err(StoreError::Purged);
         }
         let placement = Placement { offset: self.fill.body_offset(), bytes: self.filled_bytes };
@@ -152,6 +156,8 @@ impl Writer {
             let lengthened = rustix::fs::ftruncate(file, placement.offset);
             lengthened.map_err(StoreError::disk("write an object's head"))?;
         }
+        // A name promises the whole, after a loss of power too.
+        rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
         let first = Name::of_key(&self.head.key);
         let is_variant = !self.head.vary.is_empty();
         let name = if is_variant { first.variant(&self.head.vary) } else { first };
@@ -165,7 +171,7 @@ impl Writer {
             self.mark(first)?;
         }
         // A purge looks for files after it has counted; so either it saw this one, or it shows here.
-        if self.store.purges.mean(&self.head) {
+        if self.store.purges.mean_arriving(&self.head) {
             self.store.remove(name, Some(serial));
             return Err(StoreError::Purged);
         }

@@ -196,7 +196,13 @@ impl Fetching {
             match self.disks.wait_for(&self.device, write).await {
                 Ok(Ok(Some(rest))) => writer = rest,
                 Ok(Ok(None)) | Err(_) => return,
-                Ok(Err(error)) => return self.route.failed(&error),
+                Ok(Err(error)) => {
+                    // Whoever comes next is answered past the store.
+                    if matches!(error, StoreError::TooLarge | StoreError::NoRoom) {
+                        self.route.store.pass(&self.asked.key);
+                    }
+                    return self.route.failed(&error);
+                }
             }
         }
     }
@@ -204,6 +210,10 @@ impl Fetching {
     /// Gives what is there the fields of the 304, and new time.
     async fn validate(&self, head: &ResponseHead<Bytes>, asked: SystemTime, answered: SystemTime) {
         let newer = self.own_lines(head);
+        let said: Vec<_> = head.headers().collect();
+        let said_vary = vary::names(&said);
+        // Nobody's cookie is everybody's.
+        let has_cookie = head.header_values("set-cookie").next().is_some();
         let raw: Vec<_> =
             head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
@@ -212,6 +222,15 @@ impl Fetching {
             let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
                 return Ok(());
             };
+            let known = |name: &String| object.head.vary.iter().any(|(other, _)| other == name);
+            let is_same_choice = said_vary.is_some_and(|names| names.iter().all(known));
+            let control = Control::of(
+                &raw.iter().map(|(name, value)| (&**name, &**value)).collect::<Vec<_>>(),
+            );
+            if has_cookie || !is_same_choice || control.no_store || control.private {
+                // It has to come anew.
+                return store.purge(&Purge::Key(this.key.clone())).map(|_| ());
+            }
             let merged = lines::updated(&object.head.lines, &newer);
             let old = lines::fields(&merged);
             // The 304's own first: its date and its age count, and are not among those that are kept.
@@ -220,14 +239,11 @@ impl Fetching {
             let raw = raw.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
             let fields: Vec<_> = raw.chain(old).collect();
             let answer = Answer { status: object.head.status, fields: &fields, asked, answered };
-            let control = Control::of(&fields);
             let times = kept::times(caching::revalidated(&answer, &defaults), answered);
             let fresher = Stored { times, lines: merged, ..object.head.clone() };
-            let is_kept = !control.no_store && !control.private;
             match store.refresh(&mut object, fresher) {
-                Ok(()) if is_kept => Ok(()),
-                // It has to come anew.
-                Ok(()) | Err(StoreError::HeadTooLarge) => {
+                Ok(()) => Ok(()),
+                Err(StoreError::HeadTooLarge) => {
                     store.purge(&Purge::Key(this.key.clone())).map(|_| ())
                 }
                 Err(error) => Err(error),

@@ -160,6 +160,47 @@ fn a_stale_response_is_validated_and_its_time_begins_anew() {
 }
 
 #[test]
+fn a_cookie_of_a_304_is_nobodys() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let stale = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
+    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
+    let mut client = cached.client();
+    client.send(&request("GET", "/app/x", "")).unwrap();
+    let server = server.as_mut().unwrap();
+    let head = answer(
+        server,
+        "HTTP/1.1 304 Not Modified\r\nSet-Cookie: sid=1\r\nCache-Control: max-age=9\r\n\r\n",
+    );
+    assert!(head.contains("if-none-match"), "{head}");
+    // What it would have freshened is gone, and comes anew.
+    let head = answer(server, &ok(FRESH, "new"));
+    assert!(!head.contains("if-none-match"), "{head}");
+    let response = client.response();
+    assert_eq!((response.header("set-cookie"), &*response.body), (None, &b"new"[..]));
+    assert_eq!(cached.get("/app/x").header("set-cookie"), None);
+}
+
+#[test]
+fn what_turned_out_too_long_goes_past_the_store_from_then_on() {
+    let cached = Cached::with_store("", "max_object = 4");
+    let chunked = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n5\r\nlong!\r\n0\r\n\r\n"
+    );
+    let mut server = None;
+    for expected in ["fwd=uri-miss; stored", "fwd=bypass; detail=too-large"] {
+        let mut client = cached.client();
+        client.send(&request("GET", "/app/x", "")).unwrap();
+        let server = server.get_or_insert_with(|| cached.backend.accept());
+        answer(server, &chunked);
+        let head = client.response_head();
+        assert_eq!(status(&head), format!("kettle; {expected}"));
+        assert!(String::from_utf8_lossy(&client.receive_exactly(10)).contains("long!"));
+        assert_eq!(client.receive_exactly(5), b"0\r\n\r\n");
+    }
+}
+
+#[test]
 fn no_cache_is_validated_each_time() {
     let cached = Cached::start("");
     let mut server = None;
