@@ -82,7 +82,9 @@ fn a_backend_that_breaks_off_ends_the_stream_with_an_error_and_no_other() {
     assert_eq!(frames.next_of(DATA).payload, b"half");
     drop(server);
     assert_eq!(code(&frames.next_of(RST_STREAM).payload), INTERNAL_ERROR);
-    assert!(!kettle.entry("/app/x").is_complete());
+    let entry = kettle.entry("/app/x");
+    assert!(!entry.is_complete());
+    assert_eq!(entry.text("upstream_failure"), "closed_early");
     frames.ping();
 }
 

@@ -140,6 +140,9 @@ impl Shared {
                 let sent = outgoing.send(&mut response.body).await;
                 delivered.body_bytes = outgoing.sent_bytes();
                 delivered.completed = sent.is_ok();
+                if let Err(DeliveryError::BodyCutShort(error)) = &sent {
+                    response.note_cut(error);
+                }
                 if let Err(error) = sent {
                     self.delivery_failed(&error, &response, outgoing);
                 }
