@@ -144,6 +144,13 @@ async fn respond_by_route(
     }
     let asked = target.path;
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
+    if route.handler.proxy().is_some() {
+        // Servers that know parameters (`/a;b`) look for the path without them, which may be another route's.
+        let plain = proxy::without_parameters(target.path).ok_or(400_u16)?;
+        if !site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)) {
+            return Err(400.into());
+        }
+    }
     match &route.handler {
         Handler::Files(files_route) => {
             // Where there are no rules, it was not ready a moment ago.
@@ -155,11 +162,6 @@ async fn respond_by_route(
             }
         }
         Handler::Proxy(proxied) => {
-            // Servers that know parameters (`/a;b`) look for the path without them, which may be another route's.
-            let plain = proxy::without_parameters(target.path).ok_or(400_u16)?;
-            if !site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)) {
-                return Err(400.into());
-            }
             let path = target.path.to_owned();
             proxy::respond(proxied, pool, &path, request, notes).await
         }

@@ -99,9 +99,17 @@ impl Handler {
     pub fn configured(&self) -> Option<&ConfiguredFields> {
         match self {
             Handler::Files(rules) => Some(&rules.configured),
-            Handler::Proxy(route) => Some(&route.configured),
-            Handler::Cached(route) => Some(&route.proxy.configured),
             Handler::Nothing(configured) => Some(configured),
+            _ => self.proxy().map(|route| &route.configured),
+        }
+    }
+
+    /// The requests that it passes to a backend, if it has one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&ProxyRoute> {
+        match self {
+            Handler::Proxy(route) => Some(route),
+            Handler::Cached(route) => Some(&route.proxy),
             _ => None,
         }
     }
@@ -109,7 +117,7 @@ impl Handler {
     /// Whether paths may have an encoded slash.
     #[must_use]
     pub fn takes_encoded_slashes(&self) -> bool {
-        matches!(self, Handler::Proxy(route) if route.takes_encoded_slashes)
+        self.proxy().is_some_and(|route| route.takes_encoded_slashes)
     }
 }
 

@@ -27,8 +27,19 @@ impl Cached {
 
     /// With more settings of the route's cache, and of the store.
     fn with_store(settings: &str, store: &str) -> Self {
+        Self::with_all("", settings, store)
+    }
+
+    /// With more settings of the route itself.
+    fn of_route(route: &str) -> Self {
+        Self::with_all(route, "", "")
+    }
+
+    fn with_all(route: &str, settings: &str, store: &str) -> Self {
         let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
-        let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[site.route.cache]\nstore = \"main\"\n";
+        let route = format!(
+            "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n[site.route.cache]\nstore = \"main\"\n"
+        );
         let cache = format!(
             "[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n{store}\n",
             folder.path().display()

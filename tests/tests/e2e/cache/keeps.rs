@@ -160,6 +160,30 @@ fn a_stale_response_is_validated_and_its_time_begins_anew() {
 }
 
 #[test]
+fn a_path_leads_around_no_rule_and_is_kept_as_it_is_written() {
+    let rules =
+        "[[site.route]]\nprefix = \"/app/admin\"\nbackend = \"app\"\ndeny = [\"0.0.0.0/0\"]";
+    let cached = Cached::start(rules);
+    for (path, status) in [
+        ("/app/admin", 403),
+        ("/app/admin;/users", 400),
+        ("/app/public/..;/admin/users", 400),
+        ("/app/a%2fb", 400),
+    ] {
+        assert_eq!(cached.get(path).status, status, "{path}");
+    }
+    let cached = Cached::of_route("encoded_slashes = true");
+    let mut server = None;
+    for (path, body) in [("/app/a%2Fb", "slash"), ("/app/a%252Fb", "percent"), ("/app/a/b", "two")]
+    {
+        let (_, head) = cached.get_through(&mut server, path, "", &ok(FRESH, body));
+        assert!(head.starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{head}");
+        cached.wait_until_kept(path);
+        assert_eq!(cached.get(path).body, body.as_bytes(), "{path}");
+    }
+}
+
+#[test]
 fn a_cookie_of_a_304_is_nobodys() {
     let cached = Cached::start("");
     let mut server = None;
