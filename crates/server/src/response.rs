@@ -183,7 +183,8 @@ impl Default for ConfiguredFields {
     }
 }
 
-fn has_line(lines: &[u8], name: &str) -> bool {
+/// Whether ready lines have a field of this name, which is in lower case.
+pub(crate) fn has_line(lines: &[u8], name: &str) -> bool {
     lines
         .split(|byte| *byte == b'\n')
         .any(|line| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))

@@ -27,6 +27,7 @@ use kettle_kernel::ktls::Refusal;
 use tokio::net::TcpStream;
 
 pub use accept::{Accepting, ClosingSocket, Handshaking};
+pub use bytes::front_pieces;
 pub use connect::{ConnectStep, Connecting};
 pub use offload::OffloadError;
 pub use reader::Received;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::RECORD_BYTES_MAX;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{StreamError, TlsStream, front_pieces};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Flood;
@@ -147,13 +147,7 @@ impl AsyncWrite for Wire {
         if channel.queued_bytes() + RECORD_BYTES_MAX > QUEUED_BYTES_MAX {
             ready!(channel.poll_flush(context))?;
         }
-        let mut taken: [&[u8]; PIECES_PER_WRITE] = [&[]; PIECES_PER_WRITE];
-        let mut bytes = 0;
-        for (place, piece) in taken.iter_mut().zip(pieces.iter().filter(|piece| !piece.is_empty()))
-        {
-            *place = piece.get(..piece.len().min(WRITE_BYTES_MAX - bytes)).unwrap_or_default();
-            bytes += place.len();
-        }
+        let (taken, bytes) = front_pieces(pieces, WRITE_BYTES_MAX);
         channel.stream.borrow_mut().seal(&taken)?;
         channel.moved(bytes);
         channel.sealed_bytes.set(channel.sealed_bytes.get() + bytes as u64);
@@ -180,9 +174,6 @@ const QUEUED_BYTES_MAX: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
 
 /// The most plaintext of one write, which is a frame with its head and perhaps the head of its response.
 const WRITE_BYTES_MAX: usize = RECORD_BYTES_MAX;
-
-/// The most pieces of one write; those beyond are for the next.
-const PIECES_PER_WRITE: usize = 16;
 
 /// What one connection receives and seals before it lets the others have a turn.
 const TURN_BYTES: usize = 4 * QUEUED_BYTES_MAX;

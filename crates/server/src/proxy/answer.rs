@@ -90,12 +90,7 @@ async fn ask(
         let mut exchange = beside(request.body.stream(), begin).await??;
         let (head, is_sent) = match converse(route, &mut exchange, outgoing, request).await {
             Ok(answered) => answered,
-            Err(ProxyError::Upstream(error))
-                if exchange.is_stale(&error) && outgoing.is_repeatable() =>
-            {
-                // A new connection is never stale, so this happens once.
-                upstream.backend.upstream_retried();
-                trace.retries += 1;
+            Err(ProxyError::Upstream(error)) if exchange.retries(outgoing, &error, trace) => {
                 may_reuse = false;
                 continue;
             }

@@ -5,7 +5,7 @@ use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
 
 use super::ProxyRoute;
-use crate::response::{Body, Response, ResponseFields};
+use crate::response::{Body, Response, ResponseFields, has_line};
 use crate::upstream::UpstreamResponse;
 
 impl ProxyRoute {
@@ -47,7 +47,7 @@ impl ProxyRoute {
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
                 || self.own_fields.contains(&&*name)
-                || has(configured, &name);
+                || has_line(configured, &name);
             (!is_own && !head.is_hop_by_hop(name.as_bytes())).then_some((name, value))
         })
     }
@@ -58,13 +58,6 @@ impl ProxyRoute {
             _ => self.configured.all(),
         }
     }
-}
-
-/// Whether ready lines have a field of this name.
-fn has(lines: &[u8], name: &str) -> bool {
-    let is_it =
-        |line: &[u8]| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":"));
-    lines.split(|byte| *byte == b'\n').any(is_it)
 }
 
 /// What we say of each response ourselves. Trailers are not passed on.

@@ -199,11 +199,23 @@ impl Exchange {
         self.timeout
     }
 
-    /// Whether the server had closed the connection before it can have seen the request: it had served one before, and
-    /// nothing came back.
+    /// Whether a request that failed so is to be sent again, on a new connection, and counts it if so: the server had closed
+    /// the connection before it can have seen the request, since it had served one before and nothing came back. A new
+    /// connection never fails so, and nothing is sent a third time.
     #[must_use]
-    pub fn is_stale(&self, error: &UpstreamError) -> bool {
-        self.is_reused && self.answered.is_none() && matches!(error, UpstreamError::Ended(_))
+    pub fn retries(
+        &self,
+        request: &OutgoingRequest,
+        error: &UpstreamError,
+        trace: &mut Trace,
+    ) -> bool {
+        let is_stale =
+            self.is_reused && self.answered.is_none() && matches!(error, UpstreamError::Ended(_));
+        if is_stale && request.is_repeatable() {
+            self.lease.backend.upstream_retried();
+            trace.retries += 1;
+        }
+        is_stale && request.is_repeatable()
     }
 
     /// Notes what came back, and when.

@@ -38,12 +38,7 @@ async fn try_fetch(
                 exchange.note(&head, trace);
                 return exchange.answer(head, request.is_head(), true);
             }
-            // A new connection is never stale, so this happens once.
-            Err(error) if exchange.is_stale(&error) && request.is_repeatable() => {
-                upstream.backend.upstream_retried();
-                trace.retries += 1;
-                may_reuse = false;
-            }
+            Err(error) if exchange.retries(request, &error, trace) => may_reuse = false,
             Err(error) => return Err(error),
         }
     }

@@ -111,14 +111,8 @@ impl AsyncWrite for TlsStream {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let stream = self.get_mut();
-        let mut taken: [&[u8]; PIECES_PER_WRITE] = [&[]; PIECES_PER_WRITE];
-        let mut left_bytes = WRITE_BYTES;
-        for (place, piece) in taken.iter_mut().zip(pieces.iter().filter(|piece| !piece.is_empty()))
-        {
-            *place = piece.get(..piece.len().min(left_bytes)).unwrap_or_default();
-            left_bytes -= place.len();
-        }
-        if left_bytes == WRITE_BYTES {
+        let (taken, bytes) = front_pieces(pieces, WRITE_BYTES);
+        if bytes == 0 {
             return Poll::Ready(Ok(0));
         }
         if stream.is_offloaded() {
@@ -129,7 +123,7 @@ impl AsyncWrite for TlsStream {
         ready!(stream.poll_flush(context))?;
         stream.seal(&taken)?;
         stream.writer.try_flush(&stream.socket, context)?;
-        Poll::Ready(Ok(WRITE_BYTES - left_bytes))
+        Poll::Ready(Ok(bytes))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -152,6 +146,21 @@ impl AsyncWrite for TlsStream {
             closed => Poll::Ready(closed.map_err(io::Error::from)),
         }
     }
+}
+
+/// The front of what is to be written, at most `bytes_max` of its bytes, and how many they are.
+#[must_use]
+pub fn front_pieces<'p>(
+    pieces: &'p [IoSlice<'_>],
+    bytes_max: usize,
+) -> ([&'p [u8]; PIECES_PER_WRITE], usize) {
+    let mut front: [&[u8]; PIECES_PER_WRITE] = [&[]; PIECES_PER_WRITE];
+    let mut bytes = 0;
+    for (place, piece) in front.iter_mut().zip(pieces.iter().filter(|piece| !piece.is_empty())) {
+        *place = piece.get(..piece.len().min(bytes_max - bytes)).unwrap_or_default();
+        bytes += place.len();
+    }
+    (front, bytes)
 }
 
 impl From<StreamError> for io::Error {
