@@ -11,13 +11,14 @@ mod user;
 
 use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kettle_http::range::ByteRange;
 use kettle_kernel::socket;
 use kettle_tls::stream::{StreamError, TlsStream};
 
-use crate::limits::{Deadline, Interrupt};
+use crate::limits::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
@@ -34,6 +35,8 @@ pub struct Delivery<'d> {
     write_timeout: Duration,
     /// Whether nothing comes after it.
     is_last: bool,
+    /// The least rate of a client, as long as it keeps a server busy.
+    pace: Option<Pace>,
     delivered: Delivered,
 }
 
@@ -84,7 +87,7 @@ impl<'d> Delivery<'d> {
     ) -> Self {
         let delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        Self { worker, stream, deadline, write_timeout, is_last, delivered }
+        Self { worker, stream, deadline, write_timeout, is_last, pace: None, delivered }
     }
 
     /// How far it got.
@@ -125,6 +128,24 @@ impl<'d> Delivery<'d> {
         }
         self.delivered.completed = self.delivered.body_bytes == bytes;
         Ok(())
+    }
+
+    /// Waits for the client to take something, as long as its pace allows.
+    async fn client_takes<T>(
+        &mut self,
+        mut poll: impl FnMut(&mut TlsStream, &mut Context<'_>) -> Poll<T>,
+    ) -> Result<T, Interrupt> {
+        let Self { stream, deadline, write_timeout, pace, .. } = self;
+        let queued_bytes = stream.queued_bytes();
+        let takes = |context: &mut Context<'_>| (poll(stream, context), stream.queued_bytes());
+        deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes).await
+    }
+
+    /// The kernel took so many bytes for the client without queueing them here.
+    fn note_taken(&mut self, bytes: usize) {
+        if let Some(pace) = &mut self.pace {
+            pace.took(bytes as u64);
+        }
     }
 
     async fn send_body(&mut self, head: &[u8], body: &Body) -> Result<(), DeliveryError> {

@@ -9,9 +9,11 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+mod pace;
 mod send_turns;
 mod turns;
 
+pub use pace::{BYTES_PER_SECOND_MIN, Pace};
 pub use send_turns::SendTurns;
 pub use turns::HandshakeTurns;
 

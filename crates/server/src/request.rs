@@ -11,7 +11,7 @@ use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
 
-use crate::limits::{Deadline, Interrupt, Stage};
+use crate::limits::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
 mod stream_body;
 
@@ -395,9 +395,6 @@ fn patience(timeout: Duration, waited: Duration, bytes: u64) -> Option<Duration>
     let left = timeout.saturating_add(earned).saturating_sub(waited);
     (!left.is_zero()).then(|| left.min(timeout))
 }
-
-/// What earns a client one more second, besides the first `request_timeout`: as in Apache, slower than any modem.
-const BYTES_PER_SECOND_MIN: u64 = 500;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 

@@ -2,10 +2,12 @@
 
 use std::io::IoSlice;
 use std::sync::Arc;
+use std::task::Context;
 
 use kettle_http::range::ByteRange;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
+use kettle_tls::stream::TlsStream;
 
 use super::{Delivery, DeliveryError, cut_short};
 use crate::open_file::OpenFile;
@@ -117,11 +119,13 @@ impl Delivery<'_> {
         body: &[u8],
         more: bool,
     ) -> Result<usize, DeliveryError> {
-        let sent_bytes = self.deadline.within(self.write_timeout, |context| {
+        let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
             let pieces = [IoSlice::new(head), IoSlice::new(body)];
-            self.stream.poll_kernel_write(context, &pieces, more)
-        });
-        Ok(sent_bytes.await??)
+            stream.poll_kernel_write(context, &pieces, more)
+        };
+        let sent_bytes = self.client_takes(write).await??;
+        self.note_taken(sent_bytes);
+        Ok(sent_bytes)
     }
 }
 

@@ -14,9 +14,11 @@ use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 use kettle_tls::buffers::RECORDS_PER_READ;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
+use kettle_tls::stream::TlsStream;
 use tokio::time::timeout;
 
 use super::{Delivery, DeliveryError, Demand, Piece, Preference};
+use crate::limits::Pace;
 use crate::pipes::Pipes;
 use crate::request::poll_client;
 use crate::tx_path::TxPath;
@@ -32,6 +34,7 @@ impl Delivery<'_> {
         preference: Preference,
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.choose_upstream_path(body, preference).await?;
+        self.pace = Some(Pace::new(self.write_timeout));
         let mut prefix = head.to_vec();
         let mut coding = Coding::new(is_chunked);
         let mut next = now(body).await;
@@ -49,6 +52,7 @@ impl Delivery<'_> {
                 next = now(body).await;
             }
             let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
+            self.keep_pace(body);
             self.pass(&mut prefix, piece, is_end, &mut coding).await?;
             if is_direct {
                 self.send_direct(body, is_spliced).await?;
@@ -58,6 +62,13 @@ impl Delivery<'_> {
                 return Ok(());
             }
             self.worker.send_turns.end().await;
+        }
+    }
+
+    /// A client has to take what it gets at the least rate only as long as that keeps a server busy.
+    fn keep_pace(&mut self, body: &UpstreamBody) {
+        if body.is_over() {
+            self.pace = None;
         }
     }
 
@@ -128,6 +139,7 @@ impl Delivery<'_> {
                 None if self.stream.is_offloaded() => {
                     self.delivered.path = TxPath::KernelWrite;
                     let piece = self.beside_client(body, UpstreamBody::poll_chunk).await?;
+                    self.keep_pace(body);
                     self.send_piece(&[], Piece::Memory(&piece.unwrap_or_default()), false).await?;
                 }
                 None => self.seal_direct(body, left_bytes, &mut full_reads).await?,
@@ -161,6 +173,7 @@ impl Delivery<'_> {
         };
         room.commit(bytes)?;
         body.took(bytes).map_err(cut)?;
+        self.keep_pace(body);
         *full_reads = if bytes == wanted_bytes { full_reads.saturating_add(1) } else { 0 };
         self.flush(false).await?;
         self.delivered.body_bytes += bytes as u64;
@@ -180,12 +193,15 @@ impl Delivery<'_> {
         let filled = socket.try_receive_part(|fd| pipe.fill(fd, wanted_bytes));
         let Some(bytes) = filled.map_err(|error| cut(error.into()))? else { return Ok(()) };
         body.took(bytes).map_err(cut)?;
+        self.keep_pace(body);
         (self.delivered.path, self.delivered.reason) = (TxPath::KernelSplice, None);
         while !pipe.is_empty() {
-            let sent_bytes = self.deadline.within(self.write_timeout, |context| {
-                self.stream.poll_kernel_splice(context, pipe, wanted_bytes)
-            });
-            self.delivered.body_bytes += sent_bytes.await?? as u64;
+            let splice = |stream: &mut TlsStream, context: &mut Context<'_>| {
+                stream.poll_kernel_splice(context, pipe, wanted_bytes)
+            };
+            let sent_bytes = self.client_takes(splice).await??;
+            self.note_taken(sent_bytes);
+            self.delivered.body_bytes += sent_bytes as u64;
         }
         Ok(())
     }

@@ -4,13 +4,14 @@ use kettle_http::range::ByteRange;
 use kettle_kernel::transfer::Wait;
 use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::PLAINTEXT_BYTES_MAX;
-use kettle_tls::stream::FileRecords;
+use kettle_tls::stream::{FileRecords, TlsStream};
 
 use super::cold::held_up_by;
 use super::{Delivery, DeliveryError, cut_short};
 use crate::disk::Reading;
 use crate::open_file::OpenFile;
 use std::sync::Arc;
+use std::task::Context;
 
 impl Delivery<'_> {
     /// Head and body from memory; a small response is one record and one write.
@@ -109,18 +110,12 @@ impl Delivery<'_> {
         })
     }
 
-    /// Sends what is sealed, with the deadline starting again at each bit of progress.
+    /// Sends what is sealed.
     pub(super) async fn flush(&mut self, more: bool) -> Result<(), DeliveryError> {
-        let mut queued_bytes = self.stream.queued_bytes();
-        let flushed = self.deadline.within(self.write_timeout, |context| {
-            let outcome = self.stream.poll_flush_before(context, more);
-            if outcome.is_pending() && self.stream.queued_bytes() < queued_bytes {
-                queued_bytes = self.stream.queued_bytes();
-                self.deadline.extend(self.write_timeout);
-            }
-            outcome
-        });
-        Ok(flushed.await??)
+        let flush = |stream: &mut TlsStream, context: &mut Context<'_>| {
+            stream.poll_flush_before(context, more)
+        };
+        Ok(self.client_takes(flush).await??)
     }
 }
 

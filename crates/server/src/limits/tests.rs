@@ -68,6 +68,31 @@ fn a_part_of_a_second_is_not_cut_off() {
     }
 }
 
+/// How many ticks a client of this pace is waited for that takes a byte at each, of at most 100.
+fn ticks_of_a_trickle(mut pace: Option<Pace>) -> u32 {
+    let deadlines = Deadlines::default();
+    let deadline = deadlines.register();
+    let wakes = Arc::new(Wakes::default());
+    let queued_bytes = std::cell::Cell::new(1_000_000);
+    let taking = |_: &mut Context<'_>| (Poll::<()>::Pending, queued_bytes.get());
+    let mut wait =
+        pin!(deadline.paced(Duration::from_secs(5), pace.as_mut(), queued_bytes.get(), taking));
+    for ticks in 0..100 {
+        if poll_once(wait.as_mut(), &wakes).is_ready() {
+            return ticks;
+        }
+        queued_bytes.set(queued_bytes.get() - 1);
+        deadlines.tick();
+    }
+    100
+}
+
+#[test]
+fn who_takes_a_byte_at_a_time_is_waited_for_only_where_nobody_waits_behind() {
+    assert_eq!(ticks_of_a_trickle(None), 100);
+    assert_eq!(ticks_of_a_trickle(Some(Pace::new(Duration::from_secs(5)))), 6);
+}
+
 #[test]
 fn draining_interrupts_idle_waits_only() {
     let deadlines = Deadlines::default();

@@ -182,6 +182,26 @@ fn a_kept_connection_leaves_its_place_to_others() {
 }
 
 #[test]
+fn a_response_that_is_here_keeps_no_server_busy_though_its_client_reads_nothing() {
+    let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n";
+    for response in [&*ok(&"first".repeat(50_000)), chunks] {
+        let backend = Backend::listen();
+        let settings =
+            format!("[[backend.server]]\naddress = \"{}\"\nconnections = 1\n", backend.address());
+        let kettle = Kettle::start(before("", &settings, &[]));
+        let mut slow = Dialer::default().connect(kettle.address());
+        slow.send(&get("/app/first")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, response);
+        let mut other = Dialer::default().connect(kettle.address());
+        other.send(&get("/app/second")).unwrap();
+        answer(&mut server, &ok("second"));
+        assert_eq!(other.response().body, b"second");
+        assert_eq!(slow.response_head().status, 200);
+    }
+}
+
+#[test]
 fn a_connection_that_stands_for_one_client_serves_nobody_else() {
     for (fields, challenge) in [
         ("Authorization: NTLM TlRMTVNTUAAB\r\n", ""),

@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::{FRAME_BYTES_MAX, Shared};
 use crate::deliver::{self, DeliveryError, FileBytes};
-use crate::limits::LazyDeadline;
+use crate::limits::{LazyDeadline, Pace};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Growing, Part};
 use crate::upstream::UpstreamBody;
@@ -34,6 +34,8 @@ pub(super) struct Outgoing<'s> {
     /// Unless only its end will tell.
     left_bytes: Option<u64>,
     sent_bytes: u64,
+    /// The least rate of the connection, as long as this body keeps a server busy.
+    pace: Option<Pace>,
 }
 
 /// Bytes of a file that count for their connection until they are sealed.
@@ -57,7 +59,8 @@ impl<'s> Outgoing<'s> {
         write_timeout: Duration,
     ) -> Self {
         let (left_bytes, sent_bytes) = (None, 0);
-        Self { shared, worker, stream, deadline, write_timeout, left_bytes, sent_bytes }
+        let pace = None;
+        Self { shared, worker, stream, deadline, write_timeout, left_bytes, sent_bytes, pace }
     }
 
     /// How much of the body the library has taken.
@@ -100,6 +103,7 @@ impl<'s> Outgoing<'s> {
 
     /// Passes on what a server sends, each piece before the next is taken in.
     async fn upstream(&mut self, body: &mut UpstreamBody) -> Result<(), DeliveryError> {
+        self.pace = Some(Pace::new(self.write_timeout));
         loop {
             let limit = body.timeout();
             let stream = &mut self.stream;
@@ -109,7 +113,10 @@ impl<'s> Outgoing<'s> {
                 Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
             });
             match timeout(limit, next).await.unwrap_or_else(|_| Err(cut_short(TimedOut)))? {
-                Some(bytes) => self.memory(bytes).await?,
+                Some(bytes) => {
+                    self.pace = self.pace.filter(|_| !body.is_over());
+                    self.memory(bytes).await?;
+                }
                 None if self.left_bytes.is_some() => return Ok(()),
                 None => return self.end(),
             }
@@ -184,8 +191,13 @@ impl<'s> Outgoing<'s> {
             let before = self.shared.granted_bytes.get();
             let stream = &mut self.stream;
             let deadline = self.deadline.get();
-            let granted =
-                deadline.within(self.write_timeout, |context| stream.poll_capacity(context)).await;
+            let pace = self.pace.as_mut();
+            let takes = |context: &mut Context<'_>| (stream.poll_capacity(context), 0);
+            let granted = deadline.paced(self.write_timeout, pace, 0, takes).await;
+            if let Some(pace) = &mut self.pace {
+                // What other streams of the connection get counts for this one: it may be their turn.
+                pace.took(self.shared.granted_bytes.get() - before + self.stream.capacity() as u64);
+            }
             match granted {
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(_)) | None) => return Err(gone()),
