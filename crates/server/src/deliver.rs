@@ -2,6 +2,7 @@
 //!
 //! `placement` decides where, `user` and `kernel` do it. Nothing else looks into a [`Body`].
 
+mod beside;
 mod cold;
 mod growing;
 mod kernel;
@@ -20,6 +21,7 @@ use kettle_tls::stream::{StreamError, TlsStream};
 
 use crate::limits::{Deadline, Interrupt, Pace};
 use crate::open_file::OpenFile;
+use crate::request::Beside;
 use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
@@ -37,6 +39,8 @@ pub struct Delivery<'d> {
     is_last: bool,
     /// The least rate of a client, as long as it keeps a server busy.
     pace: Option<Pace>,
+    /// What of the request goes on to a server meanwhile.
+    request: Option<Beside<'d>>,
     delivered: Delivered,
 }
 
@@ -87,7 +91,14 @@ impl<'d> Delivery<'d> {
     ) -> Self {
         let delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        Self { worker, stream, deadline, write_timeout, is_last, pace: None, delivered }
+        let (pace, request) = (None, None);
+        Self { worker, stream, deadline, write_timeout, is_last, pace, request, delivered }
+    }
+
+    /// With the rest of the request's body, which goes on beside the response.
+    #[must_use]
+    pub fn beside(self, request: Option<Beside<'d>>) -> Self {
+        Self { request, ..self }
     }
 
     /// How far it got.

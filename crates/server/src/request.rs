@@ -13,8 +13,11 @@ use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
 
 use crate::limits::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
+mod beside;
 mod stream_body;
 
+pub use beside::{Beside, Passed};
+pub(crate) use beside::{LAST_CHUNK, chunk};
 pub use stream_body::StreamSource;
 
 /// A request's head, in the bytes that were received.
@@ -42,6 +45,7 @@ impl<'c> Request<'c> {
             is_awaited: false,
             is_broken: false,
             waited: Duration::ZERO,
+            passing: None,
         };
         Self { head, body, client: IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
     }
@@ -83,6 +87,7 @@ impl<'c> Request<'c> {
             is_awaited,
             is_broken: false,
             waited: Duration::ZERO,
+            passing: None,
         };
         Self { head, body, client }
     }
@@ -113,6 +118,8 @@ pub struct RequestBody<'c> {
     is_broken: bool,
     /// How long the client was waited for.
     waited: Duration,
+    /// What goes on beside the response.
+    passing: Option<beside::Passing>,
 }
 
 enum Source<'c> {
@@ -291,6 +298,7 @@ impl RequestBody<'_> {
     /// # Errors
     /// [`BodyError`] if that is not the end of it.
     pub async fn discard(&mut self) -> Result<(), BodyError> {
+        self.passing = None;
         if let Source::Stream(source, _, total_bytes) = &self.source {
             if self.is_awaited || self.is_broken {
                 return Ok(());

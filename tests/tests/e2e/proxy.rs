@@ -1,6 +1,7 @@
 //! Requests passed to a backend, and what comes back.
 
 mod body;
+mod early;
 mod failure;
 mod guarded;
 mod kernel;

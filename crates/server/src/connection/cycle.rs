@@ -15,7 +15,7 @@ use crate::deliver::{Delivered, Delivery, DeliveryError, Preference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
-use crate::request::{BodyError, Head, Request, TlsSource};
+use crate::request::{Beside, BodyError, Head, Request, TlsSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, Upgraded};
 use crate::upstream::Trace;
@@ -94,9 +94,9 @@ impl Connection {
         let response = respond(files, guards, pool, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         let Request { head, mut body, .. } = request;
-        if let Some(stream) = body.stream()
+        if let Some((stream, beside)) = body.beside_response()
             && let Some(upgraded) =
-                self.deliver(stream, Some(&head), response, closes, &arrival).await?
+                self.deliver(stream, beside, Some(&head), response, closes, &arrival).await?
         {
             return Err(End::Upgraded(upgraded));
         }
@@ -132,7 +132,7 @@ impl Connection {
     ) -> End {
         let response = error_page::plain(&status.into());
         let arrival = Arrival::now(number);
-        match self.deliver(stream, head, response, true, &arrival).await {
+        match self.deliver(stream, None, head, response, true, &arrival).await {
             Ok(_) => End::Announced,
             Err(end) => end,
         }
@@ -205,6 +205,7 @@ impl Connection {
     async fn deliver(
         &self,
         stream: &mut TlsStream,
+        beside: Option<Beside<'_>>,
         request: Option<&Head>,
         mut response: Response,
         closes: bool,
@@ -221,7 +222,8 @@ impl Connection {
         write_head(&mut head, &mut response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
-        let mut delivery = Delivery::new(worker, stream, deadline, write_timeout, closes);
+        let mut delivery =
+            Delivery::new(worker, stream, deadline, write_timeout, closes).beside(beside);
         let preference = self.preference(&response);
         let is_chunked = edge.is_chunked(&response.body);
         let body = &mut response.body;

@@ -37,8 +37,14 @@ impl Delivery<'_> {
         self.pace = Some(Pace::new(self.write_timeout));
         let mut prefix = head.to_vec();
         let mut coding = Coding::new(is_chunked);
+        if let Some(mut request) = self.request.take() {
+            if self.send_beside(&mut prefix, body, &mut request, &mut coding).await? {
+                return self.end(&mut prefix, &coding).await;
+            }
+            self.keep_pace(body);
+        }
         let mut next = now(body).await;
-        if next.is_none() {
+        if next.is_none() && !prefix.is_empty() {
             self.send_piece(&prefix, Piece::Memory(&[]), false).await?;
             prefix.clear();
         }
@@ -63,6 +69,17 @@ impl Delivery<'_> {
             }
             self.worker.send_turns.end().await;
         }
+    }
+
+    /// Ends what was sent by [`send_beside`](Self::send_beside).
+    async fn end(&mut self, prefix: &mut Vec<u8>, coding: &Coding) -> Result<(), DeliveryError> {
+        self.pace = None;
+        coding.end(prefix);
+        if !prefix.is_empty() || self.is_last {
+            self.send_piece(prefix, Piece::Memory(&[]), self.is_last).await?;
+        }
+        self.delivered.completed = true;
+        Ok(())
     }
 
     /// A client has to take what it gets at the least rate only as long as that keeps a server busy.
@@ -285,7 +302,7 @@ fn at_most(bytes: usize, left_bytes: u64) -> usize {
     bytes.min(usize::try_from(left_bytes).unwrap_or(usize::MAX))
 }
 
-fn cut(error: UpstreamError) -> DeliveryError {
+pub(super) fn cut(error: UpstreamError) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }
 

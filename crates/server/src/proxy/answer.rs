@@ -88,7 +88,7 @@ async fn ask(
     loop {
         let begin = Exchange::begin(upstream, pool, &mut attempts, may_reuse, trace);
         let mut exchange = beside(request.body.stream(), begin).await??;
-        let (head, is_sent) = match converse(route, &mut exchange, outgoing, request).await {
+        let (head, sent) = match converse(route, &mut exchange, outgoing, request).await {
             Ok(answered) => answered,
             Err(ProxyError::Upstream(error)) if exchange.retries(outgoing, &error, trace) => {
                 may_reuse = false;
@@ -101,24 +101,41 @@ async fn ask(
             return upgraded(route, exchange, &head, asks_upgrade);
         }
         // One that was asked to change its protocol may believe that it did.
-        let may_keep = is_sent && !asks_upgrade && !is_bound;
+        let may_keep = !asks_upgrade && !is_bound;
+        let is_whole = matches!(sent, Sent::Whole);
+        if let Sent::Beside(unsent, has_ended) = sent {
+            request.body.go_beside(unsent, has_ended, route.request_body_bytes_max, may_keep);
+        }
+        let may_keep = may_keep && is_whole;
         return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), may_keep)?));
     }
 }
 
-/// Sends the request, and returns the head of the final response and whether all of the request had been sent by then.
+/// How much of a request had been sent when its response began.
+enum Sent {
+    Whole,
+    Part,
+    /// The rest follows: what the server has not taken yet of a piece, and whether that is the last one.
+    Beside(Vec<u8>, bool),
+}
+
+/// Sends the request, and returns the head of the final response and how much of the request had been sent by then.
 async fn converse(
     route: &ProxyRoute,
     exchange: &mut Exchange,
     outgoing: &OutgoingRequest,
     request: &mut Request<'_>,
-) -> Result<(ResponseHead<Bytes>, bool), ProxyError> {
+) -> Result<(ResponseHead<Bytes>, Sent), ProxyError> {
     exchange.send_head(outgoing).await?;
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         match upload(exchange, is_head, &mut request.body, bytes_max).await {
             Ok(Upload::Complete) => {}
-            Ok(Upload::Answered { head, is_complete }) => return Ok((head, is_complete)),
+            Ok(Upload::Answered { head, is_complete: true }) => return Ok((head, Sent::Whole)),
+            Ok(Upload::Answered { head, is_complete: false }) => return Ok((head, Sent::Part)),
+            Ok(Upload::Beside { head, unsent, has_ended }) => {
+                return Ok((head, Sent::Beside(unsent, has_ended)));
+            }
             Err(UploadError::Client(error)) => return Err(ProxyError::Upload(error.status())),
             Err(UploadError::Upstream(error)) => return Err(error.into()),
         }
@@ -132,7 +149,7 @@ async fn converse(
                 sent.map_err(|_| ProxyError::Departed)?;
             }
             102..=199 => {}
-            _ => return Ok((head, true)),
+            _ => return Ok((head, Sent::Whole)),
         }
     }
 }

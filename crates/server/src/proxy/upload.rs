@@ -1,6 +1,6 @@
 //! A request's body on its way to a server, piece by piece: none is read from the client before the server has taken the one
 //! before it. A response that comes in the middle ends it, unless it means to go on: servers that pass a body back as it
-//! comes begin with a 200, and send the rest of it for the rest of the body only.
+//! comes begin with a 200, and send the rest of it for the rest of the body only. Over HTTP/1.1 both then go on side by side.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,7 +12,7 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
 use tokio::time::{sleep, timeout};
 
-use crate::request::{BodyError, RequestBody};
+use crate::request::{BodyError, LAST_CHUNK, RequestBody, chunk};
 use crate::upstream::{Exchange, UpstreamError};
 
 /// How far a body got.
@@ -25,6 +25,15 @@ pub(super) enum Upload {
         head: ResponseHead<Bytes>,
         /// Whether it got the rest all the same.
         is_complete: bool,
+    },
+    /// The server's response begins, and the body is to go on beside it.
+    Beside {
+        /// How.
+        head: ResponseHead<Bytes>,
+        /// What the server has not taken yet of the last piece.
+        unsent: Vec<u8>,
+        /// Whether that is the end of the body.
+        has_ended: bool,
     },
 }
 
@@ -63,6 +72,12 @@ struct Sending<'e> {
     exchange: &'e mut Exchange,
     is_head: bool,
     early: Option<Early>,
+    /// Whether a response can go out while the body goes on.
+    is_two_way: bool,
+    /// What a response left of the piece that was being sent.
+    unsent: Vec<u8>,
+    /// Whether that was the last one.
+    has_ended: bool,
 }
 
 /// Sends a body of at most `bytes_max` bytes. A client that waits to be told to go on is told when the server has said so, or
@@ -79,9 +94,15 @@ pub(super) async fn upload(
         }
         body.go_on().await.map_err(UploadError::Client)?;
     }
-    let mut sending = Sending { exchange, is_head, early: None };
+    let is_two_way = body.stream().is_some();
+    let (unsent, has_ended) = (Vec::new(), false);
+    let mut sending = Sending { exchange, is_head, early: None, is_two_way, unsent, has_ended };
     let next = sending.pass(body, bytes_max).await?;
-    Ok(match sending.early {
+    let Sending { early, unsent, has_ended, .. } = sending;
+    Ok(match early {
+        Some(Early { head, .. }) if is_two_way && is_success(&head) && next != Next::GoesOn => {
+            Upload::Beside { head, unsent, has_ended }
+        }
         Some(Early { head, .. }) => Upload::Answered { head, is_complete: next == Next::GoesOn },
         None => Upload::Complete,
     })
@@ -129,8 +150,9 @@ impl Sending<'_> {
             };
             let Some(data) = data else { break };
             let next = if is_chunked {
-                let size = format!("{:x}\r\n", data.len());
-                self.send(&[size.as_bytes(), data, b"\r\n"].concat()).await?
+                let mut piece = Vec::with_capacity(data.len() + CHUNK_BYTES_MORE);
+                chunk(&mut piece, data, true);
+                self.send(&piece).await?
             } else {
                 self.send(data).await?
             };
@@ -138,7 +160,8 @@ impl Sending<'_> {
                 return Ok(next);
             }
         }
-        Ok(if is_chunked { self.send(b"0\r\n\r\n").await? } else { Next::GoesOn })
+        self.has_ended = true;
+        Ok(if is_chunked { self.send(LAST_CHUNK).await? } else { Next::GoesOn })
     }
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.
@@ -159,7 +182,9 @@ impl Sending<'_> {
             }
             stuck.as_mut().poll(context).map(|()| Ok(Next::IsAnswered))
         });
-        match timeout(limit, sending).await {
+        let outcome = timeout(limit, sending).await;
+        self.unsent = left.to_vec();
+        match outcome {
             Ok(Err(UpstreamError::Ended(_))) if self.early.is_some() => Ok(Next::IsAnswered),
             Ok(Err(UpstreamError::Ended(error))) => {
                 // It may have said why before it closed.
@@ -185,10 +210,10 @@ impl Sending<'_> {
                 if matches!(head.status(), 100 | 102..=199) {
                     continue;
                 }
-                let is_success = (200..=299).contains(&head.status());
+                let waits = is_success(&head) && !self.is_two_way;
                 let early = Early::new(head, self.is_head)?;
                 self.early = Some(early);
-                if is_success {
+                if waits {
                     continue;
                 }
                 return Poll::Ready(Ok(()));
@@ -224,6 +249,13 @@ impl Early {
         reader.consume(fresh).map_or(true, |consumed| consumed.done)
     }
 }
+
+fn is_success(head: &ResponseHead<Bytes>) -> bool {
+    (200..=299).contains(&head.status())
+}
+
+/// Room for what stands around the data of a chunk.
+const CHUNK_BYTES_MORE: usize = 20;
 
 /// How long a client that asks first is kept waiting for a server that does not answer that.
 const GO_ON_TIME: Duration = Duration::from_secs(1);

@@ -32,6 +32,8 @@ pub struct UpstreamBody {
     rest: Rest,
     length: Option<u64>,
     may_keep: bool,
+    /// Whether the connection may be kept as far as the response goes.
+    persists: bool,
     /// Whether the end will never come.
     is_cut: bool,
 }
@@ -90,8 +92,9 @@ impl UpstreamBody {
                 || head.header_values("transfer-encoding").next().is_some());
         // Who asked has shown who it is, and the server may take the next request for the same client's.
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
-        let may_keep = may_keep && head.persists() && !has_stray && !is_bound;
-        let mut body = Self { exchange: Some(exchange), rest, length, may_keep, is_cut: false };
+        let persists = head.persists() && !has_stray && !is_bound;
+        let (exchange, may_keep) = (Some(exchange), may_keep && persists);
+        let mut body = Self { exchange, rest, length, may_keep, persists, is_cut: false };
         if body.rest.is_done() {
             body.finish();
         }
@@ -163,6 +166,27 @@ impl UpstreamBody {
                 self.exchange = None;
             }
         }
+    }
+
+    /// Sends what is left of `left` of the request, which goes on while this comes. After the end of this there is nobody to
+    /// send it to.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Ended`]: the server takes no more.
+    pub(crate) fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        left: &mut &[u8],
+    ) -> Poll<Result<(), UpstreamError>> {
+        match &mut self.exchange {
+            Some(exchange) => exchange.poll_send(context, left),
+            None => Poll::Ready(Err(io::Error::from(io::ErrorKind::NotConnected).into())),
+        }
+    }
+
+    /// The server has all of the request: after this response its connection may be kept, if `may_keep`.
+    pub(crate) fn request_is_whole(&mut self, may_keep: bool) {
+        self.may_keep = may_keep && self.persists;
     }
 
     /// Whether all of it was taken.

@@ -1,0 +1,149 @@
+//! Responses that begin before their request has ended: the rest of the request goes to the server while the response goes to
+//! the client, until one of them is over. Nothing is spliced meanwhile.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use kettle_tls::stream::{StreamError, TlsStream};
+use tokio::io::AsyncWrite;
+use tokio::time::timeout;
+
+use super::upstream::{Coding, cut};
+use super::{Delivery, DeliveryError};
+use crate::request::{Beside, BodyError, Passed};
+use crate::upstream::{UpstreamBody, UpstreamError};
+
+/// What happened first.
+enum Next {
+    /// The server sent this; nothing is the end of its response.
+    Piece(Option<Bytes>),
+    /// Something of the request moved on.
+    Moved,
+    /// The request is over.
+    Passed,
+}
+
+impl Delivery<'_> {
+    /// Sends head and body until one of both directions is over, and says whether the response is.
+    pub(super) async fn send_beside(
+        &mut self,
+        prefix: &mut Vec<u8>,
+        body: &mut UpstreamBody,
+        request: &mut Beside<'_>,
+        coding: &mut Coding,
+    ) -> Result<bool, DeliveryError> {
+        loop {
+            self.write_beside(prefix, body, request).await?;
+            match self.next_beside(body, request).await? {
+                Next::Moved => {}
+                Next::Passed => return Ok(false),
+                Next::Piece(piece) => {
+                    let data = piece.as_deref().unwrap_or_default();
+                    coding.begin(prefix, data.len());
+                    prefix.extend_from_slice(data);
+                    self.delivered.body_bytes += data.len() as u64;
+                    if piece.is_none() {
+                        return Ok(true);
+                    }
+                    self.worker.send_turns.end().await;
+                }
+            }
+        }
+    }
+
+    /// Waits for either side. Where only the client keeps the server waiting, it has to send at the least rate.
+    async fn next_beside(
+        &mut self,
+        body: &mut UpstreamBody,
+        request: &mut Beside<'_>,
+    ) -> Result<Next, DeliveryError> {
+        let (moved_bytes, ticks) = (request.moved_bytes, self.deadline.ticks());
+        let is_owed = request.waits_for_client();
+        let limit = body.timeout();
+        let next = poll_fn(|context| {
+            if let Poll::Ready(piece) = body.poll_chunk(context) {
+                return Poll::Ready(piece.map(Next::Piece).map_err(cut));
+            }
+            match poll_request(self.stream, body, request, context) {
+                Poll::Ready(passed) => Poll::Ready(passed.map(|()| Next::Passed)),
+                Poll::Pending if request.moved_bytes > moved_bytes => Poll::Ready(Ok(Next::Moved)),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        let next = timeout(limit, next).await;
+        if let Some(pace) = &mut self.pace {
+            if is_owed {
+                pace.waited(self.deadline.ticks().saturating_sub(ticks));
+            }
+            pace.took(request.moved_bytes - moved_bytes);
+            if pace.left().is_zero() {
+                return Err(DeliveryError::Stalled);
+            }
+        }
+        next.unwrap_or_else(|_| Err(cut(UpstreamError::TimedOut)))
+    }
+
+    /// Sends what is written; a client that first sends all and then reads holds nothing up.
+    async fn write_beside(
+        &mut self,
+        written: &mut Vec<u8>,
+        body: &mut UpstreamBody,
+        request: &mut Beside<'_>,
+    ) -> Result<(), DeliveryError> {
+        let mut left = written.as_slice();
+        while !left.is_empty() || self.stream.queued_bytes() > 0 {
+            let mut failed = None;
+            let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
+                let written = if left.is_empty() {
+                    let flushed = stream.poll_flush(context).map_err(std::io::Error::from);
+                    flushed.map(|flushed| flushed.map(|()| 0))
+                } else {
+                    Pin::new(&mut *stream).poll_write(context, left)
+                };
+                if written.is_pending()
+                    && let Poll::Ready(Err(error)) = poll_request(stream, body, request, context)
+                {
+                    failed = Some(error);
+                    return Poll::Ready(Ok(0));
+                }
+                written
+            };
+            let bytes = self.client_takes(write).await?.map_err(StreamError::from)?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if self.stream.is_offloaded() {
+                self.note_taken(bytes);
+            }
+            left = left.get(bytes..).unwrap_or_default();
+        }
+        written.clear();
+        Ok(())
+    }
+}
+
+/// Passes on what the client sends. Ready when that is over.
+fn poll_request(
+    stream: &mut TlsStream,
+    body: &mut UpstreamBody,
+    request: &mut Beside<'_>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), DeliveryError>> {
+    let send = |context: &mut Context<'_>, left: &mut &[u8]| body.poll_send(context, left);
+    request.poll(stream, context, send).map(|passed| match passed {
+        Ok(Passed::Whole(may_keep)) => {
+            body.request_is_whole(may_keep);
+            Ok(())
+        }
+        Ok(Passed::Unwanted) => Ok(()),
+        Err(BodyError::Stream(error)) => Err(error.into()),
+        // The server must not take what it has for the whole, nor the client what comes of that.
+        Err(error) => {
+            body.cut();
+            let (kind, text) = (std::io::ErrorKind::InvalidData, format!("its request: {error:?}"));
+            Err(DeliveryError::BodyCutShort(std::io::Error::new(kind, text)))
+        }
+    })
+}

@@ -1,0 +1,142 @@
+//! Responses that begin before their requests have ended: they reach the client at once.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::thread;
+
+use kettle_tests::backend::{Backend, read_exactly, read_to_end};
+use kettle_tests::client::{Dialer, End};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::scaled;
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
+
+use super::{answer, before, ok, read_head};
+
+#[test]
+fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    for suite in ONE_OF_EACH_VERSION {
+        let mut client = Dialer::suite(suite).connect(kettle.address());
+        let mut server = None;
+        for (framing, first, sent, other, last) in [
+            ("Content-Length: 10", "first", "first", "other", "other"),
+            (
+                "Transfer-Encoding: chunked",
+                "5;x\r\nfirst\r\n",
+                "5\r\nfirst\r\n",
+                "5\r\nother\r\n0\r\n\r\n",
+                "5\r\nother\r\n0\r\n\r\n",
+            ),
+        ] {
+            client.send(&request("POST", "/app", &format!("{framing}\r\n"))).unwrap();
+            let server = server.get_or_insert_with(|| backend.accept());
+            read_head(server);
+            client.send(first.as_bytes()).unwrap();
+            assert_eq!(read_exactly(server, sent.len()), sent.as_bytes());
+            server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst").unwrap();
+            assert_eq!(client.response_head().status, 200);
+            assert_eq!(client.receive_exactly(5), b"first");
+            client.send(other.as_bytes()).unwrap();
+            assert_eq!(read_exactly(server, last.len()), last.as_bytes());
+            server.write_all(b"other").unwrap();
+            assert_eq!(client.receive_exactly(5), b"other");
+        }
+        // Nothing is half done: both connections serve the next request.
+        client.send(&get("/app")).unwrap();
+        answer(&mut server.unwrap(), &ok("next"));
+        assert_eq!(client.response().body, b"next");
+    }
+}
+
+#[test]
+fn a_client_that_reads_only_when_it_has_sent_all_is_served() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let bytes = scaled(8, 2) * 1_024 * 1_024;
+    let response = content(bytes);
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            let mut server = backend.accept();
+            read_head(&mut server);
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
+            let mut writing = server.try_clone().unwrap();
+            threads.spawn(move || {
+                writing.write_all(head.as_bytes()).unwrap();
+                writing.write_all(&content(bytes)).unwrap();
+            });
+            assert_same(&read_exactly(&mut server, bytes), &content(bytes), "the request");
+        });
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("POST", "/app", &format!("Content-Length: {bytes}\r\n"))).unwrap();
+        client.send(&response).unwrap();
+        assert_same(&client.response().body, &response, "the response");
+    });
+}
+
+#[test]
+fn a_response_that_ends_first_ends_the_request_at_its_server() {
+    for response in [ok("enough"), "HTTP/1.1 200 OK\r\n\r\nenough".to_owned()] {
+        let backend = Backend::listen();
+        let kettle = Kettle::start(before("", "", &[backend.address()]));
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, &response);
+        server.shutdown(Shutdown::Write).unwrap();
+        let head = client.response_head();
+        assert_eq!(head.status, 200, "{response:?}");
+        assert_eq!(read_to_end(&mut server).0, b"", "its connection has half a request on it");
+        if head.header("content-length").is_none() {
+            continue;
+        }
+        assert_eq!(client.receive_exactly(6), b"enough");
+        // The client's own connection goes on behind the rest of the body.
+        client.send(b"0123456789").unwrap();
+        client.send(&get("/app")).unwrap();
+        answer(&mut backend.accept(), &ok("next"));
+        assert_eq!(client.response().body, b"next");
+    }
+}
+
+#[test]
+fn a_request_that_breaks_off_beside_its_response_cuts_it() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("request_body = \"1 KiB\"", "", &[backend.address()]));
+    let long = format!("600\r\n{}", "x".repeat(0x600));
+    for rest in ["zz\r\n", &long, ""] {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&request("POST", "/app", "Transfer-Encoding: chunked\r\n")).unwrap();
+        let mut server = backend.accept();
+        answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+        assert_eq!(client.response_head().status, 200);
+        assert_eq!(client.receive_exactly(4), b"half");
+        client.send(rest.as_bytes()).unwrap();
+        if rest.is_empty() {
+            client.close_sending();
+        }
+        assert_eq!(client.end(), End::Cut, "{}", rest.len());
+        let (part, _) = read_to_end(&mut server);
+        assert!(!part.ends_with(b"0\r\n\r\n"), "no end is made up for the server");
+        assert!(!kettle.entry("/app").is_complete());
+    }
+}
+
+#[test]
+fn a_server_that_takes_no_more_may_still_answer() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&request("POST", "/app", "Content-Length: 10\r\n")).unwrap();
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst");
+    assert_eq!(client.response_head().status, 200);
+    assert_eq!(client.receive_exactly(5), b"first");
+    server.shutdown(Shutdown::Read).unwrap();
+    client.send(b"0123456789").unwrap();
+    server.write_all(b"other").unwrap();
+    assert_eq!(client.receive_exactly(5), b"other");
+    client.send(&get("/app/next")).unwrap();
+}
