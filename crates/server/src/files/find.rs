@@ -18,7 +18,7 @@ use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
-use super::root::{Reach, Root};
+use super::root::{EXCHANGES_MAX, Reach, Root};
 use super::{OpenFile, compressed};
 use crate::disk::{Abandoned, Device, Disks};
 use crate::error_page::Page;
@@ -372,8 +372,6 @@ fn read_whole(file: &OpenFile, identity: Identity, wait: Wait) -> io::Result<Byt
     Ok(bytes.into())
 }
 
-/// Roots looked below for one request while they are exchanged one after the other.
-const EXCHANGES_MAX: u32 = 8;
 /// Copying more than this at once would keep other connections waiting.
 const READ_AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
 

@@ -52,7 +52,7 @@ pub struct Root {
 impl Root {
     /// Opens a root and makes sure that this kernel can open files below it safely.
     pub fn open(path: &Path, symlinks: Symlinks, allows_dotfiles: bool) -> Result<Self, Errno> {
-        let directory = openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::empty())?;
+        let directory = open_folder(path, Wait::Allowed)?;
         let identity = identity_of(&directory)?;
         let resolve = ResolveFlags::NO_MAGICLINKS
             | match symlinks {
@@ -71,11 +71,7 @@ impl Root {
     /// The root that the path names now: this one, unless a symlink was changed or another folder
     /// put in its place. What would have to wait and may not fails with [`Errno::AGAIN`].
     pub fn renewed(self: &Arc<Self>, wait: Wait) -> Result<Arc<Self>, Errno> {
-        let opened = match wait {
-            Wait::Never => open_cached(CWD, &self.path, FOLDER, ResolveFlags::empty()),
-            Wait::Allowed => openat2(CWD, &self.path, FOLDER, Mode::empty(), ResolveFlags::empty()),
-        };
-        let directory = match opened {
+        let directory = match open_folder(&self.path, wait) {
             // The way there may have been open only to the user who started the server.
             Err(Errno::ACCESS | Errno::PERM) => return Ok(Arc::clone(self)),
             opened => opened?,
@@ -188,8 +184,9 @@ impl Root {
         loop {
             attempts -= 1;
             match openat2(&self.directory, path, flags, Mode::empty(), self.resolve) {
-                // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again.
-                Err(Errno::AGAIN | Errno::INTR) if attempts > 0 => {}
+                // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again. Who renames all the time
+                // may have been waiting for this processor.
+                Err(Errno::AGAIN | Errno::INTR) if attempts > 0 => std::thread::yield_now(),
                 Err(Errno::XDEV) => {
                     let real = self.real_path(path)?;
                     match openat2(&self.directory, &real, flags, Mode::empty(), self.resolve) {
@@ -218,6 +215,23 @@ impl Root {
         let (target, root) = target.zip(root).ok_or(Errno::XDEV)?;
         let below = target.strip_prefix(root).map_err(|_| Errno::XDEV)?;
         Ok(if below.as_os_str().is_empty() { ".".into() } else { below.to_owned() })
+    }
+}
+
+/// Opens what a root's path names. A symlink on the way may be exchanged, and what it led to removed, between the kernel's
+/// look at the one and at the other: what is missing is looked for again.
+fn open_folder(path: &Path, wait: Wait) -> Result<OwnedFd, Errno> {
+    let mut attempts = EXCHANGES_MAX;
+    loop {
+        attempts -= 1;
+        let opened = match wait {
+            Wait::Never => open_cached(CWD, path, FOLDER, ResolveFlags::empty()),
+            Wait::Allowed => openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::empty()),
+        };
+        match opened {
+            Err(Errno::NOENT | Errno::NOTDIR) if attempts > 0 => {}
+            opened => return opened,
+        }
     }
 }
 
@@ -258,7 +272,9 @@ impl AsFd for Root {
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const WELL_KNOWN: &str = ".well-known";
 /// Any rename on the machine may race with the look along a symlink: a thread tries this often before it gives up.
-const RENAME_RACES_MAX: u32 = 64;
+const RENAME_RACES_MAX: u32 = 1_000;
+/// Roots looked at for one request while they are exchanged one after the other.
+pub const EXCHANGES_MAX: u32 = 8;
 
 /// Set once a kernel refused `RESOLVE_CACHED`; from then on every opening may wait.
 static CACHED_RESOLVING_IS_MISSING: AtomicBool = AtomicBool::new(false);
