@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 
 use crate::environment::patience;
@@ -51,6 +52,22 @@ impl Backend {
         socket.set_read_timeout(Some(patience())).unwrap();
         socket.set_nodelay(true).unwrap();
         socket
+    }
+
+    /// The connection that the next request comes on: the one that is kept, or a new one where kettle had not put it back yet
+    /// when it needed one.
+    pub fn asked<'a>(&self, kept: &'a mut Option<TcpStream>) -> &'a mut TcpStream {
+        let again = kept.take().filter(|socket| self.comes_before_another(socket));
+        kept.insert(again.unwrap_or_else(|| self.accept()))
+    }
+
+    fn comes_before_another(&self, kept: &TcpStream) -> bool {
+        let mut ready =
+            [PollFd::new(kept, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+        let limit = Timespec::try_from(patience()).unwrap();
+        poll(&mut ready, Some(&limit)).unwrap();
+        let says_something = !ready[0].revents().is_empty();
+        says_something && kept.peek(&mut [0]).is_ok_and(|bytes| bytes > 0)
     }
 }
 

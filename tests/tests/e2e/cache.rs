@@ -2,6 +2,7 @@
 
 mod fills;
 mod keeps;
+mod kernel;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -81,7 +82,7 @@ impl Cached {
     ) -> (Response, String) {
         let mut client = self.client();
         client.send(&request("GET", target, headers)).unwrap();
-        let server = server.get_or_insert_with(|| self.backend.accept());
+        let server = self.backend.asked(server);
         let head = answer(server, response);
         (client.response(), head)
     }

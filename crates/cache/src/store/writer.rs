@@ -131,6 +131,12 @@ impl Writer {
         }
     }
 
+    /// Whether so much came that it is not kept, though its readers get all of it.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        self.filled_bytes > self.store.settings.object_bytes_max
+    }
+
     /// Ends a body that came whole: its readers have all, and then it gets its name.
     ///
     /// # Errors
@@ -141,7 +147,7 @@ impl Writer {
             return Err(StoreError::WrongLength);
         }
         self.fill.end(FillState::Complete);
-        if self.filled_bytes > self.store.settings.object_bytes_max {
+        if self.is_too_large() {
             return Err(StoreError::TooLarge);
         }
         if self.store.purges.mean_arriving(&self.head) {

@@ -185,6 +185,10 @@ impl Fetching {
                 Err(_) => return,
             };
             let is_end = pieces.is_empty();
+            if is_end && writer.is_too_large() {
+                // Before its readers have all of it: they may ask again at once.
+                self.route.store.pass(&self.asked.key);
+            }
             let write = move || -> Result<Option<Writer>, StoreError> {
                 if is_end {
                     return writer.finish().map(|_| None);
