@@ -13,6 +13,7 @@ use crate::vm::kernel::Kernel;
 use crate::{checkout, packages, process, tidy};
 use build::Programs;
 pub use build::build;
+pub use programs::run_each;
 use tally::Tally;
 
 /// Runs the stages the arguments ask for.

@@ -31,16 +31,12 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 /// The tests that run on every kernel, one after the other.
 fn tests_for_kernels() -> Result<Vec<String>, String> {
     let programs = test::build()?;
-    let names: Vec<String> = programs
-        .for_kernels()
-        .iter()
-        .map(|program| quote(&program.path.display().to_string()))
-        .collect();
+    let for_kernels = programs.for_kernels();
+    let commands = for_kernels.iter().map(|program| vec![program.path.display().to_string()]);
     let script = format!(
-        "export KETTLE_REQUIRE_KTLS=1 KETTLE_GUEST_KERNEL=uml KETTLE_BIN={}; status=0; \
-         for program in {}; do \"$program\" || status=1; done; exit $status",
+        "export KETTLE_REQUIRE_KTLS=1 KETTLE_GUEST_KERNEL=uml KETTLE_BIN={}; {}",
         quote(&programs.kettle.display().to_string()),
-        names.join(" ")
+        test::run_each(&commands.collect::<Vec<_>>())
     );
     Ok(vec!["sh".into(), "-c".into(), script])
 }
