@@ -190,8 +190,8 @@ fn ctrl_c_keeps_what_was_measured_and_the_run_goes_on_from_there() {
     let folder = TempDir::new().unwrap();
     let mut running =
         Tool::kettle(words(folder.path(), &["--sizes", "1k", "--rounds", ROUNDS])).start();
-    running.stderr.wait_until("the first sample", |bytes| {
-        String::from_utf8_lossy(bytes).contains("[1/").then_some(())
+    running.stderr.wait_until("the second sample", |bytes| {
+        String::from_utf8_lossy(bytes).contains("[2/").then_some(())
     });
     let process = Pid::from_raw(i32::try_from(running.process()).unwrap()).unwrap();
     kill_process(process, Signal::INT).unwrap();
