@@ -6,7 +6,7 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::name::Name;
@@ -15,6 +15,8 @@ use crate::name::Name;
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     entries: RwLock<Entries>,
+    /// How often an object stopped being what its name stands for.
+    changes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -53,10 +55,17 @@ impl Index {
         Some(slot.serial)
     }
 
+    /// How often an object stopped being what its name stands for: as long as this is the same, all are that were. Takes no lock.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
     /// Notes an object of `bytes` in place of any other of its name.
     pub(crate) fn insert(&self, name: Name, bytes: u64) -> u64 {
         let mut entries = self.write();
-        entries.remove(name);
+        if entries.remove(name) {
+            self.changed();
+        }
         entries.insert(name, bytes)
     }
 
@@ -75,6 +84,7 @@ impl Index {
         let slot = entries.slots.get_mut(at as usize).filter(|slot| slot.serial == serial)?;
         slot.serial = next;
         entries.serial = next;
+        self.changed();
         Some(next)
     }
 
@@ -87,12 +97,15 @@ impl Index {
             return false;
         }
         entries.remove(name);
+        self.changed();
         true
     }
 
     /// Forgets the object that is needed least, and says which it was.
     pub(crate) fn evict(&self) -> Option<Name> {
-        self.write().evict()
+        let mut entries = self.write();
+        self.changed();
+        entries.evict()
     }
 
     /// How much all objects take.
@@ -103,6 +116,11 @@ impl Index {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.read().by_name.len()
+    }
+
+    /// Counts a change while the lock is held: whoever sees the new number and looks then, sees the change.
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Entries> {
@@ -148,9 +166,9 @@ impl Entries {
         self.serial
     }
 
-    fn remove(&mut self, name: Name) {
-        let Some(at) = self.by_name.remove(&name) else { return };
-        let Some(slot) = self.slot(at) else { return };
+    fn remove(&mut self, name: Name) -> bool {
+        let Some(at) = self.by_name.remove(&name) else { return false };
+        let Some(slot) = self.slot(at) else { return false };
         let (newer, older, blocks) = (slot.newer, slot.older, slot.blocks);
         match newer.and_then(|newer| self.slots.get_mut(newer as usize)) {
             Some(newer) => newer.older = older,
@@ -165,6 +183,7 @@ impl Entries {
         }
         self.blocks -= u64::from(blocks);
         self.free.push(at);
+        true
     }
 
     /// Goes from old to new, takes marks away, and takes the first object without one. Work is bounded: after so many

@@ -17,4 +17,4 @@ pub use fill::{Fill, FillState, Progress, Waiting};
 pub use head::{BODY_ALIGNMENT, DamagedHead, HEAD_BYTES_MAX, Head, Placement, Times};
 pub use name::Name;
 pub use purges::Purge;
-pub use store::{Object, Reference, Status, Store, StoreSettings, Writer};
+pub use store::{Moment, Object, Reference, Status, Store, StoreSettings, Writer};

@@ -20,6 +20,11 @@ impl Name {
         Self { key: truncated(Sha256::digest(key.as_bytes())), variant: [0; HASH_BYTES] }
     }
 
+    /// What lookup finds first on the way to this one.
+    pub(crate) fn first(self) -> Self {
+        Self { variant: [0; HASH_BYTES], ..self }
+    }
+
     /// The variant of the same key for these fields and values.
     #[must_use]
     pub fn variant(self, vary: &[(String, Vec<u8>)]) -> Self {

@@ -24,6 +24,7 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StoreError;
+use crate::head::Head;
 use crate::index::Index;
 use crate::name::Name;
 use crate::purges::Purges;
@@ -66,6 +67,15 @@ pub struct Store {
 pub struct Reference {
     pub(crate) name: Name,
     pub(crate) serial: u64,
+    /// What led to it, where that was not its key alone.
+    pub(crate) marker: Option<u64>,
+}
+
+/// A moment in the life of a store. As long as it is the same, all objects are current that were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    changes: u64,
+    generation: u64,
 }
 
 /// How a store is.
@@ -138,13 +148,20 @@ impl Store {
         self.purges.generation()
     }
 
-    /// Whether an object is still what its name stands for. No disk is touched, and it counts as a use.
-    ///
-    /// Purges by prefix and tag do not show here but in [`generation`](Self::generation): whoever sees a new one has to
-    /// [`find`](Self::find) again.
+    /// Now, as this store knows it. Takes no lock and touches no disk.
     #[must_use]
-    pub fn is_current(&self, reference: &Reference) -> bool {
-        self.index.find(reference.name) == Some(reference.serial)
+    pub fn moment(&self) -> Moment {
+        Moment { changes: self.index.changes(), generation: self.generation() }
+    }
+
+    /// Whether an object with this head is still what its name stands for, and not purged. No disk is touched, and it counts
+    /// as a use. It holds for the [`moment`](Self::moment) that was asked for before.
+    #[must_use]
+    pub fn is_current(&self, reference: &Reference, head: &Head) -> bool {
+        let Reference { name, serial, marker } = *reference;
+        self.index.find(name) == Some(serial)
+            && marker.is_none_or(|marker| self.index.find(name.first()) == Some(marker))
+            && !self.purges.mean(head)
     }
 
     /// Whether a lookup would find nothing, as far as that is known without the disk.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kettle_cache::{FillState, Object, Progress, Purge, StoreError};
+use kettle_cache::{FillState, Progress, Purge, StoreError};
 use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{Defaults, Use, invalidates};
@@ -23,7 +23,9 @@ use tokio::time::timeout;
 
 use crate::disk::{Device, Disks};
 use crate::error_page::HttpError;
+use crate::files::file_route::next_number;
 use crate::files::handler::Files;
+use crate::files::object::{FoundObject, ReadyObject};
 use crate::proxy::{self, ProxyRoute};
 use crate::request::Request;
 use crate::response::{Notes, Response};
@@ -36,6 +38,8 @@ use kept::Kept;
 /// A route to a backend, and the store for its responses.
 #[derive(Debug)]
 pub struct CachedRoute {
+    /// No other route of this process has or had this number, reloads included.
+    number: u64,
     /// Who answers what the store cannot.
     pub proxy: Arc<ProxyRoute>,
     store: Arc<KeptStore>,
@@ -55,6 +59,7 @@ impl CachedRoute {
         vary.sort_unstable();
         vary.dedup();
         Some(Self {
+            number: next_number(),
             proxy,
             store: Arc::clone(stores.find(&settings.store.value)?),
             defaults: Defaults {
@@ -68,7 +73,33 @@ impl CachedRoute {
     }
 }
 
-/// Answers a request for this path.
+/// The answer from an object that was found a moment ago and is fresh, for this path; `None` if it takes a look at the disk, or is
+/// an error.
+pub fn ready(
+    route: &CachedRoute,
+    files: &Files,
+    path: &str,
+    request: &Request<'_>,
+    notes: &mut Notes,
+) -> Option<Response> {
+    if !is_read(request) {
+        return None;
+    }
+    let asked = Asked::new(route, path, request)?;
+    let object = files.remembered_object(route.number, &asked.arrival_key())?;
+    let (_, now) = files.now();
+    let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
+    let is_allowed = !asked.has_credentials || kept::is_for_everybody(&object.head);
+    if !is_allowed || !asked.fits_by(&request.head, &object.head.vary) {
+        return None;
+    }
+    let response =
+        Kept::whole(&object).respond(&route.proxy.configured, &request.head, now).ok()?;
+    route.count(CacheOutcome::Hit, notes);
+    Some(with_status(response, &hit(left)))
+}
+
+/// Answers a request for this path, looking at the disk.
 ///
 /// # Errors
 /// What to answer instead. `notes` say in any case what came of it.
@@ -80,14 +111,12 @@ pub async fn respond(
     request: &mut Request<'_>,
     notes: &mut Notes,
 ) -> Result<Response, HttpError> {
-    let asked = Asked::new(route, path, request).map(Arc::new);
+    let asked = Asked::new(route, path, request);
+    let asked = asked.map(|asked| Arc::new(asked.with_fields(&request.head)));
     let store = opened(route, files).await;
-    let is_read = matches!(request.head.method(), Method::Get | Method::Head)
-        && request.body.framing() == BodyFraming::None
-        && request.head.upgrade().is_none();
     let answer = match (&asked, store) {
-        (Some(asked), Some(open)) if is_read => {
-            let looking = Looking { route, disks: files.disks(), open, pool };
+        (Some(asked), Some(open)) if is_read(request) => {
+            let looking = Looking { route, files, disks: files.disks(), open, pool };
             looking.answer(asked, request, notes).await
         }
         (_, None) => Answer::Pass("bypass; detail=store"),
@@ -114,6 +143,13 @@ pub async fn respond(
     }
 }
 
+/// Whether a store may answer it at all.
+fn is_read(request: &Request<'_>) -> bool {
+    matches!(request.head.method(), Method::Get | Method::Head)
+        && request.body.framing() == BodyFraming::None
+        && request.head.upgrade().is_none()
+}
+
 enum Answer {
     Ready(Result<Response, HttpError>),
     /// The backend answers, for the reason that stands in `Cache-Status`.
@@ -123,14 +159,15 @@ enum Answer {
 /// What it takes to look for an answer.
 struct Looking<'l> {
     route: &'l Arc<CachedRoute>,
+    files: &'l Files,
     disks: &'l Disks,
     open: &'l OpenStore,
     pool: &'l Rc<Pool>,
 }
 
 /// What the store has for a request.
-enum Found {
-    Object(Box<Object>),
+enum Found<T> {
+    Object(T),
     /// Only what others sent fields for that no backend sees here.
     Others,
     Nothing,
@@ -186,12 +223,12 @@ impl Looking<'_> {
     /// An object as the answer; or the object, and whether it is better than an error.
     fn stored(
         &self,
-        object: Box<Object>,
+        object: Rc<ReadyObject>,
         is_validated: bool,
         asked: &Arc<Asked>,
         request: &Request<'_>,
         notes: &mut Notes,
-    ) -> Result<Answer, (Box<Object>, bool)> {
+    ) -> Result<Answer, (Rc<ReadyObject>, bool)> {
         if asked.has_credentials && !kept::is_for_everybody(&object.head) {
             return Ok(Answer::Pass("request; detail=credentials"));
         }
@@ -199,7 +236,7 @@ impl Looking<'_> {
             _ if is_validated => {
                 (CacheOutcome::Revalidated, "fwd=stale; fwd-status=304".to_owned())
             }
-            Use::Fresh(left) => (CacheOutcome::Hit, format!("hit; ttl={}", left.as_secs())),
+            Use::Fresh(left) => (CacheOutcome::Hit, hit(left)),
             Use::WhileRevalidating => {
                 drop(self.begin(asked, request, Some(&object), true));
                 (CacheOutcome::Stale, "hit; detail=stale-while-revalidate".to_owned())
@@ -208,7 +245,7 @@ impl Looking<'_> {
             Use::No => return Err((object, false)),
         };
         self.route.count(outcome, notes);
-        Ok(self.ready(*object, request, &status))
+        Ok(self.ready(&object, request, &status))
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
@@ -240,7 +277,7 @@ impl Looking<'_> {
         led: Led,
         outcome: CacheOutcome,
         reason: &str,
-        stale: Option<Box<Object>>,
+        stale: Option<Rc<ReadyObject>>,
         asked: &Asked,
         request: &Request<'_>,
         notes: &mut Notes,
@@ -263,7 +300,7 @@ impl Looking<'_> {
                 let patience = self.route.proxy.timeout().saturating_mul(WAITS);
                 let kept = Kept::growing(head, fill, device, patience);
                 let status = format!("fwd={reason}; stored{collapsed}");
-                Answer::Ready(self.respond_from(kept, request, &status))
+                Answer::Ready(self.respond_from(&kept, request, &status))
             }
             Led::Alone(Some((response, trace))) => {
                 notes.upstream = Some(trace);
@@ -278,7 +315,7 @@ impl Looking<'_> {
                 match stale {
                     Some(object) => {
                         self.route.count(CacheOutcome::Stale, notes);
-                        self.ready(*object, request, "hit; detail=stale-if-error")
+                        self.ready(&object, request, "hit; detail=stale-if-error")
                     }
                     None => {
                         self.route.count(outcome, notes);
@@ -289,26 +326,38 @@ impl Looking<'_> {
         })
     }
 
-    async fn find(&self, asked: &Arc<Asked>) -> Found {
+    async fn find(&self, asked: &Arc<Asked>) -> Found<Rc<ReadyObject>> {
         if self.open.store.lacks(&asked.key) {
             return Found::Nothing;
         }
-        let (store, asked) = (Arc::clone(&self.open.store), Arc::clone(asked));
+        let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
+        let (memory_bytes_max, (now, wall)) = (self.files.memory_bytes_max(), self.files.now());
         let look = move || {
-            if let Some(object) = store.find(&asked.key, &|name| asked.value(name))? {
-                return Ok(Found::Object(Box::new(object)));
+            let value_of = |name: &str| this.value(name);
+            let found = FoundObject::find(&store, &this.key, &value_of, memory_bytes_max)?;
+            if let Some(found) = found {
+                return Ok(Found::Object(Box::new(found)));
             }
-            let names = store.vary_names(&asked.key)?;
-            let is_others = names.iter().any(|name| asked.has_unseen(name));
+            let names = store.vary_names(&this.key)?;
+            let is_others = names.iter().any(|name| this.has_unseen(name));
             Ok(if is_others { Found::Others } else { Found::Nothing })
         };
-        match self.disks.wait_for(&device(self.disks, self.open), look).await {
-            Ok(Ok(found)) => found,
+        let device = device(self.disks, self.open);
+        match self.disks.wait_for(&device, look).await {
+            Ok(Ok(Found::Object(found))) => {
+                let object = ReadyObject::new(*found, &self.open.store, device, now);
+                if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
+                    let (number, asked) = (self.route.number, asked.arrival_key());
+                    self.files.remember_object(number, &asked, &object);
+                }
+                Found::Object(object)
+            }
+            Ok(Ok(Found::Others)) => Found::Others,
             Ok(Err(error)) => {
                 self.route.failed(&error);
                 Found::Nothing
             }
-            Err(_) => Found::Nothing,
+            Ok(Ok(Found::Nothing)) | Err(_) => Found::Nothing,
         }
     }
 
@@ -317,7 +366,7 @@ impl Looking<'_> {
         &self,
         asked: &Arc<Asked>,
         request: &Request<'_>,
-        validated: Option<&Object>,
+        validated: Option<&ReadyObject>,
         may_be_stale: bool,
     ) -> Begun {
         let arriving = match self.route.store.arrivals.join(&asked.arrival_key()) {
@@ -346,15 +395,13 @@ impl Looking<'_> {
         Begun::Leads(led)
     }
 
-    fn ready(&self, object: Object, request: &Request<'_>, status: &str) -> Answer {
-        let device = device(self.disks, self.open);
-        let kept = Kept::whole(object, device);
-        Answer::Ready(self.respond_from(kept, request, status))
+    fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> Answer {
+        Answer::Ready(self.respond_from(&Kept::whole(object), request, status))
     }
 
     fn respond_from(
         &self,
-        kept: Kept,
+        kept: &Kept<'_>,
         request: &Request<'_>,
         status: &str,
     ) -> Result<Response, HttpError> {
@@ -402,6 +449,11 @@ async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenSto
 
 fn device(disks: &Disks, open: &OpenStore) -> Arc<Device> {
     disks.device(open.device, open.file_system)
+}
+
+/// What is said of a response from the store that is fresh for so long.
+fn hit(left: Duration) -> String {
+    format!("hit; ttl={}", left.as_secs())
 }
 
 /// Says where a response came from (RFC 9211).

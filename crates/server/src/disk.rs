@@ -8,7 +8,6 @@ mod pace;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -220,8 +219,11 @@ pub struct Device {
     is_silent: AtomicBool,
     pace: Pace,
     /// Descriptors that are closed when there is a place: closing may wait, too.
-    unclosed: Mutex<Vec<OwnedFd>>,
+    unclosed: Mutex<Vec<Unclosed>>,
 }
+
+/// A file, or whatever else closes one.
+type Unclosed = Box<dyn fmt::Debug + Send>;
 
 /// How bytes of a file are read so that the worker does not wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,12 +286,13 @@ impl Device {
         self.pace.took(waited);
     }
 
-    /// Closes a file without waiting: FUSE and NFS tell their server, and wait for its answer.
-    pub fn close(self: &Arc<Self>, file: OwnedFd) {
-        if !self.is_remote() {
+    /// Closes a file of so many bytes without waiting: FUSE and NFS tell their server, and wait for its answer; where it was
+    /// the last name of a large file, all of its blocks are given back.
+    pub fn close(self: &Arc<Self>, file: impl fmt::Debug + Send + 'static, bytes: u64) {
+        if !self.is_remote() && bytes <= CLOSED_AT_ONCE_BYTES_MAX {
             return;
         }
-        self.left().push(file);
+        self.left().push(Box::new(file));
         // Without a runtime or a place, whoever comes next closes it.
         let place = Arc::clone(&self.places).try_acquire_owned();
         if let (Ok(runtime), Ok(place)) = (Handle::try_current(), place) {
@@ -306,7 +309,7 @@ impl Device {
         drop(left);
     }
 
-    fn left(&self) -> MutexGuard<'_, Vec<OwnedFd>> {
+    fn left(&self) -> MutexGuard<'_, Vec<Unclosed>> {
         self.unclosed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -339,6 +342,9 @@ const TURNS: usize = 2;
 
 /// Connections of a worker that may wait for one device at the same time. Each holds its request and no more.
 const QUEUE_MAX: usize = 4_096;
+
+/// Files up to this size are closed by the worker: giving back their blocks takes no longer than sending a part of them.
+const CLOSED_AT_ONCE_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
 
 /// A deadline for those who wait as long as it takes.
 const FAR_FUTURE: Duration = Duration::from_hours(24 * 365);

@@ -8,6 +8,7 @@ pub mod handler;
 pub mod listing;
 pub mod locate;
 pub mod mime;
+pub mod object;
 pub mod open_cache;
 pub mod precompressed;
 pub mod respond;

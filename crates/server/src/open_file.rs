@@ -92,8 +92,13 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        if let Some(Descriptor::Own(fd)) = self.fd.take() {
-            self.device.close(fd);
+        match self.fd.take() {
+            Some(Descriptor::Own(fd)) => self.device.close(fd, self.bytes),
+            Some(Descriptor::Filled(fill)) => {
+                let bytes = fill.progress().filled;
+                self.device.close(fill, bytes);
+            }
+            None => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A file looked at a moment ago is answered without a system call or a wait; everything else
 //! takes the boxed way, so that the usual case does not carry its size around.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use kettle_http::RequestError;
@@ -43,6 +44,13 @@ pub async fn respond(
     let ready = match route {
         Some(Route { handler: Handler::Files(route), rules: None, .. }) => {
             files.ready(route, target.path, head)
+        }
+        Some(Route { handler: Handler::Cached(cached), rules: None, .. })
+            if route.is_some_and(|route| is_whole_of(site, route, target.path)) =>
+        {
+            let mut notes = Notes::default();
+            let ready = cached::ready(cached, files, target.path, request, &mut notes);
+            ready.map(|response| Response { notes: Some(Box::new(notes)), ..response })
         }
         _ => None,
     };
@@ -144,12 +152,8 @@ async fn respond_by_route(
     }
     let asked = target.path;
     let target = Target { path: rewritten.as_deref().unwrap_or(target.path), ..target };
-    if route.handler.proxy().is_some() {
-        // Servers that know parameters (`/a;b`) look for the path without them, which may be another route's.
-        let plain = proxy::without_parameters(target.path).ok_or(400_u16)?;
-        if !site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)) {
-            return Err(400.into());
-        }
+    if route.handler.proxy().is_some() && !is_whole_of(site, route, target.path) {
+        return Err(400.into());
     }
     match &route.handler {
         Handler::Files(files_route) => {
@@ -165,11 +169,26 @@ async fn respond_by_route(
             let path = target.path.to_owned();
             proxy::respond(proxied, pool, &path, request, notes).await
         }
-        Handler::Cached(route) => {
+        Handler::Cached(cached) => {
             let path = target.path.to_owned();
-            cached::respond(route, files, pool, &path, request, notes).await
+            let ready = route.rules.as_ref();
+            let ready = ready.and_then(|_| cached::ready(cached, files, &path, request, notes));
+            match ready {
+                Some(response) => Ok(response),
+                None => cached::respond(cached, files, pool, &path, request, notes).await,
+            }
         }
         handler => handle(handler, files, request).await,
+    }
+}
+
+/// Whether a path without its parameters (`/a;b`) is of this route too. Servers that know parameters look for that one.
+fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
+    match proxy::without_parameters(path) {
+        // It has none, and was found by this path.
+        Some(Cow::Borrowed(_)) => true,
+        Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),
+        None => false,
     }
 }
 

@@ -108,6 +108,7 @@ impl ResponseFields {
     /// Adds lines that were written by [`write_field`] before.
     #[must_use]
     pub fn with_lines(mut self, lines: &[u8]) -> Self {
+        self.own.reserve(lines.len() + SPARE_BYTES);
         self.own.extend_from_slice(lines);
         self
     }
@@ -196,6 +197,9 @@ fn has(fields: &[(String, String)], name: &str) -> bool {
 
 /// Fields that say how long a response may be kept.
 const CACHING: [&str; 2] = ["cache-control", "expires"];
+
+/// Room for the few fields that are added to ready lines.
+const SPARE_BYTES: usize = 128;
 
 /// Where the bytes of a body are.
 #[derive(Debug)]

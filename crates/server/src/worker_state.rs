@@ -156,6 +156,7 @@ impl WorkerState {
     pub(crate) fn tick(&self) {
         self.deadlines.tick();
         self.pool.sweep();
+        self.files.release_objects();
         self.room.notify_one();
     }
 

@@ -1,6 +1,7 @@
 //! Responses of backends that are kept: what clients get of them, and what the backend is asked.
 
 mod fills;
+mod hot;
 mod keeps;
 mod kernel;
 
@@ -37,6 +38,12 @@ impl Cached {
     }
 
     fn with_all(route: &str, settings: &str, store: &str) -> Self {
+        // Each hit is found on the disk. What workers remember is the matter of `hot`.
+        let setup = Setup::default().set("limits", "revalidate = \"0s\"");
+        Self::set_up(setup, route, settings, store)
+    }
+
+    fn set_up(setup: Setup, route: &str, settings: &str, store: &str) -> Self {
         let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
         let route = format!(
             "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n[site.route.cache]\nstore = \"main\"\n"
@@ -45,7 +52,7 @@ impl Cached {
             "[[cache]]\nname = \"main\"\ndirectory = \"{}\"\n{store}\n",
             folder.path().display()
         );
-        let setup = Setup::default()
+        let setup = setup
             .more(&format!("{route}{settings}\n"))
             .more(&self::backend("app", "", &[backend.address()]))
             .more(&cache);

@@ -42,8 +42,13 @@ impl Store {
         };
         let fields = marker.head.vary.iter().map(|(name, _)| name);
         let vary: Vec<_> = fields.map(|name| (name.clone(), value_of(name))).collect();
+        let led_by = Some(marker.reference.serial);
         let object = self.open_object(name.variant(&vary), key)?;
-        Ok(object.filter(|object| object.head.vary == vary && !object.head.is_marker()))
+        let object = object.filter(|object| object.head.vary == vary && !object.head.is_marker());
+        Ok(object.map(|object| Object {
+            reference: Reference { marker: led_by, ..object.reference },
+            ..object
+        }))
     }
 
     /// The fields by which the variants of a key differ; none where there are no variants. Touches the disk.
@@ -78,7 +83,7 @@ impl Store {
         };
         outcome.map_err(StoreError::disk("write an object's head"))?;
         object.head = head;
-        let Reference { name, serial } = object.reference;
+        let Reference { name, serial, .. } = object.reference;
         // One that is gone meanwhile serves those who have it, and has no name.
         if let Some(serial) = self.index.renew(name, serial) {
             object.reference.serial = serial;
@@ -122,7 +127,7 @@ impl Store {
         }
         let bytes = body.offset + body.bytes;
         let serial = known.unwrap_or_else(|| self.index.insert_found(name, bytes));
-        Ok(Some(Object { head, file, body, reference: Reference { name, serial } }))
+        Ok(Some(Object { head, file, body, reference: Reference { name, serial, marker: None } }))
     }
 
     fn open_file(&self, name: Name) -> Result<OwnedFd, Errno> {

@@ -60,9 +60,9 @@ fn an_object_is_found_with_its_head_and_body() {
     let store = store(&folder);
     let head = Head { lines: b"a: b\r\n".to_vec(), tags: vec!["t".into()], ..head(&store, KEY) };
     let reference = put(&store, head.clone(), b"body").unwrap();
+    assert!(store.is_current(&reference, &head));
     let (object, body) = find(&store, KEY).unwrap();
     assert_eq!((object.head, body.as_slice(), object.reference), (head, &b"body"[..], reference));
-    assert!(store.is_current(&reference));
     assert!(find(&store, "https://example.org/b").is_none());
 }
 
@@ -128,7 +128,7 @@ fn what_is_needed_least_makes_room() {
     for number in 0..6 {
         put(&store, head(&store, &format!("k{number}")), &body).unwrap();
         let (kept, _) = find(&store, "k0").unwrap();
-        assert!(store.is_current(&kept.reference));
+        assert!(store.is_current(&kept.reference, &kept.head));
         assert!(store.status().bytes <= 1 << 20);
     }
     assert!(find(&store, "k1").is_none());
@@ -145,7 +145,7 @@ fn an_object_that_is_being_sent_outlives_its_eviction() {
     put(&store, head(&store, KEY), b"body").unwrap();
     let (object, _) = find(&store, KEY).unwrap();
     store.purge(&Purge::Key(KEY.into())).unwrap();
-    assert!(!store.is_current(&object.reference));
+    assert!(!store.is_current(&object.reference, &object.head));
     let mut body = [0; 4];
     rustix::io::pread(&object.file, &mut body, object.body.offset).unwrap();
     assert_eq!(&body, b"body");
@@ -241,11 +241,52 @@ fn a_validated_object_has_a_new_head_and_another_number() {
     let times = Times { fresh_for: 60, ..Times::default() };
     let validated = Head { times, ..object.head.clone() };
     store.refresh(&mut object, validated).unwrap();
-    assert!(!store.is_current(&before) && store.is_current(&object.reference));
+    assert!(!store.is_current(&before, &object.head));
+    assert!(store.is_current(&object.reference, &object.head));
     assert_eq!(find(&store, KEY).unwrap().0.head.times, times);
     let large = Head { lines: vec![b'x'; 4_096], ..object.head.clone() };
     assert!(matches!(store.refresh(&mut object, large), Err(StoreError::HeadTooLarge)));
     assert_eq!(find(&store, KEY).unwrap().1, b"body");
+}
+
+#[test]
+fn whatever_ends_an_object_makes_another_moment_and_shows_at_once() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let tagged = |key: &str| Head { tags: vec!["t".into()], ..head(&store, key) };
+    let variant = |value: &str| Head { vary: vary(value), ..tagged(KEY) };
+    let ends: [&dyn Fn(); 6] = [
+        &|| _ = put(&store, tagged(KEY), b"newer").unwrap(),
+        &|| _ = put(&store, variant("other"), b"beside it").unwrap(),
+        &|| store.refresh(&mut find(&store, KEY).unwrap().0, tagged(KEY)).unwrap(),
+        &|| _ = store.purge(&Purge::Key(KEY.into())).unwrap(),
+        &|| _ = store.purge(&Purge::Prefix("https://".into())).unwrap(),
+        &|| _ = store.purge(&Purge::Tag("t".into())).unwrap(),
+    ];
+    for (number, end) in ends.into_iter().enumerate() {
+        put(&store, tagged(KEY), b"body").unwrap();
+        let (moment, (object, _)) = (store.moment(), find(&store, KEY).unwrap());
+        put(&store, head(&store, &format!("another, {number}")), b"").unwrap();
+        assert_eq!(store.moment(), moment, "what comes besides is no end");
+        assert!(store.is_current(&object.reference, &object.head), "{number}");
+        end();
+        assert_ne!(store.moment(), moment, "{number}");
+        assert!(!store.is_current(&object.reference, &object.head), "{number}");
+    }
+}
+
+#[test]
+fn a_variant_ends_when_its_key_is_looked_up_otherwise() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let by_accept = Head { vary: vary("a"), ..head(&store, KEY) };
+    put(&store, by_accept.clone(), b"a").unwrap();
+    let object = store.find(KEY, &|_| b"a".to_vec()).unwrap().unwrap();
+    put(&store, Head { vary: vary("b"), ..by_accept.clone() }, b"b").unwrap();
+    assert!(store.is_current(&object.reference, &object.head), "one beside it changes nothing");
+    let by_language = vec![("accept-language".to_owned(), b"a".to_vec())];
+    put(&store, Head { vary: by_language, ..by_accept }, b"c").unwrap();
+    assert!(!store.is_current(&object.reference, &object.head));
 }
 
 #[test]

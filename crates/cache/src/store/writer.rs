@@ -181,7 +181,7 @@ impl Writer {
             self.store.remove(name, Some(serial));
             return Err(StoreError::Purged);
         }
-        Ok(Reference { name, serial })
+        Ok(Reference { name, serial, marker: None })
     }
 
     /// Lets lookup find the variants of this key by the fields this one was chosen by.

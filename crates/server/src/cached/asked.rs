@@ -4,7 +4,7 @@ use kettle_http::caching::vary;
 
 use super::CachedRoute;
 use crate::proxy::SharedTarget;
-use crate::request::Request;
+use crate::request::{Head, Request};
 
 /// A request as the store knows it.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// `None` if it names no host.
+    /// `None` if it names no host. Without those of its fields that no backend sees: [`with_fields`](Self::with_fields).
     pub(super) fn new(route: &CachedRoute, path: &str, request: &Request<'_>) -> Option<Self> {
         let target = route.proxy.shared_target(path, request)?;
         let head = &request.head;
@@ -30,17 +30,23 @@ impl Asked {
             (name.clone(), value)
         });
         let seen = seen.collect();
-        let fields = head.headers().map(|(name, value)| {
-            (String::from_utf8_lossy(name).to_ascii_lowercase(), value.to_vec())
-        });
         let has = |name: &str| head.header_values(name).next().is_some();
         Some(Self {
             key: format!("https://{}{}", target.host, target.reference),
             target,
             seen,
-            fields: fields.collect(),
+            fields: Vec::new(),
             has_credentials: has("authorization") || (has("cookie") && !route.ignores_cookies),
         })
+    }
+
+    /// With all fields of the request, for threads that do not have it.
+    pub(super) fn with_fields(mut self, head: &Head) -> Self {
+        let fields = head.headers().map(|(name, value)| {
+            (String::from_utf8_lossy(name).to_ascii_lowercase(), value.to_vec())
+        });
+        self.fields = fields.collect();
+        self
     }
 
     /// What this request says in a field that responses vary by.
@@ -64,7 +70,15 @@ impl Asked {
         vary.iter().all(|(name, value)| self.value(name) == *value)
     }
 
-    /// What is asked for once, however many ask.
+    /// The same, by the request's own head.
+    pub(super) fn fits_by(&self, head: &Head, vary: &[(String, Vec<u8>)]) -> bool {
+        vary.iter().all(|(name, value)| match self.seen.iter().find(|(seen, _)| seen == name) {
+            Some((_, seen)) => seen == value,
+            None => vary::value(name, head.header_values(name)) == *value,
+        })
+    }
+
+    /// What is asked for once, however many ask; and what a worker remembers an object by.
     pub(super) fn arrival_key(&self) -> String {
         let mut key = self.key.clone();
         for (name, value) in &self.seen {

@@ -106,7 +106,13 @@ impl Fetching {
         let arriving = Arc::new((writer.head().clone(), writer.fill().clone()));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
         let _ = leader.send(Led::Growing(arriving, Some(trace)));
+        let fill = writer.fill().clone();
         self.write(writer, response.body).await;
+        let Self { arriving, device, .. } = self;
+        drop(arriving);
+        // Without a name and readers it ends here, and its blocks with it.
+        let bytes = fill.progress().filled;
+        device.close(fill, bytes);
     }
 
     /// Whether another task was done with it between the look into the store and the beginning of this one.
@@ -182,7 +188,7 @@ impl Fetching {
         loop {
             let pieces = match pieces(&mut body).await {
                 Ok(pieces) => pieces,
-                Err(_) => return,
+                Err(_) => return self.device.close(writer, u64::MAX),
             };
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use kettle_cache::{Fill, FillState, Head as Stored, Object, Times};
+use bytes::Bytes;
+use kettle_cache::{Fill, FillState, Head as Stored, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{Freshness, Use};
 use kettle_http::conditional::{self, Precondition, Validators};
@@ -13,32 +14,42 @@ use kettle_http::range::{self, ByteRange, RangeOutcome};
 use super::lines;
 use crate::disk::Device;
 use crate::error_page::HttpError;
+use crate::files::entry::Content;
+use crate::files::object::ReadyObject;
 use crate::open_file::OpenFile;
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Growing, Response, ResponseFields};
 
 /// An object and where its bytes are.
-pub(super) struct Kept {
-    head: Stored,
-    file: Arc<OpenFile>,
-    offset: u64,
+pub(super) struct Kept<'k> {
+    head: &'k Stored,
+    source: Source,
     /// Its length, if that is known.
     bytes: Option<u64>,
-    /// While it grows, and how long nothing may come.
-    growth: Option<(Fill, Duration)>,
 }
 
-impl Kept {
+/// Where the bytes of a body are.
+enum Source {
+    Memory(Bytes),
+    /// In a file, from this byte on.
+    File(Arc<OpenFile>, u64),
+    /// In one that grows, and how long nothing may come.
+    Growing(Fill, Arc<OpenFile>, Duration),
+}
+
+impl<'k> Kept<'k> {
     /// An object of the store.
-    pub(super) fn whole(object: Object, device: Arc<Device>) -> Self {
-        let Object { head, file, body, .. } = object;
-        let file = Arc::new(OpenFile::new(file, body.offset + body.bytes, device));
-        Self { head, file, offset: body.offset, bytes: Some(body.bytes), growth: None }
+    pub(super) fn whole(object: &'k ReadyObject) -> Self {
+        let source = match &object.content {
+            Content::Memory(bytes) => Source::Memory(bytes.clone()),
+            Content::File(file) => Source::File(Arc::clone(file), object.body.offset),
+        };
+        Self { head: &object.head, source, bytes: Some(object.body.bytes) }
     }
 
     /// One that arrives.
     pub(super) fn growing(
-        head: &Stored,
+        head: &'k Stored,
         fill: &Fill,
         device: Arc<Device>,
         patience: Duration,
@@ -48,8 +59,7 @@ impl Kept {
         let progress = fill.progress();
         let is_complete = progress.state == FillState::Complete;
         let bytes = fill.announced_bytes().or(is_complete.then_some(progress.filled));
-        let growth = Some((fill.clone(), patience));
-        Self { head: head.clone(), file, offset: fill.body_offset(), bytes, growth }
+        Self { head, source: Source::Growing(fill.clone(), file, patience), bytes }
     }
 
     /// The response to GET or HEAD.
@@ -106,16 +116,20 @@ impl Kept {
     fn body(&self, span: Option<ByteRange>) -> Body {
         let span_bytes = span.map(|span| span.bytes).or(self.bytes);
         let start = span.map_or(0, |span| span.start);
-        match (&self.growth, span_bytes) {
+        match (&self.source, span_bytes) {
             (_, Some(0)) => Body::Empty,
-            (None, bytes) => {
-                let bytes = bytes.unwrap_or_default();
-                let span = ByteRange { start: self.offset + start, bytes };
-                Body::File { file: Arc::clone(&self.file), span }
+            (Source::Memory(all), bytes) => {
+                let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(all.len());
+                let end = start + bytes.unwrap_or_default();
+                Body::Memory(all.slice(position(start)..position(end)))
             }
-            (Some((fill, patience)), bytes) => Body::Growing(Box::new(Growing {
+            (Source::File(file, offset), bytes) => {
+                let span = ByteRange { start: offset + start, bytes: bytes.unwrap_or_default() };
+                Body::File { file: Arc::clone(file), span }
+            }
+            (Source::Growing(fill, file, patience), bytes) => Body::Growing(Box::new(Growing {
                 fill: fill.clone(),
-                file: Arc::clone(&self.file),
+                file: Arc::clone(file),
                 start,
                 bytes,
                 patience: *patience,

@@ -229,7 +229,7 @@ async fn files_of_a_remote_device_are_closed_by_threads() {
             for _ in 0..PLACES {
                 hanging.begun.recv().await.unwrap();
             }
-            device.close(writer.into());
+            device.close(writer, 0);
             assert_eq!(device.left().len(), 1, "closed although every place is taken");
             hanging.end(running).await;
             disks.wait_for(&device, || ()).await.unwrap();
@@ -238,6 +238,18 @@ async fn files_of_a_remote_device_are_closed_by_threads() {
     assert!(device.left().is_empty());
     // The end of the stream: nobody else holds the writing end.
     assert_eq!(std::io::read_to_string(reader).unwrap(), "");
+}
+
+#[tokio::test]
+async fn large_files_are_closed_by_threads_and_small_ones_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = FileSystem::of(File::open(folder.path()).unwrap().as_fd()).unwrap();
+    let device = Arc::new(Device::new(local));
+    let _taken = Arc::clone(&device.places).acquire_many_owned(PLACES as u32).await.unwrap();
+    for (bytes, left) in [(CLOSED_AT_ONCE_BYTES_MAX, 0), (CLOSED_AT_ONCE_BYTES_MAX + 1, 1)] {
+        device.close(tempfile::tempfile().unwrap(), bytes);
+        assert_eq!(device.left().len(), left);
+    }
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl FileRoute {
         let mut offered = route.precompressed.clone();
         offered.extend(live_codings.iter().filter(|it| !route.precompressed.contains(it)));
         Ok(Self {
-            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             prefix: route.prefix.trim_end_matches('/').to_owned(),
             root: Arc::new(root),
             is_root_missed: AtomicBool::new(false),
@@ -100,6 +100,12 @@ impl FileRoute {
         let rule = self.cache_rules.iter().find(|rule| rule.fits(path))?;
         Some(&rule.value)
     }
+}
+
+/// A number that no other route of this process has or had.
+#[must_use]
+pub fn next_number() -> u64 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The paths below a route's root that are those of an index file and have a route of their own.

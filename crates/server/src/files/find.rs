@@ -76,6 +76,12 @@ impl Finder {
         &self.disks
     }
 
+    /// Files up to this size are read into memory.
+    #[must_use]
+    pub fn memory_file_bytes_max(&self) -> Option<u64> {
+        self.memory_file_bytes_max
+    }
+
     /// Looks for a file by its path below the route's prefix. `now` is on the monotonic clock.
     ///
     /// # Errors
@@ -120,7 +126,7 @@ impl Finder {
 
     /// Lets go of a file that was found and is not needed.
     pub fn release(&self, found: Found) {
-        self.device_holding(&found).close(found.fd);
+        self.device_holding(&found).close(found.fd, found.facts.identity.bytes);
     }
 
     /// Forgets which roots there were.

@@ -1,5 +1,7 @@
 //! The handler of files: remembered ones at once, others after a look at the file system.
 
+mod objects;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
@@ -18,7 +20,7 @@ use super::file_route::FileRoute;
 use super::find::{Finder, Sighting};
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
 use super::locate::{self, Found, Located};
-use super::open_cache::{KeyRef, OpenCache};
+use super::open_cache::{KeyRef, OpenCache, Remembered};
 use super::precompressed::Preference;
 use super::respond::respond;
 use super::root::Root;
@@ -90,7 +92,7 @@ impl Files {
     }
 
     fn remembered(&self, key: KeyRef<'_>, head: &Head) -> Option<Result<Response, HttpError>> {
-        let entry = self.cache.borrow().find(key)?;
+        let entry = self.remembered_file(key)?;
         let age = self.clock.monotonic().saturating_sub(entry.checked.get());
         if age >= self.revalidate {
             return None;
@@ -100,6 +102,13 @@ impl Files {
             self.metrics.cache_hit();
         }
         Some(response)
+    }
+
+    fn remembered_file(&self, key: KeyRef<'_>) -> Option<Rc<Entry>> {
+        match self.cache.borrow().find(key)? {
+            Remembered::File(entry) => Some(entry),
+            Remembered::Object(_) => None,
+        }
     }
 
     /// Answers a request, looking at the file system. Its target's path is another than `asked`, which clients know, where a
@@ -213,7 +222,7 @@ impl Files {
         root: &Arc<Root>,
         looked: Duration,
     ) -> Result<Rc<Entry>, Errno> {
-        let remembered = self.cache.borrow().find(key);
+        let remembered = self.remembered_file(key);
         if let Some(entry) = remembered.filter(|entry| entry.is_still(&found.facts)) {
             entry.checked.set(looked);
             self.finder.release(found);
@@ -228,7 +237,7 @@ impl Files {
         let entry = Rc::new(Entry::new(route, &facts, content, self.clock.wall(), looked));
         if is_final && self.finder.is_current(route, root) {
             let mut cache = self.cache.borrow_mut();
-            cache.remember(key, Rc::clone(&entry));
+            cache.remember(key, Remembered::File(Rc::clone(&entry)));
             self.metrics.open_files(cache.open_files() as u64);
         }
         Ok(entry)

@@ -1,14 +1,16 @@
-//! What a worker remembers about files: ready bytes of small ones, descriptors of others.
+//! What a worker remembers about files, and objects of stores: ready bytes of small ones, descriptors of others.
 //!
 //! Both stores are bounded and forget what is used least. Whether an entry still tells the truth
 //! is the caller's question; what was not found is never remembered.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use quick_cache::unsync::Cache;
 use quick_cache::{Equivalent, Weighter};
 
 use super::entry::{Content, Entry};
+use super::object::ReadyObject;
 use super::precompressed::Preference;
 
 /// What an answer from a file depends on.
@@ -45,19 +47,46 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
+/// What is remembered under a key.
+#[derive(Clone, Debug)]
+pub enum Remembered {
+    /// A file below a root.
+    File(Rc<Entry>),
+    /// An object of a store.
+    Object(Rc<ReadyObject>),
+}
+
+impl Remembered {
+    fn content(&self) -> &Content {
+        match self {
+            Remembered::File(entry) => &entry.content,
+            Remembered::Object(object) => &object.content,
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Remembered::File(entry) => entry.memory_bytes(),
+            Remembered::Object(object) => object.memory_bytes(),
+        }
+    }
+}
+
 /// The two stores of a worker.
 #[derive(Debug)]
 pub struct OpenCache {
-    hot: Option<Cache<Key, Rc<Entry>, ByMemory>>,
-    open: Option<Cache<Key, Rc<Entry>>>,
+    hot: Option<Cache<Key, Remembered, ByMemory>>,
+    open: Option<Cache<Key, Remembered>>,
+    /// Whether files of objects may be open.
+    has_open_objects: bool,
 }
 
 /// Weighs an entry by the memory it holds.
 #[derive(Clone, Copy, Debug)]
 struct ByMemory;
 
-impl Weighter<Key, Rc<Entry>> for ByMemory {
-    fn weight(&self, key: &Key, entry: &Rc<Entry>) -> u64 {
+impl Weighter<Key, Remembered> for ByMemory {
+    fn weight(&self, key: &Key, entry: &Remembered) -> u64 {
         (entry.memory_bytes() + key.path.len() + ENTRY_OVERHEAD_BYTES) as u64
     }
 }
@@ -72,20 +101,21 @@ impl OpenCache {
                 Cache::with_weighter(hot_items.max(1), hot_memory_bytes_max as u64, ByMemory)
             }),
             open: (open_files_max > 0).then(|| Cache::new(open_files_max)),
+            has_open_objects: false,
         }
     }
 
-    /// The entry for a key, if it is remembered.
+    /// What is remembered of a key.
     #[must_use]
-    pub fn find(&self, key: KeyRef<'_>) -> Option<Rc<Entry>> {
+    pub fn find(&self, key: KeyRef<'_>) -> Option<Remembered> {
         let hot = self.hot.as_ref().and_then(|hot| hot.get(&key));
         hot.or_else(|| self.open.as_ref().and_then(|open| open.get(&key))).cloned()
     }
 
     /// Remembers an entry in place of any other of this key.
-    pub fn remember(&mut self, key: KeyRef<'_>, entry: Rc<Entry>) {
+    pub fn remember(&mut self, key: KeyRef<'_>, entry: Remembered) {
         self.forget(key);
-        match &entry.content {
+        match entry.content() {
             Content::Memory(_) => {
                 if let Some(hot) = &mut self.hot {
                     hot.insert(key.to_key(), entry);
@@ -93,6 +123,7 @@ impl OpenCache {
             }
             Content::File(_) => {
                 if let Some(open) = &mut self.open {
+                    self.has_open_objects |= matches!(entry, Remembered::Object(_));
                     open.insert(key.to_key(), entry);
                 }
             }
@@ -107,6 +138,22 @@ impl OpenCache {
         if let Some(open) = &mut self.open {
             open.remove(&key);
         }
+    }
+
+    /// Forgets the open files of objects of which this does not hold; says whether there may have been some.
+    pub fn retain_objects(&mut self, is_kept: impl Fn(&ReadyObject) -> bool) -> bool {
+        let (true, Some(open)) = (self.has_open_objects, &mut self.open) else { return false };
+        let has_objects = Cell::new(false);
+        open.retain(|_, entry| match entry {
+            Remembered::File(_) => true,
+            Remembered::Object(object) => {
+                let is_kept = is_kept(object);
+                has_objects.set(has_objects.get() | is_kept);
+                is_kept
+            }
+        });
+        self.has_open_objects = has_objects.get();
+        true
     }
 
     /// Forgets everything.

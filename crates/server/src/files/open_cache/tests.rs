@@ -37,16 +37,16 @@ impl Maker {
         }
     }
 
-    fn entry(&self, content: Content, facts: &locate::Facts) -> Rc<Entry> {
+    fn entry(&self, content: Content, facts: &locate::Facts) -> Remembered {
         let (wall, monotonic) = (SystemTime::now(), Duration::ZERO);
-        Rc::new(Entry::new(&self.route, facts, content, wall, monotonic))
+        Remembered::File(Rc::new(Entry::new(&self.route, facts, content, wall, monotonic)))
     }
 
-    fn in_memory(&self, bytes: usize) -> Rc<Entry> {
+    fn in_memory(&self, bytes: usize) -> Remembered {
         self.entry(Content::Memory(vec![0; bytes].into()), &self.found().facts)
     }
 
-    fn on_disk(&self) -> Rc<Entry> {
+    fn on_disk(&self) -> Remembered {
         let locate::Found { fd, file_system, facts, .. } = self.found();
         let device = Arc::new(Device::new(file_system));
         self.entry(Content::File(Arc::new(OpenFile::new(fd, 1, device))), &facts)
@@ -108,7 +108,7 @@ fn a_file_that_outgrew_memory_is_not_found_in_its_old_state() {
     cache.remember(key("a"), maker.in_memory(10));
     cache.remember(key("a"), maker.on_disk());
     let entry = cache.find(key("a")).unwrap();
-    assert!(matches!(entry.content, Content::File(_)));
+    assert!(matches!(entry.content(), Content::File(_)));
     assert_eq!(cache.hot_bytes(), 0);
     cache.remember(key("a"), maker.in_memory(10));
     assert_eq!(cache.open_files(), 0);

@@ -1,0 +1,66 @@
+//! What a worker remembers of objects of stores: among its files, and within the same limits.
+
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+use super::super::object::ReadyObject;
+use super::super::open_cache::{KeyRef, Remembered};
+use super::super::precompressed::Preference;
+use super::Files;
+
+impl Files {
+    /// The object that was found for this a moment ago, if it is still current. Touches no disk.
+    #[must_use]
+    pub fn remembered_object(&self, route: u64, asked: &str) -> Option<Rc<ReadyObject>> {
+        let key = object_key(route, asked);
+        let object = match self.cache.borrow().find(key)? {
+            Remembered::Object(object) => object,
+            Remembered::File(_) => return None,
+        };
+        if !object.is_current() {
+            self.cache.borrow_mut().forget(key);
+            return None;
+        }
+        // Whoever removes files from a store's folder is heard as soon as one who changes a file.
+        let age = self.clock.monotonic().saturating_sub(object.checked.get());
+        (age < self.revalidate).then_some(object)
+    }
+
+    /// Remembers an object. One that is remembered and the same stays, with its open file.
+    pub fn remember_object(&self, route: u64, asked: &str, object: &Rc<ReadyObject>) {
+        let key = object_key(route, asked);
+        let mut cache = self.cache.borrow_mut();
+        if let Some(Remembered::Object(known)) = cache.find(key)
+            && known.is(object)
+        {
+            known.checked.set(object.checked.get());
+            return;
+        }
+        cache.remember(key, Remembered::Object(Rc::clone(object)));
+        self.metrics.open_files(cache.open_files() as u64);
+    }
+
+    /// Lets go of the files of objects that are gone: their room on the disk is free only then.
+    pub fn release_objects(&self) {
+        let mut cache = self.cache.borrow_mut();
+        if cache.retain_objects(ReadyObject::is_current) {
+            self.metrics.open_files(cache.open_files() as u64);
+        }
+    }
+
+    /// Bodies of objects up to this size are kept in memory.
+    #[must_use]
+    pub fn memory_bytes_max(&self) -> Option<u64> {
+        self.finder.memory_file_bytes_max()
+    }
+
+    /// The time on both clocks: for periods, and of day.
+    #[must_use]
+    pub fn now(&self) -> (Duration, SystemTime) {
+        (self.clock.monotonic(), self.clock.wall())
+    }
+}
+
+fn object_key(route: u64, asked: &str) -> KeyRef<'_> {
+    KeyRef { route, preference: Preference::NONE, path: asked }
+}

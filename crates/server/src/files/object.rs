@@ -1,0 +1,126 @@
+//! Objects of stores as a worker remembers them: ready to be answered with, for as long as their store says that they are current.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_cache::{Head, Moment, Object, Placement, Reference, Store, StoreError};
+
+use super::OpenFile;
+use super::entry::Content;
+use crate::disk::Device;
+
+/// An object ready to be answered with.
+#[derive(Debug)]
+pub struct ReadyObject {
+    /// What it is.
+    pub head: Head,
+    /// Its body where that is in memory, or else its file, with its head before its body.
+    pub content: Content,
+    /// Where its body is in the file.
+    pub body: Placement,
+    store: Arc<Store>,
+    reference: Reference,
+    /// When it was current.
+    moment: Cell<Moment>,
+    /// When it was found on the disk.
+    pub checked: Cell<Duration>,
+}
+
+/// An object that was found on the disk, and its body if that is small.
+#[derive(Debug)]
+pub struct FoundObject {
+    object: Object,
+    bytes: Option<Bytes>,
+    moment: Moment,
+}
+
+impl FoundObject {
+    /// Finds an object. Touches the disk.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn find(
+        store: &Store,
+        key: &str,
+        value_of: &dyn Fn(&str) -> Vec<u8>,
+        memory_bytes_max: Option<u64>,
+    ) -> Result<Option<Self>, StoreError> {
+        // Asked for before the look: whatever is purged or replaced during it makes another moment.
+        let moment = store.moment();
+        let Some(Object { head, file, body, reference }) = store.find(key, value_of)? else {
+            return Ok(None);
+        };
+        let file = File::from(file);
+        let bytes = memory_bytes_max.filter(|max| body.bytes <= *max).and_then(|_| {
+            let mut bytes = vec![0; usize::try_from(body.bytes).ok()?];
+            file.read_exact_at(&mut bytes, body.offset).ok()?;
+            Some(bytes.into())
+        });
+        let object = Object { head, file: file.into(), body, reference };
+        Ok(Some(Self { object, bytes, moment }))
+    }
+}
+
+impl ReadyObject {
+    /// Makes an object ready that was found at `now`, on the monotonic clock.
+    #[must_use]
+    pub fn new(
+        found: FoundObject,
+        store: &Arc<Store>,
+        device: Arc<Device>,
+        now: Duration,
+    ) -> Rc<Self> {
+        let FoundObject { object, bytes, moment } = found;
+        let Object { head, file, body, reference } = object;
+        let content = match bytes {
+            Some(bytes) => Content::Memory(bytes),
+            None => {
+                let bytes = body.offset + body.bytes;
+                Content::File(Arc::new(OpenFile::new(file, bytes, device)))
+            }
+        };
+        let (moment, checked) = (Cell::new(moment), Cell::new(now));
+        Rc::new(Self { head, content, body, store: Arc::clone(store), reference, moment, checked })
+    }
+
+    /// Whether it is still what its name stands for. Takes no lock where nothing in its store has ended.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        let moment = self.store.moment();
+        if self.moment.get() == moment {
+            return true;
+        }
+        let is_current = self.store.is_current(&self.reference, &self.head);
+        if is_current {
+            self.moment.set(moment);
+        }
+        is_current
+    }
+
+    /// Whether both are the same object, found twice.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.reference == other.reference
+    }
+
+    /// Bytes of memory it refers to.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let content = match &self.content {
+            Content::Memory(bytes) => bytes.len(),
+            Content::File(_) => 0,
+        };
+        let Head { key, vary, lines, etag, tags, .. } = &self.head;
+        let vary = vary.iter().map(|(name, value)| name.len() + value.len() + TEXT_BYTES);
+        let tags = tags.iter().map(|tag| tag.len() + TEXT_BYTES);
+        content + key.len() + lines.len() + etag.len() + vary.chain(tags).sum::<usize>()
+    }
+}
+
+/// A text's own size, beside its bytes.
+const TEXT_BYTES: usize = 32;
