@@ -2,11 +2,14 @@
 //! its owner see it. Frames and header compression are the library's; what is done with a stream is the connection's.
 
 mod flood;
+mod frame_heads;
 mod head;
+mod outbound;
 mod wire;
 
 pub(crate) use flood::Flood;
-pub(crate) use head::{Refusal, request_head, response_head};
+pub(crate) use head::{Refusal, interim_head, request_head, response_head};
+pub(crate) use outbound::{Outbound, OutboundStream};
 pub(crate) use wire::{Channel, Wire};
 
 /// What a frame carries at most, so that it fills one record with its own head of 9 bytes.

@@ -204,9 +204,10 @@ impl RequestBody<'_> {
             return Err(BodyError::TooLong);
         }
         if std::mem::take(&mut self.is_awaited) {
-            source.send_continue()?;
+            (source.send_interim)(CONTINUE)?;
         }
-        let Some(next) = source.next(stage).await? else { return Ok(None) };
+        let next = source.next(stage, &mut self.waited, *total_bytes).await?;
+        let Some(next) = next else { return Ok(None) };
         *total_bytes = total_bytes.saturating_add(next.len() as u64);
         if *total_bytes > bytes_max {
             return Err(BodyError::TooLong);
@@ -267,19 +268,20 @@ impl RequestBody<'_> {
             Source::Tls(source) if is_awaited && source.stream.received().bytes().is_empty() => {
                 source.send(CONTINUE).await
             }
-            Source::Stream(source, ..) if is_awaited => source.send_continue(),
+            Source::Stream(source, ..) if is_awaited => (source.send_interim)(CONTINUE),
             _ => Ok(()),
         }
     }
 
-    /// Sends an interim response (RFC 9110 §15.2), over HTTP/1.1. To be waited for to its end.
+    /// Sends an interim response (RFC 9110 §15.2), its head written as for HTTP/1.1. To be waited for to its end.
     ///
     /// # Errors
     /// [`BodyError`].
     pub async fn send_interim(&mut self, head: &[u8]) -> Result<(), BodyError> {
         match &mut self.source {
-            Source::Nothing { .. } | Source::Stream(..) => Ok(()),
+            Source::Nothing { .. } => Ok(()),
             Source::Tls(source) => source.send(head).await,
+            Source::Stream(source, ..) => (source.send_interim)(head),
         }
     }
 

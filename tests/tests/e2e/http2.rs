@@ -6,3 +6,4 @@ mod frames;
 mod life;
 mod same;
 mod spec;
+mod windows;

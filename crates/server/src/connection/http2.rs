@@ -7,14 +7,16 @@
 //! | blocked | the client takes what is sealed, nothing of it for `limits.write_timeout` | waits |
 //! | left over | streams without anybody here are over, `limits.write_timeout` | waits |
 //! | idle | a request, `limits.idle_timeout` | says so, and gives what comes a moment |
-//! | closing | the last words are out | waits |
+//! | leaving | the client, which was told to ask elsewhere, closes; [`LINGER`] | gives it a moment |
+//! | cutting | each stream under way has been reset, [`LINGER`] | waits |
+//! | closing | the last words are out, [`LINGER`] | waits |
 //!
 //! A connection that ends says GOAWAY first, where its client still listens.
 
 mod body;
 mod stream;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -29,7 +31,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
-use crate::http2::{Channel, FRAME_BYTES_MAX, Wire};
+use crate::http2::{Channel, FRAME_BYTES_MAX, Outbound, Wire};
 use crate::limits::{Deadline, Interrupt, Stage};
 use body::PIECE_BYTES;
 
@@ -40,10 +42,17 @@ type Accepted = (http::Request<RecvStream>, SendResponse<Bytes>);
 struct Shared {
     connection: RefCell<Connection>,
     session: Session,
-    /// Bytes of files that may be in memory for this connection at a time.
-    file_bytes: Arc<Semaphore>,
+    outbound: Rc<Outbound>,
+    /// Bytes of files and of backends' bodies that the library may hold for this connection at a time.
+    body_bytes: Arc<Semaphore>,
     /// Bytes of bodies that the client's windows had room for, of all streams.
-    granted_bytes: std::cell::Cell<u64>,
+    granted_bytes: Cell<u64>,
+    /// Deadlines that no stream needs now.
+    deadlines: RefCell<Vec<Rc<Deadline>>>,
+    /// Whether a stream that ends now can say so to its client no more.
+    is_speechless: Cell<bool>,
+    /// Whether one did.
+    has_silent_end: Cell<bool>,
 }
 
 /// What a connection waits for.
@@ -55,6 +64,8 @@ enum Phase {
     Blocked,
     LeftOver,
     Idle,
+    Leaving,
+    Cutting(Reason),
     Closing,
 }
 
@@ -73,8 +84,8 @@ struct Driver {
     phase: Phase,
     /// Requests so far.
     begun: u64,
-    /// Whether the client was told to send no more requests.
-    is_leaving: bool,
+    /// When the client was told to send no more requests.
+    left_ticks: Option<u32>,
 }
 
 impl Connection {
@@ -82,12 +93,17 @@ impl Connection {
     #[expect(clippy::await_holding_refcell_ref, reason = "at the end nobody changes it any more")]
     pub(super) async fn http2(self, stream: Box<TlsStream>) {
         let session = stream.session().clone();
-        let channel = Rc::new(Channel::new(stream));
+        let outbound = Rc::new(Outbound::default());
+        let channel = Rc::new(Channel::new(stream, Rc::clone(&outbound)));
         let shared = Rc::new(Shared {
             connection: RefCell::new(self),
             session,
-            file_bytes: Arc::new(Semaphore::new(FILE_PIECES_MAX * PIECE_BYTES)),
-            granted_bytes: std::cell::Cell::new(0),
+            outbound,
+            body_bytes: Arc::new(Semaphore::new(PIECES_MAX * PIECE_BYTES)),
+            granted_bytes: Cell::default(),
+            deadlines: RefCell::default(),
+            is_speechless: Cell::default(),
+            has_silent_end: Cell::default(),
         });
         let end = match shared.handshake(&channel).await {
             Ok(library) => {
@@ -99,7 +115,7 @@ impl Connection {
                     streams: JoinSet::new(),
                     phase: Phase::First,
                     begun: 0,
-                    is_leaving: false,
+                    left_ticks: None,
                 };
                 let end = driver.run().await;
                 driver.wind_up().await;
@@ -110,6 +126,11 @@ impl Connection {
         // The library has gone with its end of it.
         let Some(channel) = Rc::into_inner(channel) else { return };
         let stream = channel.into_stream();
+        // A body that is not whole must not look so: only the end of its stream says that it is.
+        let end = match end {
+            End::Announced | End::Quiet if shared.has_silent_end.get() => End::Violation,
+            end => end,
+        };
         // Streams that were cut hold the rest until they are dropped.
         shared.connection.borrow().finish(stream, end).await;
     }
@@ -161,6 +182,20 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// A deadline for one stream, to be given back: there is one for each that is under way, not for each request.
+    fn take_deadline(&self) -> Rc<Deadline> {
+        let idle = self.deadlines.borrow_mut().pop();
+        idle.unwrap_or_else(|| self.connection.borrow().worker.deadlines.register())
+    }
+
+    /// Lets whoever serves a stream see that it is over.
+    fn cut_streams(&self) {
+        self.outbound.close();
+        self.body_bytes.close();
+    }
+}
+
 impl Driver {
     async fn run(&mut self) -> End {
         let deadline = Rc::clone(&self.shared.connection.borrow().deadline);
@@ -186,15 +221,18 @@ impl Driver {
     /// Lets what is under way see that there is no connection any more, and log what became of it.
     async fn wind_up(self) {
         let Self { shared, library, mut streams, .. } = self;
+        shared.is_speechless.set(true);
         drop(library);
-        shared.file_bytes.close();
+        shared.cut_streams();
         let deadline = Rc::clone(&shared.connection.borrow().deadline);
         let over = |context: &mut Context<'_>| {
             while std::task::ready!(streams.poll_join_next(context)).is_some() {}
             Poll::Ready(())
         };
         // Whoever waits for a disk longer than that is cut.
-        let _ = deadline.within(LINGER, over).await;
+        if deadline.within(LINGER, over).await.is_err() {
+            shared.has_silent_end.set(true);
+        }
     }
 
     /// How long a phase may take, and what a server that stops does in it.
@@ -207,7 +245,8 @@ impl Driver {
             Phase::Blocked | Phase::LeftOver => (limits.write_timeout, Stage::UnderWay),
             // Whoever was told that the server stops may have sent a request before it heard that.
             Phase::Idle => (limits.idle_timeout, Stage::Begun),
-            Phase::Closing => (LINGER, Stage::UnderWay),
+            Phase::Leaving => (LINGER, Stage::Begun),
+            Phase::Cutting(_) | Phase::Closing => (LINGER, Stage::UnderWay),
         }
     }
 
@@ -218,17 +257,28 @@ impl Driver {
                 self.shared.connection.borrow().worker.metrics.http2_refused("blocked");
                 return Some(End::CutShort);
             }
-            Phase::Closing => return Some(End::CutShort),
-            Phase::First | Phase::InFields | Phase::Busy | Phase::LeftOver | Phase::Idle => {}
+            Phase::LeftOver | Phase::Closing => return Some(End::CutShort),
+            Phase::Cutting(reason) => {
+                self.close(reason);
+                return None;
+            }
+            Phase::First | Phase::InFields | Phase::Busy | Phase::Idle | Phase::Leaving => {}
         }
-        self.close(Reason::NO_ERROR);
+        self.cut(Reason::NO_ERROR);
         None
+    }
+
+    /// Ends the connection, each of its streams first.
+    fn cut(&mut self, reason: Reason) {
+        self.shared.cut_streams();
+        self.phase = Phase::Cutting(reason);
     }
 
     /// Says the last word.
     fn close(&mut self, reason: Reason) {
+        self.shared.is_speechless.set(true);
         self.library.abrupt_shutdown(reason);
-        (self.phase, self.is_leaving) = (Phase::Closing, true);
+        self.phase = Phase::Closing;
     }
 
     fn poll(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
@@ -236,24 +286,30 @@ impl Driver {
         let queued_before = self.channel.queued_bytes();
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
-        self.leave_if_due();
+        self.leave_if_due(deadline.ticks());
         while let Poll::Ready(outcome) = self.poll_library(context) {
             match outcome {
-                Some(Ok((request, respond))) => self.begin(request, respond),
+                Some(Ok((request, respond))) => self.begin(request, respond, deadline.ticks()),
                 Some(Err(error)) => {
                     return Poll::Ready(Event::Over(self.shared.failed(&error, &self.channel)));
                 }
-                None => return Poll::Ready(Event::Over(End::Announced)),
+                None => {
+                    // What is here yet may be the end of a response. It fails where nobody listens.
+                    let _ = self.channel.poll_flush(context);
+                    return Poll::Ready(Event::Over(End::Announced));
+                }
             }
         }
+        self.log_foreign();
         if let Some(excess) = self.channel.excess()
-            && self.phase != Phase::Closing
+            && !matches!(self.phase, Phase::Cutting(_) | Phase::Closing)
         {
             self.shared.connection.borrow().worker.metrics.http2_refused(excess);
-            self.close(Reason::ENHANCE_YOUR_CALM);
+            self.cut(Reason::ENHANCE_YOUR_CALM);
             return Poll::Ready(Event::PhaseChanged);
         }
         match self.channel.poll_flush(context) {
+            Poll::Ready(Ok(())) if !self.channel.is_turn_over() => self.shared.outbound.end_round(),
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => {
                 let end = self.shared.connection.borrow().stream_failed(error);
@@ -269,11 +325,25 @@ impl Driver {
             }
             Poll::Pending => {}
         }
+        if let Phase::Cutting(reason) = self.phase
+            && self.streams.is_empty()
+        {
+            self.close(reason);
+            return Poll::Ready(Event::PhaseChanged);
+        }
         let next = self.next_phase();
         if std::mem::replace(&mut self.phase, next) == next {
             return Poll::Pending;
         }
         Poll::Ready(Event::PhaseChanged)
+    }
+
+    /// Counts and logs what the library answered without asking: requests whose fields are too many to look at.
+    fn log_foreign(&mut self) {
+        for _ in 0..self.shared.outbound.take_foreign() {
+            self.begun += 1;
+            self.shared.log_too_large(self.begun);
+        }
     }
 
     /// Another request, if there is room for one.
@@ -294,10 +364,11 @@ impl Driver {
 
     fn next_phase(&self) -> Phase {
         match self.phase {
-            Phase::Closing => Phase::Closing,
-            _ if self.channel.is_blocked() => Phase::Blocked,
+            Phase::Cutting(_) | Phase::Closing => self.phase,
+            _ if self.shared.outbound.is_blocked() => Phase::Blocked,
             _ if !self.streams.is_empty() => Phase::Busy,
             _ if self.library.has_streams() => Phase::LeftOver,
+            _ if self.left_ticks.is_some() => Phase::Leaving,
             _ if self.channel.is_in_fields() => Phase::InFields,
             _ if self.begun == 0 => Phase::First,
             _ => Phase::Idle,
@@ -306,8 +377,8 @@ impl Driver {
 
     /// Tells the client to ask elsewhere for what it has not asked yet: the server stops, the listener has other settings, or
     /// this was enough.
-    fn leave_if_due(&mut self) {
-        if self.is_leaving {
+    fn leave_if_due(&mut self, ticks: u32) {
+        if self.left_ticks.is_some() {
             return;
         }
         let mut connection = self.shared.connection.borrow_mut();
@@ -317,13 +388,24 @@ impl Driver {
             || self.begun >= connection.snapshot.config.limits.requests_per_connection
             || self.channel.must_close();
         if is_due {
-            self.is_leaving = true;
+            self.left_ticks = Some(ticks);
             self.library.graceful_shutdown();
         }
     }
 
-    fn begin(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
+    fn begin(
+        &mut self,
+        request: http::Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        ticks: u32,
+    ) {
         self.begun += 1;
+        // The library takes requests until the client has shown that it was told to send none.
+        let is_late = self.left_ticks.is_some_and(|left| ticks - left > LEAVING_TICKS);
+        if is_late || matches!(self.phase, Phase::Cutting(_)) {
+            self.shared.connection.borrow().worker.metrics.http2_refused("late");
+            return respond.send_reset(Reason::REFUSED_STREAM);
+        }
         let snapshot = {
             let connection = self.shared.connection.borrow();
             connection.worker.metrics.http2_stream();
@@ -332,9 +414,10 @@ impl Driver {
             // Who was asked for nothing, or showed what is no longer taken, has to come again.
             (is_same || snapshot.tls.takes(&self.shared.session)).then_some(snapshot)
         };
-        let serve = Rc::clone(&self.shared).serve(request, respond, snapshot, self.begun);
+        let outbound = self.shared.outbound.follow(respond.stream_id().into());
+        let serve = Rc::clone(&self.shared).serve(request, respond, outbound, snapshot, self.begun);
         self.streams.spawn_local(serve);
-        self.leave_if_due();
+        self.leave_if_due(ticks);
     }
 }
 
@@ -359,5 +442,9 @@ const CONNECTION_WINDOW_BYTES: u32 = 1_024 * 1_024;
 /// Streams of one connection that have to be reset for what the client did wrong in them.
 const LOCAL_RESETS_MAX: usize = 200;
 
-/// Pieces of files that a connection may hold in memory.
-const FILE_PIECES_MAX: usize = 8;
+/// Pieces of files and of backends' bodies that the library may hold for a connection.
+const PIECES_MAX: usize = 8;
+
+/// How long requests are taken from a client that was told to send none, and does not say that it knows: no round trip takes
+/// longer.
+const LEAVING_TICKS: u32 = 5;

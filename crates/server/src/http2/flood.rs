@@ -3,13 +3,17 @@
 //! Only heads of frames are looked at, as they come. What is held here does not grow. Endless CONTINUATION frames, empty
 //! DATA frames and streams that the library has to reset are counted by the library.
 
+use super::frame_heads::{
+    CONTINUATION, DATA, END_HEADERS, FrameHead, FrameHeads, HEADERS, PING, PREFACE_BYTES,
+    RST_STREAM, SETTINGS, Step, WINDOW_UPDATE,
+};
+
 /// Counts frames by their kinds, within times of [`WINDOW_TICKS`].
 #[derive(Debug)]
 pub(crate) struct Flood {
-    /// Of the preface, and of the payload of a frame: what is passed over.
-    skipped_bytes: usize,
-    head: [u8; HEAD_BYTES],
-    head_bytes: usize,
+    frames: FrameHeads,
+    /// Payload of DATA frames, which takes from the window of the connection, ever.
+    data_bytes: u64,
     /// Whether a request's fields have begun and not ended.
     is_in_fields: bool,
     window_began: u32,
@@ -32,9 +36,8 @@ struct Counts {
 impl Default for Flood {
     fn default() -> Self {
         Self {
-            skipped_bytes: PREFACE_BYTES,
-            head: [0; HEAD_BYTES],
-            head_bytes: 0,
+            frames: FrameHeads::behind(PREFACE_BYTES),
+            data_bytes: 0,
             is_in_fields: false,
             window_began: 0,
             sent_before: 0,
@@ -47,6 +50,11 @@ impl Flood {
     /// Whether the client is in the middle of a request's fields.
     pub(crate) fn is_in_fields(&self) -> bool {
         self.is_in_fields
+    }
+
+    /// How much of bodies the client began to send, ever.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.data_bytes
     }
 
     /// What it was most likely that the library lost its patience with: it does not say.
@@ -74,35 +82,22 @@ impl Flood {
             self.counts = Counts::default();
         }
         let mut left = received;
-        while !left.is_empty() {
-            if self.skipped_bytes > 0 {
-                let bytes = self.skipped_bytes.min(left.len());
-                self.skipped_bytes -= bytes;
-                left = left.get(bytes..).unwrap_or_default();
-                continue;
-            }
-            let bytes = (HEAD_BYTES - self.head_bytes).min(left.len());
-            let (front, rest) = left.split_at(bytes);
-            if let Some(room) = self.head.get_mut(self.head_bytes..self.head_bytes + bytes) {
-                room.copy_from_slice(front);
-            }
-            self.head_bytes += bytes;
-            left = rest;
-            if self.head_bytes == HEAD_BYTES {
-                self.head_bytes = 0;
-                self.count();
+        while let Some(step) = self.frames.step(&mut left) {
+            if let Step::Head(head) = step {
+                self.count(head);
             }
         }
         self.excess(sent_bytes.saturating_sub(self.sent_before))
     }
 
-    /// RFC 9113 §4.1.
-    fn count(&mut self) {
-        let [high, middle, low, kind, flags, ..] = self.head;
-        self.skipped_bytes = u32::from_be_bytes([0, high, middle, low]) as usize;
+    fn count(&mut self, head: FrameHead) {
+        let FrameHead { payload_bytes, kind, flags, .. } = head;
         let counts = &mut self.counts;
         match kind {
-            DATA => counts.empty_data += u64::from(self.skipped_bytes == 0),
+            DATA => {
+                counts.empty_data += u64::from(payload_bytes == 0);
+                self.data_bytes += payload_bytes as u64;
+            }
             HEADERS | CONTINUATION => {
                 counts.requests += u64::from(kind == HEADERS);
                 self.is_in_fields = flags & END_HEADERS == 0;
@@ -129,18 +124,6 @@ impl Flood {
         .find_map(|(is_too_much, word)| is_too_much.then_some(word))
     }
 }
-
-const PREFACE_BYTES: usize = 24;
-const HEAD_BYTES: usize = 9;
-
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
 
 /// What the library's own limits make likely: empty frames, requests that wait to be looked at and are taken back, and
 /// more requests than it may have to reset.

@@ -13,7 +13,7 @@ use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_http::h1::parse::{Parse, parse_request};
 use kettle_tls::stream::Received;
 
-use crate::request::Head;
+use crate::request::{BodyError, Head};
 
 /// Why a request is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,16 @@ pub(crate) fn response_head(status: u16, head: &[u8]) -> http::Response<()> {
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
     *response.headers_mut() = fields(&Bytes::copy_from_slice(head));
     response
+}
+
+/// An interim response whose head was written for HTTP/1.1.
+///
+/// # Errors
+/// [`BodyError::Ended`]: it has no status, so nothing can be sent.
+pub(crate) fn interim_head(head: &[u8]) -> Result<http::Response<()>, BodyError> {
+    let status = head.split(|byte| *byte == b' ').nth(1).and_then(|word| word.first_chunk::<3>());
+    let status = status.and_then(|word| StatusCode::from_bytes(word).ok());
+    Ok(response_head(status.ok_or(BodyError::Ended)?.as_u16(), head))
 }
 
 fn fields(head: &Bytes) -> HeaderMap {

@@ -14,7 +14,7 @@ use kettle_tls::records::RECORD_BYTES_MAX;
 use kettle_tls::stream::{StreamError, TlsStream, front_pieces};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Flood;
+use super::{Flood, Outbound};
 
 /// The connection's end of it.
 pub(crate) struct Channel {
@@ -25,14 +25,14 @@ pub(crate) struct Channel {
     ticks: Cell<u32>,
     turn_bytes_left: Cell<usize>,
     sealed_bytes: Cell<u64>,
-    is_blocked: Cell<bool>,
+    outbound: Rc<Outbound>,
 }
 
 /// The library's end of it.
 pub(crate) struct Wire(pub(crate) Rc<Channel>);
 
 impl Channel {
-    pub(crate) fn new(stream: Box<TlsStream>) -> Self {
+    pub(crate) fn new(stream: Box<TlsStream>, outbound: Rc<Outbound>) -> Self {
         Self {
             stream: RefCell::new(stream),
             flood: RefCell::default(),
@@ -40,7 +40,7 @@ impl Channel {
             ticks: Cell::new(0),
             turn_bytes_left: Cell::new(TURN_BYTES),
             sealed_bytes: Cell::new(0),
-            is_blocked: Cell::new(false),
+            outbound,
         }
     }
 
@@ -50,10 +50,11 @@ impl Channel {
         self.turn_bytes_left.set(TURN_BYTES);
     }
 
-    /// Sends what is sealed. Pending if the client has no room for it; [`is_blocked`](Self::is_blocked) says the same later.
+    /// Sends what is sealed. Pending if the client has no room for it; [`Outbound::is_blocked`] says the same later.
     pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         let flushed = self.stream.borrow_mut().poll_flush(context);
-        self.is_blocked.set(flushed.is_pending());
+        self.outbound.set_blocked(flushed.is_pending());
+        self.outbound.sent(self.queued_bytes());
         flushed
     }
 
@@ -62,9 +63,9 @@ impl Channel {
         self.stream.borrow().queued_bytes()
     }
 
-    /// Whether the client had no room for what is sealed when that was last tried.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.is_blocked.get()
+    /// Whether this turn ends because others are to have theirs.
+    pub(crate) fn is_turn_over(&self) -> bool {
+        self.turn_bytes_left.get() == 0
     }
 
     /// What the client sends too much of, if it does.
@@ -94,7 +95,7 @@ impl Channel {
 
     /// Takes from what may be moved in this turn; with nothing left the turn is over.
     fn poll_turn(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.turn_bytes_left.get() == 0 {
+        if self.is_turn_over() {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -123,7 +124,10 @@ impl AsyncRead for Wire {
         let received = buffer.filled().get(before..).unwrap_or_default();
         channel.moved(received.len());
         let (ticks, sent_bytes) = (channel.ticks.get(), channel.sealed_bytes.get());
-        channel.excess.set(channel.flood.borrow_mut().observe(received, ticks, sent_bytes));
+        let mut flood = channel.flood.borrow_mut();
+        let data_bytes = flood.data_bytes();
+        channel.excess.set(flood.observe(received, ticks, sent_bytes));
+        channel.outbound.received(flood.data_bytes() - data_bytes, ticks);
         Poll::Ready(Ok(()))
     }
 }
@@ -148,7 +152,9 @@ impl AsyncWrite for Wire {
             ready!(channel.poll_flush(context))?;
         }
         let (taken, bytes) = front_pieces(pieces, WRITE_BYTES_MAX);
+        let queued_bytes = channel.queued_bytes();
         channel.stream.borrow_mut().seal(&taken)?;
+        channel.outbound.sealed(&taken, channel.queued_bytes().saturating_sub(queued_bytes));
         channel.moved(bytes);
         channel.sealed_bytes.set(channel.sealed_bytes.get() + bytes as u64);
         Poll::Ready(Ok(bytes))

@@ -144,7 +144,7 @@ async fn converse(
         let head = beside(request.body.stream(), exchange.next_head()).await??;
         match head.status() {
             100 => {}
-            102..=199 if request.head.version() == Version::Http11 => {
+            102..=199 if request.head.version() != Version::Http10 => {
                 let sent = request.body.send_interim(&route.interim(&head)).await;
                 sent.map_err(|_| ProxyError::Departed)?;
             }

@@ -1,22 +1,22 @@
 //! The body of a request that is one stream of many (HTTP/2): what the client may send ahead is bounded by the stream's
 //! window, which opens again as the body is taken.
 
-use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::RecvStream;
-use h2::server::SendResponse;
 
-use super::BodyError;
-use crate::limits::{LazyDeadline, Stage};
+use super::{BodyError, patience};
+use crate::limits::{Interrupt, LazyDeadline, Stage};
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {
     /// The client's half of the stream.
     pub body: RecvStream,
-    /// Ours.
-    pub respond: &'c RefCell<SendResponse<Bytes>>,
+    /// Sends the head of an interim response, written as for HTTP/1.1.
+    pub send_interim: &'c dyn Fn(&[u8]) -> Result<(), BodyError>,
+    /// When the client could last send nothing because the window of its connection was full of what others have not read.
+    pub shut_ticks: &'c dyn Fn() -> Option<u32>,
     /// The stream's own deadline.
     pub deadline: &'c LazyDeadline<'c>,
     /// How long the client may send nothing.
@@ -29,15 +29,30 @@ pub struct StreamSource<'c> {
 
 impl StreamSource<'_> {
     /// The next data; `None` at the end. Room for as much is given to the client at once: nothing of it is kept but this.
-    pub(super) async fn next(&mut self, stage: Stage) -> Result<Option<Bytes>, BodyError> {
+    /// `waited` grows by how long the client was waited for, after so many bytes.
+    pub(super) async fn next(
+        &mut self,
+        stage: Stage,
+        waited: &mut Duration,
+        bytes: u64,
+    ) -> Result<Option<Bytes>, BodyError> {
         let deadline = self.deadline.get();
-        deadline.extend(self.timeout);
         loop {
+            let patience = patience(self.timeout, *waited, bytes).ok_or(BodyError::TimedOut)?;
+            let (began, began_ticks) = (Instant::now(), deadline.ticks());
+            deadline.extend(patience);
             let data = deadline.wait(stage, |context| self.body.poll_data(context)).await;
-            match data.map_err(|_| BodyError::TimedOut)? {
-                None => return Ok(None),
-                Some(Err(_)) => return Err(BodyError::Ended),
-                Some(Ok(data)) => {
+            // It is not the client's fault that it had no window.
+            let was_shut = (self.shut_ticks)().is_some_and(|ticks| ticks >= began_ticks);
+            if !was_shut {
+                *waited += began.elapsed();
+            }
+            match data {
+                Err(Interrupt::Expired) if was_shut => {}
+                Err(_) => return Err(BodyError::TimedOut),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(_))) => return Err(BodyError::Ended),
+                Ok(Some(Ok(data))) => {
                     let released = self.body.flow_control().release_capacity(data.len());
                     released.map_err(|_| BodyError::Ended)?;
                     if !data.is_empty() {
@@ -46,13 +61,5 @@ impl StreamSource<'_> {
                 }
             }
         }
-    }
-
-    /// Tells a client that waits for it to go on.
-    pub(super) fn send_continue(&mut self) -> Result<(), BodyError> {
-        let mut response = http::Response::new(());
-        *response.status_mut() = http::StatusCode::CONTINUE;
-        let sent = self.respond.borrow_mut().send_informational(response);
-        sent.map_err(|_| BodyError::Ended)
     }
 }

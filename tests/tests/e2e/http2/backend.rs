@@ -16,7 +16,7 @@ fn start(backends: &Backend) -> Kettle {
     Kettle::start(setup.more(&backend("app", "", &[backends.address()])))
 }
 
-fn read_until(socket: &mut TcpStream, end: &[u8]) -> Vec<u8> {
+pub fn read_until(socket: &mut TcpStream, end: &[u8]) -> Vec<u8> {
     let mut read = Vec::new();
     while !read.ends_with(end) {
         let mut byte = [0];
@@ -99,4 +99,41 @@ fn a_request_that_is_taken_back_leaves_its_backend() {
     frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
     assert_eq!(server.read(&mut [0]).unwrap(), 0);
     assert_eq!(kettle.entry("/app/x").number("status"), 499);
+}
+
+#[test]
+fn what_a_server_says_before_its_answer_is_passed_on() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let asking = std::thread::spawn({
+        let (words, target) = (["--http2", "--include"], "/app/x");
+        let curl = kettle.curl(&words, target);
+        move || curl.succeed()
+    });
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    server.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n").unwrap();
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    let said = asking.join().unwrap();
+    let (interim, rest) = said.split_once("\r\n\r\n").unwrap();
+    assert!(interim.starts_with("HTTP/2 103") && interim.contains("link: </a.css>"), "{said}");
+    assert!(rest.starts_with("HTTP/2 200") && rest.ends_with("\r\n\r\nok"), "{said}");
+}
+
+#[test]
+fn a_client_that_waits_is_told_to_go_on() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    server.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
+    let interim = frames.next_of(HEADERS);
+    assert_eq!(interim.flags & END_STREAM, 0);
+    frames.send(&frame(DATA, END_STREAM, 1, b"now"));
+    assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"3\r\nnow\r\n0\r\n\r\n");
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(frames.body(1), b"ok");
 }

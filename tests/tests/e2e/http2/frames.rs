@@ -23,6 +23,7 @@ pub const END_HEADERS: u8 = 4;
 
 pub const NO_ERROR: u32 = 0;
 pub const INTERNAL_ERROR: u32 = 2;
+pub const REFUSED_STREAM: u32 = 7;
 pub const CANCEL: u32 = 8;
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 

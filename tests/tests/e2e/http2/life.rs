@@ -137,3 +137,22 @@ fn a_reload_that_changes_the_listener_sends_its_clients_elsewhere() {
     assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
     assert_eq!(frames.body(3), content(10));
 }
+
+#[test]
+fn fields_that_nobody_looks_at_are_answered_and_logged() {
+    let kettle = Kettle::start(setup());
+    let mut frames = Frames::connect(&kettle, &[]);
+    let mut block = fields("GET", "/10", &[]);
+    let long = "y".repeat(100);
+    for _ in 0..200 {
+        block.extend([[0, 1, b'x', 100].as_slice(), long.as_bytes()].concat());
+    }
+    let (front, back) = block.split_at(16_000);
+    frames.send(&frame(HEADERS, END_STREAM, 1, front));
+    frames.send(&frame(CONTINUATION, END_HEADERS, 1, back));
+    let answer = frames.next_of(HEADERS);
+    assert_eq!(answer.stream, 1);
+    assert_eq!(kettle.entry("").number("status"), 431);
+    assert_eq!(kettle.status("/total/http2_refused/fields_too_large"), 1);
+    frames.ping();
+}

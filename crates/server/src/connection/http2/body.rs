@@ -3,8 +3,9 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +18,8 @@ use tokio::time::timeout;
 
 use super::{FRAME_BYTES_MAX, Shared};
 use crate::deliver::{self, DeliveryError, FileBytes};
-use crate::limits::{LazyDeadline, Pace};
+use crate::http2::OutboundStream;
+use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Growing, Part};
 use crate::upstream::UpstreamBody;
@@ -29,25 +31,41 @@ pub(super) struct Outgoing<'s> {
     shared: &'s Shared,
     worker: &'s WorkerState,
     stream: SendStream<Bytes>,
-    deadline: &'s LazyDeadline<'s>,
+    outbound: &'s OutboundStream,
+    deadline: &'s Deadline,
     write_timeout: Duration,
     /// Unless only its end will tell.
     left_bytes: Option<u64>,
-    sent_bytes: u64,
+    /// What the library was given.
+    queued_bytes: u64,
     /// The least rate of the connection, as long as this body keeps a server busy.
     pace: Option<Pace>,
 }
 
-/// Bytes of a file that count for their connection until they are sealed.
-struct Held {
-    bytes: FileBytes,
+/// Bytes that count for their connection until they are sealed, or thrown away with their stream.
+struct Held<B> {
+    bytes: B,
     _permit: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for Held<FileBytes> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.bytes()
     }
+}
+
+impl AsRef<[u8]> for Held<Bytes> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What was so when a wait began; a wait that changes none of it was for nothing.
+#[derive(PartialEq, Eq)]
+struct Standing {
+    queued_bytes: u64,
+    sealed_bytes: u64,
+    sent_bytes: u64,
 }
 
 impl<'s> Outgoing<'s> {
@@ -55,17 +73,22 @@ impl<'s> Outgoing<'s> {
         shared: &'s Shared,
         worker: &'s WorkerState,
         stream: SendStream<Bytes>,
-        deadline: &'s LazyDeadline<'s>,
+        outbound: &'s OutboundStream,
+        deadline: &'s Deadline,
         write_timeout: Duration,
     ) -> Self {
-        let (left_bytes, sent_bytes) = (None, 0);
-        let pace = None;
-        Self { shared, worker, stream, deadline, write_timeout, left_bytes, sent_bytes, pace }
-    }
-
-    /// How much of the body the library has taken.
-    pub(super) fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
+        let (left_bytes, queued_bytes, pace) = (None, 0, None);
+        Self {
+            shared,
+            worker,
+            stream,
+            outbound,
+            deadline,
+            write_timeout,
+            left_bytes,
+            queued_bytes,
+            pace,
+        }
     }
 
     /// Ends the stream before its end.
@@ -73,10 +96,25 @@ impl<'s> Outgoing<'s> {
         self.stream.send_reset(reason);
     }
 
-    /// Sends a body, and ends the stream with it.
+    /// Sends a body, ends the stream with it, and waits until the kernel has all that.
     pub(super) async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         self.left_bytes = body.length();
+        self.queue(body).await?;
+        // What is queued keeps no server busy any more.
+        self.pace = None;
+        let outbound = self.outbound;
+        self.patiently(|stream, context| match outbound.poll_sent(context) {
+            Poll::Ready(true) => Poll::Ready(Ok(())),
+            Poll::Ready(false) => Poll::Ready(Err(gone())),
+            Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+        })
+        .await
+    }
+
+    async fn queue(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         match body {
+            // The head was the end of it.
+            _ if self.left_bytes == Some(0) => Ok(()),
             Body::Empty => Ok(()),
             Body::Memory(bytes) => self.memory(bytes.clone()).await,
             Body::File { file, span } => self.file(file, *span).await,
@@ -115,7 +153,7 @@ impl<'s> Outgoing<'s> {
             match timeout(limit, next).await.unwrap_or_else(|_| Err(cut_short(TimedOut)))? {
                 Some(bytes) => {
                     self.pace = self.pace.filter(|_| !body.is_over());
-                    self.memory(bytes).await?;
+                    self.passing(bytes).await?;
                 }
                 None if self.left_bytes.is_some() => return Ok(()),
                 None => return self.end(),
@@ -159,14 +197,26 @@ impl<'s> Outgoing<'s> {
         Ok(())
     }
 
+    /// Sends what came from a server, of which nothing is to pile up either.
+    async fn passing(&mut self, bytes: Bytes) -> Result<(), DeliveryError> {
+        // A few bytes would keep the whole buffer that they were received into.
+        let is_small = bytes.len() < COPIED_BYTES_MAX;
+        let mut bytes = if is_small { Bytes::copy_from_slice(&bytes) } else { bytes };
+        while !bytes.is_empty() {
+            let room = self.room(bytes.len()).await?;
+            let permit = self.permit(room).await?;
+            let bytes = bytes.split_to(room);
+            self.frames(Bytes::from_owner(Held { bytes, _permit: permit }))?;
+        }
+        Ok(())
+    }
+
     async fn file(&mut self, file: &Arc<OpenFile>, span: ByteRange) -> Result<(), DeliveryError> {
         let (mut offset, end) = (span.start, span.start + span.bytes);
         while offset < end {
             let left_bytes = usize::try_from(end - offset).unwrap_or(usize::MAX);
             let room = self.room(left_bytes.min(PIECE_BYTES)).await?;
-            let permits = u32::try_from(room).unwrap_or(u32::MAX);
-            let permit = Arc::clone(&self.shared.file_bytes).acquire_many_owned(permits).await;
-            let permit = permit.map_err(|_| gone())?;
+            let permit = self.permit(room).await?;
             let read = deliver::read(self.worker, file, offset, room as u64).await;
             let bytes = read.map_err(DeliveryError::BodyCutShort)?;
             offset += bytes.bytes().len() as u64;
@@ -175,37 +225,88 @@ impl<'s> Outgoing<'s> {
         Ok(())
     }
 
-    /// Waits until the client's windows have room for some of the bytes wanted, and says for how many. A client that gives
-    /// none for too long is given up, unless others of its streams go on: then it has more patience, not without end.
+    /// Waits until the library may hold so many bytes more.
+    async fn permit(&mut self, bytes: usize) -> Result<OwnedSemaphorePermit, DeliveryError> {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let mut permit = pin!(Arc::clone(&self.shared.body_bytes).acquire_many_owned(permits));
+        self.patiently(|stream, context| match permit.as_mut().poll(context) {
+            Poll::Ready(permit) => Poll::Ready(permit.map_err(|_| gone())),
+            Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+        })
+        .await
+    }
+
+    /// Waits until the client's windows have room for some of the bytes wanted, and says for how many.
     async fn room(&mut self, wanted: usize) -> Result<usize, DeliveryError> {
         let wanted = wanted.min(PIECE_BYTES);
         self.stream.reserve_capacity(wanted);
+        let room = self
+            .patiently(|stream, context| {
+                loop {
+                    match stream.capacity().min(wanted) {
+                        0 => {}
+                        room => return Poll::Ready(Ok(room)),
+                    }
+                    let Some(Ok(_)) = ready!(stream.poll_capacity(context)) else {
+                        return Poll::Ready(Err(gone()));
+                    };
+                }
+            })
+            .await?;
+        let granted = &self.shared.granted_bytes;
+        granted.set(granted.get() + room as u64);
+        Ok(room)
+    }
+
+    /// Waits for what depends on the client. One that lets nothing through for too long is given up, unless others of its
+    /// streams go on: then it has more patience, not without end.
+    async fn patiently<T>(
+        &mut self,
+        mut poll: impl FnMut(&mut SendStream<Bytes>, &mut Context<'_>) -> Poll<Result<T, DeliveryError>>,
+    ) -> Result<T, DeliveryError> {
         let mut waits = 0;
         loop {
-            let room = self.stream.capacity().min(wanted);
-            if room > 0 {
-                let granted = &self.shared.granted_bytes;
-                granted.set(granted.get() + room as u64);
-                return Ok(room);
-            }
-            let before = self.shared.granted_bytes.get();
-            let stream = &mut self.stream;
-            let deadline = self.deadline.get();
-            let pace = self.pace.as_mut();
-            let takes = |context: &mut Context<'_>| (stream.poll_capacity(context), 0);
-            let granted = deadline.paced(self.write_timeout, pace, 0, takes).await;
+            let (before, granted) = (self.standing(), self.shared.granted_bytes.get());
+            let rounds = self.outbound.rounds();
+            let (stream, outbound) = (&mut self.stream, self.outbound);
+            let event = |context: &mut Context<'_>| match poll(stream, context) {
+                Poll::Pending => outbound.poll_sent(context).map(|_| Err(gone())),
+                done => done,
+            };
+            let pace_left = |pace: &Option<Pace>| pace.map_or(Duration::MAX, |pace| pace.left());
+            let (limit, ticks) =
+                (self.write_timeout.min(pace_left(&self.pace)), self.deadline.ticks());
+            let outcome = self.deadline.within(limit, event).await;
             if let Some(pace) = &mut self.pace {
+                pace.waited(self.deadline.ticks().saturating_sub(ticks));
                 // What other streams of the connection get counts for this one: it may be their turn.
-                pace.took(self.shared.granted_bytes.get() - before + self.stream.capacity() as u64);
+                let took = self.shared.granted_bytes.get() - granted;
+                pace.took(took + self.stream.capacity() as u64);
             }
-            match granted {
-                Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(_)) | None) => return Err(gone()),
-                Err(_) if waits < WAITS_MAX && self.shared.granted_bytes.get() != before => {
-                    waits += 1;
-                }
-                Err(_) => return Err(DeliveryError::Stalled),
+            if let Ok(outcome) = outcome {
+                return outcome;
             }
+            let is_stuck =
+                before.sealed_bytes < before.queued_bytes && self.outbound.rounds() != rounds;
+            let others_go_on = self.shared.granted_bytes.get() != granted;
+            match () {
+                () if pace_left(&self.pace).is_zero() => return Err(DeliveryError::Stalled),
+                () if self.standing() != before => waits = 0,
+                // The connection has a deadline for that.
+                () if self.outbound.is_blocked() => {}
+                // The client took back the window for what the library holds.
+                () if is_stuck => return Err(DeliveryError::Stalled),
+                () if others_go_on && waits < WAITS_MAX => waits += 1,
+                () => return Err(DeliveryError::Stalled),
+            }
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            queued_bytes: self.queued_bytes,
+            sealed_bytes: self.outbound.sealed_bytes(),
+            sent_bytes: self.outbound.sent_bytes(),
         }
     }
 
@@ -215,7 +316,7 @@ impl<'s> Outgoing<'s> {
             let frame_bytes = frame.len() as u64;
             self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(frame_bytes));
             self.stream.send_data(frame, self.left_bytes == Some(0)).map_err(|_| gone())?;
-            self.sent_bytes += frame_bytes;
+            self.queued_bytes += frame_bytes;
         }
         Ok(())
     }
@@ -232,6 +333,9 @@ fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
 
 /// What is asked for and read at a time: two full frames, which seal well together.
 pub(super) const PIECE_BYTES: usize = 2 * FRAME_BYTES_MAX;
+
+/// The most that is copied to let go of the buffer it came in.
+const COPIED_BYTES_MAX: usize = PIECE_BYTES / 4;
 
 /// How often a stream outlasts the time in which it got nothing while others did.
 const WAITS_MAX: u32 = 10;

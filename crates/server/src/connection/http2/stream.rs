@@ -19,9 +19,9 @@ use crate::connection::cycle::Arrival;
 use crate::deliver::{Delivered, DeliveryError, Demand};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
-use crate::http2::{Refusal, request_head, response_head};
+use crate::http2::{OutboundStream, Refusal, interim_head, request_head, response_head};
 use crate::limits::LazyDeadline;
-use crate::request::{Head, Request, StreamSource};
+use crate::request::{BodyError, Head, Request, StreamSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, ResponseFields};
 use crate::setup::Snapshot;
@@ -34,6 +34,7 @@ impl Shared {
         self: Rc<Self>,
         request: http::Request<RecvStream>,
         respond_with: SendResponse<Bytes>,
+        outbound: OutboundStream,
         snapshot: Option<Arc<Snapshot>>,
         number: u64,
     ) {
@@ -55,14 +56,20 @@ impl Shared {
             }
             Err(Refusal::Status(status)) => {
                 let response = error_page::plain(&status.into());
-                return self.deliver(&respond_with, None, response, &arrival).await;
+                return self.deliver(&respond_with, &outbound, None, response, &arrival).await;
             }
         };
         drop(parts);
         let deadline = LazyDeadline::new(&worker.deadlines);
+        let shut_ticks = || self.outbound.shut_ticks(worker.deadlines.ticks());
+        let send_interim = |head: &[u8]| {
+            let sent = respond_with.borrow_mut().send_informational(interim_head(head)?);
+            sent.map_err(|_| BodyError::Ended)
+        };
         let source = StreamSource {
             body,
-            respond: &respond_with,
+            send_interim: &send_interim,
+            shut_ticks: &shut_ticks,
             deadline: &deadline,
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
@@ -79,6 +86,9 @@ impl Shared {
                     if let Poll::Ready(response) = work.as_mut().poll(context) {
                         return Poll::Ready(Some(response));
                     }
+                    if outbound.poll_sent(context).is_ready() {
+                        return Poll::Ready(None);
+                    }
                     respond_with.borrow_mut().poll_reset(context).map(|_| None)
                 })
                 .await
@@ -88,7 +98,7 @@ impl Shared {
         let Some(response) = response else {
             return self.log_taken_back(&head, &arrival);
         };
-        self.deliver(&respond_with, Some(&head), response, &arrival).await;
+        self.deliver(&respond_with, &outbound, Some(&head), response, &arrival).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -100,6 +110,7 @@ impl Shared {
     async fn deliver(
         &self,
         respond_with: &RefCell<SendResponse<Bytes>>,
+        outbound: &OutboundStream,
         request: Option<&Head>,
         mut response: Response,
         arrival: &Arrival,
@@ -133,12 +144,11 @@ impl Shared {
         let fields = response_head(response.status, &head);
         let begun = respond_with.borrow_mut().send_response(fields, length == Some(0));
         match begun {
-            Ok(_) if length == Some(0) => delivered.completed = true,
             Ok(stream) => {
-                let deadline = LazyDeadline::new(&worker.deadlines);
-                let mut outgoing = Outgoing::new(self, &worker, stream, &deadline, write_timeout);
+                let deadline = self.take_deadline();
+                let mut outgoing =
+                    Outgoing::new(self, &worker, stream, outbound, &deadline, write_timeout);
                 let sent = outgoing.send(&mut response.body).await;
-                delivered.body_bytes = outgoing.sent_bytes();
                 delivered.completed = sent.is_ok();
                 if let Err(DeliveryError::BodyCutShort(error)) = &sent {
                     response.note_cut(error);
@@ -146,10 +156,13 @@ impl Shared {
                 if let Err(error) = sent {
                     self.delivery_failed(&error, &response, outgoing);
                 }
+                self.deadlines.borrow_mut().push(deadline);
             }
             // It was taken back, or the connection is over.
             Err(error) => tracing::debug!(%error, "a response was not delivered"),
         }
+        delivered.body_bytes = outbound.sent_bytes();
+        self.note_end(delivered.completed);
         // As it was before compression: what became of it there is the library's.
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
         let connection = self.connection.borrow();
@@ -171,8 +184,27 @@ impl Shared {
         });
     }
 
-    /// The client took its request back before there was a response.
+    /// Notes how a stream ended.
+    fn note_end(&self, is_complete: bool) {
+        if !is_complete && self.is_speechless.get() {
+            self.has_silent_end.set(true);
+        }
+    }
+
+    /// The library answered a request whose fields are longer than anybody looks at.
+    pub(super) fn log_too_large(&self, number: u64) {
+        let connection = self.connection.borrow();
+        connection.worker.metrics.http2_stream();
+        connection.worker.metrics.http2_refused("fields_too_large");
+        let response = error_page::plain(&431.into());
+        let delivered =
+            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: true };
+        connection.log(&self.session, None, &response, 0, &delivered, &Arrival::now(number));
+    }
+
+    /// The client took its request back before there was a response, or the connection ends.
     fn log_taken_back(&self, head: &Head, arrival: &Arrival) {
+        self.note_end(false);
         let response = Response::new(TAKEN_BACK, ResponseFields::default(), Body::Empty);
         let delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };

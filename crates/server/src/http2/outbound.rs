@@ -1,0 +1,263 @@
+//! How far each stream's response has come: what of it was sealed, and what the kernel has taken.
+//!
+//! The library says when it has taken something in, not when that went out. So the frames it writes are looked at here, by
+//! their heads. The window that the client has for request bodies is known from them too.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use super::frame_heads::{DATA, END_STREAM, FrameHead, FrameHeads, HEADERS, Step, WINDOW_UPDATE};
+
+/// What one connection sends.
+pub(crate) struct Outbound {
+    state: RefCell<State>,
+    /// What the client may send of bodies; may be less than nothing.
+    receive_window_bytes: Cell<i64>,
+    /// When it was last found shut.
+    shut_ticks: Cell<Option<u32>>,
+    is_blocked: Cell<bool>,
+    /// How often everything was sealed that the client's windows let through.
+    rounds: Cell<u64>,
+    is_over: Cell<bool>,
+    /// Responses of the library's own.
+    foreign: Cell<u64>,
+}
+
+struct State {
+    frames: FrameHeads,
+    /// The frame that is under way, and the last four bytes of its payload.
+    frame: FrameHead,
+    tail: u32,
+    /// Those that somebody serves.
+    streams: HashMap<u32, Rc<Progress>>,
+    /// Ciphertext, ever.
+    sealed_bytes: u64,
+    /// In the order in which it was sealed.
+    unsent: VecDeque<Unsent>,
+}
+
+struct Unsent {
+    /// How much ciphertext there was with it.
+    until_bytes: u64,
+    stream: Rc<Progress>,
+    data_bytes: u64,
+    is_end: bool,
+}
+
+#[derive(Default)]
+struct Progress {
+    sealed_bytes: Cell<u64>,
+    sent_bytes: Cell<u64>,
+    is_sent: Cell<bool>,
+    waker: Cell<Option<Waker>>,
+}
+
+/// What one stream sends, as long as somebody serves it.
+pub(crate) struct OutboundStream {
+    outbound: Rc<Outbound>,
+    number: u32,
+    progress: Rc<Progress>,
+}
+
+impl Default for Outbound {
+    fn default() -> Self {
+        let state = State {
+            frames: FrameHeads::behind(0),
+            frame: FrameHead::default(),
+            tail: 0,
+            streams: HashMap::new(),
+            sealed_bytes: 0,
+            unsent: VecDeque::new(),
+        };
+        Self {
+            state: RefCell::new(state),
+            receive_window_bytes: Cell::new(WINDOW_BYTES_INITIAL),
+            shut_ticks: Cell::default(),
+            is_blocked: Cell::default(),
+            rounds: Cell::default(),
+            is_over: Cell::default(),
+            foreign: Cell::default(),
+        }
+    }
+}
+
+impl Outbound {
+    /// Follows the stream of this number.
+    pub(crate) fn follow(self: &Rc<Self>, number: u32) -> OutboundStream {
+        let progress = Rc::new(Progress::default());
+        self.state.borrow_mut().streams.insert(number, Rc::clone(&progress));
+        OutboundStream { outbound: Rc::clone(self), number, progress }
+    }
+
+    /// Takes in frames that were sealed, to so many bytes.
+    pub(super) fn sealed(&self, pieces: &[&[u8]], ciphertext_bytes: usize) {
+        let mut state = self.state.borrow_mut();
+        state.sealed_bytes += ciphertext_bytes as u64;
+        for piece in pieces {
+            let mut left = *piece;
+            loop {
+                let is_last = match state.frames.step(&mut left) {
+                    None => break,
+                    Some(Step::Head(head)) => {
+                        (state.frame, state.tail) = (head, 0);
+                        head.payload_bytes == 0
+                    }
+                    Some(Step::Payload { bytes, is_last }) => {
+                        let tail = bytes.iter().skip(bytes.len().saturating_sub(4));
+                        state.tail = tail.fold(state.tail, |it, byte| it << 8 | u32::from(*byte));
+                        state.advance(bytes.len());
+                        is_last
+                    }
+                };
+                if is_last {
+                    self.end_of_frame(&mut state);
+                }
+            }
+        }
+    }
+
+    fn end_of_frame(&self, state: &mut State) {
+        let FrameHead { kind, flags, stream, .. } = state.frame;
+        match kind {
+            HEADERS if !state.streams.contains_key(&stream) => {
+                self.foreign.set(self.foreign.get() + 1);
+            }
+            HEADERS | DATA if flags & END_STREAM != 0 => state.mark(0, true),
+            WINDOW_UPDATE if stream == 0 => {
+                let window = self.receive_window_bytes.get() + i64::from(state.tail);
+                self.receive_window_bytes.set(window);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says that the kernel has taken all but so many bytes of ciphertext.
+    pub(super) fn sent(&self, queued_bytes: usize) {
+        let mut state = self.state.borrow_mut();
+        let sent_bytes = state.sealed_bytes.saturating_sub(queued_bytes as u64);
+        while let Some(unsent) = state.unsent.pop_front_if(|it| it.until_bytes <= sent_bytes) {
+            let Progress { sent_bytes, is_sent, waker, .. } = &*unsent.stream;
+            sent_bytes.set(sent_bytes.get() + unsent.data_bytes);
+            is_sent.set(is_sent.get() || unsent.is_end);
+            if unsent.is_end
+                && let Some(waker) = waker.take()
+            {
+                waker.wake();
+            }
+        }
+    }
+
+    /// The client has begun to send more of bodies.
+    pub(super) fn received(&self, data_bytes: u64, ticks: u32) {
+        let data_bytes = i64::try_from(data_bytes).unwrap_or(i64::MAX);
+        self.receive_window_bytes.set(self.receive_window_bytes.get().saturating_sub(data_bytes));
+        let _ = self.shut_ticks(ticks);
+    }
+
+    /// When the client could last not send any body for want of a window of the connection; `ticks` if it cannot now.
+    pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
+        if self.receive_window_bytes.get() <= 0 {
+            self.shut_ticks.set(Some(ticks));
+        }
+        self.shut_ticks.get()
+    }
+
+    pub(super) fn set_blocked(&self, is_blocked: bool) {
+        self.is_blocked.set(is_blocked);
+    }
+
+    /// Whether the client had no room for what is sealed when that was last tried.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.is_blocked.get()
+    }
+
+    /// All is sealed that the client's windows let through.
+    pub(crate) fn end_round(&self) {
+        self.rounds.set(self.rounds.get() + 1);
+    }
+
+    /// Responses that the library made by itself since this was last asked.
+    pub(crate) fn take_foreign(&self) -> u64 {
+        self.foreign.take()
+    }
+
+    /// Nothing more is sent of any stream: whoever waits is told.
+    pub(crate) fn close(&self) {
+        self.is_over.set(true);
+        for progress in self.state.borrow().streams.values() {
+            if let Some(waker) = progress.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl State {
+    /// Some of the payload of the frame under way was sealed.
+    fn advance(&mut self, bytes: usize) {
+        if self.frame.kind == DATA {
+            self.mark(bytes as u64, false);
+        }
+    }
+
+    fn mark(&mut self, data_bytes: u64, is_end: bool) {
+        let Some(stream) = self.streams.get(&self.frame.stream) else { return };
+        stream.sealed_bytes.set(stream.sealed_bytes.get() + data_bytes);
+        let until_bytes = self.sealed_bytes;
+        match self.unsent.back_mut() {
+            Some(last) if Rc::ptr_eq(&last.stream, stream) && last.until_bytes == until_bytes => {
+                last.data_bytes += data_bytes;
+                last.is_end |= is_end;
+            }
+            _ => {
+                let stream = Rc::clone(stream);
+                self.unsent.push_back(Unsent { until_bytes, stream, data_bytes, is_end });
+            }
+        }
+    }
+}
+
+impl OutboundStream {
+    /// Bytes of its body that were sealed, padding counted.
+    pub(crate) fn sealed_bytes(&self) -> u64 {
+        self.progress.sealed_bytes.get()
+    }
+
+    /// Bytes of its body that the kernel has taken.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.progress.sent_bytes.get()
+    }
+
+    /// How often everything was sealed that the client's windows let through.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.outbound.rounds.get()
+    }
+
+    /// Whether its client takes nothing of anything.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.outbound.is_blocked()
+    }
+
+    /// Ready when the kernel has all of its response, or will never have it: whether it has.
+    pub(crate) fn poll_sent(&self, context: &mut Context<'_>) -> Poll<bool> {
+        if self.progress.is_sent.get() || self.outbound.is_over.get() {
+            return Poll::Ready(self.progress.is_sent.get());
+        }
+        self.progress.waker.set(Some(context.waker().clone()));
+        Poll::Pending
+    }
+}
+
+impl Drop for OutboundStream {
+    fn drop(&mut self) {
+        self.outbound.state.borrow_mut().streams.remove(&self.number);
+    }
+}
+
+/// RFC 9113 §6.9.2.
+const WINDOW_BYTES_INITIAL: i64 = 65_535;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Windows: what a client takes back, what it never opens, and what we keep shut ourselves.
+
+use std::io::Write;
+
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::client::{Dialer, End};
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::scaled;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+use super::backend::read_until;
+use super::frames::*;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const WINDOW_MAX: u32 = 0x7fff_ffff;
+
+/// Opens the window of the connection as far as it goes.
+fn open_connection(frames: &mut Frames) {
+    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+}
+
+fn settings(window: u32) -> Vec<u8> {
+    let value = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &window.to_be_bytes()].concat();
+    frame(SETTINGS, 0, 0, &value)
+}
+
+#[test]
+fn streams_whose_window_is_taken_back_end_though_their_files_were_read_already() {
+    let patience = scaled(4, 20);
+    let setup = Setup::default().listener("http2 = true").without_memory();
+    let setup = setup.sizes(&[30 << 20, 32_000]);
+    let kettle = Kettle::start(setup.set("limits", &format!("write_timeout = \"{patience}s\"")));
+    let dialer = Dialer::default().reading_slowly();
+    let mut frames = Frames::begin(dialer, &kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
+    open_connection(&mut frames);
+    // More than the sockets hold: what is asked for now waits in the server.
+    frames.send(&get(1, "/31457280"));
+    kettle.wait_for_status("/total/http2_streams", 1);
+    let small: Vec<u32> = (1..=11).map(|number| 2 * number + 1).collect();
+    let requests: Vec<u8> = small.iter().flat_map(|stream| get(*stream, "/32000")).collect();
+    // By the time there is room for their bodies, there is no window any more.
+    frames.send(&[requests, settings(0)].concat());
+    kettle.wait_for_status("/total/http2_streams", 12);
+    let mut ended = Vec::new();
+    while ended.len() < 12 {
+        let frame = frames.next().expect("the connection goes on");
+        match frame.kind {
+            RST_STREAM => {
+                assert_eq!(code(&frame.payload), CANCEL);
+                ended.push(frame.stream);
+            }
+            DATA if frame.flags & END_STREAM != 0 => ended.push(frame.stream),
+            _ => {}
+        }
+    }
+    assert_ne!(kettle.status("/total/http2_refused/stalled"), 0);
+    // What they held is there for others.
+    frames.send(&settings(WINDOW_MAX));
+    frames.send(&get(101, "/32000"));
+    assert_same(&frames.body(101), &content(32_000), "afterwards");
+}
+
+#[test]
+fn a_client_is_not_told_that_it_was_slow_when_it_had_no_window() {
+    let [slow, quick] = [Backend::listen(), Backend::listen()];
+    let setup = Setup::default()
+        .listener("http2 = true")
+        .set("limits", "request_timeout = \"1s\"")
+        .more("[[site.route]]\nprefix = \"/slow\"\nbackend = \"slow\"\n")
+        .more("[[site.route]]\nprefix = \"/quick\"\nbackend = \"quick\"\n")
+        .more(&backend("quick", "", &[quick.address()]))
+        .more(&backend("slow", "queue_timeout = \"5m\"", &[slow.address()]))
+        .more("connections = 1\n");
+    let kettle = Kettle::start(setup);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/slow/first"));
+    let mut first = slow.accept();
+    drop(read_until(&mut first, b"\r\n\r\n"));
+    // Four that nobody reads, since they wait for their turn, take all the window of the connection.
+    for stream in [3, 5, 7, 9] {
+        frames.send(&post(stream, "/slow/more"));
+        for _ in 0..16 {
+            frames.send(&frame(DATA, 0, stream, &[b'x'; 16_384]));
+        }
+    }
+    frames.send(&post(11, "/quick/x"));
+    let mut other = quick.accept();
+    drop(read_until(&mut other, b"\r\n\r\n"));
+    // Whoever has a window and sends nothing is told, after as long a time.
+    let mut idle = Frames::connect(&kettle, &[]);
+    idle.send(&post(1, "/quick/y"));
+    let _ = idle.next_of(HEADERS);
+    assert_eq!(kettle.entry("/quick/y").number("status"), 408);
+    for stream in [3, 5, 7, 9] {
+        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+    }
+    frames.send(&frame(DATA, END_STREAM, 11, b"late"));
+    assert_eq!(read_until(&mut other, b"0\r\n\r\n"), b"4\r\nlate\r\n0\r\n\r\n");
+    other.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(frames.body(11), b"ok");
+    first.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+    assert_eq!(kettle.entry("/slow/first").number("status"), 204);
+}
+
+#[test]
+fn what_a_client_that_went_away_had_is_in_the_log_and_no_more() {
+    let setup = Setup::default().listener("http2 = true").sizes(&[1 << 20]);
+    let kettle = Kettle::start(setup);
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 50_000)]);
+    frames.send(&get(1, "/1048576"));
+    let mut had = 0;
+    while had < 50_000 {
+        had += frames.next_of(DATA).payload.len();
+    }
+    drop(frames);
+    let entry = kettle.entry("/1048576");
+    assert_eq!((entry.number("body_bytes"), entry.is_complete()), (50_000, false));
+}
+
+#[test]
+fn a_client_that_was_told_to_go_and_does_not_is_left() {
+    let setup = Setup::default().listener("http2 = true").sizes(&[10, 1 << 20]);
+    let kettle = Kettle::start(setup);
+    let [mut silent, mut busy] = [(); 2].map(|()| Frames::connect(&kettle, &[]));
+    for frames in [&mut silent, &mut busy] {
+        frames.send(&get(1, "/10"));
+        assert_eq!(frames.body(1), content(10));
+    }
+    // Its window is used up with this, so it stays under way.
+    busy.send(&get(3, "/1048576"));
+    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    for frames in [&mut silent, &mut busy] {
+        frames.send(&get(5, "/10"));
+    }
+    // One says nothing any more, and does not answer the ping either.
+    assert_eq!(silent.end(), (vec![NO_ERROR, NO_ERROR], End::Orderly));
+    // By then the other may ask for nothing.
+    busy.send(&get(7, "/10"));
+    let refused = busy.next_of(RST_STREAM);
+    assert_eq!((refused.stream, code(&refused.payload)), (7, REFUSED_STREAM));
+    assert_ne!(kettle.status("/total/http2_refused/late"), 0);
+}
