@@ -1,3 +1,5 @@
+mod mutated;
+
 use kettle_http::Limits;
 use kettle_http::h1::framing::body_framing;
 use kettle_http::h1::parse::{Parse, parse_request};
