@@ -2,6 +2,7 @@
 
 mod body;
 mod early;
+mod examples;
 mod failure;
 mod guarded;
 mod kernel;
