@@ -18,6 +18,7 @@ use crate::metrics::WorkerMetrics;
 use crate::open_tunnels::TunnelsQuestion;
 use crate::route::Router;
 use crate::tunnel_routes::TunnelRoutes;
+use crate::upstream::Upstreams;
 
 /// Everything a worker needs, handed over once when its thread starts.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub struct Snapshot {
     pub tunnels: Vec<Option<Arc<TunnelRoutes>>>,
     /// The services that connections are carried to.
     pub backends: Arc<Backends>,
+    /// The same for routes that pass requests.
+    pub upstreams: Arc<Upstreams>,
     /// This worker's sockets. After a reload a socket that stays is the same `Arc` as before; one
     /// that is missing is to be emptied of connections waiting in it and dropped.
     pub listeners: Vec<Listening>,

@@ -137,6 +137,7 @@ impl WorkerState {
     pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
         self.snapshot.replace(Arc::clone(&snapshot));
         self.files.forget();
+        self.pool.adopt(Arc::clone(&snapshot.upstreams));
         snapshot.backends.call_waiters();
     }
 

@@ -292,6 +292,7 @@ fn snapshot(prepared: &Prepared, bound: &[BoundAddress], worker: usize) -> Snaps
         tls_with_http2: prepared.tls_with_http2.clone(),
         tunnels: prepared.tunnels.clone(),
         backends: Arc::clone(&prepared.backends),
+        upstreams: Arc::clone(&prepared.upstreams),
         listeners: listeners.collect(),
     }
 }

@@ -95,6 +95,7 @@ fn snapshot(config: &Config, change: impl FnOnce(Router) -> Router) -> Arc<Snaps
         tls_with_http2: acceptor.into(),
         tunnels: Vec::new(),
         backends: Arc::default(),
+        upstreams: Arc::default(),
         listeners: Vec::new(),
     })
 }

@@ -1,5 +1,6 @@
 //! One request and its response on one connection.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -46,10 +47,23 @@ impl Exchange {
         may_reuse: bool,
         trace: &mut Trace,
     ) -> Result<Self, UpstreamError> {
-        trace.backend = Some(Arc::clone(&upstream.backend));
+        let mut upstream = Arc::clone(upstream);
         loop {
-            // Whoever waits over a reload goes on with the servers it knows.
-            let attempt = attempts.next(|| None).await.map_err(UpstreamError::Connect)?;
+            trace.backend = Some(Arc::clone(&upstream.backend));
+            // Whoever waits over a reload goes on with the servers that the backend has then.
+            let followed = Cell::new(None);
+            let successor = || {
+                let next = pool.successor(&upstream)?;
+                let backend = Arc::clone(&next.backend);
+                followed.set(Some(next));
+                Some(backend)
+            };
+            let attempt = attempts.next(successor).await.map_err(UpstreamError::Connect)?;
+            if let Some(next) = followed.take() {
+                upstream = next;
+                trace.backend = Some(Arc::clone(&upstream.backend));
+            }
+            let upstream = &upstream;
             let destination = Destination::new(upstream, attempt.server());
             trace.server = Some(Arc::clone(attempt.server()));
             let kept = if may_reuse { pool.take(&destination) } else { None };

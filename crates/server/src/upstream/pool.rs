@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kettle_tls::connector::Connector;
 use tokio::time::Instant;
 
-use super::{Link, Upstream};
+use super::{Link, Upstream, Upstreams};
 use crate::backend::{Backend, Server, ServerState, Slot, UseCount};
 
 /// A worker's idle connections.
@@ -15,6 +15,8 @@ use crate::backend::{Backend, Server, ServerState, Slot, UseCount};
 pub struct Pool {
     /// The oldest of a server first.
     idle: RefCell<Vec<Idle>>,
+    /// Those of the configuration in force, after the first reload.
+    upstreams: RefCell<Arc<Upstreams>>,
 }
 
 /// To whom a connection leads, and in which way: over a reload both may stay, and where the way changed nobody takes it.
@@ -68,6 +70,18 @@ impl Lease {
 }
 
 impl Pool {
+    /// Follows a reload.
+    pub(crate) fn adopt(&self, upstreams: Arc<Upstreams>) {
+        self.upstreams.replace(upstreams);
+    }
+
+    /// What has taken the place of a backend, if a reload has left it there.
+    pub(super) fn successor(&self, upstream: &Upstream) -> Option<Arc<Upstream>> {
+        let upstreams = self.upstreams.borrow();
+        let next = upstreams.find(&upstream.backend.name)?;
+        next.backend.is_successor_of(&upstream.backend).then(|| Arc::clone(next))
+    }
+
     /// The connection that was used last, of those that are still good.
     pub(super) fn take(&self, destination: &Destination) -> Option<Link> {
         let mut idle = self.idle.borrow_mut();

@@ -7,7 +7,7 @@ use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{answer, before, chunked_response, ok};
+use super::{answer, before, chunked_response, ok, read_head};
 
 #[test]
 fn a_response_comes_back_and_the_log_says_from_where() {
@@ -154,4 +154,37 @@ fn guards_redirects_and_the_operators_headers_stand_before_a_backend() {
     let response = client.response();
     assert_eq!(response.header("x-site"), Some("own"));
     assert_eq!(response.header("strict-transport-security"), Some("max-age=86400"));
+}
+
+#[test]
+fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
+    let (full, free) = (Backend::listen(), Backend::listen());
+    let app = "queue_timeout = \"1m\"\nqueue = 10";
+    let setup = before("", app, &[full.address()]).more("connections = 1\n");
+    let kettle = Kettle::start(setup);
+    let asking = || {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(&get("/app")).unwrap();
+        client
+    };
+    let mut first = asking();
+    let mut server = full.accept();
+    read_head(&mut server);
+    let mut waiting = [asking(), asking()];
+    kettle.wait_for_status("/backends/0/waiting", 2);
+    // It stays where it is as long as its servers do.
+    for (old, new) in [
+        ("queue = 10".to_owned(), "queue = 11".to_owned()),
+        (full.address().to_string(), free.address().to_string()),
+    ] {
+        kettle.folder.change_config(&old, &new);
+        let _ = kettle.ctl(&["reload"]).succeed();
+    }
+    let mut carried = free.accept();
+    for client in &mut waiting {
+        answer(&mut carried, &ok("carried"));
+        assert_eq!(client.response().body, b"carried");
+    }
+    server.write_all(ok("first").as_bytes()).unwrap();
+    assert_eq!(first.response().body, b"first");
 }
