@@ -1,5 +1,6 @@
 //! Requests passed to a backend, and what comes back.
 
+mod agree;
 mod body;
 mod early;
 mod examples;

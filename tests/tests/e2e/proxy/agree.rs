@@ -1,0 +1,123 @@
+//! What servers of others understand of requests that could be read in several ways.
+
+use kettle_tests::backend::Backend;
+use kettle_tests::client::Dialer;
+use kettle_tests::http::Connection;
+use kettle_tests::kettle::Kettle;
+
+use super::before;
+use crate::tunnel::peers::Peer;
+
+/// Requests as a client may write them, with method, target and length of the body that they have for everybody.
+const REQUESTS: [(&str, &str, &str, usize); 8] = [
+    (
+        "POST /app/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
+        "POST",
+        "/app/1",
+        5,
+    ),
+    (
+        "PUT /app/2 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: Chunked\r\nTrailer: Content-Length\r\n\r\n\
+         3;a=\"b\"\r\nhel\r\n2\r\nlo\r\n0\r\nContent-Length: 9\r\n\r\n",
+        "PUT",
+        "/app/2",
+        5,
+    ),
+    ("GET https://localhost/app/3?a=b HTTP/1.1\r\nHost: elsewhere\r\n\r\n", "GET", "/app/3?a=b", 0),
+    (
+        "POST /app/4 HTTP/1.0\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
+        "POST",
+        "/app/4",
+        5,
+    ),
+    (
+        "POST /app/5 HTTP/1.1\r\nHost: localhost\r\nConnection: Content-Length, Host\r\nContent-Length: 5\r\n\r\nhello",
+        "POST",
+        "/app/5",
+        5,
+    ),
+    (
+        // CVE-2026-2833: an upgrade that nobody agreed to, and what stands behind it.
+        "GET /app/6 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\
+         GET /app/hidden HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET",
+        "/app/6",
+        0,
+    ),
+    (
+        "POST /app/7 HTTP/1.1\r\nHost: localhost\r\nContent_Length: 0\r\nTransfer_Encoding: chunked\r\n\
+         X-Content-Length: 0\r\nContent-Length: 5\r\n\r\nhello",
+        "POST",
+        "/app/7",
+        5,
+    ),
+    (
+        "DELETE /app//x/../8 HTTP/1.1\r\nHost: LOCALHOST\r\nTE: chunked\r\n\r\n",
+        "DELETE",
+        "/app/8",
+        0,
+    ),
+];
+
+/// Asks a server for each, and holds what it says to what was meant. It says `method target host length`.
+fn hold_to(peer: &Peer) {
+    let kettle = Kettle::start(before("", "", &[peer.address]));
+    for (number, (raw, method, target, bytes)) in REQUESTS.iter().enumerate() {
+        let mut client = Dialer::default().connect(kettle.address());
+        client.send(raw.as_bytes()).unwrap();
+        let response = client.response();
+        let said = String::from_utf8(response.body).unwrap();
+        assert_eq!(said, format!("{method} {target} localhost {bytes}"), "{raw:?}");
+        let asked = raw.split(' ').nth(1).unwrap();
+        let entry = kettle.entry(asked);
+        assert_eq!((entry.text("method"), entry.number("status")), (*method, 200), "{raw:?}");
+        // Both sides agree on where the one before ended.
+        assert_eq!(entry.is_true("upstream_reused"), number > 0, "{raw:?}");
+        if raw.contains("hidden") {
+            let hidden = String::from_utf8(client.response().body).unwrap();
+            assert_eq!(hidden, "GET /app/hidden localhost 0", "a request of its own");
+        }
+    }
+}
+
+#[test]
+fn node_understands_what_we_do() {
+    const PROGRAM: &str = "
+require('http').createServer((request, response) => {
+  let bytes = 0;
+  request.on('data', data => bytes += data.length);
+  request.on('end', () => response.end(
+    [request.method, request.url, request.headers.host, bytes].join(' ')));
+}).listen(PORT, 'HOST');
+";
+    let host = Backend::listen().address().ip().to_string();
+    if let Some(node) = Peer::start("node", &[], &PROGRAM.replace("HOST", &host), &[]) {
+        hold_to(&node);
+    }
+}
+
+#[test]
+fn nginx_understands_what_we_do() {
+    // It passes bodies on to itself, and says how long they were when all was read.
+    const CONFIG: &str = "
+daemon off; master_process off; error_log stderr; pid FOLDER/pid;
+events {}
+http {
+  access_log off;
+  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
+  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+  map $content_length $bytes { '' 0; default $content_length; }
+  server {
+    listen ADDRESS;
+    location / { proxy_pass http://unix:FOLDER/said:; proxy_set_header X-Host $http_host; }
+  }
+  server {
+    listen unix:FOLDER/said;
+    location / { return 200 \"$request_method $request_uri $http_x_host $bytes\"; }
+  }
+}
+";
+    if let Some(nginx) = Peer::start("nginx", &["-c"], CONFIG, &[]) {
+        hold_to(&nginx);
+    }
+}
