@@ -154,6 +154,7 @@ figures! {
     KERNEL_BYTES_PER_CONNECTION: lower("kernel_bytes_per_connection", "Kernel memory per connection", "B");
     DESCRIPTORS_PER_CONNECTION: lower("descriptors_per_connection", "Server descriptors per connection", "");
     IDLE_CPU_PERCENT: lower("idle_cpu_percent", "Server CPU while nothing happens", "% of one core");
+    UPSTREAM_REQUESTS: lower("upstream_requests", "Requests that reached the backend", "");
     ATTEMPTED_PER_SECOND: context("attempted_per_second", "Attempted", "1/s");
     SUCCEEDED_PER_SECOND: higher("succeeded_per_second", "Successful", "1/s");
     FAILED_PER_SECOND: lower("failed_per_second", "Failed", "1/s");
@@ -194,6 +195,7 @@ pub const AXES: &[Axis] = &[
     Axis { name: "version", label: "TLS", unit: "" },
     Axis { name: "resumption", label: "Resumption", unit: "" },
     Axis { name: "role", label: "Role", unit: "" },
+    Axis { name: "cache", label: "Asked for", unit: "" },
     Axis { name: "flood", label: "Handshakes beside it", unit: "1/s" },
     Axis { name: "erms", label: "Fast string copies", unit: "" },
 ];

@@ -4,6 +4,7 @@
 
 mod behind;
 pub mod bench;
+mod cached;
 pub mod capacity;
 pub mod choose;
 mod ciphers;
@@ -61,6 +62,7 @@ pub const SCENARIOS: &[Scenario] = &[
     mixed::SCENARIO,
     ktls_setup::SCENARIO,
     ciphers::SCENARIO,
+    cached::SCENARIO,
 ];
 
 /// The scenario of this name.

@@ -51,7 +51,7 @@ impl Place {
     fn sha256(&self, subject: &Subject) -> [u8; 32] {
         match subject.role {
             Role::Files => self.site.sha256(BODY_BYTES).unwrap(),
-            Role::Terminator => self.backend.sha256(BODY_BYTES).unwrap(),
+            Role::Terminator | Role::Cache => self.backend.sha256(BODY_BYTES).unwrap(),
         }
     }
 }
@@ -87,6 +87,21 @@ fn found(program: Program) -> Option<Found> {
         skip(&format!("{program} is not installed"));
     }
     found
+}
+
+#[test]
+fn caches_ask_their_backend_once() {
+    for program in [Program::Kettle, Program::Nginx] {
+        let place = Place::new();
+        let Some((subject, found)) = able(program, Role::Cache, &place) else { continue };
+        let server = start(subject, &found, &place.setup(USUAL, Key::P256));
+        let before = place.backend.requests();
+        for _ in 0..3 {
+            let hash = <[u8; 32]>::from(Sha256::digest(body("https", server.address)));
+            assert_eq!(hash, place.sha256(&subject), "{program}");
+        }
+        assert_eq!(place.backend.requests() - before, 1, "{program}");
+    }
 }
 
 /// The server in this role, or a line in the log: an nginx may lack its stream module.

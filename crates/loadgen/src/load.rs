@@ -14,7 +14,7 @@ pub struct Load {
     pub target: SocketAddr,
     /// The name asked for, in the handshake and as `Host`.
     pub host: String,
-    /// The request's path and query.
+    /// The request's path and query. For `{}` in it each request has a number that no other has.
     pub path: String,
     /// TLS as it is offered, one choice each; `None` is plain HTTP.
     pub tls: Option<Offer>,

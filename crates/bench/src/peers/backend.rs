@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -24,18 +26,19 @@ pub struct Backend {
     /// Where it listens.
     pub address: SocketAddr,
     hashes: BTreeMap<u64, [u8; 32]>,
+    requests: Arc<AtomicU64>,
     // Dropped first, which is what ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Backend {
-    /// Starts one on a processor that answers `/N` with the same random body of N bytes each time, for each of these sizes, and
-    /// every other path with the smallest.
+    /// Starts one on a processor that answers `/N` with the same random body of N bytes each time, for each of these sizes,
+    /// `/paced/N` with the same over [`PACED_TIME`], and every other path with the smallest. A query changes nothing.
     pub fn start(cpu: usize, sizes: &[u64]) -> io::Result<Self> {
         let mut random = File::open("/dev/urandom")?;
         let mut hashes = BTreeMap::new();
-        let mut responses = Responses::new();
+        let mut responses = BTreeMap::new();
         for bytes in sizes {
             let mut body = vec![0; usize::try_from(*bytes).map_err(io::Error::other)?];
             random.read_exact(&mut body)?;
@@ -46,6 +49,8 @@ impl Backend {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
+        let requests = Arc::<AtomicU64>::default();
+        let responses = Responses { ready: responses, asked: Arc::clone(&requests) };
         let serve = move || {
             // Without a processor of its own it still serves, only less evenly.
             _ = process::pin_to_cpu(cpu);
@@ -57,7 +62,13 @@ impl Backend {
             });
         };
         let thread = thread::Builder::new().name("backend".to_owned()).spawn(serve)?;
-        Ok(Self { address, hashes, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, hashes, requests, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// How many requests have reached it.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// The SHA-256 of its body of this size.
@@ -76,23 +87,43 @@ impl Drop for Backend {
     }
 }
 
-/// Responses by the size of their body, ready to be sent.
-type Responses = BTreeMap<u64, Vec<u8>>;
+/// Responses by the size of their body, ready to be sent, and how often one was asked for.
+struct Responses {
+    ready: BTreeMap<u64, Vec<u8>>,
+    asked: Arc<AtomicU64>,
+}
 
 fn response(body: &[u8]) -> Vec<u8> {
     let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nCache-Control: max-age=86400\r\n\
+         Content-Length: {}\r\n\r\n",
         body.len()
     );
     [head.as_bytes(), body].concat()
 }
 
-/// The response to a request with this head.
-fn asked_for<'r>(head: &[u8], responses: &'r Responses) -> &'r [u8] {
-    let path = head.split(|byte| *byte == b' ').nth(1).and_then(|path| path.strip_prefix(b"/"));
-    let size = path.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
+/// The response to a request with this head, and whether it takes its time.
+fn asked_for<'r>(head: &[u8], responses: &'r BTreeMap<u64, Vec<u8>>) -> (&'r [u8], bool) {
+    let target = head.split(|byte| *byte == b' ').nth(1).and_then(|path| path.strip_prefix(b"/"));
+    let target = target.unwrap_or_default();
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let paced = path.strip_prefix(b"paced/");
+    let size = std::str::from_utf8(paced.unwrap_or(path)).ok().and_then(|it| it.parse().ok());
     let response = size.and_then(|size: u64| responses.get(&size));
-    response.or_else(|| responses.values().next()).map_or(&[], Vec::as_slice)
+    let response = response.or_else(|| responses.values().next()).map_or(&[][..], Vec::as_slice);
+    (response, paced.is_some())
+}
+
+/// Sends a response, in pieces over a while if it is paced.
+async fn send(stream: &mut TcpStream, response: &[u8], is_paced: bool) -> io::Result<()> {
+    let piece_bytes = if is_paced { response.len().div_ceil(PIECES) } else { response.len() };
+    for piece in response.chunks(piece_bytes.max(1)) {
+        time::timeout(SILENCE_MAX, stream.write_all(piece)).await??;
+        if is_paced {
+            time::sleep(PACED_TIME / PIECES as u32).await;
+        }
+    }
+    Ok(())
 }
 
 async fn accept_all(listener: std::net::TcpListener, responses: Rc<Responses>) {
@@ -129,8 +160,10 @@ async fn serve(mut stream: TcpStream, responses: &Responses) -> io::Result<()> {
             filled += bytes;
         };
         let request = buffer.get(..head).unwrap_or_default();
-        let (closes, response) = (asks_to_close(request), asked_for(request, responses));
-        time::timeout(SILENCE_MAX, stream.write_all(response)).await??;
+        responses.asked.fetch_add(1, Ordering::Relaxed);
+        let (closes, (response, is_paced)) =
+            (asks_to_close(request), asked_for(request, &responses.ready));
+        send(&mut stream, response, is_paced).await?;
         if closes {
             return stream.shutdown().await;
         }
@@ -155,6 +188,10 @@ fn asks_to_close(head: &[u8]) -> bool {
     });
     is_old || asks
 }
+
+/// How long a paced response takes, and in how many pieces.
+pub const PACED_TIME: Duration = Duration::from_secs(2);
+const PIECES: usize = 40;
 
 const END: &[u8] = b"\r\n\r\n";
 const BACKLOG: u32 = 65_535;

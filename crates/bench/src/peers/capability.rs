@@ -49,6 +49,9 @@ fn role(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
             let most = haproxy::BODY_BYTES_MAX;
             Some(format!("HAProxy answers from a buffer, with at most {most} bytes"))
         }
+        (Role::Cache, Program::Haproxy | Program::Hitch | Program::Stunnel) => {
+            Some(format!("{} is not run as a cache", subject.program))
+        }
         (Role::Files, Program::Hitch | Program::Stunnel) => {
             Some(format!("{} has no bodies of its own; it only ends TLS", subject.program))
         }

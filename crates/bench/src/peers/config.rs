@@ -35,7 +35,7 @@ pub struct ConfigInput<'p> {
 pub fn template(program: Program, role: Role) -> &'static str {
     match (program, role) {
         (Program::Kettle, _) => include_str!("configs/kettle.toml"),
-        (Program::Nginx, Role::Files) => include_str!("configs/nginx.conf"),
+        (Program::Nginx, Role::Files | Role::Cache) => include_str!("configs/nginx.conf"),
         (Program::Nginx, Role::Terminator) => include_str!("configs/nginx-stream.conf"),
         (Program::Haproxy, _) => include_str!("configs/haproxy.cfg"),
         (Program::Hitch, _) => include_str!("configs/hitch.conf"),
@@ -155,6 +155,10 @@ fn resume_by(setup: &Setup) -> ResumeBy {
     if setup.resumes { setup.offer.resume_by } else { ResumeBy::Nothing }
 }
 
+/// Where caches keep what they keep, below a server's own folder.
+pub(super) const CACHE_FOLDER: &str = "cache";
+/// More than any scenario lets arrive.
+const CACHE_GIB: u64 = 4;
 /// Sessions remembered for session IDs: more than any scenario begins before it resumes them.
 const SESSIONS_MAX: usize = 262_144;
 /// Tickets after a full TLS 1.3 handshake: what OpenSSL and kettle do by themselves.

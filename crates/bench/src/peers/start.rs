@@ -18,7 +18,7 @@ use super::find::Found;
 use super::first_answer::{self, NoAnswer, kernel_connections};
 use super::identity::{self, IdentityError};
 use super::own_config;
-use super::subject::{OwnConfig, Program, Role, Setup, Subject};
+use super::subject::{OwnConfig, Program, Setup, Subject};
 
 /// A server that runs. Dropping it stops it.
 #[derive(Debug)]
@@ -33,10 +33,12 @@ pub struct Running {
 
 /// Starts a server and waits until it has answered a first request, by the path it is to take.
 pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running, PeerError> {
-    if subject.role == Role::Terminator && setup.backend.is_none() {
+    if subject.role.has_backend() && setup.backend.is_none() {
         return Err(PeerError::NoBackend);
     }
-    fs::create_dir_all(&setup.folder).map_err(unwritable(&setup.folder))?;
+    // With the folder for a cache, which kettle wants to be there.
+    let folder = setup.folder.join(config::CACHE_FOLDER);
+    fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
     let address = free_address().map_err(PeerError::NoPort)?;
     let (mut command, config) = prepare(subject, found, setup, address)?;
     let log = setup.folder.join("log");

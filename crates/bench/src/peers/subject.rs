@@ -56,6 +56,8 @@ pub enum Role {
     Files,
     /// It ends TLS before a plain backend, which is the same for all.
     Terminator,
+    /// It keeps the responses of that backend on the disk, and answers from there.
+    Cache,
 }
 
 /// How a server is to be run. The same for all subjects of a comparison, but for the port.
@@ -73,7 +75,7 @@ pub struct Setup {
     pub resumes: bool,
     /// The folder it serves.
     pub site: PathBuf,
-    /// The plain HTTP backend of terminators.
+    /// The plain HTTP backend of terminators and caches.
     pub backend: Option<SocketAddr>,
     /// An empty folder for configuration, certificate, logs and sockets.
     pub folder: PathBuf,
@@ -146,6 +148,14 @@ impl Path {
     }
 }
 
+impl Role {
+    /// Whether its bodies are those of the plain backend.
+    #[must_use]
+    pub fn has_backend(self) -> bool {
+        matches!(self, Role::Terminator | Role::Cache)
+    }
+}
+
 impl Key {
     /// Its name on the command line and in charts.
     #[must_use]
@@ -160,7 +170,7 @@ impl Key {
     }
 }
 
-/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`.
+/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`, `nginx cache user`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.program.as_str())?;
@@ -169,6 +179,7 @@ impl fmt::Display for Subject {
             (Role::Terminator, Program::Hitch | Program::Stunnel) => Ok(()),
             (Role::Terminator, Program::Kettle) => write!(f, " terminator {}", self.path.as_str()),
             (Role::Terminator, _) => f.write_str(" terminator"),
+            (Role::Cache, _) => write!(f, " cache {}", self.path.as_str()),
             (Role::Files, _) => write!(f, " {}", self.path.as_str()),
         }
     }

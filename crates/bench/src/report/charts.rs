@@ -33,6 +33,7 @@ pub fn question(scenario: &ScenarioResults) -> &'static str {
         "mixed" => "Do new connections disturb those that are being served?",
         "ktls-setup" => "From which size does the kernel pay for a connection that closes at once?",
         "ciphers" => "What does a byte cost, by cipher suite and path?",
+        "cached" => "What does a kept response cost, and who waits for one?",
         "work" => "How much work is done for a request?",
         _ => "",
     }
@@ -50,6 +51,7 @@ pub fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
         "mixed" => steady::mixed(scenario),
         "ktls-setup" => single::ktls_setup(scenario),
         "ciphers" => single::ciphers(scenario),
+        "cached" => single::cached(scenario),
         "work" => single::work(scenario),
         _ => Vec::new(),
     };

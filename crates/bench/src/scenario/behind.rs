@@ -1,11 +1,10 @@
-//! The plain HTTP backend that all terminators of a scenario stand before.
+//! The plain HTTP backend that all terminators and caches of a scenario stand before.
 
 use kettle_loadgen::load::Load;
 
 use super::bench::Bench;
 use super::bench::Server;
 use super::error::BenchError;
-use super::word::Role;
 use crate::peers::backend::Backend;
 use crate::peers::subject::Subject;
 
@@ -16,7 +15,7 @@ pub fn start(
     subjects: &[Subject],
     sizes: &[u64],
 ) -> Result<Option<Backend>, BenchError> {
-    if !subjects.iter().any(|subject| subject.role == Role::Terminator) {
+    if !subjects.iter().any(|subject| subject.role.has_backend()) {
         return Ok(None);
     }
     bench.preparing("starting the backend of terminators");
@@ -27,11 +26,11 @@ pub fn start(
         .map_err(|error| BenchError::Machine(format!("no backend for terminators: {error}")))
 }
 
-/// The load as it is for this server: a terminator's bodies are the backend's.
+/// The load as it is for this server: the bodies of terminators and caches are the backend's.
 #[must_use]
 pub fn expecting(load: Load, server: &Server, backend: Option<&Backend>) -> Load {
     match backend {
-        Some(backend) if server.subject.role == Role::Terminator => {
+        Some(backend) if server.subject.role.has_backend() => {
             let mut load = load;
             load.expect.body_sha256 =
                 load.expect.body_bytes.and_then(|bytes| backend.sha256(bytes));

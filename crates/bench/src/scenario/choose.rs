@@ -75,6 +75,12 @@ pub const fn terminator(program: Program) -> Subject {
     Subject { program, path: Path::User, role: Role::Terminator }
 }
 
+/// A subject that keeps a backend's responses.
+#[must_use]
+pub const fn cache(program: Program, path: Path) -> Subject {
+    Subject { program, path, role: Role::Cache }
+}
+
 /// Everything a server could do at all. What one cannot do here, its own part of [`crate::peers`] knows.
 fn all() -> impl Iterator<Item = Subject> {
     let of_program = |program: Program| {
@@ -94,7 +100,8 @@ fn is_possible(subject: &Subject) -> bool {
             Program::Kettle => matches!(path, Path::User | Path::KernelSplice | Path::Auto),
             _ => *path == Path::User,
         },
-        Role::Files => match program {
+        Role::Cache if !matches!(program, Program::Kettle | Program::Nginx) => false,
+        Role::Files | Role::Cache => match program {
             Program::Kettle => !matches!(path, Path::Plain | Path::KernelSplice),
             Program::Nginx => !matches!(path, Path::Auto | Path::KernelSplice),
             Program::Haproxy => matches!(path, Path::User | Path::Plain),

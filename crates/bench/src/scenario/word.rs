@@ -92,7 +92,7 @@ impl Word for Path {
 
 impl Word for Role {
     const ALL: &'static [(Self, &'static str)] =
-        &[(Role::Files, "files"), (Role::Terminator, "terminator")];
+        &[(Role::Files, "files"), (Role::Terminator, "terminator"), (Role::Cache, "cache")];
 }
 
 #[cfg(test)]

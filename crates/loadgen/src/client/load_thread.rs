@@ -1,5 +1,6 @@
 //! What all connections of one client thread share: the load, its counts, its clock.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -46,6 +47,8 @@ pub(super) struct LoadThread {
     started: Notify,
     request: Box<[u8]>,
     last_request: Box<[u8]>,
+    /// Where in both of them each request has a number of its own, if it has.
+    number_at: Option<usize>,
     next_source: Cell<u8>,
     answers: Cell<u64>,
 }
@@ -122,7 +125,7 @@ impl LoadThread {
         let connector = load.tls.as_ref().map(connect).transpose();
         let text = |last: &str| {
             let (path, host) = (&load.path, &load.host);
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n").into_bytes().into()
+            format!("{METHOD}{path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n").into_bytes().into()
         };
         // Asked early and told to close, servers do so before the handshake is over, and give no ticket.
         let is_early = load.tls.is_some_and(|offer| offer.resume_by == ResumeBy::EarlyData);
@@ -144,6 +147,7 @@ impl LoadThread {
             started: Notify::new(),
             request: text(""),
             last_request: text(last),
+            number_at: load.path.find(NUMBER).map(|at| METHOD.len() + at),
             next_source: Cell::new(0),
             answers: Cell::new(0),
             plan,
@@ -265,8 +269,15 @@ impl LoadThread {
     }
 
     /// The request, as the last one on its connection or not.
-    pub(super) fn request(&self, is_last: bool) -> &[u8] {
-        if is_last { &self.last_request } else { &self.request }
+    pub(super) fn request(&self, is_last: bool) -> Cow<'_, [u8]> {
+        let request = if is_last { &self.last_request } else { &self.request };
+        let Some((before, after)) = self.number_at.and_then(|at| request.split_at_checked(at))
+        else {
+            return Cow::Borrowed(request);
+        };
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed).to_string();
+        let after = after.get(NUMBER.len()..).unwrap_or_default();
+        Cow::Owned([before, number.as_bytes(), after].concat())
     }
 
     /// The next source address in turn: the last byte of 127.0.0.x.
@@ -324,6 +335,14 @@ const HELD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// More at once would only overflow the server's backlog.
 const OPENINGS_MAX: usize = 32;
+
+const METHOD: &str = "GET ";
+
+/// In a path, it stands for the number of the request.
+const NUMBER: &str = "{}";
+
+/// No two requests of this process have the same.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// 127.0.0.1 is everyone's.
 const SOURCE_FIRST: u8 = 2;

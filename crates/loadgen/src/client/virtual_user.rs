@@ -139,14 +139,14 @@ impl Conversation {
             none => {
                 let per_connection = thread.load().reuse.requests_per_connection;
                 let request = thread.request(per_connection == Some(1));
-                let connected = connect(&thread, &mut self.session, due, Some(request)).await?;
+                let connected = connect(&thread, &mut self.session, due, Some(&request)).await?;
                 is_sent = connected.1;
                 none.insert(connected.0)
             }
         };
         let is_last = connection.requests_left == 1;
         if !is_sent {
-            connection.transport.send(thread.request(is_last)).await?;
+            connection.transport.send(&thread.request(is_last)).await?;
         }
         let expected = thread.expected();
         self.response.expect(expected);

@@ -70,10 +70,11 @@ fn nobody_listens_after_it_is_dropped() {
 
 #[test]
 fn a_path_says_how_many_bytes() {
-    let responses: Responses =
-        [10, 20].map(|bytes| (bytes as u64, response(&vec![0; bytes]))).into();
-    let body = |head: &str| body_of(asked_for(head.as_bytes(), &responses)).len();
-    assert_eq!(body("GET /20 HTTP/1.1\r\n\r\n"), 20);
+    let responses = [10, 20].map(|bytes| (bytes as u64, response(&vec![0; bytes]))).into();
+    let body = |head: &str| body_of(asked_for(head.as_bytes(), &responses).0).len();
+    for target in ["/20", "/20?1", "/paced/20?1"] {
+        assert_eq!(body(&format!("GET {target} HTTP/1.1\r\n\r\n")), 20);
+    }
     for head in ["GET / HTTP/1.1\r\n\r\n", "GET /30 HTTP/1.1\r\n\r\n", "GET\r\n\r\n", "\r\n\r\n"] {
         assert_eq!(body(head), 10, "{head:?}");
     }

@@ -3,7 +3,7 @@
 use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::{Cipher, Version};
 
-use super::{ConfigInput, SESSIONS_MAX, TICKETS, Words, resume_by};
+use super::{CACHE_FOLDER, CACHE_GIB, ConfigInput, SESSIONS_MAX, TICKETS, Words, resume_by};
 use crate::peers::subject::{Path, Role};
 
 pub(super) fn words(input: &ConfigInput<'_>) -> Words {
@@ -27,6 +27,7 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     let (listener, serves) = match input.subject.role {
         Role::Files => ("kind = \"https\"", route(input)),
         Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(input)),
+        Role::Cache => ("kind = \"https\"", cache(input) + &backend(input)),
     };
     vec![
         ("VERSION", version.to_owned()),
@@ -43,6 +44,15 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
 
 fn route(input: &ConfigInput<'_>) -> String {
     format!("[[site.route]]\nroot = \"{}\"", input.setup.site.display())
+}
+
+fn cache(input: &ConfigInput<'_>) -> String {
+    let directory = input.setup.folder.join(CACHE_FOLDER);
+    format!(
+        "[[site.route]]\nbackend = \"plain\"\n[site.route.cache]\nstore = \"main\"\n\n\
+         [[cache]]\nname = \"main\"\ndirectory = \"{}\"\nsize = \"{CACHE_GIB} GiB\"\n\n",
+        directory.display()
+    )
 }
 
 /// Timeouts as the other terminators have them; and no server is left alone after failed connects, since there is one only.

@@ -2,7 +2,7 @@
 
 use kettle_loadgen::offer::ResumeBy;
 
-use super::{ConfigInput, Words, resume_by};
+use super::{CACHE_FOLDER, CACHE_GIB, ConfigInput, Words, resume_by};
 use crate::peers::openssl;
 use crate::peers::subject::{Path, Role};
 
@@ -17,7 +17,22 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         ("SENDFILE", if path == Path::KernelWrite { "off" } else { "on" }.to_owned()),
         ("LISTEN", if is_plain { "" } else { "ssl" }.to_owned()),
         ("TLS", if is_plain { String::new() } else { tls(input) }),
+        ("CACHE", if input.subject.role == Role::Cache { cache(input) } else { String::new() }),
+        ("SERVES", if input.subject.role == Role::Cache { CACHED.to_owned() } else { root(input) }),
     ]
+}
+
+fn root(input: &ConfigInput<'_>) -> String {
+    format!("root {};", input.setup.site.display())
+}
+
+/// Where responses are kept, and whose.
+fn cache(input: &ConfigInput<'_>) -> String {
+    let backend = input.setup.backend.map(|backend| backend.to_string()).unwrap_or_default();
+    format!(
+        "proxy_cache_path {CACHE_FOLDER} levels=1:2 keys_zone=main:64m max_size={CACHE_GIB}g inactive=1d use_temp_path=off;\n\
+         upstream plain {{\n    server {backend};\n    keepalive 64;\n}}"
+    )
 }
 
 fn tls(input: &ConfigInput<'_>) -> String {
@@ -44,7 +59,7 @@ fn tls(input: &ConfigInput<'_>) -> String {
         format!("ssl_session_tickets {tickets};"),
         "ssl_session_timeout 1h;".to_owned(),
     ];
-    if input.subject.role == Role::Files {
+    if input.subject.role != Role::Terminator {
         lines.push("ssl_buffer_size 16k;".to_owned());
     }
     match resume_by(input.setup) {
@@ -66,5 +81,13 @@ fn affinity(cpus: &[usize], workers: usize) -> String {
     format!("auto {mask}")
 }
 
+/// One request for all who ask for the same; the others wait for its end.
+const CACHED: &str = "proxy_pass http://plain;
+proxy_http_version 1.1;
+proxy_set_header Connection \"\";
+proxy_cache main;
+proxy_cache_lock on;
+proxy_cache_lock_timeout 1m;
+proxy_cache_lock_age 1m;";
 /// Room for some 260,000 sessions (4,000 in a megabyte, says nginx's manual).
 const SESSION_CACHE: &str = "shared:tls:64m";

@@ -156,6 +156,15 @@ fn nginx_relays_bytes_as_a_terminator() {
 }
 
 #[test]
+fn caches_keep_what_the_backend_says() {
+    let cache = |program| filled(subject(program, Path::User, Role::Cache), &setup());
+    let nginx = ["proxy_cache main;", "proxy_cache_lock on;", "server 127.0.0.1:8080;"];
+    assert_lines(&cache(Program::Nginx), &nginx);
+    let kettle = ["store = \"main\"", "directory = \"/run/cache\"", "kind = \"https\""];
+    assert_lines(&cache(Program::Kettle), &kettle);
+}
+
+#[test]
 fn nginx_loads_no_module_to_serve_files() {
     let text = filled(subject(Program::Nginx, Path::User, Role::Files), &setup());
     assert_lines(&text, &["ssl_buffer_size 16k;"]);

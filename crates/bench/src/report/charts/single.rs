@@ -1,4 +1,4 @@
-//! `ktls-setup`, `ciphers` and `work`: one question each about where records are encrypted.
+//! `ktls-setup`, `ciphers`, `cached` and `work`: one question each.
 
 use super::{bars, over, web_sizes};
 use crate::figure;
@@ -7,6 +7,7 @@ use crate::report::chart::{Chart, ChartWidth, Picture};
 use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::Samples;
 use crate::report::table::Table;
+use crate::results::Value;
 
 /// Connections that close at once.
 pub(super) fn ktls_setup(scenario: &ScenarioResults) -> Vec<Chart> {
@@ -29,6 +30,21 @@ pub(super) fn ciphers(scenario: &ScenarioResults) -> Vec<Chart> {
     vec![
         bars(samples, ("ciphers-cpu", "What does a byte cost the server?"), &cpu, &[]),
         bars(samples, ("ciphers-throughput", "How much is sent?"), &through, &[]),
+    ]
+}
+
+/// Kept responses: what is there, what has to come, what is coming.
+pub(super) fn cached(scenario: &ScenarioResults) -> Vec<Chart> {
+    let asked_for = |what: &str| scenario.samples.at("cache", &Value::Word(what.to_owned()));
+    let cpu = figure::CPU_NS_PER_REQUEST.name;
+    let hit = ("cached-hit", "What does a kept response cost the server?");
+    let miss = ("cached-miss", "What does one of 1 KiB cost that has to come first?");
+    let late = ("cached-late", "How long do those wait who ask for what is arriving?");
+    let waits = [(figure::FIRST_BYTE_P99_US.name, ""), (figure::UPSTREAM_REQUESTS.name, "")];
+    vec![
+        over(&asked_for("hit"), hit, "size", &Axis::of_figure(cpu).by_ratios(), cpu),
+        bars(&asked_for("miss"), miss, &[(cpu, "")], &[]),
+        bars(&asked_for("late"), late, &waits, &[]),
     ]
 }
 

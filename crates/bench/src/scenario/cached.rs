@@ -1,0 +1,151 @@
+//! `cached`: responses of a backend that are kept. What one costs beside the same file from a route, what one costs that has to
+//! come first, and how long those wait who ask for one that is arriving.
+
+use std::time::Duration;
+
+use kettle_loadgen::load::{Arrivals, End, Load, LoadModel, Reuse};
+
+use super::Scenario;
+use super::behind;
+use super::bench::{Bench, Server, at};
+use super::choose::{self, cache, files};
+use super::error::BenchError;
+use super::options::Options;
+use super::rules;
+use super::word::{Path, Program, Role};
+use crate::figure;
+use crate::number;
+use crate::peers::backend::{Backend, PACED_TIME};
+use crate::peers::subject::Subject;
+use crate::results::{Point, Value};
+
+/// The scenario.
+pub const SCENARIO: Scenario = Scenario {
+    name: "cached",
+    title: "Responses of a backend, kept on the disk",
+    question: "What does a kept response cost beside the same file, what one that has to come first, and who waits for whose download?",
+    headline: &[figure::CPU_NS_PER_REQUEST.name, figure::FIRST_BYTE_P99_US.name],
+    rules,
+    run,
+};
+
+fn rules(options: &Options) -> Vec<String> {
+    let mut rules = rules::usual(options);
+    rules.push(format!(
+        "{CONNECTIONS} keep-alive connections ask again as soon as they have their answer, for what is kept or each time for \
+         another URL; {} rounds of {} each after {} of warm-up, A B C A B C. The backend is a plain one on the client's \
+         processor, and its responses may be kept for a day.",
+        rounds(options),
+        number::time(seconds(options)),
+        number::time(WARM_UP),
+    ));
+    rules.push(format!(
+        "What arrives: {} that the backend sends over {}, and {LATE_PER_SECOND} clients a second that ask for it meanwhile. nginx \
+         has `proxy_cache_lock`, so that it asks once; Varnish behind hitch is not among the servers.",
+        number::size(LATE_BYTES),
+        number::time(PACED_TIME),
+    ));
+    rules
+}
+
+fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let options = bench.options;
+    let sizes = options.sizes.clone().unwrap_or_else(|| HITS.to_vec());
+    bench.require_descriptors(CONNECTIONS)?;
+    let wanted = choose::subjects(USUAL, options)?;
+    let mut setup = bench.setup();
+    setup.site = bench.site(&sizes)?;
+    let of_backend = [sizes.as_slice(), &[MISS_BYTES, LATE_BYTES]].concat();
+    let backend = behind::start(bench, &wanted, &of_backend)?;
+    let backend = backend.as_ref();
+    setup.backend = backend.map(|backend| backend.address);
+    let mut servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    servers.sort_by_key(|server| server.subject.role != Role::Cache);
+    let caches = servers.partition_point(|server| server.subject.role == Role::Cache);
+    let caches = servers.get(..caches).unwrap_or_default();
+    let rounds = rounds(options);
+    let hits: Vec<Point> = sizes.iter().map(|size| point("hit", *size)).collect();
+    let (miss, late) = (point("miss", MISS_BYTES), point("late", LATE_BYTES));
+    let mut keys = bench.keys(&servers, &hits, rounds);
+    keys.extend(bench.keys(caches, &[miss.clone(), late.clone()], rounds));
+    bench.plan(&keys, WARM_UP + seconds(options));
+    for (size, hit) in sizes.iter().zip(&hits) {
+        bench.interleave(&servers, hit, rounds, |bench, server, key| {
+            let load = behind::expecting(steady(bench, server, *size), server, backend);
+            bench.measure(server, &load, key)
+        })?;
+    }
+    bench.interleave(caches, &miss, rounds, |bench, server, key| {
+        let load = steady(bench, server, MISS_BYTES);
+        let load = Load { path: format!("/{MISS_BYTES}?{{}}"), ..load };
+        bench.measure(server, &behind::expecting(load, server, backend), key)
+    })?;
+    bench.interleave(caches, &late, rounds, |bench, server, key| {
+        let load = Load {
+            // Nobody has asked for it before.
+            path: format!("/paced/{LATE_BYTES}?round-{}", key.round),
+            ..arriving(bench, server)
+        };
+        let load = behind::expecting(load, server, backend);
+        let asked = || backend.map_or(0, Backend::requests);
+        let before = asked();
+        let mut measured = bench.measure(server, &load, key)?;
+        let requests = Some((asked() - before) as f64);
+        measured.replaced.insert(figure::UPSTREAM_REQUESTS.name, requests);
+        Ok(measured)
+    })
+}
+
+fn steady(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
+    Load {
+        model: LoadModel::Closed { connections: CONNECTIONS },
+        end: End::After(WARM_UP + seconds(bench.options)),
+        warm_up: WARM_UP,
+        ..bench.load_on(server, size)
+    }
+}
+
+/// Clients that come one after the other while the first one's download is under way.
+fn arriving(bench: &Bench<'_>, server: &Server) -> Load {
+    Load {
+        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+        model: LoadModel::Open {
+            arrivals: Arrivals::Constant { per_second: f64::from(LATE_PER_SECOND) },
+            transactions_max: 10 * LATE_PER_SECOND,
+        },
+        end: End::After(PACED_TIME.mul_f64(LATE_SHARE)),
+        ..bench.load_on(server, LATE_BYTES)
+    }
+}
+
+fn point(what: &str, size: u64) -> Point {
+    let mut point = at("size", size);
+    point.insert("cache".to_owned(), Value::Word(what.to_owned()));
+    point
+}
+
+fn rounds(options: &Options) -> u32 {
+    options.rounds_or(3, 5, 10)
+}
+
+fn seconds(options: &Options) -> Duration {
+    options.seconds_or(2, 4, 8)
+}
+
+const HITS: [u64; 3] = [1 << 10, 64 << 10, 1 << 20];
+const MISS_BYTES: u64 = 1 << 10;
+const LATE_BYTES: u64 = 10 << 20;
+const LATE_PER_SECOND: u32 = 20;
+/// Of the time that the download takes: whoever comes then still finds it under way.
+const LATE_SHARE: f64 = 0.75;
+const CONNECTIONS: u32 = 100;
+const WARM_UP: Duration = Duration::from_millis(500);
+
+const USUAL: &[Subject] = &[
+    cache(Program::Nginx, Path::User),
+    cache(Program::Nginx, Path::KernelSendfile),
+    cache(Program::Kettle, Path::User),
+    cache(Program::Kettle, Path::Auto),
+    files(Program::Kettle, Path::User),
+    files(Program::Kettle, Path::Auto),
+];
