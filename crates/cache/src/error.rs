@@ -21,6 +21,8 @@ pub enum StoreError {
     NoRoom,
     /// The head takes more than [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX).
     HeadTooLarge,
+    /// It has more tags than one object may have, so not every purge would find it.
+    TooManyTags,
     /// The body ended before its announced length, or went on behind it.
     WrongLength,
     /// The object was purged while it arrived.
@@ -36,10 +38,12 @@ impl StoreError {
         move |errno| StoreError::Disk { action, errno }
     }
 
-    /// Whether the disk is to blame, which is worth a warning; the rest is the object's own matter.
+    /// Whether it is worth a warning; the rest is the object's own matter.
     #[must_use]
-    pub fn is_disk(&self) -> bool {
-        matches!(self, StoreError::Disk { .. } | StoreError::NoRoom | StoreError::Remote(_))
+    pub fn is_for_the_operator(&self) -> bool {
+        let is_disk =
+            matches!(self, StoreError::Disk { .. } | StoreError::NoRoom | StoreError::Remote(_));
+        is_disk || matches!(self, StoreError::TooManyTags)
     }
 }
 
@@ -52,6 +56,7 @@ impl fmt::Display for StoreError {
             StoreError::TooLarge => formatter.write_str("the object is larger than `max_object`"),
             StoreError::NoRoom => formatter.write_str("the store has no room left"),
             StoreError::HeadTooLarge => formatter.write_str("the object's head is too large"),
+            StoreError::TooManyTags => formatter.write_str("the object has too many tags"),
             StoreError::WrongLength => {
                 formatter.write_str("the body has another length than announced")
             }

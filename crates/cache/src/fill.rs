@@ -100,6 +100,12 @@ impl Fill {
         Progress { filled: self.shared.filled.load(Ordering::Acquire), state }
     }
 
+    /// How many have a place among those that wait.
+    #[must_use]
+    pub fn readers(&self) -> usize {
+        self.lock().iter().flatten().count()
+    }
+
     /// A place among those that wait.
     #[must_use]
     pub fn wait(&self) -> Waiting {

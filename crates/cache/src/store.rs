@@ -148,6 +148,12 @@ impl Store {
         self.purges.generation()
     }
 
+    /// Whether an object that is arriving was asked for before a purge that means it, or may mean it. Touches no disk.
+    #[must_use]
+    pub fn is_purged(&self, arriving: &Head) -> bool {
+        self.purges.mean_arriving(arriving)
+    }
+
     /// Now, as this store knows it. Takes no lock and touches no disk.
     #[must_use]
     pub fn moment(&self) -> Moment {

@@ -29,6 +29,8 @@ pub struct Answer<'a> {
     pub asked: SystemTime,
     /// When its head had come.
     pub answered: SystemTime,
+    /// The field by which the backend speaks to this cache alone (RFC 9213).
+    pub targeted: Option<&'a str>,
 }
 
 /// What the operator says of responses that do not say it themselves.
@@ -36,6 +38,8 @@ pub struct Answer<'a> {
 pub struct Defaults {
     /// How long a response is fresh that says nothing; zero: it is not kept.
     pub fresh_for: Duration,
+    /// Up to how long one is that says when it was last modified: for a tenth of the time since then (RFC 9111 §4.2.2).
+    pub heuristic_max: Duration,
     /// How much longer it may be used when the backend fails.
     pub stale_if_error: Duration,
 }
@@ -103,11 +107,16 @@ impl NotKept {
 /// # Errors
 /// [`NotKept`].
 pub fn evaluate(answer: &Answer<'_>, defaults: &Defaults) -> Result<Freshness, NotKept> {
-    let control = Control::of(answer.fields);
-    if !matches!(answer.status, 200..=205 | 207..=303 | 305..=599) {
+    let control = Control::of(answer.fields, answer.targeted);
+    let is_known =
+        is_cacheable_by_default(answer.status) || matches!(answer.status, 302 | 303 | 307);
+    if !matches!(answer.status, 200..=205 | 207..=303 | 305..=599)
+        || (control.must_understand && !is_known)
+    {
         return Err(NotKept::Status);
     }
-    if control.no_store {
+    // `must-understand` stands above it for caches that know both (RFC 9111 §5.2.2.3).
+    if control.no_store && !control.must_understand {
         return Err(NotKept::NoStore);
     }
     if control.private {
@@ -132,16 +141,21 @@ pub fn evaluate(answer: &Answer<'_>, defaults: &Defaults) -> Result<Freshness, N
 /// The same for a response that a 304 with these fields has validated: it is kept for as long as they say.
 #[must_use]
 pub fn revalidated(answer: &Answer<'_>, defaults: &Defaults) -> Freshness {
-    freshness(answer, &Control::of(answer.fields), defaults)
+    freshness(answer, &Control::of(answer.fields, answer.targeted), defaults)
+}
+
+/// Whether a response says itself for how long it is fresh.
+#[must_use]
+pub fn is_explicit(answer: &Answer<'_>) -> bool {
+    lifetime(answer, &Control::of(answer.fields, answer.targeted)).is_some()
 }
 
 fn freshness(answer: &Answer<'_>, control: &Control, defaults: &Defaults) -> Freshness {
     let explicit = lifetime(answer, control);
-    let may_default = explicit.is_some() || is_cacheable_by_default(answer.status);
+    let may_default = is_cacheable_by_default(answer.status) || control.public;
     let fresh_for = match explicit {
-        _ if control.no_cache => Duration::ZERO,
         Some(explicit) => explicit,
-        None if may_default => defaults.fresh_for,
+        None if may_default => heuristic(answer, defaults).unwrap_or(defaults.fresh_for),
         None => Duration::ZERO,
     };
     let may_be_stale = !control.must_revalidate && !control.no_cache;
@@ -165,25 +179,51 @@ fn lifetime(answer: &Answer<'_>, control: &Control) -> Option<Duration> {
         return Some(Duration::ZERO);
     }
     control.s_maxage.or(control.max_age).or_else(|| {
-        let expires = sole(answer.fields, "expires")?;
+        let expires = sole(answer.fields, "expires").filter(|_| !control.is_targeted)?;
         // What is no date is in the past (RFC 9111 §5.3).
-        let expires = expires.and_then(date::parse);
+        let expires = expires.and_then(read_date);
         let date = date_of(answer).unwrap_or(answer.answered);
         Some(expires.and_then(|at| at.duration_since(date).ok()).unwrap_or_default())
     })
+}
+
+/// A tenth of the time that the content had not changed for, where the operator wants that.
+fn heuristic(answer: &Answer<'_>, defaults: &Defaults) -> Option<Duration> {
+    let modified = sole(answer.fields, "last-modified")?.and_then(read_date)?;
+    let since = date_of(answer).unwrap_or(answer.answered).duration_since(modified).ok()?;
+    let is_wanted = !defaults.heuristic_max.is_zero();
+    is_wanted.then(|| (since / 10).min(defaults.heuristic_max))
 }
 
 /// RFC 9111 §4.2.3. A clock that went backwards makes a response look younger, never older than it can be.
 fn initial_age(answer: &Answer<'_>) -> Duration {
     let since = |earlier: SystemTime| answer.answered.duration_since(earlier).unwrap_or_default();
     let apparent = date_of(answer).map(since).unwrap_or_default();
-    let said = values(answer.fields, "age").next().and_then(field::saturating_decimal);
+    // Of a list the first member counts, and what stands behind a number makes it none the younger.
+    let first = values(answer.fields, "age").next();
+    let first = first.and_then(|it| it.split(|byte| matches!(byte, b',' | b';')).next());
+    let said = first.map(field::trim).and_then(field::saturating_decimal);
     let said = Duration::from_secs(said.unwrap_or_default().min(SECONDS_MAX));
     apparent.max(said + since(answer.asked))
 }
 
 fn date_of(answer: &Answer<'_>) -> Option<SystemTime> {
-    sole(answer.fields, "date")?.and_then(date::parse)
+    sole(answer.fields, "date")?.and_then(read_date)
+}
+
+/// Reads a date in whatever case (RFC 9111 §4.2).
+fn read_date(value: &[u8]) -> Option<SystemTime> {
+    let mut is_in_word = false;
+    let fold = |byte: &u8| {
+        let folded = if is_in_word { byte.to_ascii_lowercase() } else { byte.to_ascii_uppercase() };
+        is_in_word = byte.is_ascii_alphabetic();
+        folded
+    };
+    let mut text: Vec<u8> = value.iter().map(fold).collect();
+    if let Some(zone) = text.last_chunk_mut().filter(|zone| *zone == b"Gmt") {
+        *zone = *b"GMT";
+    }
+    date::parse(&text)
 }
 
 impl Freshness {
@@ -213,6 +253,28 @@ fn is_cacheable_by_default(status: u16) -> bool {
 #[must_use]
 pub fn invalidates(method: &str, status: u16) -> bool {
     !matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") && matches!(status, 200..=399)
+}
+
+/// The URIs of the same origin that such a response names, which become invalid with it (RFC 9111 §4.4). `origin` is scheme and
+/// authority, `reference` path and query of the request.
+#[must_use]
+pub fn also_invalid(fields: FieldLines<'_>, origin: &str, reference: &str) -> Vec<String> {
+    let path = reference.split('?').next().unwrap_or_default();
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let resolve = |value: &[u8]| {
+        let value = std::str::from_utf8(value).ok()?.split('#').next()?;
+        let rest = match value.get(..origin.len()) {
+            Some(same) if same.eq_ignore_ascii_case(origin) => value.get(origin.len()..)?,
+            _ => value,
+        };
+        if rest.starts_with('/') {
+            return (!rest.starts_with("//")).then(|| format!("{origin}{rest}"));
+        }
+        let has_scheme = value.split('/').next().is_some_and(|first| first.contains(':'));
+        (!has_scheme && !value.is_empty()).then(|| format!("{origin}{folder}/{value}"))
+    };
+    let named = ["location", "content-location"].into_iter();
+    named.flat_map(|name| values(fields, name)).filter_map(resolve).collect()
 }
 
 /// The values of all lines of a name.

@@ -7,15 +7,16 @@ mod asked;
 mod fetching;
 mod kept;
 mod lines;
+mod validating;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kettle_cache::{FillState, Progress, Purge, StoreError};
+use kettle_cache::{FillState, Progress, StoreError};
 use kettle_config::RouteCache;
 use kettle_http::Method;
-use kettle_http::caching::{Defaults, Use, invalidates};
+use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
 use kettle_http::h1::framing::BodyFraming;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
@@ -49,6 +50,8 @@ pub struct CachedRoute {
     ignores_cookies: bool,
     /// The field of responses that lists their tags.
     tags: Option<String>,
+    /// The field of responses that is for this cache alone.
+    targeted: Option<String>,
 }
 
 impl CachedRoute {
@@ -64,12 +67,25 @@ impl CachedRoute {
             store: Arc::clone(stores.find(&settings.store.value)?),
             defaults: Defaults {
                 fresh_for: settings.default,
+                heuristic_max: settings.heuristic,
                 stale_if_error: settings.stale_if_error,
             },
             vary,
             ignores_cookies: settings.ignore_cookies,
             tags: settings.tags.as_ref().map(|it| it.to_ascii_lowercase()),
+            targeted: settings.targeted.clone(),
         })
+    }
+
+    /// What a backend said, as it is judged here.
+    fn answer<'a>(
+        &'a self,
+        status: u16,
+        fields: FieldLines<'a>,
+        asked: SystemTime,
+        answered: SystemTime,
+    ) -> caching::Answer<'a> {
+        caching::Answer { status, fields, asked, answered, targeted: self.targeted.as_deref() }
     }
 }
 
@@ -89,7 +105,8 @@ pub fn ready(
     let object = files.remembered_object(route.number, &asked.arrival_key())?;
     let (_, now) = files.now();
     let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
-    let is_allowed = !asked.has_credentials || kept::is_for_everybody(&object.head);
+    let targeted = route.targeted.as_deref();
+    let is_allowed = !asked.has_credentials || kept::is_for_everybody(&object.head, targeted);
     if !is_allowed || !asked.fits_by(&request.head, &object.head.vary) {
         return None;
     }
@@ -125,18 +142,13 @@ pub async fn respond(
     match answer {
         Answer::Ready(response) => response,
         Answer::Pass(why) => {
-            route.count(CacheOutcome::Pass, notes);
+            route.count(CacheOutcome::Bypass, notes);
             let method = request.head.method().as_str().to_owned();
             let response = proxy::respond(&route.proxy, pool, path, request, notes).await?;
             if let (Some(asked), Some(open)) = (&asked, store)
                 && invalidates(&method, response.status)
             {
-                let device = device(files.disks(), open);
-                let (store, purge) = (Arc::clone(&open.store), Purge::Key(asked.key.clone()));
-                let purged = files.disks().wait_for(&device, move || store.purge(&purge)).await;
-                if let Ok(Err(error)) = purged {
-                    route.failed(&error);
-                }
+                route.invalidate(asked, &response, files.disks(), open).await;
             }
             Ok(with_status(response, &format!("fwd={why}")))
         }
@@ -196,17 +208,19 @@ impl Looking<'_> {
             if request.head.method() == Method::Head {
                 return Answer::Pass(reason);
             }
-            if self.route.store.passes(&asked.key) {
-                return Answer::Pass("bypass; detail=too-large");
+            if let Some(why) = self.route.store.passes(&asked.key) {
+                return Answer::Pass(why);
             }
-            let (led, outcome) = match self.begin(asked, request, stale.as_deref(), may_be_stale) {
+            let outcome = if stale.is_some() { CacheOutcome::Expired } else { CacheOutcome::Miss };
+            let begun = self.begin(asked, request, stale.as_deref(), may_be_stale, false);
+            let (led, outcome) = match begun {
                 Begun::Joined(arrival) => match self.joined(&arrival).await {
                     Some(led) => (led, CacheOutcome::Collapsed),
                     None => return Answer::Pass(reason),
                 },
                 Begun::Leads(led) => {
                     let led = led.await.unwrap_or(Led::Failed(502, Box::default()));
-                    (led, CacheOutcome::Miss)
+                    (led, outcome)
                 }
                 Begun::Impossible => return Answer::Pass("bypass"),
             };
@@ -229,7 +243,8 @@ impl Looking<'_> {
         request: &Request<'_>,
         notes: &mut Notes,
     ) -> Result<Answer, (Rc<ReadyObject>, bool)> {
-        if asked.has_credentials && !kept::is_for_everybody(&object.head) {
+        let targeted = self.route.targeted.as_deref();
+        if asked.has_credentials && !kept::is_for_everybody(&object.head, targeted) {
             return Ok(Answer::Pass("request; detail=credentials"));
         }
         let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
@@ -238,8 +253,8 @@ impl Looking<'_> {
             }
             Use::Fresh(left) => (CacheOutcome::Hit, hit(left)),
             Use::WhileRevalidating => {
-                drop(self.begin(asked, request, Some(&object), true));
-                (CacheOutcome::Stale, "hit; detail=stale-while-revalidate".to_owned())
+                drop(self.begin(asked, request, Some(&object), true, true));
+                (CacheOutcome::Updating, "hit; detail=stale-while-revalidate".to_owned())
             }
             Use::IfError => return Err((object, true)),
             Use::No => return Err((object, false)),
@@ -304,7 +319,7 @@ impl Looking<'_> {
             }
             Led::Alone(Some((response, trace))) => {
                 notes.upstream = Some(trace);
-                self.route.count(CacheOutcome::Pass, notes);
+                self.route.count(outcome, notes);
                 let response = self.route.proxy.incoming(*response);
                 let response = with_status(response, &format!("fwd={reason}"));
                 Answer::Ready(Ok(response))
@@ -368,8 +383,10 @@ impl Looking<'_> {
         request: &Request<'_>,
         validated: Option<&ReadyObject>,
         may_be_stale: bool,
+        is_ahead: bool,
     ) -> Begun {
-        let arriving = match self.route.store.arrivals.join(&asked.arrival_key()) {
+        let joined = self.route.store.arrivals.join(&asked.arrival_key(), &self.open.store);
+        let arriving = match joined {
             Ok(arrival) => return Begun::Joined(arrival),
             Err(arriving) => arriving,
         };
@@ -389,7 +406,9 @@ impl Looking<'_> {
             outgoing,
             is_validating: validated.is_some(),
             may_be_stale,
+            is_ahead,
             arriving,
+            shared: self.pool.share(),
         };
         spawn_local(fetching.run(leader));
         Begun::Leads(led)
@@ -424,9 +443,9 @@ impl CachedRoute {
         notes.cache = Some(outcome.as_str());
     }
 
-    /// Whatever is the disk's fault is counted and said.
+    /// Whatever is the operator's matter is counted and said.
     fn failed(&self, error: &StoreError) {
-        if error.is_disk() {
+        if error.is_for_the_operator() {
             self.store.failed(error);
         }
     }

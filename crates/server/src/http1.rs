@@ -48,7 +48,9 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
         }
         None => {}
     }
-    head.extend_from_slice(&edge.date_line);
+    if !fields.is_dated() {
+        head.extend_from_slice(&edge.date_line);
+    }
     if edge.is_tls {
         head.extend_from_slice(fields.tls_only());
     }

@@ -74,20 +74,28 @@ pub struct ResponseFields {
     ready: Bytes,
     own: Vec<u8>,
     tls_only: Bytes,
+    is_dated: bool,
 }
 
 impl ResponseFields {
     /// Begins with lines that are shared with other responses.
     #[must_use]
     pub fn ready(lines: Bytes) -> Self {
-        Self { ready: lines, own: Vec::new(), tls_only: Bytes::new() }
+        Self { ready: lines, ..Self::default() }
     }
 
     /// Adds a field; [`write_field`] says which are left out.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         write_field(&mut self.own, name, value.as_ref());
+        self.is_dated |= name == "date";
         self
+    }
+
+    /// Whether they say when the response was made, so that it is not for us to say.
+    #[must_use]
+    pub fn is_dated(&self) -> bool {
+        self.is_dated
     }
 
     /// Whether there is a field of this name, which is in lower case, among those that are not for TLS only.
@@ -110,6 +118,7 @@ impl ResponseFields {
     pub fn with_lines(mut self, lines: &[u8]) -> Self {
         self.own.reserve(lines.len() + SPARE_BYTES);
         self.own.extend_from_slice(lines);
+        self.is_dated |= has_line(lines, "date");
         self
     }
 

@@ -36,8 +36,8 @@ pub struct KeptStore {
     /// When it was tried in vain.
     tried: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
-    /// Keys whose objects turned out too large, and since when that is known.
-    passed: Mutex<HashMap<Box<str>, Instant>>,
+    /// Keys whose requests go past the store: until when, and why.
+    passed: Mutex<HashMap<Box<str>, (Instant, &'static str)>>,
     errors: AtomicU64,
     /// By [`CacheOutcome`].
     responses: [AtomicU64; CacheOutcome::ALL.len()],
@@ -55,38 +55,52 @@ pub struct OpenStore {
     inode: u64,
 }
 
-/// Where a response of a route with a cache came from.
+/// Where a response of a route with a cache came from, in the words of nginx's `$upstream_cache_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheOutcome {
     /// From the store.
     Hit,
-    /// From the store after its time: it was being validated, or the backend had failed.
+    /// From the backend: nothing was in the store.
+    Miss,
+    /// From the backend: what was in the store was no longer good.
+    Expired,
+    /// From the store after its time, because the backend had failed.
     Stale,
+    /// From the store after its time, while the backend is asked.
+    Updating,
     /// From the store, after the backend had said that it is still good.
     Revalidated,
-    /// From what another client had asked for.
-    Collapsed,
-    /// From the backend, on its way into the store.
-    Miss,
     /// From the backend, past the store.
-    Pass,
+    Bypass,
+    /// From what another client had asked for: a word of ours.
+    Collapsed,
 }
 
 impl CacheOutcome {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Hit, Self::Stale, Self::Revalidated, Self::Collapsed, Self::Miss, Self::Pass];
+    pub const ALL: [Self; 8] = [
+        Self::Hit,
+        Self::Miss,
+        Self::Expired,
+        Self::Stale,
+        Self::Updating,
+        Self::Revalidated,
+        Self::Bypass,
+        Self::Collapsed,
+    ];
 
     /// The word in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hit => "hit",
-            Self::Stale => "stale",
-            Self::Revalidated => "revalidated",
-            Self::Collapsed => "collapsed",
             Self::Miss => "miss",
-            Self::Pass => "pass",
+            Self::Expired => "expired",
+            Self::Stale => "stale",
+            Self::Updating => "updating",
+            Self::Revalidated => "revalidated",
+            Self::Bypass => "bypass",
+            Self::Collapsed => "collapsed",
         }
     }
 }
@@ -210,21 +224,22 @@ impl KeptStore {
     }
 
     /// Lets requests for a key go past the store for a while.
-    pub fn pass(&self, key: &str) {
+    pub fn pass(&self, key: &str, time: Duration, why: &'static str) {
         let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
         if passed.len() >= PASSED_MAX {
-            passed.retain(|_, since| since.elapsed() < PASS_TIME);
+            passed.retain(|_, (until, _)| *until > now);
         }
         if passed.len() < PASSED_MAX {
-            passed.insert(key.into(), Instant::now());
+            passed.insert(key.into(), (now + time, why));
         }
     }
 
-    /// Whether requests for a key go past the store.
+    /// Why requests for a key go past the store, if they do.
     #[must_use]
-    pub fn passes(&self, key: &str) -> bool {
+    pub fn passes(&self, key: &str) -> Option<&'static str> {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.get(key).is_some_and(|since| since.elapsed() < PASS_TIME)
+        passed.get(key).filter(|(until, _)| *until > Instant::now()).map(|(_, why)| *why)
     }
 
     /// Counts a response.
@@ -258,7 +273,6 @@ fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
 }
 
 const TRIED_AGAIN: Duration = Duration::from_mins(1);
-/// How long, and for how many keys, it is remembered that an object is too large.
-const PASS_TIME: Duration = Duration::from_mins(10);
+/// For how many keys it is remembered that their requests go past the store.
 const PASSED_MAX: usize = 4_096;
 const WARNED_AGAIN: Duration = Duration::from_mins(1);

@@ -34,7 +34,7 @@ pub use fetch::fetch;
 pub use link::Link;
 pub use outgoing::OutgoingRequest;
 pub(crate) use outgoing::{CONNECTION_OPTIONS_MAX, binds_connection};
-pub use pool::Pool;
+pub use pool::{Pool, Shared};
 
 /// A backend that requests are passed to, and how TLS is spoken to its servers.
 pub struct Upstream {

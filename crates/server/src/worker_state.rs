@@ -168,6 +168,7 @@ impl WorkerState {
             while self.connections.get() > 0 {
                 self.emptied.notified().await;
             }
+            self.pool.drain().await;
         };
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;

@@ -1,9 +1,12 @@
 //! Responses of backends that are kept: what clients get of them, and what the backend is asked.
 
+mod ends;
 mod fills;
 mod hot;
 mod keeps;
 mod kernel;
+mod poison;
+mod rules;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -122,6 +125,11 @@ fn assert_unasked(socket: &TcpStream) {
 
 fn ok(fields: &str, body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
+}
+
+/// The head of a response whose body a test sends by itself.
+fn ok_head(fields: &str, bytes: u64) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n{fields}\r\n")
 }
 
 fn status(response: &Response) -> &str {

@@ -371,7 +371,7 @@ fn a_directory_that_cannot_be_used_is_an_error() {
     let missing = settings(&folder.path().join("missing"));
     assert!(matches!(Store::open(missing), Err(StoreError::Disk { .. })));
     let proc = Store::open(settings(Path::new("/proc/self")));
-    assert!(proc.is_err_and(|error| error.is_disk()));
+    assert!(proc.is_err_and(|error| error.is_for_the_operator()));
     let private = files(folder.path());
     assert!(private.is_empty());
     let store = store(&folder);

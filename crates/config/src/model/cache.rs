@@ -31,6 +31,13 @@ settings! {
         /// How long a response is used whose backend does not say it, by `Cache-Control` or `Expires`. `"0s"`: it is not kept.
         pub default: Duration = duration(
             Duration::ZERO, Duration::ZERO, Duration::from_hours(24 * 365)),
+        /// Up to how long a response is used that says only when it was last modified: for a tenth of the time since then.
+        /// `"0s"`: for `default`, like one that says nothing.
+        pub heuristic: Duration = duration(
+            Duration::ZERO, Duration::ZERO, Duration::from_hours(24 * 365)),
+        /// A header of responses that says what this cache does, in place of `Cache-Control` and `Expires`, which are for others
+        /// then (RFC 9213): `CDN-Cache-Control`, or one of your own.
+        pub targeted: Option<String> = optional(text(&rules::HEADER_NAME, ""), "`Cache-Control` only"),
         /// How much longer a response may be used when the backend fails, where the response does not say that itself.
         pub stale_if_error: Duration = duration(
             Duration::ZERO, Duration::ZERO, Duration::from_hours(24 * 365)),

@@ -17,8 +17,12 @@ pub struct Control {
     pub no_cache: bool,
     /// It is not to be used when it is stale, whatever happens.
     pub must_revalidate: bool,
+    /// It is to be kept by caches that know what its status means, and by no other.
+    pub must_understand: bool,
     /// It is for everybody, though the request had credentials.
     pub public: bool,
+    /// It was said to this cache alone, so nothing else that the response says about caching counts (RFC 9213).
+    pub is_targeted: bool,
     /// How long shared caches may take it for fresh.
     pub s_maxage: Option<Duration>,
     /// How long all caches may.
@@ -30,14 +34,15 @@ pub struct Control {
 }
 
 impl Control {
-    /// Reads all lines of the field. Directives that are not known say nothing.
+    /// Reads all lines of the field, or those of `targeted` where that is there and is a dictionary (RFC 8941). Directives that
+    /// are not known say nothing.
     #[must_use]
-    pub fn of(fields: FieldLines<'_>) -> Self {
-        let mut control = Self::default();
-        for line in values(fields, "cache-control") {
-            for directive in directives(line) {
-                control.take(directive);
-            }
+    pub fn of(fields: FieldLines<'_>, targeted: Option<&str>) -> Self {
+        let said = |name: &str| values(fields, name).flat_map(members).collect::<Vec<_>>();
+        let own = targeted.map(said).filter(|own| !own.is_empty() && own.iter().all(is_dictionary));
+        let mut control = Self { is_targeted: own.is_some(), ..Self::default() };
+        for directive in own.unwrap_or_else(|| said("cache-control")) {
+            control.take(directive);
         }
         control
     }
@@ -53,12 +58,15 @@ impl Control {
             Some(at) => (directive.get(..at), directive.get(at + 1..)),
             None => (Some(directive), None),
         };
-        let name = field::trim(name.unwrap_or_default()).to_ascii_lowercase();
-        // What is no number is no time at all (RFC 9111 §4.2.1); of several the shortest counts.
+        let written = name.unwrap_or_default();
+        let name = field::trim(written).to_ascii_lowercase();
+        // What is no number is no time at all (RFC 9111 §4.2.1); of several the shortest counts. No space stands at the `=`.
+        let is_written_right = name.len() == written.len();
+        let is_dictionary = self.is_targeted;
         let shorter = |known: Option<Duration>| {
-            let value = field::trim(value.unwrap_or_default());
-            let value =
-                value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\"")).unwrap_or(value);
+            let value = value.filter(|_| is_written_right).unwrap_or_default();
+            let quoted = value.strip_prefix(b"\"").and_then(|it| it.strip_suffix(b"\""));
+            let value = quoted.filter(|_| !is_dictionary).unwrap_or(value);
             let seconds = field::saturating_decimal(value).unwrap_or(0).min(SECONDS_MAX);
             let said = Duration::from_secs(seconds);
             Some(known.map_or(said, |known| known.min(said)))
@@ -68,6 +76,7 @@ impl Control {
             b"private" => self.private = true,
             b"no-cache" => self.no_cache = true,
             b"must-revalidate" | b"proxy-revalidate" => self.must_revalidate = true,
+            b"must-understand" => self.must_understand = true,
             b"public" => self.public = true,
             b"s-maxage" => self.s_maxage = shorter(self.s_maxage),
             b"max-age" => self.max_age = shorter(self.max_age),
@@ -80,8 +89,28 @@ impl Control {
     }
 }
 
-/// The members of the list; commas may stand in quoted strings. A string that does not end holds all that follows.
-fn directives(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Whether a member of the list is one of a dictionary, without parameters and lists (RFC 8941 §3.2).
+fn is_dictionary(member: &&[u8]) -> bool {
+    let mut parts = member.splitn(2, |byte| *byte == b'=');
+    let is_key = parts.next().is_some_and(|key| {
+        let is_key_byte =
+            |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'*');
+        matches!(key, [b'a'..=b'z' | b'*', ..]) && key.iter().all(is_key_byte)
+    });
+    is_key
+        && parts.next().is_none_or(|value| match value {
+            [b'0'..=b'9', ..] => value.iter().all(u8::is_ascii_digit),
+            [b'"', text @ .., b'"'] => !text.contains(&b'"'),
+            [b'?', b'0' | b'1'] => true,
+            [b'a'..=b'z' | b'A'..=b'Z' | b'*', ..] => {
+                value.iter().all(|it| field::is_token_byte(*it))
+            }
+            _ => false,
+        })
+}
+
+/// The members of a list; commas may stand in quoted strings. A string that does not end holds all that follows.
+pub(super) fn members(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let members = line.split(move |byte| {
         let is_end = *byte == b',' && !is_quoted;

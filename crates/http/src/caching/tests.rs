@@ -23,7 +23,8 @@ fn lines(text: &str) -> Vec<(&[u8], &[u8])> {
 
 fn judge(status: u16, text: &str, defaults: &Defaults) -> Result<Freshness, NotKept> {
     let fields = lines(text);
-    let answer = Answer { status, fields: &fields, asked: at(NOW - 1), answered: at(NOW) };
+    let answer =
+        Answer { status, fields: &fields, asked: at(NOW - 1), answered: at(NOW), targeted: None };
     evaluate(&answer, defaults)
 }
 
@@ -66,6 +67,13 @@ fn lifetimes_are_read_as_the_rfc_says() {
         ("cache-control: max-age=20\nage: 19", None),
         ("cache-control: max-age=20\nage: 15\nage: 1", Some(4)),
         ("cache-control: max-age=20\nage: x", Some(19)),
+        ("cache-control: max-age=20\nage: 15, 1", Some(4)),
+        ("cache-control: max-age=20\nage: 15;a=b", Some(4)),
+        ("cache-control: max-age =20", None),
+        ("cache-control: max-age= 20", None),
+        ("cache-control: max-age=20, no-store, must-understand", Some(19)),
+        ("expires: THU, 18 AUG 2050 02:01:18 gMT\ndate: thu, 18 aug 2050 02:01:08 GMT", Some(9)),
+        ("expires: Thu, 18 Aug 2050 02:01:18 UTC\netag: \"a\"", Some(0)),
         ("etag: \"a\"", None),
         ("", None),
     ];
@@ -159,14 +167,21 @@ fn each_age_has_its_use() {
 #[test]
 fn a_clock_that_went_backwards_makes_nothing_older() {
     let fields = lines("cache-control: max-age=20");
-    let answer = Answer { status: 200, fields: &fields, asked: at(NOW + 9), answered: at(NOW) };
+    let answer = Answer {
+        status: 200,
+        fields: &fields,
+        asked: at(NOW + 9),
+        answered: at(NOW),
+        targeted: None,
+    };
     assert_eq!(evaluate(&answer, &Defaults::default()).unwrap().age, Duration::ZERO);
 }
 
 #[test]
 fn a_validation_starts_the_time_anew() {
     let fields = lines("cache-control: max-age=20\nage: 3");
-    let answer = Answer { status: 304, fields: &fields, asked: at(NOW), answered: at(NOW) };
+    let answer =
+        Answer { status: 304, fields: &fields, asked: at(NOW), answered: at(NOW), targeted: None };
     let freshness = revalidated(&answer, &Defaults::default());
     assert_eq!(freshness.after(Duration::ZERO), Use::Fresh(Duration::from_secs(17)));
 }
@@ -185,6 +200,82 @@ fn unsafe_methods_that_succeed_invalidate() {
     ] {
         assert_eq!(invalidates(method, status), expected, "{method} {status}");
     }
+}
+
+/// RFC 9111 §4.2.2, where the operator wants it.
+#[test]
+fn what_has_long_not_changed_is_fresh_for_a_tenth_of_that() {
+    let defaults = Defaults { heuristic_max: Duration::from_secs(60), ..Defaults::default() };
+    for (status, ago, more, expected) in [
+        (200, 100, "", Some(9)),
+        (200, 100_000, "", Some(59)),
+        (200, 5, "", None),
+        (404, 100, "", Some(9)),
+        (201, 100, "", None),
+        (503, 100, "", None),
+        (599, 100, "cache-control: public", Some(9)),
+        (200, 100, "cache-control: max-age=5", Some(4)),
+    ] {
+        let text = format!("last-modified: {}\n{more}", dated(NOW - ago));
+        let freshness = judge(status, &text, &defaults).ok();
+        let left = freshness.map(|it| it.fresh_for.saturating_sub(it.age).as_secs());
+        assert_eq!(left, expected, "{status} {ago} {more}");
+        assert!(judge(status, &text, &Defaults::default()).is_err() || more.contains("max-age"));
+    }
+}
+
+/// RFC 9213.
+#[test]
+fn what_is_said_to_this_cache_alone_stands_above_the_rest() {
+    let fresh = |text: &str| {
+        let fields = lines(text);
+        let (asked, answered) = (at(NOW), at(NOW));
+        let targeted = Some("cdn-cache-control");
+        let answer = Answer { status: 200, fields: &fields, asked, answered, targeted };
+        evaluate(&answer, &Defaults::default()).map(|it| it.fresh_for.as_secs())
+    };
+    let own = "CDN-Cache-Control: max-age=9";
+    for (text, expected) in [
+        (own.to_owned(), Ok(9)),
+        (format!("{own}\ncache-control: no-store"), Ok(9)),
+        (format!("{own}\nexpires: 0"), Ok(9)),
+        (format!("{own}, foo=\"a\", bar"), Ok(9)),
+        ("cdn-cache-control: no-store\ncache-control: max-age=5".into(), Err(NotKept::NoStore)),
+        ("cdn-cache-control: private\ncache-control: max-age=5".into(), Err(NotKept::Private)),
+        ("cdn-cache-control: x\ncache-control: max-age=5".into(), Err(NotKept::NotFresh)),
+        // What is no dictionary is not there.
+        (format!("{own}, &&\ncache-control: max-age=5"), Ok(5)),
+        ("cdn-cache-control: Max-Age=9\ncache-control: max-age=5".into(), Ok(5)),
+        ("cdn-cache-control: max-age =9\ncache-control: max-age=5".into(), Ok(5)),
+        ("cdn-cache-control: ,\ncache-control: max-age=5".into(), Ok(5)),
+        ("cdn-cache-control: max-age=\"9\"".into(), Err(NotKept::NotFresh)),
+    ] {
+        assert_eq!(fresh(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_a_write_names_of_the_same_origin_becomes_invalid_too() {
+    let also = |text: &str| {
+        let fields = lines(text);
+        also_invalid(&fields, "https://a.example:8443", "/x/y?z/q")
+    };
+    for (value, expected) in [
+        ("/b?c#d", Some("/b?c")),
+        ("https://a.example:8443/b", Some("/b")),
+        ("HTTPS://A.example:8443/b", Some("/b")),
+        ("b", Some("/x/b")),
+        ("b/c:d", Some("/x/b/c:d")),
+        ("https://a.example/b", None),
+        ("https://a.example:8443.evil/b", None),
+        ("//a.example:8443/b", None),
+        ("mailto:a", None),
+    ] {
+        let expected: Vec<_> =
+            expected.map(|it| format!("https://a.example:8443{it}")).into_iter().collect();
+        assert_eq!(also(&format!("location: {value}")), expected, "{value}");
+    }
+    assert_eq!(also("content-location: /b\nlocation: /c").len(), 2);
 }
 
 #[test]
@@ -214,13 +305,20 @@ fn browsers_that_take_the_same_codings_share_a_variant() {
     }
     let both = [b" a ".as_slice(), b"b"];
     assert_eq!(vary::value("accept", both.into_iter()), b"a, b");
+    let lists = [("foo", "1,2 , 3"), ("foo", "1, 2,,3"), ("accept-language", "1, 2,3")];
+    for (name, text) in lists {
+        assert_eq!(vary::value(name, std::iter::once(text.as_bytes())), b"1, 2, 3", "{text}");
+    }
+    assert_eq!(vary::value("foo", std::iter::once(b"\"a,b\" ,c".as_slice())), b"\"a,b\", c");
+    let language = vary::value("accept-language", std::iter::once(b"DE-at, En".as_slice()));
+    assert_eq!(language, b"de-at, en");
 }
 
 proptest! {
     #[test]
     fn any_value_is_read_without_a_panic(value: Vec<u8>, name in "(cache-control|vary|age|expires|date)") {
         let fields = [(name.as_bytes(), value.as_slice())];
-        let answer = Answer { status: 200, fields: &fields, asked: at(NOW), answered: at(NOW) };
+        let answer = Answer { status: 200, fields: &fields, asked: at(NOW), answered: at(NOW), targeted: None };
         let _ = evaluate(&answer, &Defaults::default());
         let _ = vary::value("accept-encoding", std::iter::once(value.as_slice()));
     }

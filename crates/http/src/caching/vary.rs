@@ -1,5 +1,6 @@
 //! By which fields of requests a response differs, and what of them tells variants apart.
 
+use super::control::members;
 use super::{FieldLines, values};
 use crate::field;
 
@@ -21,8 +22,9 @@ pub fn names(fields: FieldLines<'_>) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The value of a request's field as it tells variants apart: several lines are one list, and `Accept-Encoding` says only
-/// which of the codings in use the client takes, or each browser would have its own variant.
+/// The value of a request's field as it tells variants apart, and as the backend sees it: several lines are one list, spaces at
+/// its commas mean nothing, case does not in `Accept-Language`, and `Accept-Encoding` says only which of the codings in use the
+/// client takes, or each browser would have its own variant.
 #[must_use]
 pub fn value<'f>(name: &str, lines: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
     let mut whole = Vec::new();
@@ -32,7 +34,11 @@ pub fn value<'f>(name: &str, lines: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
         }
         whole.extend_from_slice(field::trim(line));
     }
-    if name == "accept-encoding" { codings(&whole) } else { whole }
+    if name == "accept-encoding" {
+        return codings(&whole);
+    }
+    let list = members(&whole).collect::<Vec<_>>().join(b", ".as_slice());
+    if name == "accept-language" { list.to_ascii_lowercase() } else { list }
 }
 
 /// The codings in use that a client takes, in an order of ours.

@@ -2,23 +2,28 @@
 //! nobody: a client that goes away holds up nobody, and leaves nothing undone.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, Head as Stored, Purge, StoreError, Writer};
-use kettle_http::caching::{self, Answer, control::Control, vary};
+use kettle_cache::{Fill, Head as Stored, StoreError, Writer};
+use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::date;
 use kettle_http::h1::response::ResponseHead;
+use kettle_http::h1::write::write_field;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::asked::Asked;
 use super::{CachedRoute, kept, lines};
 use crate::disk::{Device, Disks};
 use crate::stores::{ArrivalState, Arriving, OpenStore};
-use crate::upstream::{OutgoingRequest, Pool, Trace, UpstreamBody, UpstreamResponse, fetch};
+use crate::upstream::{
+    OutgoingRequest, Pool, Shared, Trace, UpstreamBody, UpstreamError, UpstreamResponse, fetch,
+};
 
 /// An object that is asked for.
 pub(super) struct Fetching {
@@ -33,7 +38,11 @@ pub(super) struct Fetching {
     pub(super) is_validating: bool,
     /// Whether what is there is better than an error.
     pub(super) may_be_stale: bool,
+    /// Whether it is for those who come later: nobody reads it, and it is wanted.
+    pub(super) is_ahead: bool,
     pub(super) arriving: Arriving,
+    /// Lets the worker wait for it when it stops.
+    pub(super) shared: Shared,
 }
 
 /// What came of it, for whoever asked first.
@@ -68,9 +77,8 @@ impl Fetching {
             return;
         }
         let mut trace = Box::<Trace>::default();
-        let (asked, generation) = (SystemTime::now(), self.open.store.generation());
-        let upstream = &self.route.proxy.upstream;
-        let response = fetch(upstream, &self.pool, &self.outgoing, &mut trace).await;
+        let asked = SystemTime::now();
+        let Some(response) = self.ask(&leader, &mut trace).await else { return };
         let answered = SystemTime::now();
         let response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
@@ -88,19 +96,26 @@ impl Fetching {
             return;
         }
         let fields: Vec<_> = response.head.headers().collect();
-        let answer = Answer { status: response.head.status(), fields: &fields, asked, answered };
+        let answer = self.route.answer(response.head.status(), &fields, asked, answered);
         let writer = match caching::evaluate(&answer, &self.route.defaults) {
             Ok(freshness) => {
                 let times = kept::times(freshness, answered);
-                let stored = Stored { times, generation, ..self.stored(&response.head) };
+                let stored = Stored { times, ..self.stored(&response.head, answered) };
                 self.begin(stored, response.body.length()).await
             }
-            Err(_) => None,
+            Err(not_kept) => {
+                self.remember(answer.status, not_kept);
+                None
+            }
         };
         let Some(writer) = writer else {
             self.arriving.tell(ArrivalState::Alone);
+            // Where it may be another with the fields that were not sent, the leader asks for itself.
+            let depends = vary::names(&fields);
+            let is_others = depends.is_some_and(|it| it.iter().any(|it| self.asked.has_unseen(it)));
+            let response = (!is_others).then(|| (Box::new(response), trace));
             // Where nobody waits, nobody reads it.
-            let _ = leader.send(Led::Alone(Some((Box::new(response), trace))));
+            let _ = leader.send(Led::Alone(response));
             return;
         };
         let arriving = Arc::new((writer.head().clone(), writer.fill().clone()));
@@ -113,6 +128,37 @@ impl Fetching {
         // Without a name and readers it ends here, and its blocks with it.
         let bytes = fill.progress().filled;
         device.close(fill, bytes);
+    }
+
+    /// Asks the backend; `None` if nobody wants to know any more when the worker stops.
+    async fn ask(
+        &self,
+        leader: &oneshot::Sender<Led>,
+        trace: &mut Trace,
+    ) -> Option<Result<UpstreamResponse, UpstreamError>> {
+        let upstream = &self.route.proxy.upstream;
+        let mut response = pin!(fetch(upstream, &self.pool, &self.outgoing, trace));
+        loop {
+            if let Ok(response) = timeout(LOOK_TIME, &mut response).await {
+                return Some(response);
+            }
+            let is_wanted = !leader.is_closed() || self.arriving.has_waiting();
+            if self.shared.is_draining() && !is_wanted {
+                return None;
+            }
+        }
+    }
+
+    /// Lets those who come next go past the store with all their fields, where nothing will be kept for them.
+    fn remember(&self, status: u16, not_kept: NotKept) {
+        // A failure may be over at once.
+        if status < 500 && not_kept != NotKept::Status {
+            self.route.store.pass(&self.asked.key, NOT_KEPT_TIME, "bypass; detail=not-kept");
+        }
+    }
+
+    fn pass_too_large(&self) {
+        self.route.store.pass(&self.asked.key, TOO_LARGE_TIME, "bypass; detail=too-large");
     }
 
     /// Whether another task was done with it between the look into the store and the beginning of this one.
@@ -128,7 +174,7 @@ impl Fetching {
     }
 
     /// What is kept of a response's head.
-    fn stored(&self, head: &ResponseHead<Bytes>) -> Stored {
+    fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Stored {
         let fields: Vec<_> = head.headers().collect();
         let sole = |name: &str| {
             let mut values = head.header_values(name);
@@ -138,7 +184,7 @@ impl Fetching {
         let tags = tags.into_iter().flatten().flat_map(|value| {
             value.split(|byte| matches!(byte, b',' | b' ')).filter(|tag| !tag.is_empty())
         });
-        let tags = tags.take(TAGS_MAX).map(|tag| String::from_utf8_lossy(tag).into_owned());
+        let tags = tags.take(TAGS_MAX + 1).map(|tag| String::from_utf8_lossy(tag).into_owned());
         let names = vary::names(&fields).unwrap_or_default();
         let modified = sole("last-modified").and_then(date::parse);
         let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -146,16 +192,17 @@ impl Fetching {
             key: self.asked.key.clone(),
             vary: self.asked.vary_of(names, sole("content-encoding").is_some()),
             status: head.status(),
-            lines: self.own_lines(head),
+            lines: self.own_lines(head, answered),
             etag: sole("etag").unwrap_or_default().to_vec(),
             modified: modified.map(|since| since.as_secs()),
             tags: tags.collect(),
+            generation: self.arriving.generation(),
             ..Stored::default()
         }
     }
 
-    /// The backend's own lines, without what is only for us.
-    fn own_lines(&self, head: &ResponseHead<Bytes>) -> Vec<u8> {
+    /// The backend's own lines, without what is only for us, and with a date (RFC 9110 §6.6.1).
+    pub(super) fn own_lines(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Vec<u8> {
         let fields = self.route.proxy.fields(head);
         let [_, own] = fields.lines();
         let is_ours = |name: &[u8]| {
@@ -165,12 +212,19 @@ impl Fetching {
         let mut out = Vec::with_capacity(own.len());
         for (name, value) in lines::fields(own).into_iter().filter(|(name, _)| !is_ours(name)) {
             let name = std::str::from_utf8(name).unwrap_or_default();
-            kettle_http::h1::write::write_field(&mut out, name, value);
+            write_field(&mut out, name, value);
+        }
+        if !fields.is_dated() {
+            write_field(&mut out, "date", &date::write_imf_fixdate(answered));
         }
         out
     }
 
     async fn begin(&self, head: Stored, announced_bytes: Option<u64>) -> Option<Writer> {
+        if head.tags.len() > TAGS_MAX {
+            self.route.failed(&StoreError::TooManyTags);
+            return None;
+        }
         let store = Arc::clone(&self.open.store);
         let begin = move || store.begin(head, announced_bytes);
         match self.disks.wait_for(&self.device, begin).await {
@@ -185,15 +239,21 @@ impl Fetching {
 
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: Writer, mut body: UpstreamBody) {
+        let mut unread = Unread::default();
         loop {
-            let pieces = match pieces(&mut body).await {
-                Ok(pieces) => pieces,
-                Err(_) => return self.device.close(writer, u64::MAX),
+            let next = timeout(LOOK_TIME, pieces(&mut body)).await;
+            if unread.is_given_up(writer.fill(), self.shared.is_draining(), self.is_ahead) {
+                return self.device.close(writer, u64::MAX);
+            }
+            let pieces = match next {
+                Ok(Ok(pieces)) => pieces,
+                Ok(Err(_)) => return self.device.close(writer, u64::MAX),
+                Err(_) => continue,
             };
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {
                 // Before its readers have all of it: they may ask again at once.
-                self.route.store.pass(&self.asked.key);
+                self.pass_too_large();
             }
             let write = move || -> Result<Option<Writer>, StoreError> {
                 if is_end {
@@ -209,64 +269,17 @@ impl Fetching {
                 Ok(Err(error)) => {
                     // Whoever comes next is answered past the store.
                     if matches!(error, StoreError::TooLarge | StoreError::NoRoom) {
-                        self.route.store.pass(&self.asked.key);
+                        self.pass_too_large();
                     }
                     return self.route.failed(&error);
                 }
             }
         }
     }
-
-    /// Gives what is there the fields of the 304, and new time.
-    async fn validate(&self, head: &ResponseHead<Bytes>, asked: SystemTime, answered: SystemTime) {
-        let newer = self.own_lines(head);
-        let said: Vec<_> = head.headers().collect();
-        let said_vary = vary::names(&said);
-        // Nobody's cookie is everybody's.
-        let has_cookie = head.header_values("set-cookie").next().is_some();
-        let raw: Vec<_> =
-            head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
-        let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
-        let defaults = self.route.defaults;
-        let refresh = move || -> Result<(), StoreError> {
-            let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
-                return Ok(());
-            };
-            let known = |name: &String| object.head.vary.iter().any(|(other, _)| other == name);
-            let is_same_choice = said_vary.is_some_and(|names| names.iter().all(known));
-            let control = Control::of(
-                &raw.iter().map(|(name, value)| (&**name, &**value)).collect::<Vec<_>>(),
-            );
-            if has_cookie || !is_same_choice || control.no_store || control.private {
-                // It has to come anew.
-                return store.purge(&Purge::Key(this.key.clone())).map(|_| ());
-            }
-            let merged = lines::updated(&object.head.lines, &newer);
-            let old = lines::fields(&merged);
-            // The 304's own first: its date and its age count, and are not among those that are kept.
-            let is_new = |name: &[u8]| raw.iter().any(|(it, _)| it.eq_ignore_ascii_case(name));
-            let old = old.iter().copied().filter(|(name, _)| !is_new(name));
-            let raw = raw.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-            let fields: Vec<_> = raw.chain(old).collect();
-            let answer = Answer { status: object.head.status, fields: &fields, asked, answered };
-            let times = kept::times(caching::revalidated(&answer, &defaults), answered);
-            let fresher = Stored { times, lines: merged, ..object.head.clone() };
-            match store.refresh(&mut object, fresher) {
-                Ok(()) => Ok(()),
-                Err(StoreError::HeadTooLarge) => {
-                    store.purge(&Purge::Key(this.key.clone())).map(|_| ())
-                }
-                Err(error) => Err(error),
-            }
-        };
-        if let Ok(Err(error)) = self.disks.wait_for(&self.device, refresh).await {
-            self.route.failed(&error);
-        }
-    }
 }
 
 /// What comes next, and all that is there with it; nothing is the end.
-async fn pieces(body: &mut UpstreamBody) -> Result<Vec<Bytes>, crate::upstream::UpstreamError> {
+async fn pieces(body: &mut UpstreamBody) -> Result<Vec<Bytes>, UpstreamError> {
     let Some(first) = body.chunk().await? else { return Ok(Vec::new()) };
     let mut bytes = first.len();
     let mut pieces = vec![first];
@@ -290,8 +303,83 @@ fn is_failure(status: u16) -> bool {
     matches!(status, 500 | 502..=504)
 }
 
+/// How long nobody has read what arrives, and how much of it came meanwhile.
+#[derive(Default)]
+struct Unread {
+    since: Option<(Instant, u64)>,
+}
+
+impl Unread {
+    /// Whether the rest is not worth its way: nobody reads it, and most of it is still to come.
+    fn is_given_up(&mut self, fill: &Fill, is_draining: bool, is_ahead: bool) -> bool {
+        if fill.readers() > 0 {
+            self.since = None;
+            return false;
+        }
+        let filled = fill.progress().filled;
+        let (since, filled_then) = *self.since.get_or_insert((Instant::now(), filled));
+        let unread_bytes = filled - filled_then;
+        is_given_up(since.elapsed(), fill.announced_bytes(), filled, unread_bytes, is_draining)
+            && (is_draining || !is_ahead)
+    }
+}
+
+fn is_given_up(
+    unread_for: Duration,
+    announced_bytes: Option<u64>,
+    filled_bytes: u64,
+    unread_bytes: u64,
+    is_draining: bool,
+) -> bool {
+    let is_small = match announced_bytes {
+        Some(bytes) => bytes.saturating_sub(filled_bytes) <= filled_bytes.max(UNREAD_BYTES_MAX),
+        None => unread_bytes <= UNREAD_BYTES_MAX,
+    };
+    // Whoever is about to read has a moment to begin.
+    unread_for >= UNREAD_TIME_MIN && (is_draining || !is_small || unread_for >= UNREAD_TIME_MAX)
+}
+
+/// How often a task looks whether anybody wants what it does.
+const LOOK_TIME: Duration = Duration::from_secs(1);
+
+/// What nobody reads goes on for this long in any case, and no longer than that.
+const UNREAD_TIME_MIN: Duration = Duration::from_secs(2);
+const UNREAD_TIME_MAX: Duration = Duration::from_mins(5);
+
+/// What may be missing of an object that nobody reads, if it is more than what is there.
+const UNREAD_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
+
+/// How long a key's requests go past the store after a response that is not to be kept, and after one too large.
+const NOT_KEPT_TIME: Duration = Duration::from_mins(1);
+const TOO_LARGE_TIME: Duration = Duration::from_mins(10);
+
 /// What is written at a time.
 const PIECE_BYTES: usize = 256 * 1_024;
 
 /// Tags that one object may have.
-const TAGS_MAX: usize = 64;
+const TAGS_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_reads_goes_on_where_little_is_missing() {
+        const MIB: u64 = 1_024 * 1_024;
+        let (moment, while_, long) = (Duration::ZERO, UNREAD_TIME_MIN, UNREAD_TIME_MAX);
+        for (unread_for, announced, filled, unread, is_draining, expected) in [
+            (moment, Some(100 * MIB), 0, 0, true, false),
+            (while_, Some(100 * MIB), 0, 0, false, true),
+            (while_, Some(100 * MIB), 49 * MIB, 0, false, true),
+            (while_, Some(100 * MIB), 50 * MIB, 0, false, false),
+            (while_, Some(100 * MIB), 50 * MIB, 0, true, true),
+            (long, Some(100 * MIB), 50 * MIB, 0, false, true),
+            (while_, Some(16 * MIB), 0, 0, false, false),
+            (while_, None, 900 * MIB, 16 * MIB, false, false),
+            (while_, None, 900 * MIB, 16 * MIB + 1, false, true),
+        ] {
+            let given_up = is_given_up(unread_for, announced, filled, unread, is_draining);
+            assert_eq!(given_up, expected, "{unread_for:?} {announced:?} {filled} {unread}");
+        }
+    }
+}

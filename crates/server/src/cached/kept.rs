@@ -161,8 +161,8 @@ pub(super) fn is_fresh(head: &Stored) -> bool {
 }
 
 /// Whether those get it who show credentials.
-pub(super) fn is_for_everybody(head: &Stored) -> bool {
-    Control::of(&lines::fields(&head.lines)).is_for_everybody()
+pub(super) fn is_for_everybody(head: &Stored, targeted: Option<&str>) -> bool {
+    Control::of(&lines::fields(&head.lines), targeted).is_for_everybody()
 }
 
 /// The fields by which a backend is asked whether it is still good.

@@ -1,6 +1,7 @@
 //! What a client gets of a server's response: its status, the fields that are meant for it, and the body as it comes.
 
 use bytes::Bytes;
+use kettle_http::date;
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
 
@@ -46,6 +47,7 @@ impl ProxyRoute {
         head.headers().filter_map(move |(name, value)| {
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
+                || (name == "date" && !is_date(head, value))
                 || self.own_fields.contains(&&*name)
                 || has_line(configured, &name);
             (!is_own && !head.is_hop_by_hop(name.as_bytes())).then_some((name, value))
@@ -60,5 +62,10 @@ impl ProxyRoute {
     }
 }
 
+/// Whether it is when the response was made. Where it is not, we say when it came (RFC 9110 §6.6.1).
+fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
+    head.header_values("date").count() == 1 && date::parse(value).is_some()
+}
+
 /// What we say of each response ourselves. Trailers are not passed on.
-const OURS: [&str; 3] = ["content-length", "date", "server"];
+const OURS: [&str; 2] = ["content-length", "server"];

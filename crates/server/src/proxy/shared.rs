@@ -24,6 +24,8 @@ impl ProxyRoute {
     pub(crate) fn shared_target(&self, path: &str, request: &Request<'_>) -> Option<SharedTarget> {
         let head = &*request.head;
         let host = self.host_of(head, request.server_name())?;
+        // With the port that all mean who say none, it is the same host.
+        let host = host.strip_suffix(":443").map(str::to_owned).unwrap_or(host);
         let target = Target { path, ..head.target().ok()? };
         Some(SharedTarget { host, reference: reference(target, head.raw_target())?.into_owned() })
     }

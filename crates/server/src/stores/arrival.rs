@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kettle_cache::{Fill, Head};
+use kettle_cache::{Fill, Head, Store};
 use tokio::sync::watch;
 
 /// All that is on its way.
@@ -18,6 +18,8 @@ pub struct Arrivals {
 #[derive(Debug)]
 pub struct Arrival {
     state: watch::Sender<ArrivalState>,
+    /// The store's generation when it was asked for: later purges may mean it.
+    generation: u64,
 }
 
 /// How far it is.
@@ -46,16 +48,19 @@ pub struct Arriving {
 }
 
 impl Arrivals {
-    /// What is on its way under a key; or else it is the caller's to let it arrive.
+    /// What is on its way under a key; or else it is the caller's to let it arrive, as it is where a purge may have meant what
+    /// is on its way.
     ///
     /// # Errors
     /// [`Arriving`], which is no error.
-    pub fn join(self: &Arc<Self>, key: &str) -> Result<Arc<Arrival>, Arriving> {
+    pub fn join(self: &Arc<Self>, key: &str, store: &Store) -> Result<Arc<Arrival>, Arriving> {
+        let generation = store.generation();
         let mut under_way = self.lock();
-        if let Some(arrival) = under_way.get(key) {
+        if let Some(arrival) = under_way.get(key).filter(|it| !it.is_purged(store)) {
             return Ok(Arc::clone(arrival));
         }
-        let arrival = Arc::new(Arrival { state: watch::Sender::new(ArrivalState::Asked) });
+        let state = watch::Sender::new(ArrivalState::Asked);
+        let arrival = Arc::new(Arrival { state, generation });
         under_way.insert(key.into(), Arc::clone(&arrival));
         Err(Arriving { arrivals: Arc::clone(self), key: key.into(), arrival })
     }
@@ -72,6 +77,15 @@ impl Arrivals {
 }
 
 impl Arrival {
+    /// Whether it was asked for before a purge that means it; what is not known yet, any purge may mean.
+    fn is_purged(&self, store: &Store) -> bool {
+        self.generation < store.generation()
+            && match &*self.state.borrow() {
+                ArrivalState::Growing(arriving) => store.is_purged(&arriving.0),
+                _ => true,
+            }
+    }
+
     /// Whether its head is there already.
     #[must_use]
     pub fn is_growing(&self) -> bool {
@@ -101,6 +115,18 @@ impl Arrival {
 }
 
 impl Arriving {
+    /// Whether anybody waits to know what becomes of it.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        self.arrival.state.receiver_count() > 0
+    }
+
+    /// The generation that it belongs to.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.arrival.generation
+    }
+
     /// Says how far it is.
     pub fn tell(&self, state: ArrivalState) {
         self.arrival.state.send_replace(state);
@@ -109,7 +135,12 @@ impl Arriving {
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        self.arrivals.lock().remove(&self.key);
+        let mut under_way = self.arrivals.lock();
+        // After a purge another may have its place.
+        if under_way.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.arrival)) {
+            under_way.remove(&self.key);
+        }
+        drop(under_way);
         self.arrival.state.send_modify(|state| match state {
             ArrivalState::Asked => *state = ArrivalState::Alone,
             ArrivalState::Growing(_) => *state = ArrivalState::Ended,

@@ -1,10 +1,11 @@
 //! The connections to servers that a worker keeps for the next request, bounded for each server by number and by time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use kettle_tls::connector::Connector;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Link, Upstream, Upstreams};
@@ -17,6 +18,28 @@ pub struct Pool {
     idle: RefCell<Vec<Idle>>,
     /// Those of the configuration in force, after the first reload.
     upstreams: RefCell<Arc<Upstreams>>,
+    /// Requests whose response is for more than the one who asked.
+    shared: Cell<usize>,
+    shared_ended: Notify,
+    is_draining: Cell<bool>,
+}
+
+/// A request whose response is for more than the one who asked, as long as it is under way.
+pub struct Shared(Rc<Pool>);
+
+impl Shared {
+    /// Whether the worker goes on only for those who are being answered.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.0.is_draining.get()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.0.shared.set(self.0.shared.get().saturating_sub(1));
+        self.0.shared_ended.notify_one();
+    }
 }
 
 /// To whom a connection leads, and in which way: over a reload both may stay, and where the way changed nobody takes it.
@@ -80,6 +103,21 @@ impl Pool {
         let upstreams = self.upstreams.borrow();
         let next = upstreams.find(&upstream.backend.name)?;
         next.backend.is_successor_of(&upstream.backend).then(|| Arc::clone(next))
+    }
+
+    /// Begins a request whose response is for more than the one who asks.
+    #[must_use]
+    pub fn share(self: &Rc<Self>) -> Shared {
+        self.shared.set(self.shared.get() + 1);
+        Shared(Rc::clone(self))
+    }
+
+    /// Waits until nothing is under way here that clients of other workers may be reading.
+    pub async fn drain(&self) {
+        self.is_draining.set(true);
+        while self.shared.get() > 0 {
+            self.shared_ended.notified().await;
+        }
     }
 
     /// The connection that was used last, of those that are still good.

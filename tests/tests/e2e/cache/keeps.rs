@@ -61,16 +61,24 @@ fn hits_have_ranges_conditions_and_heads_as_files_have() {
 fn what_is_not_for_everybody_is_passed_on_each_time() {
     let cached = Cached::start("default = \"1h\"");
     let mut server = None;
-    for fields in [
+    for (number, fields) in [
         "Cache-Control: no-store\r\n",
         "Cache-Control: private, max-age=9\r\n",
         "Cache-Control: max-age=9\r\nSet-Cookie: a=b\r\n",
         "Cache-Control: max-age=9\r\nVary: *\r\n",
-    ] {
-        for body in ["one", "two"] {
-            let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(fields, body));
-            assert_eq!(response.body, body.as_bytes(), "{fields}");
-            assert_eq!(status(&response), "kettle; fwd=uri-miss");
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let target = format!("/app/{number}");
+        // Known for what it is, it goes past the store with all that the client said.
+        for why in ["fwd=uri-miss", "fwd=bypass; detail=not-kept", "fwd=bypass; detail=not-kept"] {
+            let agent = "User-Agent: a\r\n";
+            let (response, head) =
+                cached.get_through(&mut server, &target, agent, &ok(fields, why));
+            assert_eq!(response.body, why.as_bytes(), "{fields}");
+            assert_eq!(status(&response), format!("kettle; {why}"));
+            assert_eq!(head.contains("User-Agent: a\r\n"), why != "fwd=uri-miss", "{head}");
         }
     }
     // What says nothing is kept for as long as the operator says.
@@ -102,7 +110,9 @@ fn who_shows_credentials_gets_what_is_for_everybody_and_nothing_else() {
 #[test]
 fn nothing_of_a_clients_but_what_is_named_reaches_a_backend_whose_response_is_kept() {
     let cached = Cached::start("");
-    let poison = "X-Forwarded-Host: evil\r\nX-Original-URL: /admin\r\nUser-Agent: a\r\nForwarded: host=evil\r\n\
+    let poison = "X-Forwarded-Host: evil\r\nX-Original-URL: /admin\r\n\
+        X-Rewrite-URL: /admin\r\nX-HTTP-Method-Override: DELETE\r\nX-Forwarded-Scheme: http\r\nX-Host: evil\r\n\
+        User-Agent: a\r\nForwarded: host=evil\r\n\
         Accept: x/y\r\nRange: bytes=0-0\r\nIf-None-Match: \"a\"\r\nAccept-Encoding: gzip;q=1, foo, br\r\n";
     let (_, head) = cached.get_through(&mut None, "/app/x", poison, &ok(FRESH, "body"));
     let mut lines: Vec<&str> = head.lines().skip(1).filter(|line| !line.is_empty()).collect();

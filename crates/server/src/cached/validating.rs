@@ -1,0 +1,131 @@
+//! What a 304 makes of the object that was asked about: newer fields and new time, or nothing that may be kept; and what a
+//! write leaves of those it was about.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use kettle_cache::{Head as Stored, Object, Purge, Store, StoreError, Times};
+use kettle_http::caching::control::Control;
+use kettle_http::caching::{self, FieldLines, also_invalid, vary};
+use kettle_http::h1::response::ResponseHead;
+
+use super::asked::Asked;
+use super::fetching::Fetching;
+use super::{CachedRoute, device, kept, lines};
+use crate::disk::Disks;
+use crate::response::Response;
+use crate::stores::OpenStore;
+
+/// What a backend said in its 304.
+struct Validation {
+    /// Its fields as they came.
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Those that clients see.
+    lines: Vec<u8>,
+    asked: SystemTime,
+    answered: SystemTime,
+}
+
+impl Fetching {
+    /// Gives what is there the fields of the 304, and new time.
+    pub(super) async fn validate(
+        &self,
+        head: &ResponseHead<Bytes>,
+        asked: SystemTime,
+        answered: SystemTime,
+    ) {
+        let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+        let lines = self.own_lines(head, answered);
+        let validation = Validation { fields, lines, asked, answered };
+        let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
+        let route = Arc::clone(&self.route);
+        let refresh = move || validation.refresh(&store, &this, &route);
+        if let Ok(Err(error)) = self.disks.wait_for(&self.device, refresh).await {
+            self.route.failed(&error);
+        }
+    }
+}
+
+impl CachedRoute {
+    /// Forgets what is kept of a URL that was written to, and of those that the response names.
+    pub(super) async fn invalidate(
+        &self,
+        asked: &Asked,
+        response: &Response,
+        disks: &Disks,
+        open: &OpenStore,
+    ) {
+        let [_, own] = response.fields.lines();
+        let origin = format!("https://{}", asked.target.host);
+        let also = also_invalid(&lines::fields(own), &origin, &asked.target.reference);
+        let keys: Vec<_> = std::iter::once(asked.key.clone()).chain(also).collect();
+        let store = Arc::clone(&open.store);
+        let purge = move || {
+            keys.into_iter().try_for_each(|key| {
+                match store.purge(&Purge::Key(key)) {
+                    // What the backend names may be no URL at all.
+                    Ok(_) | Err(StoreError::BadPurge) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            })
+        };
+        if let Ok(Err(error)) = disks.wait_for(&device(disks, open), purge).await {
+            self.failed(&error);
+        }
+    }
+}
+
+impl Validation {
+    fn refresh(&self, store: &Store, this: &Asked, route: &CachedRoute) -> Result<(), StoreError> {
+        let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
+            return Ok(());
+        };
+        let fresher = self.fresher(&object, route);
+        match fresher.map(|fresher| store.refresh(&mut object, fresher)) {
+            // It has to come anew.
+            None | Some(Err(StoreError::HeadTooLarge)) => {
+                store.purge(&Purge::Key(this.key.clone())).map(|_| ())
+            }
+            Some(refreshed) => refreshed,
+        }
+    }
+
+    /// The object's new head; `None` if the 304 is not for this object, or for nobody else.
+    fn fresher(&self, object: &Object, route: &CachedRoute) -> Option<Stored> {
+        let said: Vec<_> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let control = Control::of(&said, route.targeted.as_deref());
+        let known = |name: &String| object.head.vary.iter().any(|(other, _)| other == name);
+        let is_same_choice = vary::names(&said).is_some_and(|names| names.iter().all(known));
+        // Nobody's cookie is everybody's.
+        let has_cookie = has(&said, "set-cookie");
+        let etag = said.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"etag"));
+        // What has another validator is another object (RFC 9111 §4.3.4).
+        let is_other = etag.is_some_and(|(_, etag)| opaque(etag) != opaque(&object.head.etag));
+        if has_cookie || is_other || !is_same_choice || control.no_store || control.private {
+            return None;
+        }
+        let merged = lines::updated(&object.head.lines, &self.lines);
+        let old = lines::fields(&merged);
+        // The 304's own first: its date and its age count, and are not among those that are kept.
+        let old =
+            old.iter().copied().filter(|(name, _)| !has(&said, &String::from_utf8_lossy(name)));
+        let fields: Vec<_> = said.iter().copied().chain(old).collect();
+        let answer = route.answer(object.head.status, &fields, self.asked, self.answered);
+        let mut times = kept::times(caching::revalidated(&answer, &route.defaults), self.answered);
+        if !caching::is_explicit(&answer) {
+            // What it said of its time at first may be hidden behind what the operator tells clients.
+            times = Times { arrived: times.arrived, age: times.age, ..object.head.times };
+        }
+        Some(Stored { times, lines: merged, ..object.head.clone() })
+    }
+}
+
+fn has(fields: FieldLines<'_>, name: &str) -> bool {
+    fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// An entity tag without its weakness.
+fn opaque(etag: &[u8]) -> &[u8] {
+    etag.strip_prefix(b"W/").unwrap_or(etag)
+}

@@ -1,0 +1,111 @@
+//! Objects that arrive when something ends: a purge, the last reader, the server.
+
+use std::io::{Read, Write};
+
+use kettle_tests::http::{Connection, get};
+use kettle_tests::setup::Setup;
+use rustix::process::Signal;
+
+use super::{Cached, answer, ok, ok_head, read_head};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+#[test]
+fn who_asks_after_a_purge_gets_nothing_that_was_asked_for_before_it() {
+    for is_growing in [false, true] {
+        let cached = Cached::start("");
+        let mut first = cached.client();
+        first.send(&get("/app/x")).unwrap();
+        let mut old = cached.backend.accept();
+        read_head(&mut old);
+        if is_growing {
+            old.write_all(ok_head(FRESH, 6).as_bytes()).unwrap();
+            old.write_all(b"old").unwrap();
+            first.response_head();
+        }
+        let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+        let mut second = cached.client();
+        second.send(&get("/app/x")).unwrap();
+        let mut new = cached.backend.accept();
+        answer(&mut new, &ok(FRESH, "new"));
+        assert_eq!(second.response().body, b"new");
+        // Those who had asked before have what they asked for, and it does not come back.
+        if is_growing {
+            old.write_all(b"old").unwrap();
+            assert_eq!(first.receive_exactly(6), b"oldold");
+        } else {
+            old.write_all(ok(FRESH, "old").as_bytes()).unwrap();
+            assert_eq!(first.response().body, b"old");
+        }
+        cached.wait_until_kept("/app/x");
+        assert_eq!(cached.get("/app/x").body, b"new");
+    }
+}
+
+#[test]
+fn a_purge_of_another_tag_leaves_what_arrives_to_all() {
+    let cached = Cached::start("tags = \"X-Tags\"");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server.write_all(ok_head(&format!("{FRESH}X-Tags: a\r\n"), 3).as_bytes()).unwrap();
+    first.response_head();
+    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "b"]).succeed();
+    let mut second = cached.client();
+    second.send(&get("/app/x")).unwrap();
+    second.response_head();
+    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "a"]).succeed();
+    let mut third = cached.client();
+    third.send(&get("/app/x")).unwrap();
+    answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
+    assert_eq!(third.response().body, b"new");
+    server.write_all(b"old").unwrap();
+    assert_eq!(second.receive_exactly(3), b"old");
+}
+
+#[test]
+fn what_nobody_reads_any_more_stops_where_most_of_it_is_missing() {
+    let cached = Cached::start("");
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    server.write_all(ok_head(FRESH, 100 << 20).as_bytes()).unwrap();
+    server.write_all(b"x").unwrap();
+    client.response_head();
+    assert_eq!(client.receive_exactly(1), b"x");
+    drop(client);
+    // Until the patience of a test is over.
+    let end = server.read(&mut [0]);
+    assert!(
+        matches!(&end, Ok(0))
+            || end.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
+    );
+}
+
+#[test]
+fn a_stop_lets_what_another_worker_fetches_arrive() {
+    // Which worker a connection gets is the kernel's choice.
+    for _ in 0..3 {
+        let mut cached = Cached::set_up(Setup::default().set("server", "workers = 4"), "", "", "");
+        let mut first = cached.client();
+        first.send(&get("/app/x")).unwrap();
+        let mut server = cached.backend.accept();
+        read_head(&mut server);
+        server.write_all(ok_head(FRESH, 6).as_bytes()).unwrap();
+        server.write_all(b"abc").unwrap();
+        first.response_head();
+        let mut second = cached.client();
+        second.send(&get("/app/x")).unwrap();
+        second.response_head();
+        assert_eq!(second.receive_exactly(3), b"abc");
+        drop(first);
+        cached.kettle.signal(Signal::TERM);
+        cached.kettle.messages().wait_for("finishing requests in flight");
+        server.write_all(b"def").unwrap();
+        assert_eq!(second.receive_exactly(3), b"def");
+        drop(second);
+        assert!(cached.kettle.ended().status.success());
+    }
+}

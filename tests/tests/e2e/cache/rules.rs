@@ -1,0 +1,197 @@
+//! What RFC 9111 says of kept responses, beyond whether they are kept.
+
+use kettle_tests::backend::Backend;
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::setup::Setup;
+use kettle_tests::tool::Tool;
+
+use super::{Cached, answer, assert_unasked, ok, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
+
+#[test]
+fn a_response_keeps_the_date_it_was_made_at() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let fields = format!("Date: {date}\r\nCache-Control: max-age=9999999999\r\n");
+    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
+    cached.wait_until_kept("/app/x");
+    let hit = cached.get("/app/x");
+    assert_eq!(hit.header("date"), Some(date));
+    assert!(hit.header("age").unwrap().parse::<u64>().unwrap() > 1_000_000_000);
+    // One that says no date, or none that is one, gets that of its arrival, once.
+    for (target, fields) in [("/app/y", ""), ("/app/z", "Date: now\r\n")] {
+        let fields = format!("{fields}{FRESH}");
+        let (first, _) = cached.get_through(&mut server, target, "", &ok(&fields, "body"));
+        cached.wait_until_kept(target);
+        let dates = [
+            first.header("date").unwrap().to_owned(),
+            cached.get(target).header("date").unwrap().to_owned(),
+        ];
+        assert!(dates.iter().all(|date| date.ends_with(" GMT")), "{dates:?}");
+        assert_eq!(dates[0], dates[1]);
+    }
+}
+
+#[test]
+fn a_write_removes_what_its_answer_names_of_the_same_origin_too() {
+    let cached = Cached::start("");
+    let mut server = None;
+    for target in ["/app/x", "/app/y", "/app/z"] {
+        cached.get_through(&mut server, target, "", &ok(FRESH, "old"));
+        cached.wait_until_kept(target);
+    }
+    let mut client = cached.client();
+    client.send(&request("POST", "/app/w", "Content-Length: 0\r\n")).unwrap();
+    let host = format!("https://localhost:{}", cached.kettle.address().port());
+    let fields = format!("Location: /app/x\r\nContent-Location: y\r\nX: {host}/app/z\r\n");
+    answer(server.as_mut().unwrap(), &ok(&fields, "done"));
+    assert_eq!(client.response().body, b"done");
+    for target in ["/app/x", "/app/y"] {
+        let (new, _) = cached.get_through(&mut server, target, "", &ok(FRESH, "new"));
+        assert_eq!(new.body, b"new", "{target}");
+    }
+    assert_eq!(cached.get("/app/z").body, b"old");
+}
+
+#[test]
+fn what_says_when_it_was_modified_is_fresh_where_the_operator_wants_it() {
+    let cached = Cached::start("heuristic = \"1d\"");
+    let modified = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+    cached.get_through(&mut None, "/app/x", "", &ok(modified, "body"));
+    cached.wait_until_kept("/app/x");
+    let hit = cached.get("/app/x");
+    assert!(status(&hit).starts_with("kettle; hit; ttl=86"), "{}", status(&hit));
+}
+
+#[test]
+fn what_is_said_to_this_cache_alone_counts_for_it_and_not_for_clients() {
+    let cached = Cached::start("targeted = \"CDN-Cache-Control\"");
+    let fields = "CDN-Cache-Control: max-age=100\r\nCache-Control: no-store\r\n";
+    cached.get_through(&mut None, "/app/x", "", &ok(fields, "body"));
+    cached.wait_until_kept("/app/x");
+    assert_eq!(cached.get("/app/x").header("cache-control"), Some("no-store"));
+}
+
+#[test]
+fn a_304_for_another_object_makes_it_come_anew() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let server = server.as_mut().unwrap();
+    let head = answer(server, &format!("HTTP/1.1 304 X\r\nETag: \"v2\"\r\n{FRESH}\r\n"));
+    assert!(head.contains("if-none-match: \"v1\""), "{head}");
+    let head = answer(server, &ok(FRESH, "new"));
+    assert!(!head.contains("if-none-match"), "{head}");
+    assert_eq!(client.response().body, b"new");
+}
+
+#[test]
+fn a_304_that_says_no_time_gives_the_first_one_anew_whatever_clients_are_told() {
+    let route = "headers = { cache-control = \"no-store\" }";
+    let cached = Cached::of_route(route);
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "body"));
+    let validated = format!("HTTP/1.1 304 X\r\n{FRESH}\r\n");
+    cached.get_through(&mut server, "/app/x", "", &validated);
+    let hit = cached.get("/app/x");
+    assert!(status(&hit).starts_with("kettle; hit"), "{}", status(&hit));
+    assert_eq!(hit.header("cache-control"), Some("no-store"));
+    // `max-age=0` was its first time, and a 304 without one makes it no fresher.
+    cached.get_through(&mut server, "/app/y", "", &ok(STALE, "body"));
+    for _ in 0..2 {
+        let same = "HTTP/1.1 304 X\r\n\r\n";
+        let (response, _) = cached.get_through(&mut server, "/app/y", "", same);
+        assert_eq!(status(&response), "kettle; fwd=stale; fwd-status=304");
+    }
+}
+
+#[test]
+fn the_first_client_gets_an_answer_to_its_own_fields_where_they_count() {
+    let cached = Cached::start("");
+    for (target, fields) in [
+        ("/app/x", "Vary: Origin\r\nCache-Control: no-store\r\n"),
+        ("/app/y", "Vary: Accept, Origin\r\nCache-Control: private\r\n"),
+        ("/app/z", "Vary: Origin\r\nCache-Control: max-age=100\r\n"),
+    ] {
+        let mut client = cached.client();
+        let origin = "Origin: https://a.example\r\n";
+        client.send(&request("GET", target, origin)).unwrap();
+        let mut server = cached.backend.accept();
+        let head = answer(&mut server, &ok(fields, "anybody's"));
+        assert!(!head.contains("a.example"), "{head}");
+        let mut server = match target {
+            "/app/z" => server,
+            _ => cached.backend.accept(),
+        };
+        let head = answer(&mut server, &ok(fields, "own"));
+        assert!(head.contains("a.example"), "{head}");
+        assert_eq!(client.response().body, b"own", "{target}");
+    }
+}
+
+#[test]
+fn an_error_that_is_not_kept_is_no_reason_to_go_past_the_store() {
+    let cached = Cached::start("");
+    let mut server = None;
+    let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
+    cached.get_through(&mut server, "/app/x", "", failure);
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "body"));
+    assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
+}
+
+#[test]
+fn what_has_more_tags_than_can_be_kept_is_not_kept() {
+    let cached = Cached::start("tags = \"X-Tags\"");
+    let tags: String = (0..257).map(|number| format!("t{number} ")).collect();
+    let fields = format!("{FRESH}X-Tags: {tags}\r\n");
+    let mut server = None;
+    for _ in 0..2 {
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(&fields, "body"));
+        assert_eq!(status(&response), "kettle; fwd=uri-miss");
+    }
+    cached.kettle.messages().wait_for("too many tags");
+    let tags: String = (0..256).map(|number| format!("t{number} ")).collect();
+    let fields = format!("{FRESH}X-Tags: {tags}\r\n");
+    cached.get_through(&mut server, "/app/y", "", &ok(&fields, "body"));
+    cached.wait_until_kept("/app/y");
+    let _ = cached.kettle.ctl(&["cache", "purge", "--tag", "t255"]).succeed();
+    cached.get_through(&mut server, "/app/y", "", &ok(FRESH, "new"));
+    assert_unasked(&server.unwrap());
+}
+
+#[test]
+fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
+    let listen = Backend::listen().address();
+    let setup = Setup::default().set("metrics", &format!("listen = \"{listen}\""));
+    let cached = Cached::set_up(setup, "", "", "");
+    let mut server = None;
+    let ask = |server: &mut _, fields: &str| {
+        cached.get_through(server, "/app/x", "", &ok(fields, "body"));
+    };
+    ask(&mut server, STALE);
+    ask(&mut server, "Cache-Control: max-age=0, stale-if-error=100\r\nETag: \"v1\"\r\n");
+    let failure = "HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n";
+    cached.get_through(&mut server, "/app/x", "", failure);
+    let fields = "Cache-Control: max-age=0, stale-while-revalidate=100\r\n";
+    cached.get_through(&mut server, "/app/x", "", &format!("HTTP/1.1 304 X\r\n{fields}\r\n"));
+    cached.get("/app/x");
+    answer(server.as_mut().unwrap(), &ok(FRESH, "new"));
+    while cached.get("/app/x").body != b"new" {}
+    let mut client = cached.client();
+    client.send(&request("DELETE", "/app/z", "")).unwrap();
+    answer(server.as_mut().unwrap(), &ok("", ""));
+    client.response();
+    let scrape = format!("http://{listen}/metrics");
+    let metrics = Tool::new("curl").args(["-sS", &scrape]).succeed();
+    for word in ["miss", "expired", "stale", "revalidated", "updating", "hit", "bypass"] {
+        let line = format!("kettle_cache_responses_total{{store=\"main\",status=\"{word}\"}} ");
+        let count = metrics.lines().find_map(|it| it.strip_prefix(&line));
+        let count = count.and_then(|count| count.trim().parse::<u64>().ok());
+        assert!(count >= Some(1), "{word}: {count:?}");
+    }
+}
