@@ -55,6 +55,13 @@ impl Index {
         Some(slot.serial)
     }
 
+    /// Whether an object is still what its name stands for; that is no use of it.
+    pub(crate) fn holds(&self, name: Name, serial: u64) -> bool {
+        let entries = self.read();
+        let slot = entries.by_name.get(&name).and_then(|place| entries.slot(*place));
+        slot.is_some_and(|slot| slot.serial == serial)
+    }
+
     /// How often an object stopped being what its name stands for: as long as this is the same, all are that were. Takes no lock.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)

@@ -170,6 +170,12 @@ impl Store {
             && !self.purges.mean(head)
     }
 
+    /// Whether an object's file still has its name. That is no use of it, and says nothing of purges.
+    #[must_use]
+    pub fn holds(&self, reference: &Reference) -> bool {
+        self.index.holds(reference.name, reference.serial)
+    }
+
     /// Whether a lookup would find nothing, as far as that is known without the disk.
     #[must_use]
     pub fn lacks(&self, key: &str) -> bool {

@@ -37,6 +37,15 @@ impl Store {
         }
     }
 
+    /// The part of [`purge`](Self::purge) that no disk is needed for: nothing of this key that is here or arriving is found
+    /// any more.
+    pub fn forget(&self, key: &str) {
+        let purge = Purge::Key(key.to_owned());
+        if purge.is_possible() {
+            self.purges.add(&purge);
+        }
+    }
+
     /// Removes what is there of a key, which its index may not know yet.
     fn remove_all(&self, key: Name) -> Result<u64, StoreError> {
         let [_, folder] = key.folders();

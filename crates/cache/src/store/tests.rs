@@ -233,6 +233,35 @@ fn purges_hold_for_what_arrives_and_after_a_restart() {
 }
 
 #[test]
+fn what_is_forgotten_is_found_by_nobody_though_its_file_is_there() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let reference = put(&store, head(&store, KEY), b"body").unwrap();
+    let (object, _) = find(&store, KEY).unwrap();
+    let arriving = store.begin(head(&store, KEY), None).unwrap();
+    store.forget(KEY);
+    assert!(store.holds(&reference) && !store.is_current(&reference, &object.head));
+    assert!(find(&store, KEY).is_none());
+    assert!(matches!(arriving.finish(), Err(StoreError::Purged)));
+    store.forget("no\nkey");
+    put(&store, head(&store, KEY), b"new").unwrap();
+    assert_eq!(find(&store, KEY).unwrap().1, b"new");
+}
+
+#[test]
+fn asking_whether_a_file_has_its_name_is_no_use_of_it() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let body = vec![1; (1 << 18) - 4_096];
+    let first = put(&store, head(&store, "k0"), &body).unwrap();
+    for number in 1..6 {
+        put(&store, head(&store, &format!("k{number}")), &body).unwrap();
+        let _ = store.holds(&first);
+    }
+    assert!(!store.holds(&first));
+}
+
+#[test]
 fn a_validated_object_has_a_new_head_and_another_number() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);

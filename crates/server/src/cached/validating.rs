@@ -60,6 +60,8 @@ impl CachedRoute {
         let origin = format!("https://{}", asked.target.host);
         let also = also_invalid(&lines::fields(own), &origin, &asked.target.reference);
         let keys: Vec<_> = std::iter::once(asked.key.clone()).chain(also).collect();
+        // At once, however busy the disk is, and whether or not the client waits for that.
+        keys.iter().for_each(|key| open.store.forget(key));
         let store = Arc::clone(&open.store);
         let purge = move || {
             keys.into_iter().try_for_each(|key| {

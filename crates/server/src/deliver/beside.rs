@@ -94,7 +94,7 @@ impl Delivery<'_> {
     ) -> Result<(), DeliveryError> {
         let mut left = written.as_slice();
         while !left.is_empty() || self.stream.queued_bytes() > 0 {
-            let mut failed = None;
+            let (mut failed, moved_bytes) = (None, request.moved_bytes);
             let write = |stream: &mut TlsStream, context: &mut Context<'_>| {
                 let written = if left.is_empty() {
                     let flushed = stream.poll_flush(context).map_err(std::io::Error::from);
@@ -102,11 +102,14 @@ impl Delivery<'_> {
                 } else {
                     Pin::new(&mut *stream).poll_write(context, left)
                 };
-                if written.is_pending()
-                    && let Poll::Ready(Err(error)) = poll_request(stream, body, request, context)
-                {
-                    failed = Some(error);
-                    return Poll::Ready(Ok(0));
+                if written.is_pending() {
+                    if let Poll::Ready(Err(error)) = poll_request(stream, body, request, context) {
+                        failed = Some(error);
+                    }
+                    // It sends: its time begins again.
+                    if failed.is_some() || request.moved_bytes > moved_bytes {
+                        return Poll::Ready(Ok(0));
+                    }
                 }
                 written
             };
@@ -116,6 +119,9 @@ impl Delivery<'_> {
             }
             if self.stream.is_offloaded() {
                 self.note_taken(bytes);
+            }
+            if let Some(pace) = &mut self.pace {
+                pace.took(request.moved_bytes - moved_bytes);
             }
             left = left.get(bytes..).unwrap_or_default();
         }

@@ -102,6 +102,12 @@ impl ReadyObject {
         is_current
     }
 
+    /// Whether its file still has its name, and so its room on the disk. Who asks does not use it.
+    #[must_use]
+    pub fn has_its_name(&self) -> bool {
+        self.moment.get() == self.store.moment() || self.store.holds(&self.reference)
+    }
+
     /// Whether both are the same object, found twice.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {

@@ -17,6 +17,8 @@ pub(crate) struct Outbound {
     receive_window_bytes: Cell<i64>,
     /// When it was last found shut.
     shut_ticks: Cell<Option<u32>>,
+    /// Whether the window was shut until after that was last noted.
+    is_reopened: Cell<bool>,
     is_blocked: Cell<bool>,
     /// How often everything was sealed that the client's windows let through.
     rounds: Cell<u64>,
@@ -75,6 +77,7 @@ impl Default for Outbound {
             state: RefCell::new(state),
             receive_window_bytes: Cell::new(WINDOW_BYTES_INITIAL),
             shut_ticks: Cell::default(),
+            is_reopened: Cell::default(),
             is_blocked: Cell::default(),
             rounds: Cell::default(),
             is_over: Cell::default(),
@@ -126,8 +129,9 @@ impl Outbound {
             }
             HEADERS | DATA if flags & END_STREAM != 0 => state.mark(0, true),
             WINDOW_UPDATE if stream == 0 => {
-                let window = self.receive_window_bytes.get() + i64::from(state.tail);
-                self.receive_window_bytes.set(window);
+                let window = self.receive_window_bytes.get();
+                self.is_reopened.set(self.is_reopened.get() || window <= 0);
+                self.receive_window_bytes.set(window + i64::from(state.tail));
             }
             _ => {}
         }
@@ -156,9 +160,10 @@ impl Outbound {
         let _ = self.shut_ticks(ticks);
     }
 
-    /// When the client could last not send any body for want of a window of the connection; `ticks` if it cannot now.
+    /// When the client could last not send any body for want of a window of the connection; `ticks` if it cannot now, or could
+    /// not until after this was last asked.
     pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
-        if self.receive_window_bytes.get() <= 0 {
+        if self.receive_window_bytes.get() <= 0 || self.is_reopened.take() {
             self.shut_ticks.set(Some(ticks));
         }
         self.shut_ticks.get()

@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -81,12 +82,12 @@ async fn ask(
     request: &mut Request<'_>,
     trace: &mut Trace,
 ) -> Result<Response, ProxyError> {
-    let upstream = &route.upstream;
+    let mut upstream = Arc::clone(&route.upstream);
     let mut attempts = upstream.backend.attempts(outgoing.client);
     let is_bound = request.head.header_values("authorization").any(binds_connection);
     let mut may_reuse = !is_bound;
     loop {
-        let begin = Exchange::begin(upstream, pool, &mut attempts, may_reuse, trace);
+        let begin = Exchange::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
         let mut exchange = beside(request.body.stream(), begin).await??;
         let (head, sent) = match converse(route, &mut exchange, outgoing, request).await {
             Ok(answered) => answered,

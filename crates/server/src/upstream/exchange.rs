@@ -36,34 +36,33 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Takes a connection to the next server of `attempts`, a kept one if `may_reuse` and there is one.
+    /// Takes a connection to the next server of `attempts`, a kept one if `may_reuse` and there is one. If a reload has put
+    /// another in the place of `upstream` meanwhile, that is what it is from then on: `attempts` are at its servers.
     ///
     /// # Errors
     /// [`UpstreamError::Connect`].
     pub async fn begin(
-        upstream: &Arc<Upstream>,
+        upstream: &mut Arc<Upstream>,
         pool: &Rc<Pool>,
         attempts: &mut Attempts,
         may_reuse: bool,
         trace: &mut Trace,
     ) -> Result<Self, UpstreamError> {
-        let mut upstream = Arc::clone(upstream);
         loop {
             trace.backend = Some(Arc::clone(&upstream.backend));
             // Whoever waits over a reload goes on with the servers that the backend has then.
             let followed = Cell::new(None);
             let successor = || {
-                let next = pool.successor(&upstream)?;
+                let next = pool.successor(upstream)?;
                 let backend = Arc::clone(&next.backend);
                 followed.set(Some(next));
                 Some(backend)
             };
             let attempt = attempts.next(successor).await.map_err(UpstreamError::Connect)?;
             if let Some(next) = followed.take() {
-                upstream = next;
+                *upstream = next;
                 trace.backend = Some(Arc::clone(&upstream.backend));
             }
-            let upstream = &upstream;
             let destination = Destination::new(upstream, attempt.server());
             trace.server = Some(Arc::clone(attempt.server()));
             let kept = if may_reuse { pool.take(&destination) } else { None };
@@ -247,6 +246,10 @@ impl Exchange {
 
 async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Link, Failure> {
     match (upstream.connector(server), socket) {
+        // Never in plain text for not knowing how.
+        (None, _) if upstream.connectors.is_some() => {
+            Err(Failure::new(Outcome::Tls, "the server is none of this backend's"))
+        }
         (None, socket) => Ok(Link::Plain(socket)),
         (Some(connector), Socket::Tcp(socket)) => {
             let connected = TlsStream::connect(socket, connector).await;

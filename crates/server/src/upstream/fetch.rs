@@ -29,10 +29,12 @@ async fn try_fetch(
     request: &OutgoingRequest,
     trace: &mut Trace,
 ) -> Result<UpstreamResponse, UpstreamError> {
+    let mut upstream = Arc::clone(upstream);
     let mut attempts = upstream.backend.attempts(request.client);
     let mut may_reuse = true;
     loop {
-        let mut exchange = Exchange::begin(upstream, pool, &mut attempts, may_reuse, trace).await?;
+        let begin = Exchange::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
+        let mut exchange = begin.await?;
         match ask(&mut exchange, request).await {
             Ok(head) => {
                 exchange.note(&head, trace);

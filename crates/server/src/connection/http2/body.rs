@@ -255,6 +255,9 @@ impl<'s> Outgoing<'s> {
             .await?;
         let granted = &self.shared.granted_bytes;
         granted.set(granted.get() + room as u64);
+        if let Some(pace) = &mut self.pace {
+            pace.took(room as u64);
+        }
         Ok(room)
     }
 
@@ -280,8 +283,7 @@ impl<'s> Outgoing<'s> {
             if let Some(pace) = &mut self.pace {
                 pace.waited(self.deadline.ticks().saturating_sub(ticks));
                 // What other streams of the connection get counts for this one: it may be their turn.
-                let took = self.shared.granted_bytes.get() - granted;
-                pace.took(took + self.stream.capacity() as u64);
+                pace.took(self.shared.granted_bytes.get() - granted);
             }
             if let Ok(outcome) = outcome {
                 return outcome;

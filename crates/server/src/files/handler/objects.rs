@@ -43,7 +43,7 @@ impl Files {
     /// Lets go of the files of objects that are gone: their room on the disk is free only then.
     pub fn release_objects(&self) {
         let mut cache = self.cache.borrow_mut();
-        if cache.retain_objects(ReadyObject::is_current) {
+        if cache.retain_objects(ReadyObject::has_its_name) {
             self.metrics.open_files(cache.open_files() as u64);
         }
     }
