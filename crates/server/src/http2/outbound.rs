@@ -157,16 +157,23 @@ impl Outbound {
     pub(super) fn received(&self, data_bytes: u64, ticks: u32) {
         let data_bytes = i64::try_from(data_bytes).unwrap_or(i64::MAX);
         self.receive_window_bytes.set(self.receive_window_bytes.get().saturating_sub(data_bytes));
-        let _ = self.shut_ticks(ticks);
+        if self.receive_window_bytes.get() <= 0 {
+            self.was_shut(ticks);
+        }
     }
 
     /// When the client could last not send any body for want of a window of the connection; `ticks` if it cannot now, or could
     /// not until after this was last asked.
     pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
         if self.receive_window_bytes.get() <= 0 || self.is_reopened.take() {
-            self.shut_ticks.set(Some(ticks));
+            self.was_shut(ticks);
         }
         self.shut_ticks.get()
+    }
+
+    /// Who notes it may have looked at the time a while ago.
+    fn was_shut(&self, ticks: u32) {
+        self.shut_ticks.set(self.shut_ticks.get().max(Some(ticks)));
     }
 
     pub(super) fn set_blocked(&self, is_blocked: bool) {
