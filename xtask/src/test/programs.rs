@@ -169,7 +169,7 @@ const DECIDED_BY_KERNELS: [&str; 6] =
 
 const SKIP_LOG: &str = "KETTLE_SKIP_LOG";
 const HERE_LIMIT: Duration = Duration::from_secs(20 * 60);
-const GUEST_LIMIT: Duration = Duration::from_secs(15 * 60);
+const GUEST_LIMIT: Duration = Duration::from_secs(25 * 60);
 
 #[cfg(test)]
 mod tests;
