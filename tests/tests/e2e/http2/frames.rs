@@ -18,6 +18,8 @@ pub const CONTINUATION: u8 = 9;
 
 /// On DATA and HEADERS.
 pub const END_STREAM: u8 = 1;
+/// On SETTINGS and PING.
+pub const ACK: u8 = 1;
 /// On HEADERS and CONTINUATION.
 pub const END_HEADERS: u8 = 4;
 
