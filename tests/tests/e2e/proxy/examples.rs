@@ -1,8 +1,6 @@
 //! The examples that come with packages, tried: from their first route on they are as they stand there.
 
-use std::fs;
 use std::io::Write;
-use std::path::Path;
 
 use kettle_tests::backend::{Backend, read_exactly};
 use kettle_tests::client::Dialer;
@@ -13,18 +11,18 @@ use tempfile::TempDir;
 
 use super::{answer, read_head};
 
+const LIVE_STREAM: &str = include_str!("../../../../packaging/examples/live-stream.toml");
+const WEBSOCKET: &str = include_str!("../../../../packaging/examples/websocket.toml");
+
 /// What of an example stands behind the certificates of its site, from this line on.
-fn example(name: &str, from: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/examples");
-    let text = fs::read_to_string(folder.join(name)).unwrap();
-    let at = text.find(from).unwrap();
-    text[at..].to_owned()
+fn example(text: &str, from: &str) -> String {
+    text[text.find(from).unwrap()..].to_owned()
 }
 
 #[test]
 fn a_live_stream_changes_and_its_segments_are_shared_while_they_are_made() {
     let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
-    let routes = example("live-stream.toml", "[[site.route]]")
+    let routes = example(LIVE_STREAM, "[[site.route]]")
         .replace("127.0.0.1:8080", &backend.address().to_string())
         .replace("/var/cache/kettle/live", folder.path().to_str().unwrap());
     let kettle = Kettle::start(Setup::default().more(&routes));
@@ -37,14 +35,14 @@ fn a_live_stream_changes_and_its_segments_are_shared_while_they_are_made() {
             "HTTP/1.1 200 OK\r\nCache-Control: no-cache\r\nETag: \"{0}\"\r\nContent-Length: {0}\r\n\r\n{playlist}",
             playlist.len()
         );
-        answer(origin.get_or_insert_with(|| backend.accept()), &response);
+        answer(backend.asked(&mut origin), &response);
         assert_eq!(viewer.response().body, playlist.as_bytes());
     }
     // A segment that is being made: who comes later gets at once what is there of it.
-    let mut origin = origin.unwrap();
     viewer.send(&get("/live/segments/2.m4s")).unwrap();
+    let origin = backend.asked(&mut origin);
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    answer(&mut origin, &format!("{head}6\r\nfirst,\r\n"));
+    answer(origin, &format!("{head}6\r\nfirst,\r\n"));
     assert_eq!(viewer.response_head().status, 200);
     assert_eq!(viewer.receive_exactly(9), b"6\r\nfirst,");
     let mut late = Dialer::default().connect(kettle.address());
@@ -60,7 +58,7 @@ fn a_live_stream_changes_and_its_segments_are_shared_while_they_are_made() {
 #[test]
 fn a_websocket_application_gets_frames_as_they_are() {
     let backend = Backend::listen();
-    let routes = example("websocket.toml", "[[site.route]]\nprefix = \"/socket\"");
+    let routes = example(WEBSOCKET, "[[site.route]]\nprefix = \"/socket\"");
     let one_server = routes.rfind("[[backend.server]]").unwrap();
     let routes = routes[..one_server].replace("127.0.0.1:3000", &backend.address().to_string());
     let kettle = Kettle::start(Setup::default().more(&routes));
