@@ -99,13 +99,7 @@ require('http').createServer((request, response) => {
 #[test]
 fn nginx_understands_what_we_do() {
     // It passes bodies on to itself, and says how long they were when all was read.
-    const CONFIG: &str = "
-daemon off; master_process off; error_log stderr; pid FOLDER/pid;
-events {}
-http {
-  access_log off;
-  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
-  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+    const SERVERS: &str = "
   map $content_length $bytes { '' 0; default $content_length; }
   server {
     listen ADDRESS;
@@ -115,9 +109,8 @@ http {
     listen unix:FOLDER/said;
     location / { return 200 \"$request_method $request_uri $http_x_host $bytes\"; }
   }
-}
 ";
-    if let Some(nginx) = Peer::start("nginx", &["-c"], CONFIG, &[]) {
+    if let Some(nginx) = Peer::nginx(SERVERS, &[]) {
         hold_to(&nginx);
     }
 }

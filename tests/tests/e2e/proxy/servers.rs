@@ -77,23 +77,16 @@ fn unix_sockets_are_servers_too() {
 
 #[test]
 fn nginx_behind_us_serves_what_it_serves() {
-    const CONFIG: &str = "
-daemon off; master_process off; error_log stderr; pid FOLDER/pid;
-events {}
-http {
-  access_log off;
-  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
-  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+    const SERVER: &str = "
   server {
     listen ADDRESS;
     location /app/ { alias FOLDER/; }
     location /app/who { return 200 \"$http_x_forwarded_for $http_host $http_x_forwarded_proto\"; }
     location /app/small { client_max_body_size 1k; return 200 ok; }
   }
-}
 ";
     let text = "0123456789".repeat(100_000);
-    let Some(nginx) = Peer::start("nginx", &["-c"], CONFIG, &[("file", text.clone())]) else {
+    let Some(nginx) = Peer::nginx(SERVER, &[("file", text.clone())]) else {
         return;
     };
     let kettle = Kettle::start(before("", "", &[nginx.address]));

@@ -54,7 +54,22 @@ impl Peer {
         wait_until_listening(address);
         Some(Self { _process: process, _folder: folder, address })
     }
+
+    /// nginx with these servers, all of whose own files are in `FOLDER`.
+    pub(crate) fn nginx(servers: &str, files: &[(&str, String)]) -> Option<Self> {
+        let config = format!("{NGINX_BEFORE_SERVERS}{servers}}}\n");
+        Self::start("nginx", &["-c"], &config, files)
+    }
 }
+
+const NGINX_BEFORE_SERVERS: &str = "\
+daemon off; master_process off; error_log stderr; pid FOLDER/pid;
+events {}
+http {
+  access_log off;
+  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
+  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+";
 
 fn with_proxy_header(version: &str, to: SocketAddr) -> Kettle {
     let app = backend("app", &format!("send_proxy = \"{version}\""), &[to]);
@@ -91,23 +106,13 @@ frontend f
 
 #[test]
 fn nginx_reads_our_header() {
-    let config = "\
-daemon off;
-master_process off;
-pid FOLDER/pid;
-error_log stderr;
-events {}
-http {
-  access_log off;
-  client_body_temp_path FOLDER/a; proxy_temp_path FOLDER/b; fastcgi_temp_path FOLDER/c;
-  uwsgi_temp_path FOLDER/d; scgi_temp_path FOLDER/e;
+    let server = "
   server {
     listen ADDRESS proxy_protocol;
     location / { return 200 \"$proxy_protocol_addr:$proxy_protocol_port\"; }
   }
-}
 ";
-    let Some(nginx) = Peer::start("nginx", &["-c"], config, &[]) else { return };
+    let Some(nginx) = Peer::nginx(server, &[]) else { return };
     for version in ["v1", "v2"] {
         let kettle = with_proxy_header(version, nginx.address);
         let (said, own) = answer(&kettle);
