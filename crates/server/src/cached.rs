@@ -107,7 +107,7 @@ pub fn ready(
     let Use::Fresh(left) = kept::usable(&object.head, now) else { return None };
     let targeted = route.targeted.as_deref();
     let is_allowed = !asked.has_credentials || kept::is_for_everybody(&object.head, targeted);
-    if !is_allowed || !asked.fits_by(&request.head, &object.head.vary) {
+    if !is_allowed || !asked.fits(&request.head, &object.head.vary) {
         return None;
     }
     let response =
@@ -307,7 +307,7 @@ impl Looking<'_> {
             Led::Growing(arriving, trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
                 let (head, fill) = &*arriving;
-                if !asked.fits(&head.vary) {
+                if !asked.fits(&request.head, &head.vary) {
                     return Some(Answer::Pass("vary-miss"));
                 }
                 self.route.count(outcome, notes);

@@ -32,13 +32,13 @@ impl Store {
         };
         written.map_err(StoreError::disk("write down a purge"))?;
         match purge {
-            Purge::Key(key) => self.remove_all(Name::of_key(key)),
+            Purge::Key(key) => self.remove_key(key),
             Purge::Prefix(_) | Purge::Tag(_) => Ok(0),
         }
     }
 
-    /// The part of [`purge`](Self::purge) that no disk is needed for: nothing of this key that is here or arriving is found
-    /// any more.
+    /// The part of the purge of a key that no disk is needed for: nothing of it that is here or arriving is found any more.
+    /// What [`remove_key`](Self::remove_key) does not take away is found again after a restart.
     pub fn forget(&self, key: &str) {
         let purge = Purge::Key(key.to_owned());
         if purge.is_possible() {
@@ -46,8 +46,12 @@ impl Store {
         }
     }
 
-    /// Removes what is there of a key, which its index may not know yet.
-    fn remove_all(&self, key: Name) -> Result<u64, StoreError> {
+    /// The other part: removes what is there of a key, which its index may not know yet. Says how many files that were.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn remove_key(&self, key: &str) -> Result<u64, StoreError> {
+        let key = Name::of_key(key);
         let [_, folder] = key.folders();
         let names = self.entries(&folder)?;
         let names = names.iter().filter_map(|name| Name::parse(name));

@@ -246,6 +246,8 @@ fn what_is_forgotten_is_found_by_nobody_though_its_file_is_there() {
     store.forget("no\nkey");
     put(&store, head(&store, KEY), b"new").unwrap();
     assert_eq!(find(&store, KEY).unwrap().1, b"new");
+    assert_eq!(store.remove_key(KEY).unwrap(), 1);
+    assert!(find(&store, KEY).is_none());
 }
 
 #[test]

@@ -51,8 +51,8 @@ impl Asked {
 
     /// What this request says in a field that responses vary by.
     pub(super) fn value(&self, name: &str) -> Vec<u8> {
-        match self.seen.iter().find(|(seen, _)| seen == name) {
-            Some((_, value)) => value.clone(),
+        match self.seen(name) {
+            Some(value) => value.to_vec(),
             None => {
                 let lines = self.fields.iter().filter(|(field, _)| field == name);
                 vary::value(name, lines.map(|(_, value)| value.as_slice()))
@@ -60,20 +60,21 @@ impl Asked {
         }
     }
 
+    /// The same, if backends see that field.
+    fn seen(&self, name: &str) -> Option<&[u8]> {
+        let seen = self.seen.iter().find(|(seen, _)| seen == name);
+        seen.map(|(_, value)| value.as_slice())
+    }
+
     /// Whether it has a field that no backend sees, and so no object that is kept was made for it.
     pub(super) fn has_unseen(&self, name: &str) -> bool {
-        !self.seen.iter().any(|(seen, _)| seen == name) && !self.value(name).is_empty()
+        self.seen(name).is_none() && !self.value(name).is_empty()
     }
 
-    /// Whether an object that varies so was made for this request.
-    pub(super) fn fits(&self, vary: &[(String, Vec<u8>)]) -> bool {
-        vary.iter().all(|(name, value)| self.value(name) == *value)
-    }
-
-    /// The same, by the request's own head.
-    pub(super) fn fits_by(&self, head: &Head, vary: &[(String, Vec<u8>)]) -> bool {
-        vary.iter().all(|(name, value)| match self.seen.iter().find(|(seen, _)| seen == name) {
-            Some((_, seen)) => seen == value,
+    /// Whether an object that varies so was made for this request, which has this head.
+    pub(super) fn fits(&self, head: &Head, vary: &[(String, Vec<u8>)]) -> bool {
+        vary.iter().all(|(name, value)| match self.seen(name) {
+            Some(seen) => seen == value,
             None => vary::value(name, head.header_values(name)) == *value,
         })
     }
@@ -94,7 +95,7 @@ impl Asked {
     /// By what a response differs that came for this request, with what this request says: what it names itself, and each
     /// field that its backend saw.
     pub(super) fn vary_of(&self, names: Vec<String>, has_coding: bool) -> Vec<(String, Vec<u8>)> {
-        let is_seen = |name: &str| self.seen.iter().any(|(seen, _)| seen == name);
+        let is_seen = |name: &str| self.seen(name).is_some();
         // A backend that saw no codings answers in the one that all clients take.
         let mut all: Vec<String> =
             names.into_iter().filter(|name| name != CODINGS || is_seen(name)).collect();
@@ -102,14 +103,11 @@ impl Asked {
         all.extend(seen.filter(|name| *name != CODINGS || has_coding).cloned());
         all.sort_unstable();
         all.dedup();
-        let value = |name: &str| {
-            let seen = self.seen.iter().find(|(seen, _)| seen == name);
-            seen.map(|(_, value)| value.clone()).unwrap_or_default()
+        let with_value = |name: String| {
+            let value = self.seen(&name).unwrap_or_default().to_vec();
+            (name, value)
         };
-        all.into_iter()
-            .map(|name| (value(&name), name))
-            .map(|(value, name)| (name, value))
-            .collect()
+        all.into_iter().map(with_value).collect()
     }
 }
 

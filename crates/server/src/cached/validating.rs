@@ -63,16 +63,8 @@ impl CachedRoute {
         // At once, however busy the disk is, and whether or not the client waits for that.
         keys.iter().for_each(|key| open.store.forget(key));
         let store = Arc::clone(&open.store);
-        let purge = move || {
-            keys.into_iter().try_for_each(|key| {
-                match store.purge(&Purge::Key(key)) {
-                    // What the backend names may be no URL at all.
-                    Ok(_) | Err(StoreError::BadPurge) => Ok(()),
-                    Err(error) => Err(error),
-                }
-            })
-        };
-        if let Ok(Err(error)) = disks.wait_for(&device(disks, open), purge).await {
+        let remove = move || keys.iter().try_for_each(|key| store.remove_key(key).map(|_| ()));
+        if let Ok(Err(error)) = disks.wait_for(&device(disks, open), remove).await {
             self.failed(&error);
         }
     }
