@@ -153,7 +153,7 @@ impl Root {
             // What is mounted below the root may be remote, and opening there may wait.
             Reach::Cached => open_cached(&self.directory, path, flags, own),
             Reach::Device => {
-                let opened = openat2(&self.directory, path, flags, Mode::empty(), own);
+                let opened = open_twice(&self.directory, path, flags, own);
                 // What raced with a rename is tried again by who goes further.
                 opened.map_err(|error| match error {
                     Errno::AGAIN | Errno::INTR => Errno::XDEV,
@@ -183,7 +183,7 @@ impl Root {
         let mut attempts = RENAME_RACES_MAX;
         loop {
             attempts -= 1;
-            match openat2(&self.directory, path, flags, Mode::empty(), self.resolve) {
+            match open_twice(&self.directory, path, flags, self.resolve) {
                 // A rename or mount raced with a ".." in a symlink; openat2(2) asks to try again. Who renames all the time
                 // may have been waiting for this processor.
                 Err(Errno::AGAIN | Errno::INTR) if attempts > 0 => std::thread::yield_now(),
@@ -206,7 +206,7 @@ impl Root {
     fn real_path(&self, path: &str) -> Result<PathBuf, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_MAGICLINKS;
-        let target = openat2(&self.directory, path, flags, Mode::empty(), resolve);
+        let target = open_twice(&self.directory, path, flags, resolve);
         let target = target.map_err(|error| match error {
             Errno::MFILE | Errno::NFILE | Errno::NOMEM => error,
             _ => Errno::XDEV,
@@ -226,7 +226,7 @@ fn open_folder(path: &Path, wait: Wait) -> Result<OwnedFd, Errno> {
         attempts -= 1;
         let opened = match wait {
             Wait::Never => open_cached(CWD, path, FOLDER, ResolveFlags::empty()),
-            Wait::Allowed => openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::empty()),
+            Wait::Allowed => open_twice(CWD, path, FOLDER, ResolveFlags::empty()),
         };
         match opened {
             Err(Errno::NOENT | Errno::NOTDIR) if attempts > 0 => {}
@@ -238,7 +238,7 @@ fn open_folder(path: &Path, wait: Wait) -> Result<OwnedFd, Errno> {
 /// Opens what the kernel can find without a disk.
 fn open_cached(
     at: impl AsFd,
-    path: impl Arg,
+    path: impl Arg + Copy,
     flags: OFlags,
     resolve: ResolveFlags,
 ) -> Result<OwnedFd, Errno> {
@@ -246,7 +246,7 @@ fn open_cached(
         return Err(Errno::AGAIN);
     }
     let resolve = resolve | ResolveFlags::CACHED;
-    openat2(at, path, flags, Mode::empty(), resolve).map_err(|error| match error {
+    open_twice(at, path, flags, resolve).map_err(|error| match error {
         // Linux 5.6 to 5.11 do not know the flag.
         Errno::INVAL => {
             CACHED_RESOLVING_IS_MISSING.store(true, Ordering::Relaxed);
@@ -256,6 +256,36 @@ fn open_cached(
         Errno::XDEV => Errno::AGAIN,
         error => error,
     })
+}
+
+/// Opens what a path names, and looks again where symlinks led there, until two looks in a row saw the same.
+///
+/// A symlink that is removed between the kernel's look at it and at its text may be found empty (ext4 clears the text of a
+/// short one), and then the look goes on in the folder that held it: seen with Linux 6.1, 6.12 and 7.
+fn open_twice(
+    at: impl AsFd,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let open = |resolve| openat2(&at, path, flags, Mode::empty(), resolve);
+    let straight = open(resolve | ResolveFlags::NO_SYMLINKS);
+    if resolve.contains(ResolveFlags::NO_SYMLINKS) || !matches!(straight, Err(Errno::LOOP)) {
+        return straight;
+    }
+    let identity = |opened: &Result<OwnedFd, Errno>| match opened {
+        Ok(opened) => identity_of(opened),
+        Err(error) => Err(*error),
+    };
+    let mut opened = open(resolve);
+    for _ in 1..EXCHANGES_MAX {
+        let before = identity(&opened);
+        opened = open(resolve);
+        if identity(&opened) == before {
+            break;
+        }
+    }
+    opened
 }
 
 fn identity_of(directory: &OwnedFd) -> Result<(u64, u64), Errno> {
@@ -273,7 +303,7 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEX
 const WELL_KNOWN: &str = ".well-known";
 /// Any rename on the machine may race with the look along a symlink: a thread tries this often before it gives up.
 const RENAME_RACES_MAX: u32 = 1_000;
-/// Roots looked at for one request while they are exchanged one after the other.
+/// Looks for one request at what is exchanged for another all the time.
 pub const EXCHANGES_MAX: u32 = 8;
 
 /// Set once a kernel refused `RESOLVE_CACHED`; from then on every opening may wait.
