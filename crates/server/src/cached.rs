@@ -1,40 +1,40 @@
 //! Routes whose backend's responses are kept: from the store where it may answer, from what is arriving where another client
 //! has asked, and else from the backend, by a task that outlives whoever asked.
 //!
-//! `asked` says what a request has in common with others, `fetching` lets an object arrive, `kept` makes a response of one.
+//! `asked` says what a request has in common with others, `looking` what answers it, `fetching` lets an object arrive, `kept` makes
+//! a response of one.
 
 mod asked;
 mod fetching;
 mod kept;
 mod lines;
+mod looking;
+mod stored_head;
+mod unread;
 mod validating;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kettle_cache::{FillState, Progress, StoreError};
+use kettle_cache::StoreError;
 use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
 use kettle_http::h1::framing::BodyFraming;
-use tokio::sync::oneshot;
-use tokio::task::spawn_local;
-use tokio::time::timeout;
 
 use crate::disk::{Device, Disks};
 use crate::error_page::HttpError;
 use crate::files::file_route::next_number;
 use crate::files::handler::Files;
-use crate::files::object::{FoundObject, ReadyObject};
 use crate::proxy::{self, ProxyRoute};
 use crate::request::Request;
 use crate::response::{Notes, Response};
-use crate::stores::{Arrival, ArrivalState, CacheOutcome, KeptStore, OpenStore, Stores};
+use crate::stores::{CacheOutcome, KeptStore, OpenStore, Stores};
 use crate::upstream::Pool;
 use asked::Asked;
-use fetching::{Fetching, Led};
 use kept::Kept;
+use looking::{Answer, Looking};
 
 /// A route to a backend, and the store for its responses.
 #[derive(Debug)]
@@ -162,281 +162,6 @@ fn is_read(request: &Request<'_>) -> bool {
         && request.head.upgrade().is_none()
 }
 
-enum Answer {
-    Ready(Result<Response, HttpError>),
-    /// The backend answers, for the reason that stands in `Cache-Status`.
-    Pass(&'static str),
-}
-
-/// What it takes to look for an answer.
-struct Looking<'l> {
-    route: &'l Arc<CachedRoute>,
-    files: &'l Files,
-    disks: &'l Disks,
-    open: &'l OpenStore,
-    pool: &'l Rc<Pool>,
-}
-
-/// What the store has for a request.
-enum Found<T> {
-    Object(T),
-    /// Only what others sent fields for that no backend sees here.
-    Others,
-    Nothing,
-}
-
-impl Looking<'_> {
-    async fn answer(&self, asked: &Arc<Asked>, request: &Request<'_>, notes: &mut Notes) -> Answer {
-        let mut is_validated = false;
-        for _ in 0..ROUNDS_MAX {
-            let found = match self.find(asked).await {
-                Found::Others => return Answer::Pass("vary-miss"),
-                Found::Nothing => None,
-                Found::Object(object) => Some(object),
-            };
-            let reason = if found.is_some() { "stale" } else { "uri-miss" };
-            let (stale, may_be_stale) = match found {
-                None => (None, false),
-                Some(object) => match self.stored(object, is_validated, asked, request, notes) {
-                    Ok(answer) => return answer,
-                    Err((object, may_be_stale)) => (Some(object), may_be_stale),
-                },
-            };
-            if asked.has_credentials {
-                return Answer::Pass("request; detail=credentials");
-            }
-            if request.head.method() == Method::Head {
-                return Answer::Pass(reason);
-            }
-            if let Some(why) = self.route.store.passes(&asked.key) {
-                return Answer::Pass(why);
-            }
-            let outcome = if stale.is_some() { CacheOutcome::Expired } else { CacheOutcome::Miss };
-            let begun = self.begin(asked, request, stale.as_deref(), may_be_stale, false);
-            let (led, outcome) = match begun {
-                Begun::Joined(arrival) => match self.joined(&arrival).await {
-                    Some(led) => (led, CacheOutcome::Collapsed),
-                    None => return Answer::Pass(reason),
-                },
-                Begun::Leads(led) => {
-                    let led = led.await.unwrap_or(Led::Failed(502, Box::default()));
-                    (led, outcome)
-                }
-                Begun::Impossible => return Answer::Pass("bypass"),
-            };
-            let stale = stale.filter(|_| may_be_stale);
-            let is_again = matches!(led, Led::Again);
-            match self.led(led, outcome, reason, stale, asked, request, notes) {
-                Some(answer) => return answer,
-                None => is_validated = !is_again,
-            }
-        }
-        Answer::Pass("bypass; detail=busy")
-    }
-
-    /// An object as the answer; or the object, and whether it is better than an error.
-    fn stored(
-        &self,
-        object: Rc<ReadyObject>,
-        is_validated: bool,
-        asked: &Arc<Asked>,
-        request: &Request<'_>,
-        notes: &mut Notes,
-    ) -> Result<Answer, (Rc<ReadyObject>, bool)> {
-        let targeted = self.route.targeted.as_deref();
-        if asked.has_credentials && !kept::is_for_everybody(&object.head, targeted) {
-            return Ok(Answer::Pass("request; detail=credentials"));
-        }
-        let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
-            _ if is_validated => {
-                (CacheOutcome::Revalidated, "fwd=stale; fwd-status=304".to_owned())
-            }
-            Use::Fresh(left) => (CacheOutcome::Hit, hit(left)),
-            Use::WhileRevalidating => {
-                drop(self.begin(asked, request, Some(&object), true, true));
-                (CacheOutcome::Updating, "hit; detail=stale-while-revalidate".to_owned())
-            }
-            Use::IfError => return Err((object, true)),
-            Use::No => return Err((object, false)),
-        };
-        self.route.count(outcome, notes);
-        Ok(self.ready(&object, request, &status))
-    }
-
-    /// Waits for what another has asked for; `None` if that is no good for those who came so late.
-    async fn joined(&self, arrival: &Arrival) -> Option<Led> {
-        let is_late = arrival.is_growing();
-        let known = arrival.known(&self.route.store.arrivals);
-        let limit = self.route.proxy.timeout().saturating_mul(WAITS);
-        let known = timeout(limit, known).await.unwrap_or(ArrivalState::Alone);
-        if let ArrivalState::Growing(arriving) = &known
-            && is_late
-            && !kept::is_fresh(&arriving.0)
-        {
-            // It was good for those who had asked before it came, and has to be validated for others.
-            let Progress { filled, state } = arriving.1.progress();
-            let is_whole = arriving.1.announced_bytes() == Some(filled);
-            if state == FillState::Growing && !is_whole {
-                return None;
-            }
-            let _ = timeout(limit, arrival.ended()).await;
-            return Some(Led::Again);
-        }
-        Some(Led::from(known))
-    }
-
-    /// What comes of an object that arrives; `None` if the store has to be asked again.
-    #[expect(clippy::too_many_arguments, reason = "what is known of one request")]
-    fn led(
-        &self,
-        led: Led,
-        outcome: CacheOutcome,
-        reason: &str,
-        stale: Option<Rc<ReadyObject>>,
-        asked: &Asked,
-        request: &Request<'_>,
-        notes: &mut Notes,
-    ) -> Option<Answer> {
-        let collapsed = if outcome == CacheOutcome::Collapsed { "; collapsed" } else { "" };
-        Some(match led {
-            Led::Again => return None,
-            Led::Validated(trace) => {
-                notes.upstream = trace.or(notes.upstream.take());
-                return None;
-            }
-            Led::Growing(arriving, trace) => {
-                notes.upstream = trace.or(notes.upstream.take());
-                let (head, fill) = &*arriving;
-                if !asked.fits(&request.head, &head.vary) {
-                    return Some(Answer::Pass("vary-miss"));
-                }
-                self.route.count(outcome, notes);
-                let device = device(self.disks, self.open);
-                let patience = self.route.proxy.timeout().saturating_mul(WAITS);
-                let kept = Kept::growing(head, fill, device, patience);
-                let status = format!("fwd={reason}; stored{collapsed}");
-                Answer::Ready(self.respond_from(&kept, request, &status))
-            }
-            Led::Alone(Some((response, trace))) => {
-                notes.upstream = Some(trace);
-                self.route.count(outcome, notes);
-                let response = self.route.proxy.incoming(*response);
-                let response = with_status(response, &format!("fwd={reason}"));
-                Answer::Ready(Ok(response))
-            }
-            Led::Alone(None) => Answer::Pass(if reason == "stale" { "stale" } else { "uri-miss" }),
-            Led::Failed(status, trace) => {
-                notes.upstream = Some(trace);
-                match stale {
-                    Some(object) => {
-                        self.route.count(CacheOutcome::Stale, notes);
-                        self.ready(&object, request, "hit; detail=stale-if-error")
-                    }
-                    None => {
-                        self.route.count(outcome, notes);
-                        Answer::Ready(Err(status.into()))
-                    }
-                }
-            }
-        })
-    }
-
-    async fn find(&self, asked: &Arc<Asked>) -> Found<Rc<ReadyObject>> {
-        if self.open.store.lacks(&asked.key) {
-            return Found::Nothing;
-        }
-        let (store, this) = (Arc::clone(&self.open.store), Arc::clone(asked));
-        let (memory_bytes_max, (now, wall)) = (self.files.memory_bytes_max(), self.files.now());
-        let look = move || {
-            let value_of = |name: &str| this.value(name);
-            let found = FoundObject::find(&store, &this.key, &value_of, memory_bytes_max)?;
-            if let Some(found) = found {
-                return Ok(Found::Object(Box::new(found)));
-            }
-            let names = store.vary_names(&this.key)?;
-            let is_others = names.iter().any(|name| this.has_unseen(name));
-            Ok(if is_others { Found::Others } else { Found::Nothing })
-        };
-        let device = device(self.disks, self.open);
-        match self.disks.wait_for(&device, look).await {
-            Ok(Ok(Found::Object(found))) => {
-                let object = ReadyObject::new(*found, &self.open.store, device, now);
-                if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
-                    let (number, asked) = (self.route.number, asked.arrival_key());
-                    self.files.remember_object(number, &asked, &object);
-                }
-                Found::Object(object)
-            }
-            Ok(Ok(Found::Others)) => Found::Others,
-            Ok(Err(error)) => {
-                self.route.failed(&error);
-                Found::Nothing
-            }
-            Ok(Ok(Found::Nothing)) | Err(_) => Found::Nothing,
-        }
-    }
-
-    /// Lets what is asked for arrive, or joins another for whom it does.
-    fn begin(
-        &self,
-        asked: &Arc<Asked>,
-        request: &Request<'_>,
-        validated: Option<&ReadyObject>,
-        may_be_stale: bool,
-        is_ahead: bool,
-    ) -> Begun {
-        let joined = self.route.store.arrivals.join(&asked.arrival_key(), &self.open.store);
-        let arriving = match joined {
-            Ok(arrival) => return Begun::Joined(arrival),
-            Err(arriving) => arriving,
-        };
-        let mut fields = asked.seen.clone();
-        fields.extend(validated.into_iter().flat_map(|object| kept::validators(&object.head)));
-        let client = request.client;
-        let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
-        let Some(outgoing) = outgoing else { return Begun::Impossible };
-        let (leader, led) = oneshot::channel();
-        let fetching = Fetching {
-            route: Arc::clone(self.route),
-            open: self.open.clone(),
-            device: device(self.disks, self.open),
-            disks: Disks::new(WRITE_TIME_MAX),
-            pool: Rc::clone(self.pool),
-            asked: Arc::clone(asked),
-            outgoing,
-            is_validating: validated.is_some(),
-            may_be_stale,
-            is_ahead,
-            arriving,
-            shared: self.pool.share(),
-        };
-        spawn_local(fetching.run(leader));
-        Begun::Leads(led)
-    }
-
-    fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> Answer {
-        Answer::Ready(self.respond_from(&Kept::whole(object), request, status))
-    }
-
-    fn respond_from(
-        &self,
-        kept: &Kept<'_>,
-        request: &Request<'_>,
-        status: &str,
-    ) -> Result<Response, HttpError> {
-        let response =
-            kept.respond(&self.route.proxy.configured, &request.head, SystemTime::now())?;
-        Ok(with_status(response, status))
-    }
-}
-
-/// What becomes of a request that the store cannot answer.
-enum Begun {
-    Joined(Arc<Arrival>),
-    Leads(oneshot::Receiver<Led>),
-    Impossible,
-}
-
 impl CachedRoute {
     fn count(&self, outcome: CacheOutcome, notes: &mut Notes) {
         self.store.responded(outcome);
@@ -482,12 +207,5 @@ fn with_status(mut response: Response, status: &str) -> Response {
     response
 }
 
-/// How often the store is asked for one request: what was validated may be gone again.
-const ROUNDS_MAX: usize = 4;
-
-/// How many times a server's time for its next byte is waited by those who wait for another's request: it may have to be
-/// connected to, and asked twice.
-const WAITS: u32 = 4;
-
-/// How long a disk may take for a piece of an object.
-const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
+/// Tags that one object may have.
+const TAGS_MAX: usize = 256;

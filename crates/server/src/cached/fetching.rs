@@ -6,19 +6,17 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use kettle_cache::{Fill, Head as Stored, StoreError, Writer};
 use kettle_http::caching::{self, NotKept, vary};
-use kettle_http::date;
-use kettle_http::h1::response::ResponseHead;
-use kettle_http::h1::write::write_field;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::asked::Asked;
-use super::{CachedRoute, kept, lines};
+use super::unread::Unread;
+use super::{CachedRoute, TAGS_MAX, kept};
 use crate::disk::{Device, Disks};
 use crate::stores::{ArrivalState, Arriving, OpenStore};
 use crate::upstream::{
@@ -173,53 +171,6 @@ impl Fetching {
         kept::is_fresh(&object.head)
     }
 
-    /// What is kept of a response's head.
-    fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Stored {
-        let fields: Vec<_> = head.headers().collect();
-        let sole = |name: &str| {
-            let mut values = head.header_values(name);
-            values.next().filter(|_| values.next().is_none())
-        };
-        let tags = self.route.tags.as_ref().map(|name| head.header_values(name));
-        let tags = tags.into_iter().flatten().flat_map(|value| {
-            value.split(|byte| matches!(byte, b',' | b' ')).filter(|tag| !tag.is_empty())
-        });
-        let tags = tags.take(TAGS_MAX + 1).map(|tag| String::from_utf8_lossy(tag).into_owned());
-        let names = vary::names(&fields).unwrap_or_default();
-        let modified = sole("last-modified").and_then(date::parse);
-        let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        Stored {
-            key: self.asked.key.clone(),
-            vary: self.asked.vary_of(names, sole("content-encoding").is_some()),
-            status: head.status(),
-            lines: self.own_lines(head, answered),
-            etag: sole("etag").unwrap_or_default().to_vec(),
-            modified: modified.map(|since| since.as_secs()),
-            tags: tags.collect(),
-            generation: self.arriving.generation(),
-            ..Stored::default()
-        }
-    }
-
-    /// The backend's own lines, without what is only for us, and with a date (RFC 9110 §6.6.1).
-    pub(super) fn own_lines(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Vec<u8> {
-        let fields = self.route.proxy.fields(head);
-        let [_, own] = fields.lines();
-        let is_ours = |name: &[u8]| {
-            let tags = self.route.tags.as_ref().is_some_and(|tags| name == tags.as_bytes());
-            tags || matches!(name, b"age" | b"accept-ranges")
-        };
-        let mut out = Vec::with_capacity(own.len());
-        for (name, value) in lines::fields(own).into_iter().filter(|(name, _)| !is_ours(name)) {
-            let name = std::str::from_utf8(name).unwrap_or_default();
-            write_field(&mut out, name, value);
-        }
-        if !fields.is_dated() {
-            write_field(&mut out, "date", &date::write_imf_fixdate(answered));
-        }
-        out
-    }
-
     async fn begin(&self, head: Stored, announced_bytes: Option<u64>) -> Option<Writer> {
         if head.tags.len() > TAGS_MAX {
             self.route.failed(&StoreError::TooManyTags);
@@ -303,51 +254,8 @@ fn is_failure(status: u16) -> bool {
     matches!(status, 500 | 502..=504)
 }
 
-/// How long nobody has read what arrives, and how much of it came meanwhile.
-#[derive(Default)]
-struct Unread {
-    since: Option<(Instant, u64)>,
-}
-
-impl Unread {
-    /// Whether the rest is not worth its way: nobody reads it, and most of it is still to come.
-    fn is_given_up(&mut self, fill: &Fill, is_draining: bool, is_ahead: bool) -> bool {
-        if fill.readers() > 0 {
-            self.since = None;
-            return false;
-        }
-        let filled = fill.progress().filled;
-        let (since, filled_then) = *self.since.get_or_insert((Instant::now(), filled));
-        let unread_bytes = filled - filled_then;
-        is_given_up(since.elapsed(), fill.announced_bytes(), filled, unread_bytes, is_draining)
-            && (is_draining || !is_ahead)
-    }
-}
-
-fn is_given_up(
-    unread_for: Duration,
-    announced_bytes: Option<u64>,
-    filled_bytes: u64,
-    unread_bytes: u64,
-    is_draining: bool,
-) -> bool {
-    let is_small = match announced_bytes {
-        Some(bytes) => bytes.saturating_sub(filled_bytes) <= filled_bytes.max(UNREAD_BYTES_MAX),
-        None => unread_bytes <= UNREAD_BYTES_MAX,
-    };
-    // Whoever is about to read has a moment to begin.
-    unread_for >= UNREAD_TIME_MIN && (is_draining || !is_small || unread_for >= UNREAD_TIME_MAX)
-}
-
 /// How often a task looks whether anybody wants what it does.
 const LOOK_TIME: Duration = Duration::from_secs(1);
-
-/// What nobody reads goes on for this long in any case, and no longer than that.
-const UNREAD_TIME_MIN: Duration = Duration::from_secs(2);
-const UNREAD_TIME_MAX: Duration = Duration::from_mins(5);
-
-/// What may be missing of an object that nobody reads, if it is more than what is there.
-const UNREAD_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 
 /// How long a key's requests go past the store after a response that is not to be kept, and after one too large.
 const NOT_KEPT_TIME: Duration = Duration::from_mins(1);
@@ -355,31 +263,3 @@ const TOO_LARGE_TIME: Duration = Duration::from_mins(10);
 
 /// What is written at a time.
 const PIECE_BYTES: usize = 256 * 1_024;
-
-/// Tags that one object may have.
-const TAGS_MAX: usize = 256;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_nobody_reads_goes_on_where_little_is_missing() {
-        const MIB: u64 = 1_024 * 1_024;
-        let (moment, while_, long) = (Duration::ZERO, UNREAD_TIME_MIN, UNREAD_TIME_MAX);
-        for (unread_for, announced, filled, unread, is_draining, expected) in [
-            (moment, Some(100 * MIB), 0, 0, true, false),
-            (while_, Some(100 * MIB), 0, 0, false, true),
-            (while_, Some(100 * MIB), 49 * MIB, 0, false, true),
-            (while_, Some(100 * MIB), 50 * MIB, 0, false, false),
-            (while_, Some(100 * MIB), 50 * MIB, 0, true, true),
-            (long, Some(100 * MIB), 50 * MIB, 0, false, true),
-            (while_, Some(16 * MIB), 0, 0, false, false),
-            (while_, None, 900 * MIB, 16 * MIB, false, false),
-            (while_, None, 900 * MIB, 16 * MIB + 1, false, true),
-        ] {
-            let given_up = is_given_up(unread_for, announced, filled, unread, is_draining);
-            assert_eq!(given_up, expected, "{unread_for:?} {announced:?} {filled} {unread}");
-        }
-    }
-}

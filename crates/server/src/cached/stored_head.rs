@@ -1,0 +1,62 @@
+//! What is kept of the head of a response.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use kettle_cache::Head as Stored;
+use kettle_http::caching::vary;
+use kettle_http::date;
+use kettle_http::h1::response::ResponseHead;
+use kettle_http::h1::write::write_field;
+
+use super::fetching::Fetching;
+use super::{TAGS_MAX, lines};
+
+impl Fetching {
+    /// What is kept of a response's head.
+    pub(super) fn stored(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Stored {
+        let fields: Vec<_> = head.headers().collect();
+        let sole = |name: &str| {
+            let mut values = head.header_values(name);
+            values.next().filter(|_| values.next().is_none())
+        };
+        let tags = self.route.tags.as_ref().map(|name| head.header_values(name));
+        let tags = tags.into_iter().flatten().flat_map(|value| {
+            value.split(|byte| matches!(byte, b',' | b' ')).filter(|tag| !tag.is_empty())
+        });
+        let tags = tags.take(TAGS_MAX + 1).map(|tag| String::from_utf8_lossy(tag).into_owned());
+        let names = vary::names(&fields).unwrap_or_default();
+        let modified = sole("last-modified").and_then(date::parse);
+        let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        Stored {
+            key: self.asked.key.clone(),
+            vary: self.asked.vary_of(names, sole("content-encoding").is_some()),
+            status: head.status(),
+            lines: self.own_lines(head, answered),
+            etag: sole("etag").unwrap_or_default().to_vec(),
+            modified: modified.map(|since| since.as_secs()),
+            tags: tags.collect(),
+            generation: self.arriving.generation(),
+            ..Stored::default()
+        }
+    }
+
+    /// The backend's own lines, without what is only for us, and with a date (RFC 9110 §6.6.1).
+    pub(super) fn own_lines(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Vec<u8> {
+        let fields = self.route.proxy.fields(head);
+        let [_, own] = fields.lines();
+        let is_ours = |name: &[u8]| {
+            let tags = self.route.tags.as_ref().is_some_and(|tags| name == tags.as_bytes());
+            tags || matches!(name, b"age" | b"accept-ranges")
+        };
+        let mut out = Vec::with_capacity(own.len());
+        for (name, value) in lines::fields(own).into_iter().filter(|(name, _)| !is_ours(name)) {
+            let name = std::str::from_utf8(name).unwrap_or_default();
+            write_field(&mut out, name, value);
+        }
+        if !fields.is_dated() {
+            write_field(&mut out, "date", &date::write_imf_fixdate(answered));
+        }
+        out
+    }
+}
