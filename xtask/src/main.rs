@@ -1,6 +1,7 @@
 //! `cargo xtask`: the project's own commands. This file only picks the command; each one lives in the module of its name.
 #![forbid(unsafe_code)]
 
+mod cache_tests;
 mod checkout;
 mod hitch_scripts;
 mod measure;
@@ -39,6 +40,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         "test" => test::run(rest),
+        "cache-tests" => cache_tests::run(rest),
         "hitch-scripts" => hitch_scripts::run(rest),
         "measure" => measure::run(rest),
         "package" => package::run(rest),
@@ -55,6 +57,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test       all checks, here and on real kernels; `--only unit|e2e|vm` for a part
+  cache-tests  the public suite for HTTP caches against a route that keeps responses
   hitch-scripts  hitch's own test scripts, with hitch and with kettle in its place
   measure    what kettle costs beside nginx: measure native, measure work
   tidy       check the rules of STYLE.md that no compiler holds
