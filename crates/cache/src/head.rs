@@ -48,10 +48,12 @@ pub struct Times {
 /// Where the body lies in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Its first byte: a multiple of [`BODY_ALIGNMENT`], so that pages go out as they are.
+    /// Its first byte: a multiple of [`BODY_ALIGNMENT`], so that pages go out as they are, or in the head's own page if all of it fits.
     pub offset: u64,
     /// How many bytes.
     pub bytes: u64,
+    /// Its CRC, where that is what shows a body that a power cut has torn; without one, the disk had it before it got its name.
+    pub sum: Option<u32>,
 }
 
 /// A head that is not whole, not ours, or of another version.
@@ -73,11 +75,16 @@ impl Head {
         self.status == 0
     }
 
-    /// Where a body may begin behind this head, with some room for a later head of more words; `None` if it is too large.
+    /// Where a body of this length, if it is known, may begin behind this head, with some room for a later head of more words;
+    /// `None` if the head is too large.
     #[must_use]
-    pub fn body_offset(&self) -> Option<u64> {
-        let bytes = self.encode(Placement { offset: 0, bytes: 0 })?.len() + SLACK_BYTES;
-        Some((bytes as u64).next_multiple_of(BODY_ALIGNMENT))
+    pub fn body_offset(&self, body_bytes: Option<u64>) -> Option<u64> {
+        let head = self.encode(Placement { offset: 0, bytes: 0, sum: None })?;
+        let offset = (head.len() + SLACK_BYTES) as u64;
+        // One page for both is half of what is written for a small object, and one read when it is looked for.
+        let is_in_one_page =
+            body_bytes.is_some_and(|body| body <= BODY_ALIGNMENT.saturating_sub(offset));
+        Some(if is_in_one_page { offset } else { offset.next_multiple_of(BODY_ALIGNMENT) })
     }
 
     /// The bytes of the head; `None` if one of its parts is too large.
@@ -91,6 +98,7 @@ impl Head {
         for number in [
             placement.offset,
             placement.bytes,
+            placement.sum.map_or(u64::MAX, u64::from),
             self.generation,
             modified,
             arrived,
@@ -144,7 +152,9 @@ impl Head {
             return Err(DamagedHead);
         }
         let mut rest = Reader(summed);
-        let placement = Placement { offset: rest.u64()?, bytes: rest.u64()? };
+        let (offset, bytes, sum) = (rest.u64()?, rest.u64()?, rest.u64()?);
+        // No sum is a number that no sum is.
+        let placement = Placement { offset, bytes, sum: u32::try_from(sum).ok() };
         let (generation, modified) = (rest.u64()?, rest.u64()?);
         let times = Times {
             arrived: rest.u64()?,
@@ -159,9 +169,8 @@ impl Head {
         let vary = (0..vary_count).map(|_| Ok((rest.text()?, rest.bytes()?.to_vec())));
         let vary = vary.collect::<Result<_, _>>()?;
         let tags = (0..tag_count).map(|_| rest.text()).collect::<Result<_, _>>()?;
-        let is_aligned = placement.offset.is_multiple_of(BODY_ALIGNMENT);
-        let end = placement.offset.checked_add(placement.bytes);
-        if !rest.0.is_empty() || !is_aligned || end.is_none() {
+        let is_behind = offset >= head.len() as u64 && offset.checked_add(bytes).is_some();
+        if !rest.0.is_empty() || !is_behind {
             return Err(DamagedHead);
         }
         let modified = (modified != u64::MAX).then_some(modified);
@@ -210,7 +219,7 @@ pub const HEAD_BYTES_MAX: usize = 64 * 1_024;
 pub(crate) const PREFIX_BYTES: usize = SUMMED_FROM;
 
 /// Whose file it is, and which version of this layout.
-const MAGIC: &[u8] = b"kettle\x00\x01";
+const MAGIC: &[u8] = b"kettle\x00\x02";
 
 /// Behind the magic, the length and the sum.
 const SUMMED_FROM: usize = 16;

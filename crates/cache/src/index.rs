@@ -41,6 +41,8 @@ struct Slot {
     newer: Option<u32>,
     older: Option<u32>,
     is_used: AtomicBool,
+    /// Whether its body was compared with its sum.
+    is_checked: AtomicBool,
 }
 
 impl Index {
@@ -57,9 +59,23 @@ impl Index {
 
     /// Whether an object is still what its name stands for; that is no use of it.
     pub(crate) fn holds(&self, name: Name, serial: u64) -> bool {
+        self.with_slot(name, serial, |_| ()).is_some()
+    }
+
+    fn with_slot<T>(&self, name: Name, serial: u64, look: impl FnOnce(&Slot) -> T) -> Option<T> {
         let entries = self.read();
         let slot = entries.by_name.get(&name).and_then(|place| entries.slot(*place));
-        slot.is_some_and(|slot| slot.serial == serial)
+        slot.filter(|slot| slot.serial == serial).map(look)
+    }
+
+    /// Whether an object was found to be what was written.
+    pub(crate) fn is_checked(&self, name: Name, serial: u64) -> bool {
+        self.with_slot(name, serial, |slot| slot.is_checked.load(Ordering::Relaxed)) == Some(true)
+    }
+
+    /// Notes that an object is what was written.
+    pub(crate) fn set_checked(&self, name: Name, serial: u64) {
+        self.with_slot(name, serial, |slot| slot.is_checked.store(true, Ordering::Relaxed));
     }
 
     /// How often an object stopped being what its name stands for: as long as this is the same, all are that were. Takes no lock.
@@ -154,6 +170,7 @@ impl Entries {
             newer: None,
             older: self.newest,
             is_used: AtomicBool::new(false),
+            is_checked: AtomicBool::new(false),
         };
         let at = match self.free.pop() {
             Some(at) => at,

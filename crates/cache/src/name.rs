@@ -4,6 +4,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use crate::head::Head;
+
 /// The name of an object and its file. Keys come from strangers, so the hash is one that nobody makes collide; the key
 /// itself stands in the object's head and is compared all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +20,12 @@ impl Name {
     #[must_use]
     pub fn of_key(key: &str) -> Self {
         Self { key: truncated(Sha256::digest(key.as_bytes())), variant: [0; HASH_BYTES] }
+    }
+
+    /// That of an object with this head.
+    pub(crate) fn of_object(head: &Head) -> Self {
+        let first = Self::of_key(&head.key);
+        if head.vary.is_empty() { first } else { first.variant(&head.vary) }
     }
 
     /// What lookup finds first on the way to this one.
@@ -39,16 +47,21 @@ impl Name {
         Self { variant: truncated(hash.finalize()), ..self }
     }
 
-    /// The folders its file is in, below the store's directory.
-    pub(crate) fn folders(self) -> [String; 2] {
+    /// The folder its file is in, below the store's directory: few enough that most objects find theirs made, and enough that one is
+    /// listed in no time.
+    pub(crate) fn folder(self) -> String {
         let [first, second, ..] = self.key;
-        [format!("{first:02x}"), format!("{first:02x}/{second:02x}")]
+        format!("{first:02x}{:x}", second >> 4)
+    }
+
+    /// All of them that there may be.
+    pub(crate) fn folders() -> impl Iterator<Item = String> {
+        (0..1 << 12).map(|bits: u16| format!("{bits:03x}"))
     }
 
     /// Its file, below the store's directory.
     pub(crate) fn path(self) -> String {
-        let [_, folder] = self.folders();
-        format!("{folder}/{self}")
+        format!("{}/{self}", self.folder())
     }
 
     /// Whether both are objects of one key.
@@ -95,7 +108,7 @@ mod tests {
     fn a_name_is_read_back_from_its_file() {
         let name = Name::of_key("https://example.org/").variant(&[("accept".into(), b"a".into())]);
         assert_eq!(Name::parse(name.to_string().as_bytes()), Some(name));
-        assert_eq!(name.path().len(), 3 + 3 + 65);
+        assert_eq!(name.path().len(), 4 + 65);
         for other in ["", "-", "3f", "+f-00", &name.to_string().to_uppercase()] {
             assert_eq!(Name::parse(other.as_bytes()), None, "{other}");
         }

@@ -1,12 +1,13 @@
 //! The store itself: its directory, what it may take, and which of its objects are still the ones they were.
 //!
 //! ```text
-//! <directory>/3f/a1/3fa1…-0000…   one file for each object and variant: head, then body
-//! <directory>/temporary/          what has no name yet where the file system knows no unnamed files
-//! <directory>/purges              what was purged by prefix and tag
+//! <directory>/3fa/3fa1…-0000…   one file for each object and variant: head, then body
+//! <directory>/temporary/        what has no name yet where the file system knows no unnamed files
+//! <directory>/purges            what was purged by prefix and tag
 //! ```
 
 mod find;
+mod naming;
 mod purge;
 mod scan;
 #[cfg(test)]
@@ -60,6 +61,7 @@ pub struct Store {
     arriving_bytes: AtomicU64,
     is_scanned: AtomicBool,
     evictions: AtomicU64,
+    damaged: AtomicU64,
 }
 
 /// An object as it was found: another that takes its name has another serial number.
@@ -89,6 +91,8 @@ pub struct Status {
     pub objects: u64,
     /// How many went to make room.
     pub evictions: u64,
+    /// How many were removed because they were not what had been written.
+    pub damaged: u64,
     /// Whether all that was there at the start has been counted.
     pub is_scanned: bool,
 }
@@ -124,6 +128,7 @@ impl Store {
             arriving_bytes: AtomicU64::new(0),
             is_scanned: AtomicBool::new(false),
             evictions: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
         };
         // Also shows that files can be written at all.
         store.has_unnamed_files = store.try_unnamed()?;
@@ -190,6 +195,7 @@ impl Store {
             bytes_max: self.settings.bytes_max,
             objects: self.index.len() as u64,
             evictions: self.evictions.load(Ordering::Relaxed),
+            damaged: self.damaged.load(Ordering::Relaxed),
             is_scanned: self.is_scanned.load(Ordering::Acquire),
         }
     }

@@ -2,10 +2,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
+use super::naming::summed;
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::head::{DamagedHead, Head, PREFIX_BYTES, Placement};
@@ -115,7 +117,7 @@ impl Store {
         };
         let read = read.map_err(StoreError::disk("read an object's head"))?;
         let Ok((head, body)) = read else {
-            self.remove(name, known);
+            self.remove_damaged(name, known);
             return Ok(None);
         };
         if head.key != key {
@@ -127,7 +129,19 @@ impl Store {
         }
         let bytes = body.offset + body.bytes;
         let serial = known.unwrap_or_else(|| self.index.insert_found(name, bytes));
+        if !self.index.is_checked(name, serial) {
+            if !is_as_written(&file, body).map_err(StoreError::disk("read an object"))? {
+                self.remove_damaged(name, Some(serial));
+                return Ok(None);
+            }
+            self.index.set_checked(name, serial);
+        }
         Ok(Some(Object { head, file, body, reference: Reference { name, serial, marker: None } }))
+    }
+
+    fn remove_damaged(&self, name: Name, serial: Option<u64>) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+        self.remove(name, serial);
     }
 
     fn open_file(&self, name: Name) -> Result<OwnedFd, Errno> {
@@ -168,6 +182,22 @@ fn read_head(file: &OwnedFd) -> Result<Result<(Head, Placement), DamagedHead>, E
     }))
 }
 
+/// Whether a body is the one whose sum is in its head: power may have failed, or the disk, after it got its name.
+fn is_as_written(file: &OwnedFd, body: Placement) -> Result<bool, Errno> {
+    let Some(expected) = body.sum else { return Ok(true) };
+    let mut piece = vec![0; usize::try_from(body.bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES)];
+    let (mut at, mut sum) = (body.offset, 0);
+    while at < body.offset + body.bytes {
+        let bytes = read_at(file, &mut piece, at)?;
+        if bytes == 0 {
+            return Ok(false);
+        }
+        sum = summed(sum, piece.get(..bytes).unwrap_or_default());
+        at += bytes as u64;
+    }
+    Ok(sum == expected)
+}
+
 fn read_at(file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
     let mut filled = 0;
     while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
@@ -193,3 +223,6 @@ pub(super) fn write_all(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(),
 
 /// Holds nearly all heads, and is read with the first page in any case.
 const READ_BYTES: usize = 4_096;
+
+/// What is compared with a sum at a time.
+const PIECE_BYTES: usize = 64 * 1_024;

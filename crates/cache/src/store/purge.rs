@@ -26,7 +26,7 @@ impl Store {
             // Lines stand in the order of their generations.
             let mut log_bytes = self.purge_log.lock().unwrap_or_else(PoisonError::into_inner);
             match self.purges.add(purge) {
-                Some(line) => self.keep(&line, &mut log_bytes),
+                Some(line) => self.write_down(&line, &mut log_bytes),
                 None => Ok(()),
             }
         };
@@ -52,8 +52,7 @@ impl Store {
     /// If the disk refuses.
     pub fn remove_key(&self, key: &str) -> Result<u64, StoreError> {
         let key = Name::of_key(key);
-        let [_, folder] = key.folders();
-        let names = self.entries(&folder)?;
+        let names = self.entries(&key.folder())?;
         let names = names.iter().filter_map(|name| Name::parse(name));
         let mut removed = 0;
         for name in names.filter(|name| name.has_key_of(key)) {
@@ -64,7 +63,7 @@ impl Store {
         Ok(removed)
     }
 
-    fn keep(&self, line: &str, log_bytes: &mut u64) -> Result<(), Errno> {
+    fn write_down(&self, line: &str, log_bytes: &mut u64) -> Result<(), Errno> {
         *log_bytes += line.len() as u64;
         if *log_bytes > LOG_BYTES_MAX {
             *log_bytes = write_log(self.directory(), &self.purges)?;

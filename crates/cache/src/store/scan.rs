@@ -16,18 +16,11 @@ impl Store {
     /// # Errors
     /// If a folder cannot be read. What was not counted is still found, but takes room that nobody knows of.
     pub fn scan(&self, is_ended: &dyn Fn() -> bool) -> Result<(), StoreError> {
-        for first in 0..=u8::MAX {
-            let folder = format!("{first:02x}");
-            for second in self.entries(&folder)? {
-                if is_ended() {
-                    return Ok(());
-                }
-                let Some(second) = std::str::from_utf8(&second).ok().filter(|it| is_byte(it))
-                else {
-                    continue;
-                };
-                self.scan_folder(&format!("{folder}/{second}"))?;
+        for folder in Name::folders() {
+            if is_ended() {
+                return Ok(());
             }
+            self.scan_folder(&folder)?;
         }
         self.is_scanned.store(true, Ordering::Release);
         Ok(())
@@ -57,8 +50,4 @@ impl Store {
             listed => listed.map_err(StoreError::disk("list a folder of the store")),
         }
     }
-}
-
-fn is_byte(folder: &str) -> bool {
-    folder.len() == 2 && u8::from_str_radix(folder, 16).is_ok()
 }

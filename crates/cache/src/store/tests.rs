@@ -198,7 +198,7 @@ fn a_smaller_store_after_a_restart_gives_up_what_is_too_much() {
     let folder = TempDir::new().unwrap();
     let first = store(&folder);
     (0..9).for_each(|number| _ = put(&first, head(&first, &number.to_string()), b"body").unwrap());
-    let smaller = StoreSettings { bytes_max: 3 * 8_192, ..settings(folder.path()) };
+    let smaller = StoreSettings { bytes_max: 3 * 4_096, ..settings(folder.path()) };
     let second = Store::open(smaller).unwrap();
     second.scan(&|| false).unwrap();
     assert_eq!((second.status().objects, files(folder.path()).len()), (3, 3));
@@ -339,6 +339,55 @@ fn a_damaged_file_is_a_miss_and_goes() {
         assert!(files(folder.path()).is_empty());
         assert_eq!(store.status().objects, 0);
     }
+}
+
+#[test]
+fn a_body_that_is_not_what_was_written_is_a_miss_and_counted() {
+    let folder = TempDir::new().unwrap();
+    let long = [1; 10_000];
+    for (number, body) in [b"body".as_slice(), &long].into_iter().enumerate() {
+        for is_kept_at_once in [false, true] {
+            let store = store(&folder);
+            let head = head(&store, KEY);
+            match is_kept_at_once {
+                true => store.keep(&head, body).unwrap(),
+                false => put(&store, head, body).unwrap(),
+            };
+            let [path] = files(folder.path()).try_into().unwrap();
+            let file = fs::File::options().write(true).open(path).unwrap();
+            // As a file system leaves it whose power fails between the file's length and its content.
+            let end = file.metadata().unwrap().len();
+            rustix::io::pwrite(&file, &[0; 3], end - 3).unwrap();
+            assert!(find(&store, KEY).is_none(), "{number} {is_kept_at_once}");
+            assert_eq!((store.status().damaged, store.status().objects), (1, 0));
+            assert!(files(folder.path()).is_empty());
+        }
+    }
+}
+
+#[test]
+fn what_is_here_as_a_whole_is_kept_in_one_go() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    for length in [0, 1, 3_700, 4_096, 5_000, 1 << 18] {
+        let body: Vec<u8> = (0..length).map(|at| at as u8).collect();
+        store.keep(&head(&store, KEY), &body).unwrap();
+        let (object, found) = find(&store, KEY).unwrap();
+        assert!(found == body, "{length}");
+        assert!(store.is_current(&object.reference, &object.head));
+        let on_disk = store.status().bytes;
+        assert_eq!(on_disk, if length < 3_701 { 4_096 } else { on_disk }, "one page for both");
+    }
+    let variant = Head { vary: vary("a"), ..head(&store, "k") };
+    store.keep(&variant, b"for a").unwrap();
+    assert_eq!(find_for(&store, "k", "a").unwrap().1, b"for a");
+    assert!(find_for(&store, "k", "b").is_none());
+    let too_long = vec![0; (1 << 18) + 1];
+    assert!(matches!(store.keep(&head(&store, "l"), &too_long), Err(StoreError::TooLarge)));
+    let before = head(&store, "p");
+    store.purge(&Purge::Key("p".into())).unwrap();
+    assert!(matches!(store.keep(&before, b"old"), Err(StoreError::Purged)));
+    assert_eq!(files(folder.path()).len(), 3);
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! An object that arrives: written without a name, given one when it is whole.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FallocateFlags};
-use rustix::io::Errno;
-
 use super::find::write_all;
-use super::{Reference, Store, link, make_folder};
+use super::naming::{Claim, SUMMED_BYTES_MAX, summed};
+use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::fill::{Fill, FillState};
 use crate::head::{Head, Placement};
@@ -18,14 +15,13 @@ use crate::name::Name;
 /// stays.
 #[derive(Debug)]
 pub struct Writer {
-    store: Arc<Store>,
+    claim: Claim,
     head: Head,
     fill: Fill,
-    /// Where the file has a name from the start.
-    temporary: Option<String>,
-    reserved_bytes: u64,
     filled_bytes: u64,
     told_bytes: u64,
+    /// That of the body so far, unless it is too long for that.
+    sum: Option<u32>,
 }
 
 impl Store {
@@ -41,43 +37,10 @@ impl Store {
         if announced_bytes.is_some_and(|bytes| bytes > self.settings.object_bytes_max) {
             return Err(StoreError::TooLarge);
         }
-        let offset = head.body_offset().ok_or(StoreError::HeadTooLarge)?;
-        let reserved_bytes = bytes_on_disk(offset + announced_bytes.unwrap_or(0));
-        self.reserve(reserved_bytes)?;
-        let opened = self.open_new(offset + announced_bytes.unwrap_or(0));
-        let (file, temporary) = opened.map_err(|errno| {
-            self.release(reserved_bytes);
-            StoreError::Disk { action: "make a file in the store", errno }
-        })?;
-        Ok(Writer {
-            store: Arc::clone(self),
-            head,
-            fill: Fill::new(file, offset, announced_bytes),
-            temporary,
-            reserved_bytes,
-            filled_bytes: 0,
-            told_bytes: 0,
-        })
-    }
-
-    fn open_new(&self, expected_bytes: u64) -> Result<(OwnedFd, Option<String>), Errno> {
-        let (file, temporary) = if self.has_unnamed_files {
-            (self.open_unnamed()?, None)
-        } else {
-            let name = self.temporary_name();
-            (self.create_named(&name)?, Some(name))
-        };
-        // A full disk says so before the first client has been sent a byte. The length stays what was written.
-        match rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, expected_bytes) {
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => {
-                if let Some(name) = &temporary {
-                    let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
-                }
-                Err(errno)
-            }
-            // Not all file systems can.
-            _ => Ok((file, temporary)),
-        }
+        let offset = head.body_offset(announced_bytes).ok_or(StoreError::HeadTooLarge)?;
+        let (file, claim) = self.claim(offset + announced_bytes.unwrap_or(0), true)?;
+        let fill = Fill::new(file, offset, announced_bytes);
+        Ok(Writer { claim, head, fill, filled_bytes: 0, told_bytes: 0, sum: Some(0) })
     }
 }
 
@@ -104,15 +67,17 @@ impl Writer {
             return Err(StoreError::WrongLength);
         }
         let needed = self.fill.body_offset() + after;
-        if needed > self.reserved_bytes {
-            let more = bytes_on_disk((needed - self.reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
+        let Claim { store, reserved_bytes, .. } = &mut self.claim;
+        if needed > *reserved_bytes {
+            let more = bytes_on_disk((needed - *reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
             // Nothing makes room for what is not kept.
-            match after > self.store.settings.object_bytes_max {
-                true => self.store.reserve_free(more)?,
-                false => self.store.reserve(more)?,
+            match after > store.settings.object_bytes_max {
+                true => store.reserve_free(more)?,
+                false => store.reserve(more)?,
             }
-            self.reserved_bytes += more;
+            *reserved_bytes += more;
         }
+        self.sum = self.sum.filter(|_| after <= SUMMED_BYTES_MAX).map(|sum| summed(sum, bytes));
         let offset = self.fill.body_offset() + self.filled_bytes;
         let written = write_all(self.fill.shared_file(), bytes, offset);
         written.map_err(StoreError::disk("write an object"))?;
@@ -134,7 +99,7 @@ impl Writer {
     /// Whether so much came that it is not kept, though its readers get all of it.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        self.filled_bytes > self.store.settings.object_bytes_max
+        self.filled_bytes > self.claim.store.settings.object_bytes_max
     }
 
     /// Ends a body that came whole: its readers have all, and then it gets its name.
@@ -150,125 +115,23 @@ impl Writer {
         if self.is_too_large() {
             return Err(StoreError::TooLarge);
         }
-        if self.store.purges.mean_arriving(&self.head) {
+        let Self { claim, head, fill, filled_bytes, sum, .. } = &mut self;
+        let store = Arc::clone(&claim.store);
+        if store.purges.mean_arriving(head) {
             return Err(StoreError::Purged);
         }
-        let placement = Placement { offset: self.fill.body_offset(), bytes: self.filled_bytes };
-        let head = self.head.encode(placement).ok_or(StoreError::HeadTooLarge)?;
-        let file = self.fill.shared_file();
-        write_all(file, &head, 0).map_err(StoreError::disk("write an object's head"))?;
-        if placement.bytes == 0 {
+        let body = Placement { offset: fill.body_offset(), bytes: *filled_bytes, sum: *sum };
+        let bytes = head.encode(body).ok_or(StoreError::HeadTooLarge)?;
+        let file = fill.shared_file();
+        write_all(file, &bytes, 0).map_err(StoreError::disk("write an object's head"))?;
+        if body.bytes == 0 {
             // The head ends before the body begins, and so would the file.
-            let lengthened = rustix::fs::ftruncate(file, placement.offset);
+            let lengthened = rustix::fs::ftruncate(file, body.offset);
             lengthened.map_err(StoreError::disk("write an object's head"))?;
         }
-        // A name promises the whole, after a loss of power too.
-        rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
-        let first = Name::of_key(&self.head.key);
-        let is_variant = !self.head.vary.is_empty();
-        let name = if is_variant { first.variant(&self.head.vary) } else { first };
-        let named = self.store.give_name(self.fill.shared_file(), self.temporary.take(), name);
-        named.map_err(StoreError::disk("give an object its name"))?;
-        // From here on it is counted in the index.
-        self.store.release(std::mem::take(&mut self.reserved_bytes));
-        let serial = self.store.index.insert(name, placement.offset + placement.bytes);
-        self.store.evict();
-        if is_variant && !self.head.is_marker() {
-            self.mark(first)?;
-        }
-        // A purge looks for files after it has counted; so either it saw this one, or it shows here.
-        if self.store.purges.mean_arriving(&self.head) {
-            self.store.remove(name, Some(serial));
-            return Err(StoreError::Purged);
-        }
-        Ok(Reference { name, serial, marker: None })
-    }
-
-    /// Lets lookup find the variants of this key by the fields this one was chosen by.
-    fn mark(&self, first: Name) -> Result<(), StoreError> {
-        let names: Vec<_> =
-            self.head.vary.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
-        let known = self.store.open_object(first, &self.head.key)?;
-        if known.is_some_and(|known| known.head.is_marker() && known.head.vary == names) {
-            return Ok(());
-        }
-        let head = Head {
-            key: self.head.key.clone(),
-            vary: names,
-            generation: self.head.generation,
-            ..Head::default()
-        };
-        let marker = self.store.begin(head, Some(0))?;
-        marker.name_marker(first)
-    }
-
-    fn name_marker(mut self, first: Name) -> Result<(), StoreError> {
-        let placement = Placement { offset: self.fill.body_offset(), bytes: 0 };
-        let head = self.head.encode(placement).ok_or(StoreError::HeadTooLarge)?;
-        let file = self.fill.shared_file();
-        write_all(file, &head, 0)
-            .and_then(|()| rustix::fs::ftruncate(file, placement.offset))
-            .and_then(|()| self.store.give_name(file, self.temporary.take(), first))
-            .map_err(StoreError::disk("write an object's head"))?;
-        self.store.release(std::mem::take(&mut self.reserved_bytes));
-        self.store.index.insert(first, placement.offset);
-        Ok(())
-    }
-}
-
-impl Store {
-    /// Gives a whole file its name, in place of another that has it. There is no moment at which the name stands for a part.
-    fn give_name(
-        &self,
-        file: &OwnedFd,
-        temporary: Option<String>,
-        name: Name,
-    ) -> Result<(), Errno> {
-        let path = name.path();
-        let temporary = match temporary {
-            Some(temporary) => temporary,
-            None => match self.in_its_folder(name, || link(file, self.directory(), &path)) {
-                Err(Errno::EXIST) => {
-                    let temporary = self.temporary_name();
-                    self.with_temporary(|| link(file, self.directory(), &temporary))?;
-                    temporary
-                }
-                outcome => return outcome,
-            },
-        };
-        let rename = || rustix::fs::renameat(&self.directory, &temporary, &self.directory, &path);
-        let renamed = self.in_its_folder(name, rename);
-        if renamed.is_err() {
-            let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
-        }
-        renamed
-    }
-
-    /// Tries again with the folders made, if they are missing.
-    fn in_its_folder(
-        &self,
-        name: Name,
-        mut call: impl FnMut() -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        match call() {
-            Err(Errno::NOENT) => {
-                for folder in name.folders() {
-                    make_folder(self.directory(), &folder)?;
-                }
-                call()
-            }
-            outcome => outcome,
-        }
-    }
-
-    fn with_temporary(&self, mut call: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
-        match call() {
-            Err(Errno::NOENT) => {
-                make_folder(self.directory(), super::TEMPORARY)?;
-                call()
-            }
-            outcome => outcome,
-        }
+        let name = Name::of_object(head);
+        let serial = claim.name(fill.shared_file(), name, body)?;
+        store.settle(head, name, serial)
     }
 }
 
@@ -277,10 +140,6 @@ impl Drop for Writer {
         if self.fill.progress().state == FillState::Growing {
             self.fill.end(FillState::Failed);
         }
-        if let Some(temporary) = &self.temporary {
-            let _ = rustix::fs::unlinkat(&self.store.directory, temporary, AtFlags::empty());
-        }
-        self.store.release(self.reserved_bytes);
     }
 }
 

@@ -23,6 +23,7 @@ impl Source for Stores {
         writer.gauges(&BYTES, self.by_store(|it| it.bytes))?;
         writer.gauges(&OBJECTS, self.by_store(|it| it.objects))?;
         writer.counters(&EVICTIONS, self.by_store(|it| it.evictions))?;
+        writer.counters(&DAMAGED, self.by_store(|it| it.damaged))?;
         let errors = |it: &KeptStore| it.errors.load(Ordering::Relaxed);
         writer.counters(&ERRORS, self.iter().map(|it| (vec![&*it.name], errors(it))))?;
         writer.gauges(&WAITERS, self.iter().map(|it| (vec![&*it.name], it.arrivals.waiting())))
@@ -56,6 +57,12 @@ const OBJECTS: Metric =
 const EVICTIONS: Metric = Metric {
     name: "cache_evictions",
     help: "Objects that went to make room for others",
+    labels: &["store"],
+};
+
+const DAMAGED: Metric = Metric {
+    name: "cache_damaged",
+    help: "Objects that were removed because they were not what had been written",
     labels: &["store"],
 };
 

@@ -1,0 +1,218 @@
+//! Giving whole objects their names: no name ever stands for a part, nor, once looked at, for what a loss of power tore.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FallocateFlags};
+use rustix::io::Errno;
+
+use super::find::write_all;
+use super::{Reference, Store, link, make_folder};
+use crate::error::StoreError;
+use crate::head::{Head, Placement};
+use crate::index::bytes_on_disk;
+use crate::name::Name;
+
+/// What a file without a name has of the store; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) store: Arc<Store>,
+    /// Where the file has a name from the start.
+    temporary: Option<String>,
+    pub(super) reserved_bytes: u64,
+}
+
+impl Store {
+    /// Keeps an object whose body is here as a whole, in one go. Touches the disk.
+    ///
+    /// # Errors
+    /// If it may not or cannot be stored, or was purged meanwhile.
+    pub fn keep(self: &Arc<Self>, head: &Head, body: &[u8]) -> Result<Reference, StoreError> {
+        if body.len() as u64 > self.settings.object_bytes_max {
+            return Err(StoreError::TooLarge);
+        }
+        if self.purges.mean_arriving(head) {
+            return Err(StoreError::Purged);
+        }
+        let name = Name::of_object(head);
+        let serial = self.write(head, body, name)?;
+        self.settle(head, name, serial)
+    }
+
+    fn write(self: &Arc<Self>, head: &Head, body: &[u8], name: Name) -> Result<u64, StoreError> {
+        let bytes = body.len() as u64;
+        let offset = head.body_offset(Some(bytes)).ok_or(StoreError::HeadTooLarge)?;
+        let sum = (bytes <= SUMMED_BYTES_MAX).then(|| crc32fast::hash(body));
+        let placement = Placement { offset, bytes, sum };
+        let mut whole = head.encode(placement).ok_or(StoreError::HeadTooLarge)?;
+        whole.resize(usize::try_from(offset).unwrap_or_default(), 0);
+        whole.extend_from_slice(body);
+        let (file, mut claim) = self.claim(whole.len() as u64, false)?;
+        write_all(&file, &whole, 0).map_err(StoreError::disk("write an object"))?;
+        claim.name(&file, name, placement)
+    }
+
+    /// A new file, and room for so many bytes; on the disk, too, if others are to rely on it before they are written.
+    pub(super) fn claim(
+        self: &Arc<Self>,
+        bytes: u64,
+        is_relied_on: bool,
+    ) -> Result<(OwnedFd, Claim), StoreError> {
+        let reserved_bytes = bytes_on_disk(bytes);
+        self.reserve(reserved_bytes)?;
+        let mut claim = Claim { store: Arc::clone(self), temporary: None, reserved_bytes };
+        let file = self.open_new(is_relied_on.then_some(bytes), &mut claim.temporary);
+        Ok((file.map_err(StoreError::disk("make a file in the store"))?, claim))
+    }
+
+    fn open_new(
+        &self,
+        expected_bytes: Option<u64>,
+        temporary: &mut Option<String>,
+    ) -> Result<OwnedFd, Errno> {
+        let file = if self.has_unnamed_files {
+            self.open_unnamed()?
+        } else {
+            let name = self.temporary_name();
+            let file = self.create_named(&name)?;
+            *temporary = Some(name);
+            file
+        };
+        let Some(bytes) = expected_bytes else { return Ok(file) };
+        // A full disk says so before the first client has been sent a byte. The length stays what was written.
+        match rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => Err(errno),
+            // Not all file systems can.
+            _ => Ok(file),
+        }
+    }
+
+    /// What is left to do for an object that has its name.
+    pub(super) fn settle(
+        self: &Arc<Self>,
+        head: &Head,
+        name: Name,
+        serial: u64,
+    ) -> Result<Reference, StoreError> {
+        self.evict();
+        if name != name.first() {
+            self.mark(head)?;
+        }
+        // A purge looks for files after it has counted; so either it saw this one, or it shows here.
+        if self.purges.mean_arriving(head) {
+            self.remove(name, Some(serial));
+            return Err(StoreError::Purged);
+        }
+        Ok(Reference { name, serial, marker: None })
+    }
+
+    /// Lets lookup find the variants of this key by the fields this one was chosen by.
+    fn mark(self: &Arc<Self>, variant: &Head) -> Result<(), StoreError> {
+        let first = Name::of_key(&variant.key);
+        let names: Vec<_> =
+            variant.vary.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
+        let known = self.open_object(first, &variant.key)?;
+        if known.is_some_and(|known| known.head.is_marker() && known.head.vary == names) {
+            return Ok(());
+        }
+        let head = Head {
+            key: variant.key.clone(),
+            vary: names,
+            generation: variant.generation,
+            ..Head::default()
+        };
+        self.write(&head, &[], first).map(|_| ())
+    }
+
+    /// Gives a whole file its name, in place of another that has it. There is no moment at which the name stands for a part.
+    fn give_name(
+        &self,
+        file: &OwnedFd,
+        temporary: Option<String>,
+        name: Name,
+    ) -> Result<(), Errno> {
+        let path = name.path();
+        let temporary = match temporary {
+            Some(temporary) => temporary,
+            None => match self.in_its_folder(name, || link(file, self.directory(), &path)) {
+                Err(Errno::EXIST) => {
+                    let temporary = self.temporary_name();
+                    self.with_temporary(|| link(file, self.directory(), &temporary))?;
+                    temporary
+                }
+                outcome => return outcome,
+            },
+        };
+        let rename = || rustix::fs::renameat(&self.directory, &temporary, &self.directory, &path);
+        let renamed = self.in_its_folder(name, rename);
+        if renamed.is_err() {
+            let _ = rustix::fs::unlinkat(&self.directory, &temporary, AtFlags::empty());
+        }
+        renamed
+    }
+
+    /// Tries again with the folders made, if they are missing.
+    fn in_its_folder(
+        &self,
+        name: Name,
+        mut call: impl FnMut() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        match call() {
+            Err(Errno::NOENT) => {
+                make_folder(self.directory(), &name.folder())?;
+                call()
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn with_temporary(&self, mut call: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+        match call() {
+            Err(Errno::NOENT) => {
+                make_folder(self.directory(), super::TEMPORARY)?;
+                call()
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+impl Claim {
+    /// Gives the file the name of the whole object that is in it.
+    pub(super) fn name(
+        &mut self,
+        file: &OwnedFd,
+        name: Name,
+        body: Placement,
+    ) -> Result<u64, StoreError> {
+        if body.sum.is_none() {
+            // A name promises the whole, after a loss of power too.
+            rustix::fs::fdatasync(file).map_err(StoreError::disk("write an object"))?;
+        }
+        let named = self.store.give_name(file, self.temporary.take(), name);
+        named.map_err(StoreError::disk("give an object its name"))?;
+        // From here on it is counted in the index.
+        self.store.release(std::mem::take(&mut self.reserved_bytes));
+        Ok(self.store.index.insert(name, body.offset + body.bytes))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = rustix::fs::unlinkat(&self.store.directory, temporary, AtFlags::empty());
+        }
+        self.store.release(self.reserved_bytes);
+    }
+}
+
+/// The CRC of what has this one, with more behind it.
+pub(super) fn summed(sum: u32, more: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(sum);
+    hasher.update(more);
+    hasher.finalize()
+}
+
+/// Bodies up to this length have a sum, and are compared with it when they are met for the first time. For longer ones that would take
+/// longer than a client should wait; what it takes to have them on the disk first is little beside their length.
+pub(super) const SUMMED_BYTES_MAX: u64 = 1_024 * 1_024;
