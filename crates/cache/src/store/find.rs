@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use super::naming::summed;
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::head::{DamagedHead, Head, PREFIX_BYTES, Placement};
@@ -219,6 +218,13 @@ pub(super) fn write_all(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The CRC of what has this one, with more behind it.
+pub(super) fn summed(sum: u32, more: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(sum);
+    hasher.update(more);
+    hasher.finalize()
 }
 
 /// Holds nearly all heads, and is read with the first page in any case.

@@ -206,13 +206,6 @@ impl Drop for Claim {
     }
 }
 
-/// The CRC of what has this one, with more behind it.
-pub(super) fn summed(sum: u32, more: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(sum);
-    hasher.update(more);
-    hasher.finalize()
-}
-
 /// Bodies up to this length have a sum, and are compared with it when they are met for the first time. For longer ones that would take
 /// longer than a client should wait; what it takes to have them on the disk first is little beside their length.
 pub(super) const SUMMED_BYTES_MAX: u64 = 1_024 * 1_024;

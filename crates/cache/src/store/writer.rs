@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::find::write_all;
-use super::naming::{Claim, SUMMED_BYTES_MAX, summed};
+use super::find::{summed, write_all};
+use super::naming::{Claim, SUMMED_BYTES_MAX};
 use super::{Reference, Store};
 use crate::error::StoreError;
 use crate::fill::{Fill, FillState};
