@@ -28,6 +28,19 @@ pub fn kettle_program() -> PathBuf {
     program
 }
 
+/// A program in Go that `cargo xtask test` builds: from the folder of `KETTLE_GO_PROGRAMS`, or from `target/go`. Without it, the
+/// calling test is noted down as skipped and should return.
+#[must_use]
+pub fn go_program_or_skip(name: &str) -> Option<PathBuf> {
+    let beside = || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("go");
+    let folder = std::env::var_os("KETTLE_GO_PROGRAMS").map_or_else(beside, PathBuf::from);
+    let program = Some(folder.join(name)).filter(|program| program.is_file());
+    if program.is_none() {
+        skip(&format!("no {name} here (built with Go by `cargo xtask test`)"));
+    }
+    program
+}
+
 /// Whether this kernel encrypts. Where the runner promises that it does, it must.
 #[must_use]
 pub fn has_kernel_tls() -> bool {

@@ -3,6 +3,7 @@
 
 mod cache_tests;
 mod checkout;
+mod go;
 mod hitch_scripts;
 mod measure;
 mod package;

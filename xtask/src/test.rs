@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::measure::work::{self, Verdict};
 use crate::vm::kernel::Kernel;
-use crate::{checkout, packages, process, tidy};
+use crate::{checkout, go, packages, process, tidy};
 use build::Programs;
 pub use build::build;
 pub use programs::run_each;
@@ -20,6 +20,11 @@ use tally::Tally;
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let choice = Choice::parse(arguments)?;
     packages::ensure()?;
+    if choice.only != Some(Part::Unit)
+        && let Err(message) = go::build()
+    {
+        eprintln!("what needs programs in Go is skipped: {message}");
+    }
     let mut session = Session::default();
     if choice.includes(Part::Unit) {
         session.stage("formatting", || plain(checkout::cargo().args(["fmt", "--all", "--check"])));

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use super::build::{Programs, TestProgram};
 use super::tally::Tally;
-use crate::checkout;
 use crate::process::{self, Ending};
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::{Guest, quote};
 use crate::vm::image::Image;
 use crate::vm::kernel::Kernel;
 use crate::vm::qemu::Machine;
+use crate::{checkout, go};
 
 /// Runs test programs on this machine, one after the other, as cargo would.
 pub fn run_here(
@@ -34,6 +34,7 @@ pub fn run_here(
             .current_dir(&program.folder)
             .env("CARGO_MANIFEST_DIR", &program.folder)
             .env("KETTLE_BIN", kettle)
+            .env("KETTLE_GO_PROGRAMS", go::folder())
             .env(SKIP_LOG, &log.path);
         succeeded &= follow(&mut command, shown, &mut tally)?;
     }
@@ -62,6 +63,7 @@ pub fn run_in_guest(
         (programs.kettle.clone(), "kettle".to_owned()),
         (programs.kettle_bench.clone(), "kettle-bench".to_owned()),
     ];
+    files.extend(go::programs());
     let mut commands = Vec::new();
     for (position, program) in programs.for_kernels().iter().enumerate() {
         let name = format!("tests-{position}-{}", short_name(&program.path));
@@ -80,6 +82,7 @@ pub fn run_in_guest(
         files,
         environment: [
             ("KETTLE_BIN", "/kettle/kettle"),
+            ("KETTLE_GO_PROGRAMS", "/kettle"),
             ("KETTLE_GUEST_KERNEL", kernel.name()),
             ("KETTLE_REQUIRE_KTLS", "1"),
             (SKIP_LOG, "/out/skips"),

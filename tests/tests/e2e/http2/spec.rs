@@ -1,21 +1,149 @@
 //! What other people's suites and clients make of it.
 
+use std::fmt::Write;
 use std::process::{Command, Stdio};
 
-use kettle_tests::environment::skip;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::environment::{go_program_or_skip, scaled, skip};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 
-fn is_here(program: &str, asking: &str) -> bool {
+fn is_here_or_skip(program: &str) -> bool {
     let mut command = Command::new(program);
-    command.arg(asking).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    let asked = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    asked.is_ok() || {
+        skip(&format!("no {program} here"));
+        false
+    }
 }
 
-fn start() -> Kettle {
-    let setup = Setup::default().listener("http2 = true").sizes(&[1_000, 1 << 20]);
-    Kettle::start(setup.more(ANY_NAME))
+fn setup() -> Setup {
+    Setup::default().listener("http2 = true").sizes(&SIZES).more(ANY_NAME)
 }
+
+/// The streams of a connection were served whole, over HTTP/2, and nothing of them is left.
+fn assert_served(kettle: &Kettle, targets: impl IntoIterator<Item = (String, usize)>) {
+    let mut streams = 0;
+    for (target, bytes) in targets {
+        let entry = kettle.entry(&target);
+        let found = (entry.text("version"), entry.path(), entry.number("body_bytes"));
+        assert!(entry.is_complete(), "{target}");
+        assert_eq!((found.0, found.2), ("HTTP/2.0", bytes as u64), "{target}");
+        assert!(found.1.starts_with("user"), "{target}: {}", found.1);
+        streams += 1;
+    }
+    kettle.wait_for_status("/total/http2_streams", streams);
+    kettle.wait_until_idle();
+}
+
+#[test]
+fn h2spec_finds_nothing_even_where_it_is_strict() {
+    let Some(program) = go_program_or_skip("h2spec") else { return };
+    let kettle = Kettle::start(setup());
+    let address = kettle.address();
+    let (host, port) = (address.ip().to_string(), address.port().to_string());
+    let words = ["--strict", "--tls", "--insecure", "--host", &host, "--port", &port];
+    // What does not come within this many seconds is a failure of that one test.
+    let words = [&words[..], &["--timeout", scaled("5", "20")]].concat();
+    // A stream that is over before h2spec has sent all it wanted to cannot end in the error it waits for.
+    let ended = Tool::new(program).args(words).args(["--path", "/1048576"]).output();
+    let text = ended.text();
+    let last = text.lines().rev().find(|line| line.contains(" tests, ")).unwrap_or_default();
+    assert_eq!(last, "146 tests, 146 passed, 0 skipped, 0 failed", "{text}");
+    assert!(ended.status.success());
+    kettle.wait_until_idle();
+}
+
+#[test]
+fn h2load_gets_each_of_many_answers_over_few_connections() {
+    if !is_here_or_skip("h2load") {
+        return;
+    }
+    let kettle = Kettle::start(setup());
+    let resolved = format!("https://{}/1000", kettle.address());
+    let words = ["-n", "5000", "-c", "5", "-m", "100", &resolved];
+    let said = Tool::new("h2load").args(words).succeed();
+    assert!(said.contains("5000 succeeded, 0 failed, 0 errored, 0 timeout"), "{said}");
+    kettle.wait_for_status("/total/http2_streams", 5_000);
+    kettle.wait_until_idle();
+}
+
+/// Whatever order its streams come in, there is nothing but this letter.
+#[test]
+fn nghttp_gets_a_hundred_streams_at_once() {
+    if !is_here_or_skip("nghttp") {
+        return;
+    }
+    let kettle = Kettle::start(setup().file("www/k", "k".repeat(50_000)));
+    let asked = format!("https://{}/k", kettle.address());
+    let got = Tool::new("nghttp").args(["--multiply=100", &asked]).output();
+    assert_eq!(got.stdout.len(), 100 * 50_000, "{}", got.stderr);
+    assert!(got.stdout.iter().all(|byte| *byte == b'k'));
+    assert_served(&kettle, vec![("/k".to_owned(), 50_000); 100]);
+}
+
+#[test]
+fn curl_gets_many_files_at_once_over_one_connection() {
+    let kettle = Kettle::start(setup());
+    let output = kettle.folder.path("got/#1-#2").display().to_string();
+    let words = ["--http2", "--parallel", "--parallel-max", "90", "--create-dirs"];
+    let words = [&words[..], &["--output", &output, "--fail"]].concat();
+    let _ = kettle.curl(&words, "/{1000,16375,1048576}?[1-30]").succeed();
+    let asked = SIZES.iter().flat_map(|bytes| (1..=30).map(move |number| (*bytes, number)));
+    for (bytes, number) in asked.clone() {
+        let got = std::fs::read(kettle.folder.path(&format!("got/{bytes}-{number}"))).unwrap();
+        assert_same(&got, &content(bytes), &format!("{bytes}-{number}"));
+    }
+    assert_served(&kettle, asked.map(|(bytes, number)| (format!("/{bytes}?{number}"), bytes)));
+}
+
+#[test]
+fn the_client_of_go_gets_many_files_at_once_over_one_connection() {
+    let Some(program) = go_program_or_skip("client") else { return };
+    let kettle = Kettle::start(setup());
+    let names = SIZES.map(|bytes| bytes.to_string());
+    let said = Tool::new(program)
+        .args([format!("https://{}", kettle.address())])
+        .args([kettle.folder.path("www")])
+        .args(["90"])
+        .args(&names)
+        .succeed();
+    assert_eq!(said, "90 whole\n");
+    let asked = (0..90).map(|number| SIZES[number % SIZES.len()]);
+    assert_served(&kettle, asked.map(|bytes| (format!("/{bytes}"), bytes)));
+    assert_eq!(kettle.status("/total/connections"), 1);
+}
+
+#[test]
+fn chromium_shows_a_page_of_a_hundred_images() {
+    if !is_here_or_skip("chromium") {
+        return;
+    }
+    let image = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"8\" height=\"8\"/>";
+    let mut page = String::from("<!doctype html><link rel=icon href=data:,><body>");
+    let mut setup = setup();
+    for number in 0..100 {
+        write!(page, "<img src={number}.svg>").unwrap();
+        setup = setup.file(&format!("www/{number}.svg"), image);
+    }
+    page.push_str(COUNT_IMAGES);
+    let kettle = Kettle::start(setup.file("www/page.html", page.as_str()));
+    let profile = format!("--user-data-dir={}", kettle.folder.path("profile").display());
+    let url = format!("https://{}/page.html", kettle.address());
+    let shown = Tool::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors"])
+        .args([&profile, "--dump-dom", &url])
+        .succeed();
+    assert!(shown.contains("data-images=\"100\""), "{shown}");
+    let images = (0..100).map(|number| (format!("/{number}.svg"), image.len()));
+    assert_served(&kettle, images.chain([("/page.html".to_owned(), page.len())]));
+}
+
+const SIZES: [usize; 3] = [1_000, 16_375, 1 << 20];
+
+const COUNT_IMAGES: &str = "<script>onload = () => document.body.dataset.images = \
+    [...document.images].filter(it => it.naturalWidth > 0).length</script>";
 
 /// They ask for addresses.
 const ANY_NAME: &str = "[[site]]
@@ -26,34 +154,3 @@ key = \"localhost.key\"
 [[site.route]]
 root = \"www\"
 ";
-
-#[test]
-fn h2spec_finds_nothing_even_where_it_is_strict() {
-    if !is_here("h2spec", "--version") {
-        let command = "go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
-        return skip(&format!("no h2spec here ({command})"));
-    }
-    let kettle = start();
-    let address = kettle.address();
-    let (host, port) = (address.ip().to_string(), address.port().to_string());
-    let words = ["--strict", "--tls", "--insecure", "--host", &host, "--port", &port];
-    // A stream that is over before h2spec has sent all it wanted to cannot end in the error it waits for.
-    let ended = Tool::new("h2spec").args(words).args(["--path", "/1048576"]).output();
-    let text = ended.text();
-    let last = text.lines().rev().find(|line| line.contains(" tests, ")).unwrap_or_default();
-    assert!(ended.status.success() && last.contains(", 0 failed"), "{text}");
-    assert!(!last.starts_with("0 tests"), "{last}");
-}
-
-#[test]
-fn h2load_gets_each_of_many_answers_over_few_connections() {
-    if !is_here("h2load", "--version") {
-        return skip("no h2load here (nghttp2-client)");
-    }
-    let kettle = start();
-    let resolved = format!("https://{}/1000", kettle.address());
-    let words = ["-n", "5000", "-c", "5", "-m", "100", &resolved];
-    let said = Tool::new("h2load").args(words).succeed();
-    assert!(said.contains("5000 succeeded, 0 failed, 0 errored, 0 timeout"), "{said}");
-    kettle.wait_for_status("/total/http2_streams", 5_000);
-}

@@ -1,0 +1,46 @@
+//! What the end-to-end tests call that is written in Go: h2spec and a client. Built from `tests/go`, which pins each module.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::process::{self, Ending};
+use crate::{checkout, packages};
+
+/// Builds the programs. They need nothing of the machine they run on.
+pub fn build() -> Result<(), String> {
+    let mut version = Command::new("go");
+    if version.arg("version").stdout(Stdio::null()).status().is_err() {
+        packages::ensure_all(&["golang-go"])?;
+    }
+    let mut command = Command::new("go");
+    command
+        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o"])
+        .arg(folder())
+        .args(PACKAGES)
+        .current_dir(checkout::workspace().join("tests/go"))
+        .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")]);
+    // Where there is no network, nobody waits for it to come back.
+    match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
+        Ending::Exited(status) if status.success() => Ok(()),
+        ending => Err(format!("go build: {ending:?}")),
+    }
+}
+
+/// Where the programs are.
+pub fn folder() -> PathBuf {
+    checkout::target_folder().join("go")
+}
+
+/// Those programs that are there, with their names.
+pub fn programs() -> impl Iterator<Item = (PathBuf, String)> {
+    let name = |package: &&str| Path::new(package).file_name()?.to_str().map(str::to_owned);
+    let found = PACKAGES.iter().filter_map(name).map(|name| (folder().join(&name), name));
+    found.filter(|(path, _)| path.is_file())
+}
+
+const PACKAGES: [&str; 2] = ["github.com/summerwind/h2spec/cmd/h2spec", "./client"];
+
+/// For the modules to be fetched and compiled.
+const LIMIT: Duration = Duration::from_secs(300);
