@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::process::{self, Ending};
+use crate::vm::cache::create_folder;
 use crate::{checkout, packages};
 
 /// Builds the programs. They need nothing of the machine they run on.
@@ -14,6 +15,7 @@ pub fn build() -> Result<(), String> {
     if version.arg("version").stdout(Stdio::null()).status().is_err() {
         packages::ensure_all(&["golang-go"])?;
     }
+    create_folder(&folder())?;
     let mut command = Command::new("go");
     command
         .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-o"])
@@ -24,7 +26,8 @@ pub fn build() -> Result<(), String> {
     // Where there is no network, nobody waits for it to come back.
     match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
         Ending::Exited(status) if status.success() => Ok(()),
-        ending => Err(format!("go build: {ending:?}")),
+        Ending::Exited(status) => Err(format!("go build failed ({status})")),
+        Ending::TimedOut(_) => Err(format!("go build took more than {} s", LIMIT.as_secs())),
     }
 }
 
