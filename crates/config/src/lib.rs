@@ -28,9 +28,9 @@ pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule, Certificate,
     Check, CheckKind, ClientAuth, ClientAuthMode, Coding, Config, Cors, Group, Hsts, HttpsListener,
-    Limits, Listener, ListenerCertificate, ListenerKind, LiveCoding, Log, LogFormat, LogTarget,
-    Metrics, Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit,
-    Redirect, RedirectListener, Rewrite, Roots, Route, RouteCache, Sandboxing, SendProxy, Server,
+    Limits, Listener, ListenerCertificate, ListenerKind, Log, LogFormat, LogTarget, Metrics,
+    Network, PassthroughListener, PathPattern, Piece, PlainHttp, ProxyTlv, RateLimit, Redirect,
+    RedirectListener, Rewrite, Roots, Route, RouteCache, Sandboxing, SendProxy, Server,
     ServerAddress, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls,
     TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };

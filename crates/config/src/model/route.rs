@@ -29,7 +29,7 @@ words! {
 }
 
 words! {
-    /// A compressed form of a file, stored next to it.
+    /// A compressed form of a file, and the name it has next to it.
     pub enum Coding {
         /// Brotli, `page.html.br`.
         Br = "br",
@@ -37,23 +37,6 @@ words! {
         Zstd = "zstd",
         /// gzip, `page.html.gz`.
         Gzip = "gzip",
-    }
-}
-
-words! {
-    /// A form that files are compressed to while they are asked for.
-    pub enum LiveCoding {
-        /// gzip.
-        Gzip = "gzip",
-    }
-}
-
-impl LiveCoding {
-    /// Its name among those of compressed files.
-    pub fn coding(self) -> Coding {
-        match self {
-            Self::Gzip => Coding::Gzip,
-        }
     }
 }
 
@@ -121,9 +104,10 @@ settings! {
         /// Compressed forms to look for next to a file. The client's choice decides, then this
         /// order. One that was last modified before its file is passed over.
         pub precompressed: Vec<Coding> = word_list(&[]),
-        /// Forms that text files of at least 256 bytes are compressed to where `precompressed` finds none. Only files small
-        /// enough for `limits.hot_file`, whose compressed form is then remembered in `limits.hot_memory`.
-        pub compress: Vec<LiveCoding> = word_list(&[]),
+        /// Forms that text files of at least 256 bytes are compressed to where `precompressed` finds none. The client's choice
+        /// decides, then this order. Only files small enough for `limits.hot_file`, whose compressed form is then remembered
+        /// in `limits.hot_memory`.
+        pub compress: Vec<Coding> = word_list(&[]),
         /// `Cache-Control` by pattern. `*` stands for any characters but `/`, `**` for any
         /// characters, `?` for one. A pattern with a `/` is held against the whole path of the
         /// request, any other against the file's name. The first one that fits, in the order of

@@ -51,9 +51,8 @@ impl FileRoute {
     /// The kernel's, if that is not possible.
     pub fn open(site: &Site, route: &Route, root: &Path) -> Result<Self, Errno> {
         let root = Root::open(root, route.symlinks, route.dotfiles)?;
-        let live_codings: Vec<Coding> = route.compress.iter().map(|it| it.coding()).collect();
         let mut offered = route.precompressed.clone();
-        offered.extend(live_codings.iter().filter(|it| !route.precompressed.contains(it)));
+        offered.extend(route.compress.iter().filter(|it| !route.precompressed.contains(it)));
         Ok(Self {
             number: next_number(),
             prefix: route.prefix.trim_end_matches('/').to_owned(),
@@ -64,7 +63,7 @@ impl FileRoute {
             fallback: route.fallback.clone(),
             listing: route.listing,
             codings: route.precompressed.clone(),
-            live_codings,
+            live_codings: route.compress.clone(),
             offered,
             cache_rules: route.cache_control.clone(),
             types: ContentTypes::new(&route.mime, route.charset.as_deref()),

@@ -5,13 +5,13 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use kettle_config::{Coding, LiveCoding};
+use kettle_config::Coding;
 
 use super::guard::{asks_for_a_password, credentials};
 use super::stage::{Reply, Stage, set_modified};
 use crate::response::Body;
 
-const GZIP: &str = "Accept-Encoding: gzip, br";
+const GZIP: &str = "Accept-Encoding: gzip, br;q=0.5";
 
 fn text() -> String {
     "a line of text\n".repeat(200)
@@ -32,12 +32,19 @@ fn compressing() -> Stage {
         .file("a.png", text())
         .file("tiny.txt", "x".repeat(255))
         .file("noise.txt", noise);
-    stage.route(|route| route.compress = vec![LiveCoding::Gzip])
+    stage.route(|route| route.compress = vec![Coding::Zstd, Coding::Br, Coding::Gzip])
 }
 
 fn unpacked(reply: &Reply) -> String {
     let mut text = String::new();
-    GzDecoder::new(&*reply.body).read_to_string(&mut text).unwrap();
+    let body = &*reply.body;
+    match reply.header("content-encoding") {
+        Some("gzip") => GzDecoder::new(body).read_to_string(&mut text),
+        Some("br") => brotli::Decompressor::new(body, body.len()).read_to_string(&mut text),
+        Some("zstd") => zstd::Decoder::new(body).unwrap().read_to_string(&mut text),
+        other => panic!("{other:?}"),
+    }
+    .unwrap();
     text
 }
 
@@ -62,6 +69,27 @@ async fn a_text_is_compressed_once_for_who_takes_it() {
     }
     let refused = server.get("/a.txt", &["Accept-Encoding: gzip;q=0"]).await;
     assert_eq!(refused.header("content-encoding"), None);
+}
+
+#[tokio::test]
+async fn each_client_gets_the_form_it_ranks_highest() {
+    let server = compressing().open();
+    let mut tags = Vec::new();
+    for (taken, given) in [
+        ("gzip", "gzip"),
+        ("br, gzip", "br"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("zstd;q=0.1, br;q=0.2", "br"),
+        ("zstd;q=0, *", "br"),
+    ] {
+        let reply = server.get("/a.txt", &[&format!("Accept-Encoding: {taken}")]).await;
+        assert_eq!(reply.header("content-encoding"), Some(given), "{taken}");
+        assert_eq!(unpacked(&reply), text(), "{taken}");
+        tags.push(reply.header("etag").unwrap().to_owned());
+    }
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), 3, "{tags:?}");
 }
 
 #[tokio::test]
