@@ -5,29 +5,67 @@ use kettle_tests::environment::paths_here;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
-/// Asks over both protocols, and for the same status, fields and body.
-fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> String {
-    let [old, new] = ["--http1.1", "--http2"].map(|protocol| {
-        let words = [&[protocol, "--include"], words].concat();
-        let said =
-            String::from_utf8_lossy(&kettle.curl(&words, target).output().stdout).into_owned();
-        // Each multipart body has its own.
-        let boundary = said.split_once("boundary=").and_then(|(_, rest)| rest.split("\r\n").next());
-        let said = boundary.map_or(said.clone(), |boundary| said.replace(boundary, "BOUNDARY"));
-        let (head, body) = said.split_once("\r\n\r\n").unwrap_or((&said, ""));
-        let (first, fields) = head.split_once("\r\n").unwrap();
-        let fields = fields.lines().filter(|line| {
-            let name = line.split(':').next().unwrap_or_default();
-            !["date", "connection", "keep-alive"].contains(&name)
-        });
-        let status = first.split(' ').nth(1).unwrap().to_owned();
-        let version = first.split(' ').next().unwrap().to_owned();
-        (version, format!("{status}\n{}\n\n{body}", fields.collect::<Vec<_>>().join("\n")))
-    });
-    assert_eq!((old.0.as_str(), new.0.as_str()), ("HTTP/1.1", "HTTP/2"), "{words:?} {target}");
-    assert!(old.1 == new.1, "{words:?} {target}:\n{:.500}\n{:.500}", old.1, new.1);
-    new.1
+/// Asks over both protocols, and for the same status, fields, body and line of the log. `PROTO` in a target is another word for
+/// each: what one has asked for is new to the other. Gives the last status, and what was said.
+pub fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> (String, String) {
+    let [old, new] = [("--http1.1", "HTTP/1.1", "word1"), ("--http2", "HTTP/2", "word2")].map(
+        |(protocol, version, word)| {
+            let (words, target) =
+                ([&[protocol, "--include"], words].concat(), target.replace("PROTO", word));
+            let output = kettle.curl(&words, &target).input("streamed").output().stdout;
+            let text = String::from_utf8_lossy(&output).replace(word, "PROTO");
+            let (status, said) = normal(&text, version);
+            // What is no request has no target that all agree on.
+            let log = if ["400", "414"].contains(&&*status) {
+                String::new()
+            } else {
+                logged(kettle, &target)
+            };
+            (status, said, log)
+        },
+    );
+    assert!(old == new, "{words:?} {target}:\n{old:.900?}\n{new:.900?}");
+    (new.0, new.1)
 }
+
+/// The last status, and all without what is the protocol's or the moment's.
+fn normal(text: &str, version: &str) -> (String, String) {
+    // Each multipart body has its own.
+    let boundary = text.split_once("boundary=").and_then(|(_, rest)| rest.split("\r\n").next());
+    let text = boundary.map_or(text.to_owned(), |boundary| text.replace(boundary, "BOUNDARY"));
+    let (mut rest, mut status, mut said) = (text.as_str(), String::new(), String::new());
+    while let Some(head) = rest.strip_prefix(version) {
+        let (head, after) = head.split_once("\r\n\r\n").unwrap();
+        let (first, fields) = head.split_once("\r\n").unwrap_or((head, ""));
+        status = first.trim().split(' ').next().unwrap().to_owned();
+        let fields = fields.lines().filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let value = value.split_once("; ttl=").map_or(value, |(before, _)| before);
+            let name = name.to_ascii_lowercase();
+            (!OF_PROTOCOL_OR_MOMENT.contains(&name.as_str())).then(|| format!("{name}:{value}"))
+        });
+        let mut fields: Vec<_> = fields.collect();
+        // Among fields of different names no order means anything.
+        fields.sort_by(|one, other| one.split(':').next().cmp(&other.split(':').next()));
+        said += &format!("{status}\n{}\n\n", fields.join("\n"));
+        rest = after;
+    }
+    (status, said + rest)
+}
+
+/// `ann` with the password `secret`.
+const ANN: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";
+
+fn logged(kettle: &Kettle, target: &str) -> String {
+    let entry = kettle.entry(target);
+    let words = ["method", "host", "refused", "cache", "backend", "upstream_failure"];
+    let words = words.map(|name| entry.text(name).to_owned());
+    let numbers = ["status", "body_bytes"].map(|name| entry.number(name));
+    format!("{words:?} {numbers:?} {}", entry.is_complete())
+}
+
+const OF_PROTOCOL_OR_MOMENT: [&str; 5] =
+    ["date", "connection", "keep-alive", "transfer-encoding", "age"];
 
 #[test]
 fn files_conditions_ranges_and_errors() {
@@ -62,9 +100,70 @@ fn files_conditions_ranges_and_errors() {
         (&["--request", "DELETE"], "/a.html", "405"),
         (&["-H", "host: elsewhere.example"], "/a.html", "421"),
     ] {
-        let said = assert_alike(&kettle, words, target);
-        let found = said.lines().next().unwrap();
-        assert_eq!(found, status, "{words:?} {target}");
+        assert_eq!(assert_alike(&kettle, words, target).0, status, "{words:?} {target}");
+    }
+}
+
+#[test]
+fn rules_of_routes_and_limits() {
+    let setup = Setup::default()
+        .listener("http2 = true")
+        .site("error_pages = { 404 = \"sorry.html\" }")
+        .route("redirect = [{ from = \"/old/**\", to = \"/new/{1}\", status = 301 }]")
+        .route("rewrite = [{ from = \"/hidden/*\", to = \"/new/{1}\" }]")
+        .route("compress = [\"gzip\"]")
+        .route("cors = { origins = [\"https://other.example\"] }")
+        .more("[[site.route]]\nprefix = \"/in\"\nroot = \"www\"\n")
+        .more("basic_auth = { users = \"users\", realm = \"staff\" }\n")
+        .more("[[site.route]]\nprefix = \"/no\"\nroot = \"www\"\ndeny = [\"0.0.0.0/0\"]\n")
+        .more("[[site.route]]\nprefix = \"/spa\"\nroot = \"www\"\nfallback = \"/new/b\"\n")
+        .file("users", ANN)
+        .file("sorry.html", "sorry")
+        .file("www/new/b", "0123456789")
+        .file("www/a.txt", "a line of text\n".repeat(500));
+    let kettle = Kettle::start(setup);
+    let long = format!("/{}", "x".repeat(9_000));
+    for (words, target, status) in [
+        (&[][..], "/old/b?x=y", "301"),
+        (&[], "/hidden/b", "200"),
+        (&["--range", "2-3"], "/hidden/b", "206"),
+        (&["-H", "accept-encoding: gzip", "--head"], "/a.txt", "200"),
+        (&["-H", "accept-encoding: gzip;q=0"], "/a.txt", "200"),
+        (&["-H", "accept-encoding: gzip", "--range", "0-1"], "/a.txt", "206"),
+        (&["-H", "if-modified-since: Fri, 01 Jan 2100 00:00:00 GMT"], "/new/b", "304"),
+        (&["-H", "if-unmodified-since: Sun, 06 Nov 1994 08:49:37 GMT"], "/new/b", "412"),
+        (&["-H", "if-range: \"other\"", "--range", "0-1"], "/new/b", "200"),
+        (&["-H", "range: lines=1-2"], "/new/b", "200"),
+        (&["-H", "origin: https://other.example"], "/new/b", "200"),
+        (
+            &[
+                "-H",
+                "origin: https://other.example",
+                "-H",
+                "access-control-request-method: GET",
+                "--request",
+                "OPTIONS",
+            ],
+            "/new/b",
+            "204",
+        ),
+        (&[], "/in/a.txt", "401"),
+        (&["--user", "ann:wrong", "--head"], "/in/a.txt", "401"),
+        (&["--data", "body"], "/in/a.txt", "401"),
+        (&[], "/no/a.txt", "403"),
+        (&[], "/spa/x", "200"),
+        (&[], "/missing", "404"),
+        (&["--head"], "/missing", "404"),
+        (&["--request", "BREW"], "/new/b", "405"),
+        (&["--request", "TRACE"], "/new/b", "405"),
+        (&["-H", "expect: other"], "/new/b", "200"),
+        (&["-H", "expect:", "--upload-file", "-"], "/new/b", "405"),
+        (&["--data", "x"], "/new/b", "405"),
+        (&[], "/new/%zz", "400"),
+        (&[], "/new/b%00", "400"),
+        (&[], &long, "414"),
+    ] {
+        assert_eq!(assert_alike(&kettle, words, target).0, status, "{words:?} {target:.100}");
     }
 }
 
