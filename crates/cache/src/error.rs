@@ -19,6 +19,8 @@ pub enum StoreError {
     TooLarge,
     /// There is no room even after evicting what may go.
     NoRoom,
+    /// More arrives than the disk takes.
+    Crowded,
     /// The head takes more than [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX).
     HeadTooLarge,
     /// It has more tags than one object may have, so not every purge would find it.
@@ -43,7 +45,7 @@ impl StoreError {
     pub fn is_for_the_operator(&self) -> bool {
         let is_disk =
             matches!(self, StoreError::Disk { .. } | StoreError::NoRoom | StoreError::Remote(_));
-        is_disk || matches!(self, StoreError::TooManyTags)
+        is_disk || matches!(self, StoreError::TooManyTags | StoreError::Crowded)
     }
 }
 
@@ -55,6 +57,7 @@ impl fmt::Display for StoreError {
             }
             StoreError::TooLarge => formatter.write_str("the object is larger than `max_object`"),
             StoreError::NoRoom => formatter.write_str("the store has no room left"),
+            StoreError::Crowded => formatter.write_str("more arrives than the disk takes"),
             StoreError::HeadTooLarge => formatter.write_str("the object's head is too large"),
             StoreError::TooManyTags => formatter.write_str("the object has too many tags"),
             StoreError::WrongLength => {

@@ -12,6 +12,7 @@ mod looking;
 mod stored_head;
 mod unread;
 mod validating;
+mod whole;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! Whatever may wait for a device goes through here, looks for files as much as their bytes. A device that never answers
 //! ties up its own threads and nobody else's.
 
+mod later;
 mod pace;
 
 use std::cell::RefCell;
@@ -18,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
+use later::Later;
 use pace::Pace;
 
 pub use pace::waited;
@@ -220,6 +222,7 @@ pub struct Device {
     pace: Pace,
     /// Descriptors that are closed when there is a place: closing may wait, too.
     unclosed: Mutex<Vec<Unclosed>>,
+    later: Later,
 }
 
 /// A file, or whatever else closes one.
@@ -248,6 +251,7 @@ impl Device {
             is_silent: AtomicBool::new(false),
             pace: if file_system.is_memory() { Pace::proved() } else { Pace::default() },
             unclosed: Mutex::default(),
+            later: Later::default(),
         }
     }
 
@@ -332,7 +336,7 @@ impl Drop for Queued<'_> {
 }
 
 /// Threads of a worker that may wait for a disk: those of this many devices that never answer leave none for others.
-pub const THREADS_MAX: usize = PLACES * 16;
+pub const THREADS_MAX: usize = (PLACES + 1) * 16;
 
 /// Threads of a worker that may wait for one device at the same time.
 const PLACES: usize = 4;

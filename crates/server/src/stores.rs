@@ -16,7 +16,7 @@ use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::fstat;
 
-pub use arrival::{Arrival, ArrivalState, Arrivals, Arriving};
+pub use arrival::{Arrival, ArrivalState, Arrivals, Arriving, ArrivingBody};
 
 /// All stores.
 #[derive(Debug, Default)]

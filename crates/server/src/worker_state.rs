@@ -169,6 +169,7 @@ impl WorkerState {
                 self.emptied.notified().await;
             }
             self.pool.drain().await;
+            self.files.disks().have_run_all().await;
         };
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;

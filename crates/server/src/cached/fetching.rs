@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, Head as Stored, StoreError, Writer};
+use kettle_cache::{Head as Stored, StoreError, Writer};
 use kettle_http::caching::{self, NotKept, vary};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use super::asked::Asked;
 use super::unread::Unread;
 use super::{CachedRoute, TAGS_MAX, kept};
 use crate::disk::{Device, Disks};
-use crate::stores::{ArrivalState, Arriving, OpenStore};
+use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
 use crate::upstream::{
     OutgoingRequest, Pool, Shared, Trace, UpstreamBody, UpstreamError, UpstreamResponse, fetch,
 };
@@ -45,7 +45,7 @@ pub(super) struct Fetching {
 
 /// What came of it, for whoever asked first.
 pub(super) enum Led {
-    Growing(Arc<(Stored, Fill)>, Option<Box<Trace>>),
+    Growing(Arc<(Stored, ArrivingBody)>, Option<Box<Trace>>),
     Validated(Option<Box<Trace>>),
     /// It has come meanwhile, or went away: the store has to be asked again.
     Again,
@@ -78,13 +78,11 @@ impl Fetching {
         let asked = SystemTime::now();
         let Some(response) = self.ask(&leader, &mut trace).await else { return };
         let answered = SystemTime::now();
-        let response = match response {
+        let mut response = match response {
             Ok(response) if !(self.may_be_stale && is_failure(response.head.status())) => response,
             failed => {
                 let status = failed.map_or_else(|error| error.status(), |it| it.head.status());
-                self.arriving.tell(ArrivalState::Failed(status));
-                let _ = leader.send(Led::Failed(status, trace));
-                return;
+                return self.fail(status, leader, trace);
             }
         };
         if response.head.status() == 304 && self.is_validating {
@@ -99,7 +97,11 @@ impl Fetching {
             Ok(freshness) => {
                 let times = kept::times(freshness, answered);
                 let stored = Stored { times, ..self.stored(&response.head, answered) };
-                self.begin(stored, response.body.length()).await
+                match self.whole(&stored, &mut response.body).await {
+                    Ok(Some(body)) => return self.keep(stored, body, leader, trace),
+                    Ok(None) => self.begin(stored, response.body.length()).await,
+                    Err(error) => return self.fail(error.status(), leader, trace),
+                }
             }
             Err(not_kept) => {
                 self.remember(answer.status, not_kept);
@@ -116,7 +118,8 @@ impl Fetching {
             let _ = leader.send(Led::Alone(response));
             return;
         };
-        let arriving = Arc::new((writer.head().clone(), writer.fill().clone()));
+        let body = ArrivingBody::InFile(writer.fill().clone());
+        let arriving = Arc::new((writer.head().clone(), body));
         self.arriving.tell(ArrivalState::Growing(Arc::clone(&arriving)));
         let _ = leader.send(Led::Growing(arriving, Some(trace)));
         let fill = writer.fill().clone();
@@ -126,6 +129,11 @@ impl Fetching {
         // Without a name and readers it ends here, and its blocks with it.
         let bytes = fill.progress().filled;
         device.close(fill, bytes);
+    }
+
+    fn fail(&self, status: u16, leader: oneshot::Sender<Led>, trace: Box<Trace>) {
+        self.arriving.tell(ArrivalState::Failed(status));
+        let _ = leader.send(Led::Failed(status, trace));
     }
 
     /// Asks the backend; `None` if nobody wants to know any more when the worker stops.
@@ -153,10 +161,6 @@ impl Fetching {
         if status < 500 && not_kept != NotKept::Status {
             self.route.store.pass(&self.asked.key, NOT_KEPT_TIME, "bypass; detail=not-kept");
         }
-    }
-
-    fn pass_too_large(&self) {
-        self.route.store.pass(&self.asked.key, TOO_LARGE_TIME, "bypass; detail=too-large");
     }
 
     /// Whether another task was done with it between the look into the store and the beginning of this one.
@@ -204,7 +208,7 @@ impl Fetching {
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {
                 // Before its readers have all of it: they may ask again at once.
-                self.pass_too_large();
+                self.route.pass_too_large(&self.asked.key);
             }
             let write = move || -> Result<Option<Writer>, StoreError> {
                 if is_end {
@@ -220,12 +224,19 @@ impl Fetching {
                 Ok(Err(error)) => {
                     // Whoever comes next is answered past the store.
                     if matches!(error, StoreError::TooLarge | StoreError::NoRoom) {
-                        self.pass_too_large();
+                        self.route.pass_too_large(&self.asked.key);
                     }
                     return self.route.failed(&error);
                 }
             }
         }
+    }
+}
+
+impl CachedRoute {
+    /// Lets requests for what is longer than may be kept go past the store for a while.
+    pub(super) fn pass_too_large(&self, key: &str) {
+        self.store.pass(key, TOO_LARGE_TIME, "bypass; detail=too-large");
     }
 }
 

@@ -19,6 +19,7 @@ use crate::files::object::ReadyObject;
 use crate::open_file::OpenFile;
 use crate::request::Head;
 use crate::response::{Body, ConfiguredFields, Growing, Response, ResponseFields};
+use crate::stores::ArrivingBody;
 
 /// An object and where its bytes are.
 pub(super) struct Kept<'k> {
@@ -48,12 +49,19 @@ impl<'k> Kept<'k> {
     }
 
     /// One that arrives.
-    pub(super) fn growing(
+    pub(super) fn arriving(
         head: &'k Stored,
-        fill: &Fill,
+        body: &ArrivingBody,
         device: Arc<Device>,
         patience: Duration,
     ) -> Self {
+        let fill = match body {
+            ArrivingBody::InFile(fill) => fill,
+            ArrivingBody::Whole { bytes, .. } => {
+                let source = Source::Memory(bytes.clone());
+                return Self { head, source, bytes: Some(bytes.len() as u64) };
+            }
+        };
         // Its length in the file changes.
         let file = Arc::new(OpenFile::shared(fill.clone(), device));
         let progress = fill.progress();

@@ -4,7 +4,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use kettle_cache::{FillState, Progress};
 use kettle_http::Method;
 use kettle_http::caching::Use;
 use tokio::sync::oneshot;
@@ -141,9 +140,7 @@ impl Looking<'_> {
             && !kept::is_fresh(&arriving.0)
         {
             // It was good for those who had asked before it came, and has to be validated for others.
-            let Progress { filled, state } = arriving.1.progress();
-            let is_whole = arriving.1.announced_bytes() == Some(filled);
-            if state == FillState::Growing && !is_whole {
+            if !arriving.1.is_whole() {
                 return None;
             }
             let _ = timeout(limit, arrival.ended()).await;
@@ -173,15 +170,16 @@ impl Looking<'_> {
             }
             Led::Growing(arriving, trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
-                let (head, fill) = &*arriving;
+                let (head, body) = &*arriving;
                 if !asked.fits(&request.head, &head.vary) {
                     return Some(Answer::Pass("vary-miss"));
                 }
                 self.route.count(outcome, notes);
                 let device = device(self.disks, self.open);
                 let patience = self.route.proxy.timeout().saturating_mul(WAITS);
-                let kept = Kept::growing(head, fill, device, patience);
-                let status = format!("fwd={reason}; stored{collapsed}");
+                let kept = Kept::arriving(head, body, device, patience);
+                let stored = if body.is_kept() { "; stored" } else { "" };
+                let status = format!("fwd={reason}{stored}{collapsed}");
                 Answer::Ready(self.respond_from(&kept, request, &status))
             }
             Led::Alone(Some((response, trace))) => {

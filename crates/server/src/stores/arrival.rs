@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kettle_cache::{Fill, Head, Store};
+use bytes::Bytes;
+use kettle_cache::{Fill, FillState, Head, Progress, Store};
 use tokio::sync::watch;
 
 /// All that is on its way.
@@ -27,8 +28,8 @@ pub struct Arrival {
 pub enum ArrivalState {
     /// The backend has not answered.
     Asked,
-    /// It is written, and can be read.
-    Growing(Arc<(Head, Fill)>),
+    /// It can be read.
+    Growing(Arc<(Head, ArrivingBody)>),
     /// What was there is still good.
     Validated,
     /// It was written to its end, or never will be.
@@ -37,6 +38,36 @@ pub enum ArrivalState {
     Alone,
     /// The backend failed: with this status, and not for one client alone.
     Failed(u16),
+}
+
+/// The body of an object on its way.
+#[derive(Debug)]
+pub enum ArrivingBody {
+    /// In a file that grows.
+    InFile(Fill),
+    /// Here as a whole, and written behind that if it is kept.
+    Whole {
+        /// All of it.
+        bytes: Bytes,
+        /// Whether it is written.
+        is_kept: bool,
+    },
+}
+
+impl ArrivingBody {
+    /// Whether it is kept, as far as is known.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        !matches!(self, Self::Whole { is_kept: false, .. })
+    }
+
+    /// Whether nothing more comes of it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let Self::InFile(fill) = self else { return true };
+        let Progress { filled, state } = fill.progress();
+        state != FillState::Growing || fill.announced_bytes() == Some(filled)
+    }
 }
 
 /// Whoever lets an object arrive. Dropped, there is no more to come: nobody waits for ever.

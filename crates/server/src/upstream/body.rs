@@ -1,5 +1,6 @@
 //! The body of a server's response, as it comes, and what becomes of its connection.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -29,6 +30,8 @@ pub struct UpstreamResponse {
 pub struct UpstreamBody {
     /// Until the body has ended.
     exchange: Option<Exchange>,
+    /// What was taken in already, and is taken next.
+    ahead: VecDeque<Bytes>,
     rest: Rest,
     length: Option<u64>,
     may_keep: bool,
@@ -94,7 +97,8 @@ impl UpstreamBody {
         let is_bound = head.header_values("www-authenticate").any(binds_connection);
         let persists = head.persists() && !has_stray && !is_bound;
         let (exchange, may_keep) = (Some(exchange), may_keep && persists);
-        let mut body = Self { exchange, rest, length, may_keep, persists, is_cut: false };
+        let ahead = VecDeque::new();
+        let mut body = Self { exchange, ahead, rest, length, may_keep, persists, is_cut: false };
         if body.rest.is_done() {
             body.finish();
         }
@@ -135,8 +139,46 @@ impl UpstreamBody {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, UpstreamError>> {
+        match self.ahead.pop_front() {
+            Some(bytes) => Poll::Ready(Ok(Some(bytes))),
+            None => self.poll_receive(context),
+        }
+    }
+
+    fn poll_receive(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, UpstreamError>> {
         let next = ready!(self.try_poll_chunk(context));
         Poll::Ready(next.inspect_err(|_| self.cut()))
+    }
+
+    /// Takes in what comes until all of it is here, if it is no longer than so many bytes, and says whether it is. Whoever
+    /// takes it afterwards gets it from its beginning.
+    ///
+    /// # Errors
+    /// [`UpstreamError`].
+    pub(crate) fn poll_whole(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes_max: u64,
+    ) -> Poll<Result<bool, UpstreamError>> {
+        loop {
+            let here = self.ahead.iter().map(|bytes| bytes.len() as u64).sum();
+            if self.length.unwrap_or(here).max(here) > bytes_max {
+                return Poll::Ready(Ok(false));
+            }
+            match ready!(self.poll_receive(context))? {
+                Some(bytes) => self.ahead.push_back(bytes),
+                None => return Poll::Ready(Ok(true)),
+            }
+        }
+    }
+
+    /// What was taken in ahead, in memory of its own.
+    pub(crate) fn take_ahead(&mut self) -> Bytes {
+        let pieces: Vec<_> = std::mem::take(&mut self.ahead).into();
+        pieces.concat().into()
     }
 
     fn try_poll_chunk(
@@ -192,7 +234,7 @@ impl UpstreamBody {
     /// Whether all of it was taken.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.exchange.is_none() && !self.is_cut
+        self.exchange.is_none() && self.ahead.is_empty() && !self.is_cut
     }
 
     /// Whether what is not here yet can be received by whoever has use for it where it wants it: it has a known length,
@@ -205,7 +247,8 @@ impl UpstreamBody {
     /// The socket and how many bytes of the body come from there, for who receives them by calls of its own and reports it
     /// by [`took`](Self::took). Not before what is here already was taken.
     pub(crate) fn direct(&self) -> Option<(&Socket, u64)> {
-        let exchange = self.exchange.as_ref().filter(|exchange| exchange.received.is_empty())?;
+        let exchange =
+            self.exchange.as_ref().filter(|it| self.ahead.is_empty() && it.received.is_empty())?;
         match (&self.rest, &exchange.link) {
             (Rest::Length(bytes), Link::Plain(socket)) => Some((socket, *bytes)),
             _ => None,

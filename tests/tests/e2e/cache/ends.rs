@@ -6,7 +6,7 @@ use kettle_tests::http::{Connection, get};
 use kettle_tests::setup::Setup;
 use rustix::process::Signal;
 
-use super::{Cached, answer, ok, ok_head, read_head};
+use super::{Cached, answer, ok, ok_head, read_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
@@ -108,4 +108,39 @@ fn a_stop_lets_what_another_worker_fetches_arrive() {
         drop(second);
         assert!(cached.kettle.ended().status.success());
     }
+}
+
+#[test]
+fn what_was_answered_before_a_stop_is_kept() {
+    let mut cached = Cached::start("");
+    let mut server = None;
+    for number in 0..20 {
+        let target = format!("/app/{number}");
+        let (first, _) = cached.get_through(&mut server, &target, "", &ok(FRESH, "whole"));
+        assert_eq!(status(&first), "kettle; fwd=uri-miss; stored");
+    }
+    // It is written behind its answer.
+    cached.kettle.restart();
+    for number in 0..20 {
+        assert_eq!(cached.get(&format!("/app/{number}")).body, b"whole");
+    }
+}
+
+#[test]
+fn a_small_body_without_its_end_is_no_response() {
+    let cached = Cached::start("stale_if_error = \"1h\"");
+    let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nCache-Control: max-age=9\r\n\r\nshort";
+    let answered = |what: &str| {
+        let mut client = cached.client();
+        client.send(&get("/app/x")).unwrap();
+        let mut server = cached.backend.accept();
+        // The end goes out with the rest, however busy the machine is.
+        rustix::net::sockopt::set_tcp_cork(&server, true).unwrap();
+        answer(&mut server, what);
+        drop(server);
+        client.response()
+    };
+    assert_eq!(answered(short).status, 502);
+    assert_eq!(answered(&ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", "old")).body, b"old");
+    assert_eq!(status(&answered(short)), "kettle; hit; detail=stale-if-error");
 }

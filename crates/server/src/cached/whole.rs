@@ -1,0 +1,79 @@
+//! Bodies that came with their heads, or right behind: answered from memory, and written behind that.
+
+use std::future::poll_fn;
+use std::mem::size_of;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kettle_cache::{Head as Stored, StoreError};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::TAGS_MAX;
+use super::fetching::{Fetching, Led};
+use crate::stores::{ArrivalState, ArrivingBody};
+use crate::upstream::{Trace, UpstreamBody, UpstreamError};
+
+impl Fetching {
+    /// The whole body, if it is small and here already, or on its way behind its head.
+    ///
+    /// # Errors
+    /// If its end never comes: nobody has been sent anything of it.
+    pub(super) async fn whole(
+        &self,
+        stored: &Stored,
+        body: &mut UpstreamBody,
+    ) -> Result<Option<Bytes>, UpstreamError> {
+        let bytes_max = self.open.store.settings().object_bytes_max.min(WHOLE_BYTES_MAX);
+        if stored.tags.len() > TAGS_MAX {
+            return Ok(None);
+        }
+        let whole = timeout(SOON, poll_fn(|context| body.poll_whole(context, bytes_max))).await;
+        Ok(whole.unwrap_or(Ok(false))?.then(|| body.take_ahead()))
+    }
+
+    /// Answers all who have asked, and leaves the body to a thread that writes it when it comes to that.
+    pub(super) fn keep(
+        self,
+        stored: Stored,
+        bytes: Bytes,
+        leader: oneshot::Sender<Led>,
+        trace: Box<Trace>,
+    ) {
+        let held_bytes = held_bytes(&stored) + bytes.len();
+        let is_kept = self.device.has_room(held_bytes);
+        let whole = Arc::new((stored, ArrivingBody::Whole { bytes: bytes.clone(), is_kept }));
+        self.arriving.tell(ArrivalState::Growing(Arc::clone(&whole)));
+        let _ = leader.send(Led::Growing(Arc::clone(&whole), Some(trace)));
+        if !is_kept {
+            return self.route.failed(&StoreError::Crowded);
+        }
+        let Self { route, open, device, asked, arriving, .. } = self;
+        device.run_later(held_bytes, move || {
+            if let Err(error) = open.store.keep(&whole.0, &bytes) {
+                if matches!(error, StoreError::NoRoom) {
+                    route.pass_too_large(&asked.key);
+                }
+                route.failed(&error);
+            }
+            // From here on the store has it.
+            drop(arriving);
+        });
+    }
+}
+
+/// Memory that an object takes until it is written, beside its body.
+fn held_bytes(head: &Stored) -> usize {
+    let tags = head.tags.iter().map(String::len).sum::<usize>();
+    2 * size_of::<Stored>() + 2 * head.key.len() + head.lines.len() + tags + CALL_BYTES
+}
+
+/// Bodies up to this length are answered from memory.
+const WHOLE_BYTES_MAX: u64 = 64 * 1_024;
+
+/// How long a body may take that comes right behind its head. Whoever has asked waits for no longer than that.
+const SOON: Duration = Duration::from_millis(2);
+
+/// What a call that is left for later takes, with all that is shared by those who join.
+const CALL_BYTES: usize = 1_024;

@@ -1,0 +1,117 @@
+//! Calls on a device that nobody waits for: one after the other, on one thread, within a bound of memory. A thread that is still
+//! busy goes on to the next by itself, so where many come, few are handed over.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+
+use super::{Device, Disks};
+
+/// The calls of a device that are still to be made.
+#[derive(Debug, Default)]
+pub(super) struct Later {
+    queue: Mutex<Queue>,
+    emptied: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    calls: VecDeque<(usize, Call)>,
+    /// What those that are still to be made hold, and the one that is being made.
+    bytes: usize,
+    is_running: bool,
+}
+
+type Call = Box<dyn FnOnce() + Send>;
+
+impl Device {
+    /// Whether a call that holds so many bytes still fits. Only threads that have made one make room, so it stays true until this
+    /// worker hands one over.
+    #[must_use]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let queue = self.later.lock();
+        queue.bytes.saturating_add(bytes) <= BYTES_MAX && queue.calls.len() < CALLS_MAX
+    }
+
+    /// Makes a call that holds so many bytes and may wait for the device, behind those before it. Who hands it over has asked whether
+    /// it [fits](Self::has_room), and does not learn what comes of it: at the latest with the process it ends.
+    pub fn run_later(self: &Arc<Self>, bytes: usize, call: impl FnOnce() + Send + 'static) {
+        let mut queue = self.later.lock();
+        queue.bytes += bytes;
+        queue.calls.push_back((bytes, Box::new(call)));
+        if !std::mem::replace(&mut queue.is_running, true) {
+            drop(queue);
+            let device = Arc::clone(self);
+            spawn_blocking(move || device.later.run());
+        }
+    }
+}
+
+impl Disks {
+    /// Waits until all calls were made that nobody waits for.
+    pub async fn have_run_all(&self) {
+        let devices: Vec<_> = self.devices.borrow().values().map(Arc::clone).collect();
+        for device in devices {
+            device.later.has_run_all().await;
+        }
+    }
+}
+
+impl Later {
+    fn run(&self) {
+        // Where a call panics, the next one that comes has a thread all the same.
+        struct Running<'l>(&'l Later);
+        impl Drop for Running<'_> {
+            fn drop(&mut self) {
+                self.0.lock().is_running = false;
+                self.0.emptied.notify_waiters();
+            }
+        }
+        let running = Running(self);
+        loop {
+            let mut queue = self.lock();
+            let Some((bytes, call)) = queue.calls.pop_front() else {
+                // Before the lock is given back: what comes after it begins another thread.
+                queue.is_running = false;
+                drop(queue);
+                std::mem::forget(running);
+                return self.emptied.notify_waiters();
+            };
+            drop(queue);
+            call();
+            self.lock().bytes -= bytes;
+        }
+    }
+
+    async fn has_run_all(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if !self.lock().is_running {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (calls, bytes) = (self.calls.len(), self.bytes);
+        formatter.debug_struct("Queue").field("calls", &calls).field("bytes", &bytes).finish()
+    }
+}
+
+/// What the calls that one worker leaves to one device may hold, and how many they may be: a disk that is slow for a moment is no
+/// reason to lose anything, and one that hangs costs no more than this.
+const BYTES_MAX: usize = 32 * 1_024 * 1_024;
+const CALLS_MAX: usize = 16_384;
