@@ -5,6 +5,7 @@ mod behind;
 mod flood;
 mod frames;
 mod life;
+mod pairing;
 mod same;
 mod spec;
 mod windows;
