@@ -98,7 +98,17 @@ impl<'c> Request<'c> {
         match &self.body.source {
             Source::Nothing { server_name } => *server_name,
             Source::Tls(source) => source.stream.session().server_name.as_deref(),
-            Source::Stream(source, ..) => source.server_name,
+            Source::Stream(source, ..) => source.session.server_name.as_deref(),
+        }
+    }
+
+    /// Whether the client has shown a certificate that was asked for.
+    #[must_use]
+    pub fn is_client_verified(&self) -> bool {
+        match &self.body.source {
+            Source::Nothing { .. } => false,
+            Source::Tls(source) => source.stream.session().peer.is_some(),
+            Source::Stream(source, ..) => source.session.peer.is_some(),
         }
     }
 }

@@ -33,7 +33,8 @@ pub async fn respond(
         Ok(target) => target,
         Err(error) => return error_page::plain(&error.status().into()),
     };
-    let Some(site) = router.site(head.host_bytes(), request.server_name()) else {
+    let (server_name, is_verified) = (request.server_name(), request.is_client_verified());
+    let Some(site) = router.site(head.host_bytes(), server_name, is_verified) else {
         return error_page::plain(&421.into());
     };
     let route = site.route(target.path);

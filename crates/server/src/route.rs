@@ -137,12 +137,12 @@ impl Router {
             below: BTreeMap::new(),
             default: config
                 .default_site()
-                .filter(|site| config.sites.get(*site).is_some_and(is_served)),
+                .filter(|site| config.sites.get(*site).is_some_and(kettle_config::Site::is_served)),
         };
         let client_auth = client_auth_groups(config);
         let mut findings = Vec::new();
         for (number, site) in config.sites.iter().enumerate() {
-            for name in site.names.iter().filter(|_| is_served(site)) {
+            for name in site.names.iter().filter(|_| site.is_served()) {
                 let name = name.value.trim_end_matches('.').to_ascii_lowercase();
                 if name == ANY_NAME {
                     continue;
@@ -216,14 +216,23 @@ impl Router {
     /// A request without a name (HTTP/1.0) goes to the site of the connection. A connection
     /// without a name (no SNI) may ask for any site. `None` if no site has the name, or if one has
     /// it that the connection's certificate does not stand for, or whose clients show certificates that this connection's
-    /// was not asked for: 421 (RFC 9110 §15.5.20).
+    /// was not asked for, or demands one that it has not shown (`is_client_verified`): 421 (RFC 9110 §15.5.20).
     #[must_use]
-    pub fn site(&self, host: Option<&[u8]>, server_name: Option<&str>) -> Option<&Site> {
+    pub fn site(
+        &self,
+        host: Option<&[u8]>,
+        server_name: Option<&str>,
+        is_client_verified: bool,
+    ) -> Option<&Site> {
         let server_name = server_name.map(str::as_bytes);
         let number = self.number_of(host.or(server_name))?;
         let site = &self.sites[number];
-        if site.client_auth.is_some() && self.client_auth_of(server_name) != site.client_auth {
-            return None;
+        if site.client_auth.is_some() {
+            // Who was asked for one by the acceptor has shown it. This does not rely on that.
+            let is_let_in = is_client_verified || site.is_certificate_optional;
+            if !is_let_in || self.client_auth_of(server_name) != site.client_auth {
+                return None;
+            }
         }
         if let (Some(asked), Some(server_name)) = (host, server_name)
             && !asked.eq_ignore_ascii_case(server_name)
@@ -282,11 +291,6 @@ impl Rules {
         let has_any = rules.guard.is_some() || rules.paths.is_some();
         Ok(has_any.then(|| Box::new(rules)))
     }
-}
-
-/// Whether https listeners have the site: one that only names a backend is for others.
-fn is_served(site: &kettle_config::Site) -> bool {
-    !site.routes.is_empty() || !site.names_backend()
 }
 
 /// For each site that asks clients for certificates, the first site that asks for the same.

@@ -20,7 +20,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let ends_tls = |site: &Site| {
         let is_reached =
             |listener: &&Listener| listener.tls().is_some() && site.is_reached(listener);
-        let is_served = serves && (!site.routes.is_empty() || !site.names_backend());
+        let is_served = serves && site.is_served();
         match config.listeners.iter().find(is_reached) {
             _ if is_served => Some("an https listener"),
             Some(_) => Some("a tls listener"),

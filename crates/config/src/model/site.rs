@@ -50,6 +50,11 @@ settings! {
 }
 
 impl Site {
+    /// Whether `https` listeners have it: a site that only names a backend is for others.
+    pub fn is_served(&self) -> bool {
+        !self.routes.is_empty() || !self.names_backend()
+    }
+
     /// Whether a listener carries connections for its names to a backend.
     pub fn is_reached(&self, listener: &Listener) -> bool {
         let has_backend = self.names_backend() || listener.backends().next().is_some();

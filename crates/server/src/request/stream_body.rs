@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::RecvStream;
+use kettle_tls::Session;
 
 use super::{BodyError, patience};
 use crate::limits::{Interrupt, LazyDeadline, Stage};
@@ -23,8 +24,8 @@ pub struct StreamSource<'c> {
     pub timeout: Duration,
     /// The longest body that is read only to be thrown away, in bytes.
     pub discard_bytes_max: u64,
-    /// The name the connection was made with (SNI).
-    pub server_name: Option<&'c str>,
+    /// What its connection agreed on.
+    pub session: &'c Session,
 }
 
 impl StreamSource<'_> {

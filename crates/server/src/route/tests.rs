@@ -36,7 +36,7 @@ fn build(sites: Vec<SiteConfig>) -> Router {
 
 /// The number of the site that answers.
 fn number(router: &Router, host: Option<&str>, server_name: Option<&str>) -> Option<usize> {
-    let site = router.site(host.map(str::as_bytes), server_name)?;
+    let site = router.site(host.map(str::as_bytes), server_name, true)?;
     router.sites.iter().position(|other| std::ptr::eq(other, site))
 }
 
@@ -121,7 +121,7 @@ fn the_longest_prefix_of_whole_segments_decides() {
     let folder = tempfile::tempdir().unwrap();
     let prefixes = ["/", "/img", "/img/large/", "/api/"];
     let router = build(vec![site(&["_"], &prefixes, folder.path())]);
-    let site = router.site(None, None).unwrap();
+    let site = router.site(None, None, true).unwrap();
     for (path, prefix, below) in [
         ("/", "", "/"),
         ("/a/b", "", "/a/b"),
@@ -142,7 +142,7 @@ fn the_longest_prefix_of_whole_segments_decides() {
 fn a_path_below_no_prefix_has_no_route() {
     let folder = tempfile::tempdir().unwrap();
     let router = build(vec![site(&["_"], &["/only"], folder.path())]);
-    assert!(router.site(None, None).unwrap().route("/other").is_none());
+    assert!(router.site(None, None, true).unwrap().route("/other").is_none());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn routes_built_again_have_other_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let number_of = || {
         let router = build(vec![site(&["_"], &["/"], folder.path())]);
-        files(router.site(None, None).unwrap().route("/")).number
+        files(router.site(None, None, true).unwrap().route("/")).number
     };
     assert_ne!(number_of(), number_of());
 }
@@ -203,6 +203,9 @@ fn site_that_asks_for_certificates_takes_only_connections_that_were_asked_for_th
     ] {
         assert_eq!(number(&router, Some(host), server_name), expected, "{host} {server_name:?}");
     }
+    let unverified = |name: &'static str| router.site(Some(name.as_bytes()), Some(name), false);
+    assert!(unverified("one.example").is_none(), "whatever let this connection in");
+    assert!(unverified("lax.example").is_some() && unverified("public.example").is_some());
     assert!(router.is_certificate_optional(Some("lax.example")));
     assert!(!router.is_certificate_optional(Some("one.example")));
     assert!(!router.is_certificate_optional(None));

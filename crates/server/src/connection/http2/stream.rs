@@ -73,7 +73,7 @@ impl Shared {
             deadline: &deadline,
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
-            server_name: self.session.server_name.as_deref(),
+            session: &self.session,
         };
         let mut request = Request::of_stream(head, framing, source, client);
         let response = match &snapshot {
