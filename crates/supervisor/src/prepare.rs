@@ -113,13 +113,11 @@ pub fn prepare(
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
     let router = Router::build(&config, &upstreams, &stores);
     let router = router.map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
-    let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(&config, &mut findings);
     let source = AcceptorSource {
         config: &config,
         policy: &policy,
-        identities: &identities,
-        of_listeners: &loaded.of_listeners,
+        loaded: &loaded,
         client_auth: &client_auth,
         resumption,
     };
@@ -164,19 +162,17 @@ pub fn check(config: &Config) -> Report {
     let stores = Stores::new(&config.caches, None);
     let router = Router::build(config, &upstreams, &stores);
     let router = router.map_err(|mistakes| findings.add_mistakes(mistakes));
-    let identities = Arc::new(loaded.by_site);
     let client_auth = client_auth::load(config, &mut findings);
     let policy = policy::of(&config.tls);
     match SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache) {
         Err(error) => findings.of_tls(config, &error),
         Ok(resumption) => {
-            let (identities, client_auth) = (&identities, &client_auth);
+            let (loaded, client_auth) = (&loaded, &client_auth);
             let (policy, resumption) = (&policy, &resumption);
             findings.of_acceptors(&AcceptorSource {
                 config,
                 policy,
-                identities,
-                of_listeners: &loaded.of_listeners,
+                loaded,
                 client_auth,
                 resumption,
             });

@@ -11,14 +11,14 @@ use kettle_tls::tickets::SharedResumption;
 use kettle_tls::{Acceptor, Acceptors, SiteGroup};
 
 use super::client_auth::LoadedClientAuth;
+use super::identities::LoadedIdentities;
 use super::policy;
 
 /// What all acceptors are made of.
 pub(super) struct AcceptorSource<'a> {
     pub(super) config: &'a Config,
     pub(super) policy: &'a Policy,
-    pub(super) identities: &'a Arc<Identities>,
-    pub(super) of_listeners: &'a [Vec<Arc<Identity>>],
+    pub(super) loaded: &'a LoadedIdentities,
     pub(super) client_auth: &'a LoadedClientAuth,
     pub(super) resumption: &'a SharedResumption,
 }
@@ -27,10 +27,11 @@ pub(super) struct AcceptorSource<'a> {
 type Protocols<'p> = (Vec<&'p [u8]>, bool);
 
 impl AcceptorSource<'_> {
-    /// Those of all https listeners that speak these protocols. Sessions are good for any of them.
+    /// Those of all https listeners that speak these protocols. Sessions are good for any of them. They have the names that
+    /// requests find, and no other: by whom a client was asked for a certificate, and whom it reaches, is one site.
     pub(super) fn https(&self, alpn: &[&[u8]]) -> Result<Acceptors, PolicyError> {
         let SiteGroup { service, .. } = SiteGroup::default();
-        self.acceptors(self.policy, service, |_| true, |_| (alpn.to_vec(), false))
+        self.acceptors(self.policy, service, Site::is_served, |_| (alpn.to_vec(), false))
     }
 
     /// Those of a listener that ends TLS in front of a backend. Its sessions are its own.
@@ -53,7 +54,7 @@ impl AcceptorSource<'_> {
         };
         let policy = policy::of_listener(tls, self.policy);
         if !tls.certificates.is_empty() {
-            let identities = self.of_listeners.get(index).map_or(&[][..], Vec::as_slice);
+            let identities = self.loaded.of_listeners.get(index).map_or(&[][..], Vec::as_slice);
             return self.own(&policy, &service, tls, identities, &protocols(None));
         }
         let is_reached = |site: &Site| site.is_reached(listener);
@@ -121,6 +122,7 @@ impl AcceptorSource<'_> {
         protocols: impl Fn(Option<&'p Site>) -> Protocols<'p>,
     ) -> Result<Acceptors, PolicyError> {
         let groups = client_auth_groups(self.config);
+        let identities = self.loaded.of_those(self.config, &is_reached);
         // One for all sites that want the same.
         let mut known: Vec<((Option<usize>, Protocols<'p>), Acceptor)> = Vec::new();
         let mut of = |site: Option<usize>| {
@@ -129,7 +131,7 @@ impl AcceptorSource<'_> {
             if let Some((_, acceptor)) = known.iter().find(|(other, _)| *other == key) {
                 return Ok(acceptor.clone());
             }
-            let acceptor = self.acceptor(policy, service, group, &key.1)?;
+            let acceptor = self.acceptor(policy, service, &identities, group, &key.1)?;
             known.push((key, acceptor.clone()));
             Ok(acceptor)
         };
@@ -146,6 +148,7 @@ impl AcceptorSource<'_> {
         &self,
         policy: &Policy,
         service: &str,
+        identities: &Arc<Identities>,
         group: Option<usize>,
         (alpn, is_alpn_required): &Protocols<'_>,
     ) -> Result<Acceptor, PolicyError> {
@@ -158,7 +161,7 @@ impl AcceptorSource<'_> {
             }
         };
         let group = SiteGroup { service, client_auth, alpn, is_alpn_required: *is_alpn_required };
-        Acceptor::for_group(policy, Arc::clone(self.identities), self.resumption, &group)
+        Acceptor::for_group(policy, Arc::clone(identities), self.resumption, &group)
     }
 }
 

@@ -33,24 +33,42 @@ pub enum MadeCertificate {
 
 #[derive(Default)]
 pub(super) struct LoadedIdentities {
-    pub(super) by_site: Identities,
+    /// Those of sites that have some, by the site's number.
+    of_sites: Vec<(usize, Vec<Arc<Identity>>)>,
     /// Those of listeners, one for each certificate in its order; nothing where one could not be loaded.
     pub(super) of_listeners: Vec<Vec<Arc<Identity>>>,
     pub(super) all: Vec<Arc<Identity>>,
 }
 
 impl LoadedIdentities {
-    fn add(&mut self, site: &Site, identities: Vec<Arc<Identity>>) {
-        let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
+    fn add(&mut self, site: usize, identities: Vec<Arc<Identity>>) {
         self.all.extend(identities.iter().cloned());
-        self.by_site.add_site(&names, site.default, identities);
+        self.of_sites.push((site, identities));
+    }
+
+    /// What a listener may show that has these sites. The certificates of others are not shown, not even to who asks for
+    /// them: whoever verifies one takes what answers for its site (ALPACA, CVE-2021-3618 and others).
+    pub(super) fn of_those(
+        &self,
+        config: &Config,
+        is_shown: impl Fn(&Site) -> bool,
+    ) -> Arc<Identities> {
+        let mut shown = Identities::new();
+        for (number, identities) in &self.of_sites {
+            let Some(site) = config.sites.get(*number).filter(|site| is_shown(site)) else {
+                continue;
+            };
+            let names: Vec<String> = site.names.iter().map(|name| name.value.clone()).collect();
+            shown.add_site(&names, site.default, identities.clone());
+        }
+        Arc::new(shown)
     }
 }
 
 /// Loads the certificates of every site that names some.
 pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> LoadedIdentities {
     let mut loaded = LoadedIdentities::default();
-    for site in &config.sites {
+    for (number, site) in config.sites.iter().enumerate() {
         let mut identities = Vec::new();
         for certificate in &site.certificates {
             if let Some(identity) = load_identity(config, certificate, findings) {
@@ -60,7 +78,7 @@ pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> Loade
         if identities.len() == site.certificates.len() && !identities.is_empty() {
             check_names(config, site, &identities, findings);
         }
-        loaded.add(site, identities);
+        loaded.add(number, identities);
     }
     for listener in &config.listeners {
         let certificates = listener.tls().map_or(&[][..], |tls| &tls.certificates);
@@ -148,8 +166,8 @@ pub(super) fn load_generated(
     loaded: &mut LoadedIdentities,
     findings: &mut Findings,
 ) -> Option<Generated> {
-    let wanting =
-        || config.sites.iter().filter(|site| site.self_signed && site.certificates.is_empty());
+    let wants = |site: &Site| site.self_signed && site.certificates.is_empty();
+    let wanting = || config.sites.iter().filter(|site| wants(site));
     let first = wanting().next()?;
     let mut names = self_signed::default_names(Some(&process::hostname()));
     for name in wanting().flat_map(|site| &site.names).filter(|name| name.value != ANY_NAME) {
@@ -170,8 +188,8 @@ pub(super) fn load_generated(
             }
         },
     };
-    for site in wanting() {
-        loaded.add(site, vec![Arc::clone(&generated.identity)]);
+    for (number, _) in config.sites.iter().enumerate().filter(|(_, site)| wants(site)) {
+        loaded.add(number, vec![Arc::clone(&generated.identity)]);
     }
     loaded.all.dedup_by(|one, other| Arc::ptr_eq(one, other));
     Some(generated)

@@ -1,11 +1,14 @@
 //! Sites that ask clients for certificates, as openssl and curl meet them.
 
+use kettle_tests::backend::{Backend, backend};
 use kettle_tests::certificate::{ClientAuthority, Kind, issue};
+use kettle_tests::client::{Dialer, End, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use kettle_tests::tool::{Ended, Tool};
+use rustls::AlertDescription;
 
 /// For `openssl s_client`, and for curl.
 const VERSIONS: [(&str, [&str; 3]); 2] = [
@@ -173,6 +176,54 @@ fn connection_made_for_another_name_does_not_reach_such_a_site() {
                 _ => without_name(&kettle, host, &[&[version], words, &certificate].concat()),
             };
             assert!(said.contains("HTTP/1.1 421 "), "{version} {words:?}: {said}");
+        }
+    }
+}
+
+/// A site that only names a backend is not on https listeners: there its name is that of the site that answers.
+#[test]
+fn name_that_is_only_carried_on_is_no_way_around_a_certificate() {
+    let authority = ClientAuthority::new("clients");
+    for others in ["*.example", "_"] {
+        let setup = Setup::default()
+            .listener("http2 = true")
+            .listener("kind = \"passthrough\"")
+            .certificate(issue(&["localhost", "legacy.example"], Kind::Ecdsa))
+            .file("secret/a", "secret")
+            .file("clients.pem", authority.pem())
+            .more(&format!(
+                "[[site]]\nnames = [\"{others}\"]\nclient_auth = {{ roots = \"clients.pem\" }}\n\
+                 [[site.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"\n\
+                 [[site.route]]\nroot = \"secret\"\n\
+                 [[site]]\nnames = [\"legacy.example\"]\nbackend = \"legacy\"\n"
+            ))
+            .more(&backend("legacy", "", &[Backend::echoing()]));
+        let kettle = Kettle::start(setup);
+        for (suite, protocol) in
+            ONE_OF_EACH_VERSION.into_iter().flat_map(|it| [(it, "http/1.1"), (it, "h2")])
+        {
+            let dialer = Dialer::suite(suite).server_name("legacy.example").alpn(&[protocol]);
+            let end = match dialer.try_connect(kettle.address()) {
+                Err(error) => end_of(&error),
+                Ok(mut client) => {
+                    let request =
+                        "GET /a HTTP/1.1\r\nHost: intranet.example\r\nConnection: close\r\n\r\n";
+                    let _ = client.send(request.as_bytes());
+                    let end = client.end();
+                    assert_eq!(
+                        client.beyond().escape_ascii().to_string(),
+                        "",
+                        "{others} {}",
+                        suite.name
+                    );
+                    end
+                }
+            };
+            let expected = match suite.name.starts_with("TLS13") {
+                true => AlertDescription::CertificateRequired,
+                false => AlertDescription::HandshakeFailure,
+            };
+            assert_eq!(end, End::Alert(expected), "{others} {protocol} {}", suite.name);
         }
     }
 }

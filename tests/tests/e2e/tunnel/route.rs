@@ -87,6 +87,35 @@ fn a_listener_takes_only_its_sites() {
     assert_eq!(at("a.example"), alert(AlertDescription::UnrecognisedName));
 }
 
+/// Else a stream for one service is taken by who trusts the certificate for another's (ALPACA).
+#[test]
+fn a_listener_shows_no_certificate_of_a_site_that_it_does_not_have() {
+    let own = issue(&["a.example"], Kind::Ecdsa);
+    let setup = Setup::default()
+        .listener("kind = \"tls\"\nsites = [\"a.example\"]\nbackend = \"a\"")
+        .listener("path = \"auto\"")
+        .file("a.pem", own.chain)
+        .file("a.key", own.key)
+        .more(
+            "[[site]]\nnames = [\"a.example\"]\nbackend = \"a\"\n\
+             [[site.certificate]]\nchain = \"a.pem\"\nkey = \"a.key\"\n",
+        )
+        .more(&backend("a", "", &[saying("a")]));
+    let kettle = Kettle::start(setup);
+    let [carrying, serving] = kettle.addresses[..] else { panic!() };
+    for suite in ONE_OF_EACH_VERSION {
+        for (address, own, other) in
+            [(carrying, "a.example", "localhost"), (serving, "localhost", "a.example")]
+        {
+            let shown =
+                |name| Dialer::suite(suite).server_name(name).try_connect(address).map(drop);
+            assert!(shown(own).is_ok(), "{own} {}", suite.name);
+            let error = shown(other).expect_err("the certificate of another").to_string();
+            assert!(error.contains("not valid for name"), "{other} {}: {error}", suite.name);
+        }
+    }
+}
+
 #[test]
 fn protocols_must_match_where_a_client_offers_some() {
     let listener = "kind = \"tls\"\nbackend = \"rest\"\nalpn = [\"h2\", \"http/1.1\"]";
