@@ -6,6 +6,7 @@
 
 mod asked;
 mod fetching;
+mod interim;
 mod kept;
 mod lines;
 mod looking;
@@ -23,6 +24,8 @@ use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
 use kettle_http::h1::framing::BodyFraming;
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
 
 use crate::disk::{Device, Disks};
 use crate::error_page::HttpError;
@@ -149,7 +152,19 @@ pub async fn respond(
             if let (Some(asked), Some(open)) = (&asked, store)
                 && invalidates(&method, response.status)
             {
-                route.invalidate(asked, &response, files.disks(), open).await;
+                let keys = validating::invalid_keys(asked, &response);
+                route.invalidate(&keys, files.disks(), open).await;
+                if request.body.is_beside() {
+                    // What is kept before the write is over may be older than the rest of it.
+                    let (held, over) = oneshot::channel();
+                    notes.until_sent = Some(Box::new((notes.until_sent.take(), held)));
+                    spawn_local(route.clone().invalidate_after(
+                        over,
+                        keys,
+                        open.clone(),
+                        pool.share(),
+                    ));
+                }
             }
             Ok(with_status(response, &format!("fwd={why}")))
         }
@@ -210,3 +225,6 @@ fn with_status(mut response: Response, status: &str) -> Response {
 
 /// Tags that one object may have.
 const TAGS_MAX: usize = 256;
+
+/// How long a disk may take for a piece of an object.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(30);

@@ -79,7 +79,7 @@ impl Guard {
         if let Some(rate) = &self.rate {
             match rate.take(request.client, guards.clock.monotonic()) {
                 Ok(in_use) => {
-                    notes.in_use = in_use.map(|one| -> Box<dyn fmt::Debug> { Box::new(one) });
+                    notes.until_sent = in_use.map(|one| -> Box<dyn fmt::Debug> { Box::new(one) });
                 }
                 Err(Exceeded::Client { seconds }) => {
                     notes.refusal = Some("rate");

@@ -110,7 +110,7 @@ async fn respond_for(
     };
     if let Body::Upgraded(upgraded) = &mut response.body {
         // A tunnel takes its place among its client's requests until it ends.
-        upgraded.in_use = notes.in_use.take();
+        upgraded.in_use = notes.until_sent.take();
     }
     if let Some(guard) = guard {
         guard.finish(&request.head, &notes, &mut response);

@@ -44,8 +44,8 @@ pub struct Notes {
     pub cache: Option<&'static str>,
     /// What came of asking a backend.
     pub upstream: Option<Box<Trace>>,
-    /// Its place among those of its client, until it is sent.
-    pub in_use: Option<Box<dyn fmt::Debug>>,
+    /// What is held until it is sent: its place among those of its client, and what is to be done then.
+    pub until_sent: Option<Box<dyn fmt::Debug>>,
 }
 
 impl Response {

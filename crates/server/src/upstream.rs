@@ -5,7 +5,7 @@
 //! nothing came behind it; it counts against its server's limits only while it is in use.
 //!
 //! ```text
-//! fetch(&upstream, &pool, &request, &mut trace).await?  ─►  UpstreamResponse { head, body }
+//! fetch(&upstream, &pool, &request, &mut trace, |_| {}).await?  ─►  UpstreamResponse { head, body }
 //! while let Some(bytes) = response.body.chunk().await? { … }
 //! ```
 

@@ -1,10 +1,12 @@
 //! Responses of backends that are kept: what clients get of them, and what the backend is asked.
 
+mod arrivals;
 mod ends;
 mod fills;
 mod hot;
 mod keeps;
 mod kernel;
+mod mirror;
 mod poison;
 mod rules;
 

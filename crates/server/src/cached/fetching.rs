@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use kettle_cache::{Head as Stored, StoreError, Writer};
 use kettle_http::caching::{self, NotKept, vary};
+use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -112,7 +113,7 @@ impl Fetching {
             self.arriving.tell(ArrivalState::Alone);
             // Where it may be another with the fields that were not sent, the leader asks for itself.
             let depends = vary::names(&fields);
-            let is_others = depends.is_some_and(|it| it.iter().any(|it| self.asked.has_unseen(it)));
+            let is_others = depends.is_none_or(|it| it.iter().any(|it| self.asked.has_unseen(it)));
             let response = (!is_others).then(|| (Box::new(response), trace));
             // Where nobody waits, nobody reads it.
             let _ = leader.send(Led::Alone(response));
@@ -143,7 +144,9 @@ impl Fetching {
         trace: &mut Trace,
     ) -> Option<Result<UpstreamResponse, UpstreamError>> {
         let upstream = &self.route.proxy.upstream;
-        let mut response = pin!(fetch(upstream, &self.pool, &self.outgoing, trace));
+        let on_interim =
+            |head: &ResponseHead<Bytes>| self.arriving.tell_interim(self.route.proxy.interim(head));
+        let mut response = pin!(fetch(upstream, &self.pool, &self.outgoing, trace, on_interim));
         loop {
             if let Ok(response) = timeout(LOOK_TIME, &mut response).await {
                 return Some(response);

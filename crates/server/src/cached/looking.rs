@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use kettle_http::Method;
 use kettle_http::caching::Use;
@@ -12,8 +12,9 @@ use tokio::time::timeout;
 
 use super::asked::Asked;
 use super::fetching::{Fetching, Led};
+use super::interim::while_asked;
 use super::kept::{self, Kept};
-use super::{CachedRoute, device, hit, with_status};
+use super::{CachedRoute, WRITE_TIME_MAX, device, hit, with_status};
 use crate::disk::Disks;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
@@ -50,7 +51,7 @@ impl Looking<'_> {
     pub(super) async fn answer(
         &self,
         asked: &Arc<Asked>,
-        request: &Request<'_>,
+        request: &mut Request<'_>,
         notes: &mut Notes,
     ) -> Answer {
         let mut is_validated = false;
@@ -71,22 +72,32 @@ impl Looking<'_> {
             if asked.has_credentials {
                 return Answer::Pass("request; detail=credentials");
             }
-            if request.head.method() == Method::Head {
-                return Answer::Pass(reason);
-            }
-            if let Some(why) = self.route.store.passes(&asked.key) {
-                return Answer::Pass(why);
-            }
-            let outcome = if stale.is_some() { CacheOutcome::Expired } else { CacheOutcome::Miss };
-            let begun = self.begin(asked, request, stale.as_deref(), may_be_stale, false);
-            let (led, outcome) = match begun {
-                Begun::Joined(arrival) => match self.joined(&arrival).await {
-                    Some(led) => (led, CacheOutcome::Collapsed),
+            let begun = if request.head.method() == Method::Head {
+                // It lets nothing arrive, but what does is what it asks about.
+                let arrivals = &self.route.store.arrivals;
+                match arrivals.find(&asked.arrival_key(), &self.open.store) {
+                    Some(arrival) => Begun::Joined(arrival),
                     None => return Answer::Pass(reason),
-                },
-                Begun::Leads(led) => {
-                    let led = led.await.unwrap_or(Led::Failed(502, Box::default()));
-                    (led, outcome)
+                }
+            } else if let Some(why) = self.route.store.passes(&asked.key) {
+                return Answer::Pass(why);
+            } else {
+                self.begin(asked, request, stale.as_deref(), may_be_stale, false)
+            };
+            let (led, outcome) = match begun {
+                Begun::Joined(arrival) => {
+                    match while_asked(&arrival, request, self.joined(&arrival)).await {
+                        Some(led) => (led, CacheOutcome::Collapsed),
+                        None => return Answer::Pass(reason),
+                    }
+                }
+                Begun::Leads(arrival, led) => {
+                    let led = while_asked(&arrival, request, led).await;
+                    let outcome = match &stale {
+                        Some(_) => CacheOutcome::Expired,
+                        None => CacheOutcome::Miss,
+                    };
+                    (led.unwrap_or(Led::Failed(502, Box::default())), outcome)
                 }
                 Begun::Impossible => return Answer::Pass("bypass"),
             };
@@ -261,6 +272,7 @@ impl Looking<'_> {
         let outgoing = self.route.proxy.shared_request(&asked.target, client, &fields);
         let Some(outgoing) = outgoing else { return Begun::Impossible };
         let (leader, led) = oneshot::channel();
+        let arrival = arriving.arrival();
         let fetching = Fetching {
             route: Arc::clone(self.route),
             open: self.open.clone(),
@@ -276,7 +288,7 @@ impl Looking<'_> {
             shared: self.pool.share(),
         };
         spawn_local(fetching.run(leader));
-        Begun::Leads(led)
+        Begun::Leads(arrival, led)
     }
 
     fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> Answer {
@@ -298,7 +310,7 @@ impl Looking<'_> {
 /// What becomes of a request that the store cannot answer.
 enum Begun {
     Joined(Arc<Arrival>),
-    Leads(oneshot::Receiver<Led>),
+    Leads(Arc<Arrival>, oneshot::Receiver<Led>),
     Impossible,
 }
 
@@ -308,6 +320,3 @@ const ROUNDS_MAX: usize = 4;
 /// How many times a server's time for its next byte is waited by those who wait for another's request: it may have to be
 /// connected to, and asked twice.
 const WAITS: u32 = 4;
-
-/// How long a disk may take for a piece of an object.
-const WRITE_TIME_MAX: Duration = Duration::from_secs(30);

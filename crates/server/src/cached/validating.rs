@@ -9,13 +9,15 @@ use kettle_cache::{Head as Stored, Object, Purge, Store, StoreError, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::{self, FieldLines, also_invalid, vary};
 use kettle_http::h1::response::ResponseHead;
+use tokio::sync::oneshot;
 
 use super::asked::Asked;
 use super::fetching::Fetching;
-use super::{CachedRoute, device, kept, lines};
+use super::{CachedRoute, WRITE_TIME_MAX, device, kept, lines};
 use crate::disk::Disks;
 use crate::response::Response;
 use crate::stores::OpenStore;
+use crate::upstream::Shared;
 
 /// What a backend said in its 304.
 struct Validation {
@@ -48,26 +50,36 @@ impl Fetching {
 }
 
 impl CachedRoute {
-    /// Forgets what is kept of a URL that was written to, and of those that the response names.
-    pub(super) async fn invalidate(
-        &self,
-        asked: &Asked,
-        response: &Response,
-        disks: &Disks,
-        open: &OpenStore,
-    ) {
-        let [_, own] = response.fields.lines();
-        let origin = format!("https://{}", asked.target.host);
-        let also = also_invalid(&lines::fields(own), &origin, &asked.target.reference);
-        let keys: Vec<_> = std::iter::once(asked.key.clone()).chain(also).collect();
+    /// Forgets what is kept of these, which were written to.
+    pub(super) async fn invalidate(&self, keys: &Arc<[String]>, disks: &Disks, open: &OpenStore) {
         // At once, however busy the disk is, and whether or not the client waits for that.
         keys.iter().for_each(|key| open.store.forget(key));
-        let store = Arc::clone(&open.store);
+        let (store, keys) = (Arc::clone(&open.store), Arc::clone(keys));
         let remove = move || keys.iter().try_for_each(|key| store.remove_key(key).map(|_| ()));
         if let Ok(Err(error)) = disks.wait_for(&device(disks, open), remove).await {
             self.failed(&error);
         }
     }
+
+    /// The same once the response to the write is over: dropped, `over` says so.
+    pub(super) async fn invalidate_after(
+        self: Arc<Self>,
+        over: oneshot::Receiver<()>,
+        keys: Arc<[String]>,
+        open: OpenStore,
+        _shared: Shared,
+    ) {
+        let _ = over.await;
+        self.invalidate(&keys, &Disks::new(WRITE_TIME_MAX), &open).await;
+    }
+}
+
+/// What a write leaves nothing of: its own URL, and those that its response names.
+pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[String]> {
+    let [_, own] = response.fields.lines();
+    let origin = format!("https://{}", asked.target.host);
+    let also = also_invalid(&lines::fields(own), &origin, &asked.target.reference);
+    std::iter::once(asked.key.clone()).chain(also).collect()
 }
 
 impl Validation {

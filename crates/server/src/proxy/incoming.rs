@@ -28,7 +28,7 @@ impl ProxyRoute {
     }
 
     /// An interim response as the client gets it.
-    pub(super) fn interim(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> Vec<u8> {
+    pub(crate) fn interim(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> Vec<u8> {
         let mut bytes = Vec::new();
         write_status_line(&mut bytes, head.status());
         for (name, value) in self.passed_on(head) {

@@ -53,6 +53,11 @@ impl RequestBody<'_> {
         }
     }
 
+    /// Whether it goes on beside its response.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.passing.is_some()
+    }
+
     /// The connection that the request came over, for its response, and the body if it goes on beside that.
     pub(crate) fn beside_response(&mut self) -> Option<(&mut TlsStream, Option<Beside<'_>>)> {
         let Source::Tls(source) = &mut self.source else { return None };

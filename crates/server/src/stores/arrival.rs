@@ -19,6 +19,8 @@ pub struct Arrivals {
 #[derive(Debug)]
 pub struct Arrival {
     state: watch::Sender<ArrivalState>,
+    /// The heads of interim responses that came, as clients get them. A server has a bound for how many it may send.
+    interim: watch::Sender<Vec<Bytes>>,
     /// The store's generation when it was asked for: later purges may mean it.
     generation: u64,
 }
@@ -91,9 +93,16 @@ impl Arrivals {
             return Ok(Arc::clone(arrival));
         }
         let state = watch::Sender::new(ArrivalState::Asked);
-        let arrival = Arc::new(Arrival { state, generation });
+        let interim = watch::Sender::default();
+        let arrival = Arc::new(Arrival { state, interim, generation });
         under_way.insert(key.into(), Arc::clone(&arrival));
         Err(Arriving { arrivals: Arc::clone(self), key: key.into(), arrival })
+    }
+
+    /// What is on its way under a key, for who would not let it arrive.
+    #[must_use]
+    pub fn find(&self, key: &str, store: &Store) -> Option<Arc<Arrival>> {
+        self.lock().get(key).filter(|it| !it.is_purged(store)).cloned()
     }
 
     /// How many clients wait for a backend's answer to another's request.
@@ -121,6 +130,12 @@ impl Arrival {
     #[must_use]
     pub fn is_growing(&self) -> bool {
         matches!(*self.state.borrow(), ArrivalState::Growing(_))
+    }
+
+    /// The interim responses to it.
+    #[must_use]
+    pub fn interim(&self) -> watch::Receiver<Vec<Bytes>> {
+        self.interim.subscribe()
     }
 
     /// Waits until nothing more comes of it.
@@ -156,6 +171,17 @@ impl Arriving {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.arrival.generation
+    }
+
+    /// The arrival as others see it.
+    #[must_use]
+    pub fn arrival(&self) -> Arc<Arrival> {
+        Arc::clone(&self.arrival)
+    }
+
+    /// Says that this interim response came.
+    pub fn tell_interim(&self, head: Vec<u8>) {
+        self.arrival.interim.send_modify(|heads| heads.push(head.into()));
     }
 
     /// Says how far it is.

@@ -8,7 +8,7 @@ use kettle_http::h1::response::ResponseHead;
 
 use super::{Exchange, OutgoingRequest, Pool, Trace, Upstream, UpstreamError, UpstreamResponse};
 
-/// Sends a request to a server of `upstream` and waits for the head of its response. Interim responses are passed over. What
+/// Sends a request to a server of `upstream` and waits for the head of its response. Interim ones are for `on_interim`. What
 /// could not have been seen by the server is sent once more.
 ///
 /// # Errors
@@ -18,8 +18,9 @@ pub async fn fetch(
     pool: &Rc<Pool>,
     request: &OutgoingRequest,
     trace: &mut Trace,
+    on_interim: impl Fn(&ResponseHead<Bytes>),
 ) -> Result<UpstreamResponse, UpstreamError> {
-    let outcome = try_fetch(upstream, pool, request, trace).await;
+    let outcome = try_fetch(upstream, pool, request, trace, &on_interim).await;
     outcome.inspect_err(|error| trace.failure = Some(error.reason()))
 }
 
@@ -28,6 +29,7 @@ async fn try_fetch(
     pool: &Rc<Pool>,
     request: &OutgoingRequest,
     trace: &mut Trace,
+    on_interim: &impl Fn(&ResponseHead<Bytes>),
 ) -> Result<UpstreamResponse, UpstreamError> {
     let mut upstream = Arc::clone(upstream);
     let mut attempts = upstream.backend.attempts(request.client);
@@ -35,7 +37,7 @@ async fn try_fetch(
     loop {
         let begin = Exchange::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
         let mut exchange = begin.await?;
-        match ask(&mut exchange, request).await {
+        match ask(&mut exchange, request, on_interim).await {
             Ok(head) => {
                 exchange.note(&head, trace);
                 return exchange.answer(head, request.is_head(), true);
@@ -49,13 +51,15 @@ async fn try_fetch(
 async fn ask(
     exchange: &mut Exchange,
     request: &OutgoingRequest,
+    on_interim: &impl Fn(&ResponseHead<Bytes>),
 ) -> Result<ResponseHead<Bytes>, UpstreamError> {
     exchange.send_head(request).await?;
     loop {
         let head = exchange.next_head().await?;
         match head.status() {
             101 => return Err(UpstreamError::UnaskedUpgrade),
-            100..=199 => {}
+            100 => {}
+            102..=199 => on_interim(&head),
             _ => return Ok(head),
         }
     }

@@ -1,0 +1,39 @@
+//! Interim responses (RFC 9110 §15.2) of a backend, for all who wait for its answer: nothing of one client's was asked for, so
+//! what is said meanwhile is for everybody, too.
+
+use std::pin::pin;
+
+use bytes::Bytes;
+use kettle_http::Version;
+
+use crate::request::Request;
+use crate::stores::Arrival;
+
+/// Waits until it is known what becomes of an arrival, and passes on what its backend says before.
+pub(super) async fn while_asked<T>(
+    arrival: &Arrival,
+    request: &mut Request<'_>,
+    known: impl Future<Output = T>,
+) -> T {
+    let mut known = pin!(known);
+    if request.head.version() == Version::Http10 || arrival.is_growing() {
+        return known.await;
+    }
+    let mut interim = arrival.interim();
+    let mut told = 0;
+    loop {
+        let heads: Vec<Bytes> = interim.borrow_and_update().iter().skip(told).cloned().collect();
+        told += heads.len();
+        for head in heads {
+            if request.body.send_interim(&head).await.is_err() {
+                // Whoever sends the response finds out why.
+                return known.await;
+            }
+        }
+        tokio::select! {
+            biased;
+            Ok(()) = interim.changed() => {}
+            known = &mut known => return known,
+        }
+    }
+}

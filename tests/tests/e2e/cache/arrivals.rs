@@ -1,0 +1,215 @@
+//! What else happens while an object arrives: others ask otherwise, the backend says something first, somebody writes or purges.
+
+use std::io::Write;
+use std::thread;
+
+use kettle_tests::http::{Connection, get, request};
+
+use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
+
+/// The chunked head of a response and its first three bytes.
+fn begun(fields: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{fields}\r\n3\r\nabc\r\n")
+}
+
+#[test]
+fn interim_responses_reach_all_who_wait() {
+    let cached = Cached::start("");
+    let mut clients = [cached.client(), cached.client()];
+    clients[0].send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    for link in ["</a.css>", "</b.css>"] {
+        let hint =
+            format!("HTTP/1.1 103 Early Hints\r\nLink: {link}\r\nConnection: x\r\nX: y\r\n\r\n");
+        server.write_all(hint.as_bytes()).unwrap();
+    }
+    // The second comes when they have been sent already.
+    for (number, client) in clients.iter_mut().enumerate() {
+        if number > 0 {
+            client.send(&get("/app/x")).unwrap();
+        }
+        for link in ["</a.css>", "</b.css>"] {
+            let hint = client.response_head();
+            assert_eq!((hint.status, hint.header("link")), (103, Some(link)));
+            assert_eq!(hint.header("x"), None);
+        }
+    }
+    server.write_all(ok(FRESH, "body").as_bytes()).unwrap();
+    for client in &mut clients {
+        assert_eq!(client.response().body, b"body");
+    }
+    cached.wait_until_kept("/app/x");
+    assert_eq!(cached.get("/app/x").status, 200);
+    // Nor do those get any who speak a version without them.
+    let mut old = cached.client();
+    old.send(b"GET /app/y HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+    answer(&mut server, &format!("HTTP/1.1 103 X\r\nLink: </c>\r\n\r\n{}", ok(FRESH, "other")));
+    assert_eq!(old.response_head().status, 200);
+}
+
+#[test]
+fn a_head_of_what_arrives_is_answered_from_its_head() {
+    let cached = Cached::start("");
+    for (target, response) in
+        [("/app/x", format!("{}abc", ok_head(FRESH, 6))), ("/app/y", begun(FRESH))]
+    {
+        let mut first = cached.client();
+        first.send(&get(target)).unwrap();
+        let mut server = cached.backend.accept();
+        answer(&mut server, &response);
+        first.response_head();
+        let head = cached.ask("HEAD", target, "");
+        assert_eq!(status(&head), "kettle; fwd=uri-miss; stored; collapsed");
+        let known = (target == "/app/x").then_some("6");
+        assert_eq!((head.status, head.header("content-length")), (200, known));
+        assert_unasked(&server);
+    }
+}
+
+#[test]
+fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
+    let cached = Cached::start("");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    answer(&mut server, &begun(&format!("{FRESH}ETag: \"v1\"\r\n")));
+    first.response_head();
+    let none = cached.ask("HEAD", "/app/x", "If-None-Match: \"v1\"\r\n");
+    assert_eq!((none.status, none.header("etag")), (304, Some("\"v1\"")));
+    assert_eq!(cached.ask("GET", "/app/x", "If-Match: \"v2\"\r\n").status, 412);
+    // Only from the store are those answered who ask for that; here it is on its way to it.
+    let only = cached.ask("HEAD", "/app/x", "Cache-Control: only-if-cached\r\n");
+    assert_eq!(only.status, 200);
+    // How long it will be nobody knows, so a range is answered with all of it.
+    let mut part = cached.client();
+    part.send(&request("GET", "/app/x", "Range: bytes=1-2\r\n")).unwrap();
+    assert_eq!(part.response_head().status, 200);
+    server.write_all(b"3\r\ndef\r\n0\r\n\r\n").unwrap();
+    assert_eq!(part.receive_exactly(21), b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n");
+    cached.wait_until_kept("/app/x");
+    let ranges = "Range: bytes=1-2\r\nIf-Range: ";
+    for (etag, expected) in [("\"v1\"", 206), ("\"v2\"", 200)] {
+        let part = cached.ask("GET", "/app/x", &format!("{ranges}{etag}\r\n"));
+        assert_eq!(part.status, expected, "{etag}");
+    }
+    assert_unasked(&server);
+    // The same while one of known length arrives.
+    let server = &mut server;
+    let mut first = cached.client();
+    first.send(&get("/app/y")).unwrap();
+    answer(server, &format!("{}abc", ok_head(&format!("{FRESH}ETag: \"v1\"\r\n"), 6)));
+    first.response_head();
+    for (etag, expected) in [("\"v1\"", 206), ("\"v2\"", 200)] {
+        let mut part = cached.client();
+        part.send(&request("GET", "/app/y", &format!("{ranges}{etag}\r\n"))).unwrap();
+        assert_eq!(part.response_head().status, expected, "{etag}");
+    }
+}
+
+#[test]
+fn who_shows_credentials_shares_nothing_that_arrives() {
+    let cached = Cached::start("");
+    for (target, control) in [("/app/x", "max-age=100"), ("/app/y", "public, max-age=100")] {
+        let mut first = cached.client();
+        first.send(&get(target)).unwrap();
+        let mut shared = cached.backend.accept();
+        let fields = format!("Cache-Control: {control}\r\n");
+        answer(&mut shared, &format!("{}abc", ok_head(&fields, 6)));
+        first.response_head();
+        for credentials in ["Authorization: Basic YTpi\r\n", "Cookie: a=b\r\n"] {
+            let mut client = cached.client();
+            client.send(&request("GET", target, credentials)).unwrap();
+            let mut own = cached.backend.accept();
+            let head = answer(&mut own, &ok("Connection: close\r\n", "own"));
+            assert!(head.to_lowercase().contains(&credentials.to_lowercase()), "{head}");
+            assert_eq!(client.response().body, b"own");
+        }
+    }
+}
+
+#[test]
+fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
+    let cached = Cached::start("");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    let mut other = cached.client();
+    other.send(&request("GET", "/app/x", "X-Kind: b\r\n")).unwrap();
+    server.write_all(ok(&format!("{FRESH}Vary: X-Kind\r\n"), "none").as_bytes()).unwrap();
+    assert_eq!(first.response().body, b"none");
+    let mut server = Some(server);
+    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "of b"));
+    assert!(head.contains("X-Kind: b"), "{head}");
+    let response = other.response();
+    assert_eq!((&*response.body, status(&response)), (&b"of b"[..], "kettle; fwd=vary-miss"));
+}
+
+#[test]
+fn what_varies_by_everything_is_asked_for_by_each_as_it_is() {
+    let cached = Cached::start("");
+    let mut client = cached.client();
+    client.send(&request("GET", "/app/x", "X-Mine: a\r\n")).unwrap();
+    let mut server = Some(cached.backend.accept());
+    let all = ok(&format!("{FRESH}Vary: *\r\n"), "anybody's");
+    let head = answer(server.as_mut().unwrap(), &all);
+    assert!(!head.contains("X-Mine"), "{head}");
+    let own = ok(&format!("{FRESH}Vary: *\r\n"), "own");
+    let head = answer(cached.backend.asked(&mut server), &own);
+    assert!(head.contains("X-Mine: a"), "{head}");
+    assert_eq!(client.response().body, b"own");
+    // For a minute it is known for what it is.
+    let (response, head) = cached.get_through(&mut server, "/app/x", "X-Mine: b\r\n", &own);
+    assert!(head.contains("X-Mine: b"), "{head}");
+    assert_eq!(status(&response), "kettle; fwd=bypass; detail=not-kept");
+}
+
+#[test]
+fn a_write_that_is_answered_early_is_over_with_its_response() {
+    let cached = Cached::start("");
+    let mut writer = cached.client();
+    writer.send(&request("PUT", "/app/x", "Content-Length: 6\r\n")).unwrap();
+    let mut writing = cached.backend.accept();
+    read_head(&mut writing);
+    writer.send(b"new").unwrap();
+    writing.write_all(ok_head("", 4).as_bytes()).unwrap();
+    writer.response_head();
+    // Somebody reads in the middle of it, and what that reads is kept.
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "half new"));
+    cached.wait_until_kept("/app/x");
+    writer.send(b"est").unwrap();
+    writing.write_all(b"half").unwrap();
+    assert_eq!(writer.receive_exactly(4), b"half");
+    // What was kept goes a moment after the response's last byte.
+    thread::scope(|threads| {
+        let answering =
+            threads.spawn(|| answer(cached.backend.asked(&mut server), &ok(FRESH, "newest")));
+        while cached.get("/app/x").body != b"newest" {
+            assert!(!answering.is_finished(), "the backend was not asked again");
+        }
+    });
+}
+
+#[test]
+fn what_is_purged_while_it_is_validated_comes_anew() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let head = read_head(cached.backend.asked(&mut server));
+    assert!(head.contains("if-none-match: \"v1\""), "{head}");
+    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+    let same = format!("HTTP/1.1 304 X\r\nETag: \"v1\"\r\n{FRESH}\r\n");
+    server.as_mut().unwrap().write_all(same.as_bytes()).unwrap();
+    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+    assert!(!head.contains("if-none-match"), "{head}");
+    assert_eq!(client.response().body, b"new");
+    cached.wait_until_kept("/app/x");
+    assert_eq!(cached.get("/app/x").body, b"new");
+}
