@@ -47,16 +47,16 @@ impl Name {
         Self { variant: truncated(hash.finalize()), ..self }
     }
 
-    /// The folder its file is in, below the store's directory: few enough that most objects find theirs made, and enough that one is
-    /// listed in no time.
+    /// The folder its file is in, below the store's directory: few enough that most objects find theirs made, and enough that
+    /// one is listed in no time.
     pub(crate) fn folder(self) -> String {
         let [first, second, ..] = self.key;
-        format!("{first:02x}{:x}", second >> 4)
+        folder(u16::from_be_bytes([first, second]) >> (u16::BITS - FOLDER_BITS))
     }
 
     /// All of them that there may be.
     pub(crate) fn folders() -> impl Iterator<Item = String> {
-        (0..1 << 12).map(|bits: u16| format!("{bits:03x}"))
+        (0..1 << FOLDER_BITS).map(folder)
     }
 
     /// Its file, below the store's directory.
@@ -84,6 +84,10 @@ impl fmt::Display for Name {
     }
 }
 
+fn folder(number: u16) -> String {
+    format!("{number:03x}")
+}
+
 fn truncated(digest: impl AsRef<[u8]>) -> [u8; HASH_BYTES] {
     digest.as_ref().first_chunk().copied().unwrap_or_default()
 }
@@ -100,6 +104,9 @@ fn from_hex(text: &str) -> Option<[u8; HASH_BYTES]> {
 /// 128 bits: whoever looks for two keys with the same hash has 2^64 tries before him, and gains a miss.
 const HASH_BYTES: usize = 16;
 
+/// 1,024 folders: with a million objects a thousand in each, and one is made for a few of the first only.
+const FOLDER_BITS: u32 = 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +116,8 @@ mod tests {
         let name = Name::of_key("https://example.org/").variant(&[("accept".into(), b"a".into())]);
         assert_eq!(Name::parse(name.to_string().as_bytes()), Some(name));
         assert_eq!(name.path().len(), 4 + 65);
+        assert!(Name::folders().any(|folder| name.path().starts_with(&folder)));
+        assert_eq!(Name::folders().count(), 1_024);
         for other in ["", "-", "3f", "+f-00", &name.to_string().to_uppercase()] {
             assert_eq!(Name::parse(other.as_bytes()), None, "{other}");
         }

@@ -1,7 +1,7 @@
 //! The store itself: its directory, what it may take, and which of its objects are still the ones they were.
 //!
 //! ```text
-//! <directory>/3fa/3fa1…-0000…   one file for each object and variant: head, then body
+//! <directory>/0fe/3fa1…-0000…   one file for each object and variant: head, then body
 //! <directory>/temporary/        what has no name yet where the file system knows no unnamed files
 //! <directory>/purges            what was purged by prefix and tag
 //! ```
