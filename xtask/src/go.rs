@@ -43,7 +43,7 @@ pub fn programs() -> impl Iterator<Item = (PathBuf, String)> {
     found.filter(|(path, _)| path.is_file())
 }
 
-const PACKAGES: [&str; 2] = ["github.com/summerwind/h2spec/cmd/h2spec", "./client"];
+const PACKAGES: [&str; 3] = ["github.com/summerwind/h2spec/cmd/h2spec", "./client", "./server"];
 
 /// For the modules to be fetched and compiled.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -56,7 +56,7 @@ fn without_their_services(
 fn unit(package: &str) -> Option<&str> {
     match package {
         "stunnel4" => Some("stunnel.target"),
-        "libnginx-mod-stream" | "python3-aiosmtpd" => None,
+        "gunicorn" | "libnginx-mod-stream" | "python3-aiosmtpd" => None,
         package => Some(package),
     }
 }
@@ -113,7 +113,7 @@ const NEEDED: &[&str] = &[
 const PEERS: &[&str] = &["nginx", "libnginx-mod-stream", "haproxy", "hitch", "stunnel4"];
 
 /// The servers that tests have behind tunnels, and what scrapes kettle.
-const BEHIND: &[&str] = &["postgresql", "prometheus", "python3-aiosmtpd"];
+const BEHIND: &[&str] = &["gunicorn", "postgresql", "prometheus", "python3-aiosmtpd"];
 
 #[cfg(test)]
 mod tests;

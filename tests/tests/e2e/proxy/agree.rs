@@ -1,9 +1,13 @@
 //! What servers of others understand of requests that could be read in several ways.
 
+use std::net::SocketAddr;
+
 use kettle_tests::backend::Backend;
 use kettle_tests::client::Dialer;
+use kettle_tests::environment::go_program_or_skip;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::tool::{Tool, wait_until_listening};
 
 use super::before;
 use crate::tunnel::peers::Peer;
@@ -60,8 +64,8 @@ const REQUESTS: [(&str, &str, &str, usize); 8] = [
 ];
 
 /// Asks a server for each, and holds what it says to what was meant. It says `method target host length`.
-fn hold_to(peer: &Peer) {
-    let kettle = Kettle::start(before("", "", &[peer.address]));
+fn hold_to(peer: SocketAddr) {
+    let kettle = Kettle::start(before("", "", &[peer]));
     for (number, (raw, method, target, bytes)) in REQUESTS.iter().enumerate() {
         let mut client = Dialer::default().connect(kettle.address());
         client.send(raw.as_bytes()).unwrap();
@@ -92,7 +96,7 @@ require('http').createServer((request, response) => {
 ";
     let host = Backend::listen().address().ip().to_string();
     if let Some(node) = Peer::start("node", &[], &PROGRAM.replace("HOST", &host), &[]) {
-        hold_to(&node);
+        hold_to(node.address);
     }
 }
 
@@ -111,6 +115,37 @@ fn nginx_understands_what_we_do() {
   }
 ";
     if let Some(nginx) = Peer::nginx(SERVERS, &[]) {
-        hold_to(&nginx);
+        hold_to(nginx.address);
+    }
+}
+
+#[test]
+fn go_understands_what_we_do() {
+    let Some(program) = go_program_or_skip("server") else { return };
+    let address = Backend::listen().address();
+    let _server = Tool::new(program).args([address.to_string()]).start();
+    wait_until_listening(address);
+    hold_to(address);
+}
+
+#[test]
+fn gunicorn_understands_what_we_do() {
+    const CONFIG: &str = "
+bind = 'ADDRESS'
+chdir = 'FOLDER'
+wsgi_app = 'said:said'
+worker_class = 'gthread'
+keepalive = 60
+";
+    const PROGRAM: &str = "
+def said(environ, start_response):
+    body = environ['wsgi.input'].read()
+    text = ' '.join([environ['REQUEST_METHOD'], environ['RAW_URI'], environ['HTTP_HOST'], str(len(body))])
+    start_response('200 OK', [('Content-Length', str(len(text)))])
+    return [text.encode()]
+";
+    let files = [("said.py", PROGRAM.to_owned())];
+    if let Some(gunicorn) = Peer::start("gunicorn", &["-c"], CONFIG, &files) {
+        hold_to(gunicorn.address);
     }
 }
