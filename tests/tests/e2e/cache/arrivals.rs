@@ -150,25 +150,6 @@ fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
 }
 
 #[test]
-fn what_varies_by_everything_is_asked_for_by_each_as_it_is() {
-    let cached = Cached::start("");
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", "X-Mine: a\r\n")).unwrap();
-    let mut server = Some(cached.backend.accept());
-    let all = ok(&format!("{FRESH}Vary: *\r\n"), "anybody's");
-    let head = answer(server.as_mut().unwrap(), &all);
-    assert!(!head.contains("X-Mine"), "{head}");
-    let own = ok(&format!("{FRESH}Vary: *\r\n"), "own");
-    let head = answer(cached.backend.asked(&mut server), &own);
-    assert!(head.contains("X-Mine: a"), "{head}");
-    assert_eq!(client.response().body, b"own");
-    // For a minute it is known for what it is.
-    let (response, head) = cached.get_through(&mut server, "/app/x", "X-Mine: b\r\n", &own);
-    assert!(head.contains("X-Mine: b"), "{head}");
-    assert_eq!(status(&response), "kettle; fwd=bypass; detail=not-kept");
-}
-
-#[test]
 fn a_write_that_is_answered_early_is_over_with_its_response() {
     let cached = Cached::start("");
     let mut writer = cached.client();
