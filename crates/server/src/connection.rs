@@ -194,8 +194,7 @@ impl Connection {
                     return Some(stream);
                 }
                 Handshaking::PlainHttp(socket, received) => {
-                    self.worker.metrics.handshake_failed("plain_http");
-                    Box::pin(self.plain(socket, received.bytes().to_vec())).await;
+                    Box::pin(self.not_tls(socket, received.bytes().to_vec())).await;
                     return None;
                 }
                 Handshaking::Failed(error, mut closing) => {
@@ -206,6 +205,16 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Answers who speaks in plain text: in HTTP only where HTTP is spoken.
+    async fn not_tls(&self, socket: TcpStream, received: Vec<u8>) {
+        if self.listener().is_some_and(|listener| listener.https().is_some()) {
+            self.worker.metrics.handshake_failed("plain_http");
+            return self.plain(socket, received).await;
+        }
+        self.worker.metrics.handshake_failed("not_tls");
+        self.say_last(socket, tunnel::UNEXPECTED_MESSAGE).await;
     }
 
     fn handshake_interrupted(&self, interrupt: Interrupt) -> Option<Box<TlsStream>> {

@@ -119,6 +119,12 @@ impl Connection {
         let _ = self.deadline.idle_within(LINGER, say).await;
         None
     }
+        self.say_last(socket, alert).await;
+        None
+    }
+
+    /// Says a last word to a client with whom nothing is agreed on. Whether it is heard changes nothing.
+    pub(super) async fn say_last(&self, mut socket: TcpStream, alert: [u8; 7]) {
 }
 
 /// The name that a hello asks for, and where it goes by it; else why it goes nowhere, and what its client is told.
@@ -139,6 +145,6 @@ type Routed = (Option<Box<str>>, Arc<TunnelSettings>);
 const PEEKED_BYTES_MAX: usize = 4 * 16 * 1_024;
 
 /// Fatal alerts in records of their own (RFC 8446 §6), for clients with whom nothing is agreed on.
-const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
+pub(super) const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
 const DECODE_ERROR: [u8; 7] = [21, 3, 1, 0, 2, 2, 50];
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 1, 0, 2, 2, 112];

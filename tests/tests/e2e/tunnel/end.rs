@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
-use kettle_tests::client::{Dialer, End};
+use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
@@ -90,6 +90,33 @@ fn without_a_server_there_is_no_close_notify() {
         let entry = kettle.tunnel();
         assert_eq!((entry.text("end"), entry.text("server")), ("refused", ""));
     }
+}
+
+#[test]
+fn without_a_server_a_client_without_tls_is_reset() {
+    let refused = Backend::listen().address();
+    let kettle = Kettle::start(before("tcp", "", &[refused]));
+    let mut client = TcpStream::connect(kettle.address()).unwrap();
+    client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+    let (received, outcome) = read_to_end(&mut client);
+    assert_eq!(
+        (received.as_slice(), outcome.unwrap_err().kind()),
+        (&b""[..], ErrorKind::ConnectionReset)
+    );
+    assert_eq!(kettle.tunnel().text("end"), "refused");
+}
+
+#[test]
+fn plain_text_is_no_http_where_something_else_is_carried() {
+    const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];
+    let kettle = terminator("", &[Backend::listen().address()]);
+    for said in ["EHLO mail.example\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET "] {
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(said.as_bytes()).unwrap();
+        wire.read_to_end();
+        assert_eq!(wire.received, UNEXPECTED_MESSAGE, "{said}");
+    }
+    kettle.wait_for_status("/total/handshakes_failed/not_tls", 3);
 }
 
 #[test]
