@@ -140,7 +140,6 @@ impl Tunnel {
                 tracing::debug!(%backend, %error, "no server for a client");
                 self.end = error.reason();
                 self.failure = Some(error.to_string().into());
-                // Without a close_notify: the client has not had what it came for.
                 return;
             }
         };
@@ -329,9 +328,14 @@ impl Tunnel {
 impl Drop for Tunnel {
     fn drop(&mut self) {
         self.record();
+/// Without a server the client has not had what it came for, and must not take nothing for all: TLS ends without a
+/// close_notify, what has no TLS by a reset.
     }
 }
 
+        if matches!(self.client, Side::Plain(_)) {
+            self.client.reset();
+        }
 /// Why a client has no server.
 enum NoServer {
     /// None could be had.

@@ -111,7 +111,7 @@ impl Side {
     }
 
     /// Drops the connection so that its peer cannot take what it got for the whole.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let fd = match &*self {
             Self::Tls(stream) => stream.socket(),
             Self::Plain(socket) => socket.as_fd(),

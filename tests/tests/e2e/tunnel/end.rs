@@ -183,14 +183,21 @@ fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
 fn what_a_stop_cuts_off_is_no_end() {
     let backend = Backend::listen();
     let setup = before("tcp", "", &[backend.address()]).set("server", "drain_timeout = \"1s\"");
-    let mut kettle = Kettle::start(setup);
-    let mut client = TcpStream::connect(kettle.address()).unwrap();
-    client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+    let mut kettle = Kettle::start(setup.more("connections = 1\n"));
+    let connect = || {
+        let client = TcpStream::connect(kettle.address()).unwrap();
+        client.set_read_timeout(Some(kettle_tests::environment::patience())).unwrap();
+        client
+    };
+    let mut client = connect();
     client.write_all(b"half of i").unwrap();
     let mut server = backend.accept();
     assert_eq!(read_exactly(&mut server, 9), b"half of i");
+    // Waits for the server that the other one has.
+    let mut waiting = connect();
+    kettle.wait_for_status("/total/connections_open", 2);
     kettle.signal(rustix::process::Signal::TERM);
-    for socket in [&mut client, &mut server] {
+    for socket in [&mut waiting, &mut client, &mut server] {
         let (_, outcome) = read_to_end(socket);
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
