@@ -133,6 +133,8 @@ impl Tunnel {
             // Nobody is there for whom a server would be had.
             Err(NoServer::Departed(end)) => {
                 self.end = end.as_str();
+                self.record();
+                self.client = Side::Closed;
                 return;
             }
             Err(NoServer::Failed(error)) => {
@@ -173,13 +175,14 @@ impl Tunnel {
             idle: backend.idle_timeout,
             end: backend.total_timeout.map(|total| self.shown.accepted + total),
         };
-        self.end = run(&mut carried.relay, &self.deadline, &time, &self.shown).await.as_str();
+        let end = run(&mut carried.relay, &self.deadline, &time, &self.shown).await;
+        self.end = end.as_str();
         self.record();
-        self.linger().await;
+        self.linger(end).await;
     }
 
     /// Takes leave of both sides, and gives them the time to receive what was sent to them, as long as they do.
-    async fn linger(&mut self) {
+    async fn linger(&mut self, end: TunnelEnd) {
         let Self { carried: Some(Carried { relay, slot, .. }), deadline, worker, .. } = self else {
             return;
         };
@@ -197,7 +200,7 @@ impl Tunnel {
             };
             let is_left = deadline.within(LINGER, leave).await.is_ok();
             let before = replace(&mut unacknowledged_bytes, relay.unacknowledged_bytes());
-            if is_left || unacknowledged_bytes == 0 || unacknowledged_bytes >= before {
+            if is_left || !goes_on_lingering(end, before, unacknowledged_bytes) {
                 return;
             }
         }
@@ -325,17 +328,17 @@ impl Tunnel {
     }
 }
 
+/// Without a server the client has not had what it came for, and must not take nothing for all: TLS ends without a
+/// close_notify, what has no TLS by a reset.
 impl Drop for Tunnel {
     fn drop(&mut self) {
         self.record();
-/// Without a server the client has not had what it came for, and must not take nothing for all: TLS ends without a
-/// close_notify, what has no TLS by a reset.
-    }
-}
-
         if matches!(self.client, Side::Plain(_)) {
             self.client.reset();
         }
+    }
+}
+
 /// Why a client has no server.
 enum NoServer {
     /// None could be had.
@@ -364,6 +367,14 @@ impl Time {
         self.end.is_some_and(|end| end <= Instant::now() + soon)
     }
 }
+
+/// Whether both sides are given as much time again to receive what was sent to them. Who receives a segment now and then
+/// could make a tunnel last for days: one whose time is over anyway ends after the first round.
+fn goes_on_lingering(end: TunnelEnd, before_bytes: usize, unacknowledged_bytes: usize) -> bool {
+    let is_time_over = matches!(end, TunnelEnd::Idle | TunnelEnd::TooLong);
+    !is_time_over && 0 < unacknowledged_bytes && unacknowledged_bytes < before_bytes
+}
+
 /// Carries bytes until both directions have ended or the time is over.
 async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time, shown: &OpenTunnel) -> TunnelEnd {
     let mut progress = relay.progress();
@@ -396,3 +407,6 @@ const CLOSE_NOTIFY_BYTES_MAX: usize = 31;
 
 /// How long peers may take to receive our last words and to close their sides.
 const LINGER: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests;
