@@ -63,10 +63,11 @@ impl Acceptor {
         self.audience
     }
 
-    /// Ends the handshake with a hello that rustls would let pass.
-    pub(crate) fn check(&self, hello: &ClientHello<'_>) -> Result<(), Violation> {
+    /// Ends the handshake with a hello that rustls would let pass. Whether it must offer a protocol is for this acceptor to
+    /// say, or for those it is one of.
+    fn check(&self, hello: &ClientHello<'_>, is_alpn_required: bool) -> Result<(), Violation> {
         hello.check(self.allows_tls13)?;
-        match self.is_alpn_required && hello.alpn().next().is_none() {
+        match (self.is_alpn_required || is_alpn_required) && hello.alpn().next().is_none() {
             true => Err(NO_PROTOCOL),
             false => Ok(()),
         }
@@ -83,13 +84,14 @@ pub struct Acceptors {
     by_name: Arc<Names<Acceptor>>,
     default: Acceptor,
     others: Others,
+    is_alpn_required: bool,
 }
 
 impl Acceptors {
     /// One acceptor for everybody, until names get others.
     #[must_use]
     pub fn new(default: Acceptor) -> Self {
-        Self { by_name: Arc::default(), default, others: Others::Taken }
+        Self { by_name: Arc::default(), default, others: Others::Taken, is_alpn_required: false }
     }
 
     /// Gives these names, exact or `*.` and a parent domain, an acceptor. A name that has one keeps it.
@@ -108,11 +110,26 @@ impl Acceptors {
         self.others = Others::TakenWithoutName;
     }
 
+    /// The same for clients that must offer a protocol.
+    #[must_use]
+    pub fn demanding_protocol(&self) -> Self {
+        Self { is_alpn_required: true, ..self.clone() }
+    }
+
     /// Whether a session was made as one of the same name would be made now: since then other acceptors may have come.
     #[must_use]
     pub fn takes(&self, session: &Session) -> bool {
         let acceptor = self.choose(session.server_name.as_deref());
         acceptor.is_ok_and(|acceptor| Some(acceptor.audience) == session.audience)
+    }
+
+    /// Ends the handshake with a hello that rustls would let pass, for one of these acceptors.
+    pub(crate) fn check(
+        &self,
+        chosen: &Acceptor,
+        hello: &ClientHello<'_>,
+    ) -> Result<(), Violation> {
+        chosen.check(hello, self.is_alpn_required)
     }
 
     /// What to begin with, before anything is known.

@@ -177,8 +177,9 @@ fn check_protocols(index: usize, listener: &Listener, config: &Config, reader: &
     let reached = config.sites.iter().filter(|site| site.is_reached(listener)).map(Some);
     let ways: Vec<_> = reached.chain([None]).map(|site| listener.ways(site)).collect();
     for protocol in &tls.alpn {
-        let own = std::slice::from_ref(protocol);
-        let is_carried = ways.iter().any(|ways| ways.protocols(own).contains(&protocol.as_str()));
+        let own = protocol.as_str();
+        let is_carried =
+            ways.iter().any(|ways| ways.protocols(std::iter::once(own)).contains(&own));
         if let Some(place) = reader.place(&format!("listener.{index}.alpn"))
             && !is_carried
             && ways.iter().any(|ways| !ways.by_alpn.is_empty())

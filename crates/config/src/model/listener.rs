@@ -184,7 +184,7 @@ settings! {
         /// The ciphers offered here, the preferred one first, if not those of `[tls]`.
         pub suites: Vec<Suite> = word_list(&[]),
         /// The application protocols that `backend` speaks (ALPN), preferred first. A client that offers others only is
-        /// refused. An empty list agrees on none.
+        /// refused. An empty list agrees on none, but with `starttls = "postgres"` on `postgresql`.
         pub alpn: Vec<String> = texts(&rules::ALPN, &[]),
         /// A dialogue in plain text that comes before TLS.
         pub starttls: StartTls = word(StartTls::Off),
@@ -222,6 +222,19 @@ settings! {
         pub backend_by_alpn: Vec<(String, Located<String>)> = backends_by_alpn(),
     }
 }
+
+impl TlsListener {
+    /// The protocols that its backend speaks, preferred first. Clients of PostgreSQL ask for its protocol since version 17,
+    /// and must where TLS begins without a dialogue.
+    pub fn spoken(&self) -> impl Iterator<Item = &str> {
+        let is_spoken = self.alpn.iter().any(|protocol| protocol == POSTGRESQL);
+        let own = (self.starttls == StartTls::Postgres && !is_spoken).then_some(POSTGRESQL);
+        self.alpn.iter().map(String::as_str).chain(own)
+    }
+}
+
+/// As registered for ALPN.
+const POSTGRESQL: &str = "postgresql";
 
 impl Listener {
     /// The settings of an HTTPS listener, if it is one.

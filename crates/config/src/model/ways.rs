@@ -60,10 +60,9 @@ impl Site {
 }
 
 impl<'c> Ways<'c> {
-    /// The protocols to agree on, preferred first: `spoken` by the backend for all others, if there is one, and those
+    /// The protocols to agree on, preferred first: those `spoken` by the backend for all others, if there is one, and those
     /// that have a backend of their own.
-    pub fn protocols(&self, spoken: &'c [String]) -> Vec<&'c str> {
-        let spoken = spoken.iter().map(String::as_str);
+    pub fn protocols(&self, spoken: impl Iterator<Item = &'c str>) -> Vec<&'c str> {
         let is_own = |protocol: &str| self.by_alpn.iter().any(|(known, _)| *known == protocol);
         let mut all: Vec<&str> =
             spoken.filter(|protocol| self.others.is_some() || is_own(protocol)).collect();

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Context;
 
+use kettle_config::StartTls;
 use kettle_tls::hello::{ClientHello, Peeked, peek};
 use tokio::net::TcpStream;
 
@@ -52,6 +53,11 @@ impl Connection {
         match &routes.start {
             Start::Tls { acceptors, starttls } => {
                 let received = self.answer_starttls(&mut socket, received, *starttls).await?;
+                // Nothing is left of a dialogue: who has said something already began TLS without one. PostgreSQL 17 takes
+                // that only from clients that say what they speak (ALPACA), and so do we.
+                let is_direct = *starttls == StartTls::Postgres && !received.is_empty();
+                let demanding = is_direct.then(|| acceptors.demanding_protocol());
+                let acceptors = demanding.as_ref().unwrap_or(acceptors);
                 let stream = self.handshake(socket, received, acceptors).await?;
                 let session = stream.session();
                 let agreed = session.alpn.as_ref().map(|alpn| alpn.as_bytes());
@@ -113,18 +119,16 @@ impl Connection {
             Err(refused) => refused,
         };
         self.worker.metrics.handshake_failed(reason);
-        let mut left = alert.as_slice();
-        let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut left, context);
-        // Whether it is heard changes nothing.
-        let _ = self.deadline.idle_within(LINGER, say).await;
-        None
-    }
         self.say_last(socket, alert).await;
         None
     }
 
     /// Says a last word to a client with whom nothing is agreed on. Whether it is heard changes nothing.
     pub(super) async fn say_last(&self, mut socket: TcpStream, alert: [u8; 7]) {
+        let mut left = alert.as_slice();
+        let say = |context: &mut Context<'_>| poll_write_all(&mut socket, &mut left, context);
+        let _ = self.deadline.idle_within(LINGER, say).await;
+    }
 }
 
 /// The name that a hello asks for, and where it goes by it; else why it goes nowhere, and what its client is told.

@@ -49,7 +49,7 @@ impl AcceptorSource<'_> {
         let service = format!("tls {port} {backends:?} {sites:?}");
         let protocols = |site: Option<&'p Site>| {
             let ways = listener.ways(site);
-            let protocols = ways.protocols(&tls.alpn).into_iter();
+            let protocols = ways.protocols(tls.spoken()).into_iter();
             (protocols.map(str::as_bytes).collect(), ways.needs_alpn())
         };
         let policy = policy::of_listener(tls, self.policy);

@@ -162,7 +162,7 @@ impl Guard {
                     if self.hello == Hello::Due {
                         self.choose(hello.server_name())?;
                     }
-                    self.chosen.check(&hello)?;
+                    self.acceptors.check(&self.chosen, &hello)?;
                     // Early data does not go on behind a second ClientHello.
                     let announces_more = self.hello == Hello::Due && hello.offers_early_data();
                     self.early_data_bytes_left = announces_more.then_some(EARLY_DATA_BYTES_MAX);

@@ -5,12 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
 use kettle_tests::backend::{Backend, backend, read_exactly};
-use kettle_tests::client::{Dialer, Wire};
+use kettle_tests::client::{Dialer, End, Wire, end_of};
 use kettle_tests::environment::patience;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use kettle_tests::tool::Tool;
+use rustls::AlertDescription;
 
 use super::{VERIFIED, before, terminator};
 
@@ -58,12 +60,43 @@ fn openssl_begins_tls_in_smtp() {
 fn openssl_begins_tls_in_postgresql() {
     let kettle = terminator("starttls = \"postgres\"", &[Backend::echoing()]);
     let address = kettle.address().to_string();
-    for words in [["-starttls", "postgres"].as_slice(), &[]] {
+    for words in [["-starttls", "postgres"], ["-alpn", "postgresql"]] {
         let all = ["s_client", "-connect", &address, "-quiet", "-no_ign_eof"];
         let mut openssl = Tool::new("openssl").args(all).args(words).start();
         openssl.type_in("select 1\n");
         openssl.stdout.wait_until("the echo", |bytes| bytes.ends_with(b"select 1\n").then_some(()));
         assert!(openssl.finish().status.success(), "{words:?}");
+    }
+}
+
+/// As PostgreSQL 17 does: who begins TLS without asking for it says that this is what it speaks.
+#[test]
+fn direct_tls_of_postgresql_must_name_its_protocol() {
+    let kettle = terminator("starttls = \"postgres\"", &[Backend::echoing()]);
+    for (suite, asks) in ONE_OF_EACH_VERSION.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+        for (offered, agreed) in
+            [(&["postgresql"][..], Ok(Some("postgresql"))), (&[], Ok(None)), (&["h2"], Err(()))]
+        {
+            let mut client = Dialer::suite(suite).alpn(offered).begin(kettle.address());
+            if asks {
+                client.wire.write_all(b"\0\0\0\x08\x04\xd2\x16\x2f").unwrap();
+                assert_eq!(read_exactly(&mut client.wire.socket, 1), b"S");
+            }
+            let said = client.send(b"ping");
+            let expected = if asks || !offered.is_empty() { agreed } else { Err(()) };
+            let what = format!("{} {asks} {offered:?}", suite.name);
+            match (said, expected) {
+                (Ok(()), Ok(protocol)) => {
+                    assert_eq!(client.tls.alpn_protocol(), protocol.map(str::as_bytes), "{what}");
+                    assert_eq!(client.receive_exactly(4), b"ping", "{what}");
+                }
+                (Err(error), Err(())) => {
+                    let alert = End::Alert(AlertDescription::NoApplicationProtocol);
+                    assert_eq!(end_of(&error), alert, "{what}");
+                }
+                (said, _) => panic!("{what}: {said:?}"),
+            }
+        }
     }
 }
 
