@@ -79,9 +79,11 @@ impl Attempts {
         successor: impl Fn() -> Option<Arc<Backend>>,
     ) -> Result<Attempt, ConnectError> {
         self.follow(&successor);
-        // Whoever waits was here first.
         let choice = match self.backend.shared.queue.waiting() {
             0 => self.backend.take(self.client, &self.tried),
+            // To wait for nobody would only keep others from waiting.
+            _ if self.backend.has_nobody_but(&self.tried) => Choice::Nobody,
+            // Whoever waits was here first.
             _ => Choice::Full,
         };
         let slot = match choice {

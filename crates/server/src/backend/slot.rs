@@ -78,6 +78,11 @@ impl Backend {
         Choice::Full
     }
 
+    /// Whether no server is left to try, now or later.
+    pub(super) fn has_nobody_but(&self, tried: &[usize]) -> bool {
+        matches!(self.group(tried, Instant::now()), Group::Nobody)
+    }
+
     /// When the next of the servers that failed connects keep out is back.
     pub(super) fn next_return(&self) -> Option<Instant> {
         let now = Instant::now();

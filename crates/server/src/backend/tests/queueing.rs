@@ -78,6 +78,30 @@ async fn the_queue_has_a_bound_and_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_has_tried_all_is_told_at_once_though_others_wait() {
+    let listeners = some_listeners(1).await;
+    let mut settings = settings(servers_of(&listeners));
+    settings.servers[0].connections = Some(1);
+    (settings.queue, settings.fails) = (1, 0);
+    let app = app(&settings);
+    let mut attempts = app.attempts(CLIENT);
+    let only = attempts.next(nobody_else).await.unwrap();
+    let mut waiting = Box::pin(app.connect(CLIENT));
+    tokio::select! {
+        biased;
+        _ = &mut waiting => panic!("there is no slot"),
+        () = tokio::task::yield_now() => {}
+    }
+    let failure = Failure::timed_out();
+    attempts.failed(only, failure.clone());
+    // Whoever waits is called, and has not come yet.
+    assert_eq!(app.waiting(), 1);
+    let told = attempts.next(nobody_else).await.map(drop);
+    assert_eq!(told.unwrap_err(), ConnectError::AllFailed(failure));
+    drop(waiting.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_cannot_use_a_free_place_lets_the_next_one_have_it() {
     let listeners = some_listeners(1).await;
     let mut settings = settings(vec![refusing().await]);
