@@ -101,7 +101,9 @@ impl Direction {
                 (Placement::UserUntil(settings.crossover), Some(Reason::SmallTunnel))
             }
         };
-        let flow = Flow { bytes: 0, path: TxPath::User, reason };
+        // Whether it was opened here or not: what was moved once, the kernel encrypts.
+        let path = if is_offloaded { TxPath::KernelWrite } else { TxPath::User };
+        let flow = Flow { bytes: 0, path, reason };
         Self {
             stage: Stage::Flowing,
             is_source_closed: false,

@@ -1,10 +1,14 @@
 //! What stays in the kernel, and what the kernel encrypts. Without kernel TLS: skipped.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 
 use kettle_config::TunnelPathChoice;
 
-use super::stage::{Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, locally, pattern};
+use super::stage::{
+    Seen, Setup, Tcp, Tls12, Tls13, Unix, capabilities, connection, locally, offloads, pattern,
+};
+use crate::relay::{Relay, Side};
 use crate::tx_path::{Reason, TxPath};
 
 #[tokio::test]
@@ -94,6 +98,36 @@ async fn without_a_pipe_the_bytes_take_the_long_way() {
         assert_eq!(pipes.in_use(), taken.len());
     })
     .await;
+}
+
+/// As when a connection that has moved before changes to another protocol, whose server speaks TLS.
+#[tokio::test]
+async fn what_the_kernel_encrypts_already_is_not_said_to_be_encrypted_here() {
+    if !has_kernel_tls() {
+        eprintln!("skipped: no kTLS in this kernel");
+        return;
+    }
+    for kind in [Tls13, Tls12] {
+        locally(async {
+            let (mut side, mut client) = connection(kind, true).await;
+            let (server_side, mut backend) = connection(Tls13, false).await;
+            let Side::Tls(stream) = &mut side else { panic!("no TLS") };
+            poll_fn(|context| stream.poll_offload(context, false)).await.expect("moved");
+            let (pipes, offloads) = (Rc::default(), Rc::new(offloads()));
+            let settings = Setup::new(kind, Tls13).settings;
+            let received = [Vec::new(), Vec::new()];
+            let mut relay = Relay::new(side, server_side, received, &settings, &pipes, &offloads);
+            backend.send(b"all").await;
+            tokio::select! {
+                said = client.receive(3) => assert_eq!(said, b"all"),
+                _ = poll_fn(|context| relay.poll(context)) => panic!("both are still there"),
+            }
+            let paths = relay.flows().map(|flow| (flow.path, flow.reason));
+            let reason = Some(Reason::TlsToTls);
+            assert_eq!(paths, [(TxPath::User, reason), (TxPath::KernelWrite, reason)]);
+        })
+        .await;
+    }
 }
 
 /// A client that reads nothing keeps its pipe, and the backend waits.
