@@ -120,6 +120,16 @@ pub(super) fn is_of_dotfiles(pattern: &str) -> bool {
         })
 }
 
+/// Whether an expression for names with a dot is for `.well-known`, or may be.
+pub(super) fn is_of_well_known(pattern: &str) -> bool {
+    let behind = pattern.split_once("\\.").map_or(pattern, |(_, behind)| behind);
+    let is_excepted = behind.starts_with("(?!") && behind.contains("well-known");
+    let mut names = behind.trim_start_matches("(?:").trim_start_matches('(').split('|');
+    let is_another =
+        |name: &str| name.starts_with(|it: char| it.is_ascii_alphanumeric() && it != 'w');
+    !is_excepted && !names.all(is_another)
+}
+
 /// Whether all that an expression is for has what stood before this rest of it, inside so many groups.
 fn is_all_behind(rest: &str, depth: usize) -> bool {
     let (mut open, mut is_in_class) = (depth, false);

@@ -12,6 +12,8 @@ pub(super) struct Location<'t> {
     pub(super) kind: Kind,
     /// The path or the pattern.
     pub(super) path: String,
+    /// Whether patterns come before it (no `^~`).
+    pub(super) yields: bool,
     /// Whether the cases of the pattern's letters do not count.
     pub(super) ignores_case: bool,
     pub(super) scope: Scope<'t>,
@@ -36,7 +38,8 @@ pub(super) fn all<'t>(scope: &Scope<'t>) -> Vec<Location<'t>> {
             let inner = scope.with(directive.inner());
             open.push(inner.clone());
             let ignores_case = directive.word(0).starts_with("~*");
-            found.push(Location { directive, kind, path, ignores_case, scope: inner });
+            let yields = !directive.word(0).starts_with("^~");
+            found.push(Location { directive, kind, path, yields, ignores_case, scope: inner });
         }
     }
     found

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::Writer;
 use super::route::{Common, Route, Setting, nearest, spoken};
-use crate::nginx::expression::{file_patterns, is_of_dotfiles};
+use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Kind, Location, Shut};
 use crate::nginx::redirect::Rule;
 use crate::nginx::scope::Scope;
@@ -16,11 +16,9 @@ impl Writer<'_> {
     pub(super) fn routes(&mut self, server: &Scope<'_>) -> Option<Vec<Route>> {
         let mut locations = location::all(server);
         locations.sort_by_key(|location| (location.path.len(), location.directive.origin.at));
-        let has_no_dotfiles = locations.iter().any(|location| {
-            location.kind == Kind::Pattern
-                && is_of_dotfiles(&location.path)
-                && self.shut(&location.scope).is_some()
-        });
+        let is_dotted = |it: &&Location<'_>| it.kind == Kind::Pattern && is_of_dotfiles(&it.path);
+        let dotted = locations.iter().filter(is_dotted);
+        let hidden: Vec<_> = dotted.filter_map(|it| Some((it, self.shut(&it.scope)?))).collect();
         let what = "what no location is for";
         let rules = self.rules_of(server, "");
         let rules = rules.map_err(|shut| self.refuse(&shut, what)).ok()?;
@@ -28,7 +26,7 @@ impl Writer<'_> {
             return Some(vec![self.redirecting(server, "", rules)]);
         }
         let cached = self.patterns(&locations)?;
-        let mut common = Common { cached, has_no_dotfiles, rules };
+        let mut common = Common { cached, has_no_dotfiles: !hidden.is_empty(), rules };
         let whole = locations.iter().any(|it| it.kind == Kind::Prefix && it.path == "/");
         let mut routes: Vec<Route> = Vec::new();
         if !whole {
@@ -39,7 +37,21 @@ impl Writer<'_> {
             }
         }
         for location in locations.iter().filter(|location| location.kind == Kind::Prefix) {
-            self.prefix(location, &mut routes, &mut common)?;
+            let is_hidden = location.yields && has_hidden_name(&location.path);
+            match hidden.first().filter(|_| is_hidden) {
+                Some((_, shut)) => {
+                    let what = format!("`location {}`", location.path);
+                    self.close(location, &mut routes, shut, &what)?;
+                }
+                None => self.prefix(location, &mut routes, &mut common)?,
+            }
+        }
+        // Files below it are served whatever `dotfiles` says.
+        if let Some((location, _)) = hidden.iter().find(|(it, _)| is_of_well_known(&it.path))
+            && nearest(&routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
+        {
+            let origin = &location.directive.origin;
+            routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, origin) });
         }
         self.exact(&locations, &mut routes, &mut common)?;
         self.expressions(&locations, &routes, &mut common)?;
@@ -427,6 +439,12 @@ impl Writer<'_> {
     }
 }
 
+/// Whether a path lies below a name with a dot that `dotfiles` hides no more, since it is the route's own.
+fn has_hidden_name(path: &str) -> bool {
+    let mut names = path.split('/').filter(|name| !name.is_empty());
+    names.any(|name| name.starts_with('.') && format!("/{name}") != WELL_KNOWN)
+}
+
 /// nginx has a folder of its own where nobody names one.
 fn has_root(scope: &Scope<'_>) -> bool {
     !scope.any_of(&["root", "alias"]).is_empty()
@@ -437,6 +455,7 @@ pub(super) fn is_own_root(directive: &Directive) -> bool {
     ["root", "alias"].contains(&directive.name.as_str())
 }
 
+const WELL_KNOWN: &str = "/.well-known";
 const ELSEWHERE: &str = "files lie where `root` of their route says";
 const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
 const WHOLE_NAMES: &str = "what it says is for all names that begin so, some of them are there, and a prefix of kettle stands \
