@@ -34,8 +34,10 @@ impl Delivery<'_> {
         request: &mut Beside<'_>,
         coding: &mut Coding,
     ) -> Result<bool, DeliveryError> {
+        let mut queued_bytes = 0;
         loop {
             self.write_beside(prefix, body, request).await?;
+            self.delivered.body_bytes += queued_bytes;
             match self.next_beside(body, request).await? {
                 Next::Moved => {}
                 Next::Passed => return Ok(false),
@@ -43,7 +45,7 @@ impl Delivery<'_> {
                     let data = piece.as_deref().unwrap_or_default();
                     coding.begin(prefix, data.len());
                     prefix.extend_from_slice(data);
-                    self.delivered.body_bytes += data.len() as u64;
+                    queued_bytes = data.len() as u64;
                     if piece.is_none() {
                         return Ok(true);
                     }

@@ -122,10 +122,11 @@ impl Delivery<'_> {
         coding: &mut Coding,
     ) -> Result<(), DeliveryError> {
         let mut data = data.unwrap_or_default();
+        let mut joined_bytes = 0;
         coding.begin(prefix, data.len());
         if is_end && coding.is_chunked {
             // In one piece, and with that in one record, where it fits.
-            self.delivered.body_bytes += data.len() as u64;
+            joined_bytes = data.len() as u64;
             prefix.extend_from_slice(&data);
             coding.end(prefix);
             data = Bytes::new();
@@ -134,6 +135,7 @@ impl Delivery<'_> {
         if !prefix.is_empty() || !data.is_empty() || is_last {
             self.send_piece(prefix, Piece::Memory(&data), is_last).await?;
         }
+        self.delivered.body_bytes += joined_bytes;
         prefix.clear();
         Ok(())
     }

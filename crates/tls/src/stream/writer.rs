@@ -267,10 +267,13 @@ impl TlsWriter {
         records: u64,
         call: impl FnMut() -> io::Result<usize>,
     ) -> Poll<Result<usize, StreamError>> {
+        // What is queued says the end, and nothing has ended yet: it must not go out before whoever sends knows.
+        if self.refuses_data() {
+            return Poll::Ready(Err(StreamError::KeyExhausted));
+        }
         ready!(self.poll_flush(socket, context, false))?;
         match &self.sending {
             Sending::Kernel(_) => {}
-            _ if self.refuses_data() => return Poll::Ready(Err(StreamError::KeyExhausted)),
             Sending::User(_) => return Poll::Ready(Err(NOT_OFFLOADED)),
             Sending::Ended => return Poll::Ready(Err(ENDED)),
         }

@@ -7,9 +7,11 @@ use std::thread;
 use kettle_tests::backend::{Backend, read_to_end};
 use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::kernel_tls_or_skip;
+use kettle_tests::environment::{kernel_changes_keys, kernel_tls_or_skip};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
+use kettle_tests::raw_session::{RawSession, Received};
+use kettle_tests::record::{APPLICATION_DATA, HANDSHAKE};
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
 use super::{answer, before, chunked_response};
@@ -110,4 +112,47 @@ fn a_server_that_says_too_much_is_not_asked_again() {
     answer(&mut other, &super::ok("next"));
     assert_eq!(client.response().body, b"next");
     assert_eq!(read_to_end(&mut server).0, b"");
+}
+
+/// The end of the connection is the end of this body. Before Linux 6.14 it breaks off where the client wants another key.
+#[test]
+fn a_body_that_breaks_off_for_a_key_has_no_close_notify() {
+    if !kernel_tls_or_skip() {
+        return;
+    }
+    let backend = Backend::listen();
+    let setup = before("", "", &[backend.address()]).file("www/file", content(200_000));
+    let kettle = Kettle::start(setup);
+    let mut session = RawSession::connect(kettle.address());
+    session.send(APPLICATION_DATA, &get("/file"));
+    let mut received = 0;
+    while received < 200_000 {
+        received += data(&mut session).unwrap().len();
+    }
+    session.send(APPLICATION_DATA, b"GET /app HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    let mut server = backend.accept();
+    answer(&mut server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+    while !data(&mut session).unwrap().ends_with(b"first") {}
+    session.update_key(true);
+    if kernel_changes_keys() {
+        server.write_all(b"6\r\nsecond\r\n0\r\n\r\n").unwrap();
+        let Received::Record(HANDSHAKE, update) = session.receive() else { panic!() };
+        assert_eq!(update, [24, 0, 0, 1, 0]);
+        return;
+    }
+    // Until kettle has read the KeyUpdate the response goes on.
+    while server.write_all(b"1\r\nx\r\n").is_ok() {}
+    while let Ok(piece) = data(&mut session) {
+        assert!(piece.iter().all(|byte| *byte == b'x'), "{}", piece.escape_ascii());
+    }
+    assert!(!kettle.entry("/app").is_complete());
+}
+
+/// What comes next, but for tickets; or the end, which must not be said.
+fn data(session: &mut RawSession) -> Result<Vec<u8>, Received> {
+    match session.receive_beyond(&[HANDSHAKE]) {
+        Received::Record(APPLICATION_DATA, data) => Ok(data),
+        Received::Record(..) => panic!("an alert in the middle of a response"),
+        end => Err(end),
+    }
 }
