@@ -10,10 +10,10 @@ use crate::method::Method;
 /// What identifies the representation that would be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Validators<'v> {
-    /// A strong entity tag with its quotation marks.
+    /// An entity tag with its quotation marks, weak or strong; empty where there is none.
     pub etag: &'v str,
-    /// The time of its last change; the second counts.
-    pub modified: SystemTime,
+    /// The time of its last change, if that is known; the second counts.
+    pub modified: Option<SystemTime>,
 }
 
 /// What the preconditions of a request come to.
@@ -64,11 +64,12 @@ pub fn if_range_matches(
     let mut values = head.header_values("if-range");
     match (values.next(), values.next()) {
         (None, _) => true,
-        (Some(tag @ ([b'"', ..] | [b'W', b'/', ..])), None) => tag == validators.etag.as_bytes(),
+        (Some(tag @ [b'"', ..]), None) => tag == validators.etag.as_bytes(),
         (Some(value), None) => {
-            let modified = date::whole_second(validators.modified);
-            let is_strong = modified + Duration::from_secs(1) <= now;
-            is_strong && date::parse(value) == Some(modified)
+            validators.modified.map(date::whole_second).is_some_and(|modified| {
+                let is_strong = modified + Duration::from_secs(1) <= now;
+                is_strong && date::parse(value) == Some(modified)
+            })
         }
         (Some(_), Some(_)) => false,
     }
@@ -96,6 +97,11 @@ fn etag_condition(
 /// Looks for a tag in a list of entity tags (RFC 9110 §8.8.3). Commas may stand inside of tags.
 /// A malformed member ends the list: nothing after it matches.
 fn lists_etag(mut list: &[u8], etag: &[u8], comparison: Comparison) -> bool {
+    let etag = match etag {
+        [b'W', b'/', ..] if comparison == Comparison::Strong => return false,
+        [b'W', b'/', etag @ ..] => etag,
+        etag => etag,
+    };
     loop {
         while let [b',' | b' ' | b'\t', rest @ ..] = list {
             list = rest;
@@ -124,15 +130,15 @@ fn lists_etag(mut list: &[u8], etag: &[u8], comparison: Comparison) -> bool {
     }
 }
 
-/// Whether the representation has not changed after the date in the field; `None` without the
-/// field, with several, or if it is no date (RFC 9110 §13.1.3, §13.1.4).
+/// Whether the representation has not changed after the date in the field; `None` without the field, with several, if it
+/// is no date, or where nobody knows when it changed (RFC 9110 §13.1.3, §13.1.4).
 fn date_condition(
     head: &RequestHead<impl AsRef<[u8]>>,
     name: &str,
     validators: &Validators<'_>,
 ) -> Option<bool> {
     let date = date::parse(head.sole_header(name)?)?;
-    Some(date::whole_second(validators.modified) <= date)
+    Some(date::whole_second(validators.modified?) <= date)
 }
 
 #[cfg(test)]

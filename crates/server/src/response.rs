@@ -261,6 +261,8 @@ pub struct Upgraded {
     pub backend: Arc<Backend>,
     /// Its place among the requests of its client, until it ends.
     pub in_use: Option<Box<dyn fmt::Debug>>,
+    /// Where its records are to be encrypted: known once the response is sent.
+    pub path: TxPathChoice,
 }
 
 impl fmt::Debug for Upgraded {

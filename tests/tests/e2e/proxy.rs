@@ -5,7 +5,7 @@ mod body;
 mod early;
 mod examples;
 mod failure;
-mod guarded;
+pub mod guarded;
 mod kernel;
 mod pass;
 mod reuse;

@@ -13,7 +13,30 @@ const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
 const AFTER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
 
 fn validators() -> Validators<'static> {
-    Validators { etag: "\"abc\"", modified: UNIX_EPOCH + Duration::from_millis(784_111_777_250) }
+    let modified = UNIX_EPOCH + Duration::from_millis(784_111_777_250);
+    Validators { etag: "\"abc\"", modified: Some(modified) }
+}
+
+#[test]
+fn a_weak_tag_is_compared_weakly_and_a_date_nobody_knows_not_at_all() {
+    let weak = Validators { etag: "W/\"abc\"", modified: None };
+    let evaluated = |lines: &str| evaluate(&head(&get(&lines.replace("NOW", NOW))), &weak);
+    for (lines, expected) in [
+        ("If-Match: \"abc\"\r\n", Failed),
+        ("If-Match: W/\"abc\"\r\n", Failed),
+        ("If-Match: *\r\n", Proceed),
+        ("If-None-Match: \"abc\"\r\n", NotModified),
+        ("If-None-Match: W/\"abc\"\r\n", NotModified),
+        ("If-None-Match: \"x\"\r\n", Proceed),
+        ("If-Unmodified-Since: NOW\r\n", Proceed),
+        ("If-Modified-Since: NOW\r\n", Proceed),
+    ] {
+        assert_eq!(evaluated(lines), expected, "{lines:?}");
+    }
+    for value in ["\"abc\"", "W/\"abc\"", NOW] {
+        let text = get(&format!("If-Range: {value}\r\n"));
+        assert!(!if_range_matches(&head(&text), &weak, SystemTime::now()), "{value}");
+    }
 }
 
 fn outcome(lines: &str) -> Precondition {
@@ -111,7 +134,7 @@ fn if_range_wants_exactly_the_current_representation() {
     ] {
         let lines = lines.replace("NOW", NOW).replace("BEFORE", BEFORE).replace("AFTER", AFTER);
         let request = get(&lines);
-        let later = validators().modified + Duration::from_mins(1);
+        let later = validators().modified.unwrap() + Duration::from_mins(1);
         let matches = if_range_matches(&head(&request), &validators(), later);
         assert_eq!(matches, expected, "{lines:?}");
     }
@@ -119,7 +142,7 @@ fn if_range_wants_exactly_the_current_representation() {
 
 #[test]
 fn a_date_is_strong_for_if_range_once_its_second_is_over() {
-    let second = date::whole_second(validators().modified);
+    let second = date::whole_second(validators().modified.unwrap());
     let dated = get(&format!("If-Range: {NOW}\r\n"));
     for (milliseconds, expected) in [(250, false), (999, false), (1000, true), (60_000, true)] {
         let now = second + Duration::from_millis(milliseconds);

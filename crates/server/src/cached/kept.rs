@@ -86,8 +86,8 @@ impl<'k> Kept<'k> {
         if status != 200 {
             return Ok(Response::new(status, fields, self.body(None)));
         }
-        let (etag, modified) = (self.strong_etag(), self.modified());
-        let validators = Validators { etag, modified };
+        let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
+        let validators = Validators { etag, modified: self.head.modified.map(date_of) };
         match conditional::evaluate(head, &validators) {
             Precondition::Proceed => {}
             Precondition::NotModified => return Ok(Response::new(304, fields, Body::Empty)),
@@ -144,18 +144,11 @@ impl<'k> Kept<'k> {
             })),
         }
     }
+}
 
-    /// The entity tag as clients' are compared with it: for GET, a weak one may be.
-    fn strong_etag(&self) -> &str {
-        let etag = std::str::from_utf8(&self.head.etag).unwrap_or_default();
-        etag.strip_prefix("W/").unwrap_or(etag)
-    }
-
-    /// Where no time is known, one that no client's can be later than.
-    fn modified(&self) -> SystemTime {
-        let seconds = self.head.modified.unwrap_or(SECONDS_MAX).min(SECONDS_MAX);
-        UNIX_EPOCH + Duration::from_secs(seconds)
-    }
+/// A date that a backend named; later ones than HTTP can say are the last that it can.
+fn date_of(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(seconds.min(SECONDS_MAX))
 }
 
 /// What may be done with an object now. A clock that went backwards makes it younger, at most as young as it came.
@@ -177,7 +170,7 @@ pub(super) fn is_for_everybody(head: &Stored, targeted: Option<&str>) -> bool {
 pub(super) fn validators(head: &Stored) -> Vec<(String, Vec<u8>)> {
     let etag = (!head.etag.is_empty()).then(|| ("if-none-match".to_owned(), head.etag.clone()));
     let modified = head.modified.map(|seconds| {
-        let date = write_imf_fixdate(UNIX_EPOCH + Duration::from_secs(seconds.min(SECONDS_MAX)));
+        let date = write_imf_fixdate(date_of(seconds));
         ("if-modified-since".to_owned(), date.to_vec())
     });
     etag.into_iter().chain(modified).collect()

@@ -238,7 +238,10 @@ impl Connection {
         self.worker.recycle(head);
         outcome.map_err(|error| self.delivery_failed(&error, &response))?;
         Ok(match response.body {
-            Body::Upgraded(upgraded) => Some(upgraded),
+            Body::Upgraded(mut upgraded) => {
+                upgraded.path = preference.choice;
+                Some(upgraded)
+            }
             _ => None,
         })
     }

@@ -382,7 +382,12 @@ impl Driver {
             return;
         }
         let mut connection = self.shared.connection.borrow_mut();
-        connection.adopt();
+        // Who was asked for nothing, or showed what is no longer taken, does not follow: it has to come again.
+        if !connection.worker.is_current(&connection.snapshot)
+            && connection.worker.snapshot().tls.takes(&self.shared.session)
+        {
+            connection.adopt();
+        }
         let is_due = connection.worker.deadlines.is_draining()
             || !connection.worker.is_current(&connection.snapshot)
             || self.begun >= connection.snapshot.config.limits.requests_per_connection

@@ -23,12 +23,11 @@ impl Connection {
         upgraded: Upgraded,
         peer: SocketAddr,
     ) {
-        let Upgraded { link, received, slot, backend, in_use } = upgraded;
+        let Upgraded { link, received, slot, backend, in_use, path } = upgraded;
         let Some(listener) = self.listener() else { return };
         let address = listener.address.value;
-        let https = listener.https();
-        let path = match https.map(|https| https.path) {
-            Some(TxPathChoice::User) => TunnelPathChoice::User,
+        let path = match path {
+            TxPathChoice::User => TunnelPathChoice::User,
             _ => TunnelPathChoice::Auto,
         };
         let crossover = listener.https().map_or(u64::MAX, |https| https.crossover.max(CROSSOVER));

@@ -21,7 +21,7 @@ pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response
     if !is_conditional_or_ranged(head) {
         return Ok(whole(entry));
     }
-    let validators = Validators { etag: &entry.etag, modified: entry.modified };
+    let validators = Validators { etag: &entry.etag, modified: Some(entry.modified) };
     match conditional::evaluate(head, &validators) {
         Precondition::Proceed => {}
         Precondition::NotModified => {

@@ -7,12 +7,12 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kettle_http::Method;
-use kettle_http::h1::framing::{BodyFraming, body_framing};
+use kettle_http::h1::framing::BodyFraming;
 use kettle_kernel::keeper;
 use kettle_tls::mac::{Mac, MacKey};
 
 use super::users::UsersMistake;
-use crate::request::{Head, Request};
+use crate::request::Request;
 
 /// The secrets of a route.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl SignedUrls {
     /// Lets requests with a signed URL pass; or says why not.
     pub(super) fn check(&self, request: &Request<'_>, now: SystemTime) -> Result<(), &'static str> {
         let target = request.head.target().map_err(|_| "no-signature")?;
-        if self.is_strict && !says_no_more(&request.head, target.query.unwrap_or_default()) {
+        if self.is_strict && !says_no_more(request, target.query.unwrap_or_default()) {
             return Err("not-signed");
         }
         let value = |name: &str| {
@@ -95,11 +95,12 @@ impl SignedUrls {
 }
 
 /// Whether a request asks for what its path names, and for nothing else.
-fn says_no_more(head: &Head, query: &str) -> bool {
+fn says_no_more(request: &Request<'_>, query: &str) -> bool {
     let is_known =
         |parameter: &str| matches!(parameter.split('=').next(), Some("expires" | "signature"));
-    let reads = matches!(head.method(), Method::Get | Method::Head);
-    reads && body_framing(head) == Ok(BodyFraming::None) && query.split('&').all(is_known)
+    let reads = matches!(request.head.method(), Method::Get | Method::Head);
+    // Over HTTP/2 no field says that there is a body.
+    reads && request.body.framing() == BodyFraming::None && query.split('&').all(is_known)
 }
 
 /// What is signed of a client.

@@ -175,8 +175,9 @@ fn upgraded(
     let fields = route.fields(head).with("connection", "upgrade").with("upgrade", protocol);
     let (link, received, slot) = exchange.into_tunnel();
     let backend = std::sync::Arc::clone(&route.upstream.backend);
-    let body = Body::Upgraded(Box::new(Upgraded { link, received, slot, backend, in_use: None }));
-    Ok(Response::new(101, fields, body))
+    let path = kettle_config::TxPathChoice::Auto;
+    let upgraded = Upgraded { link, received, slot, backend, in_use: None, path };
+    Ok(Response::new(101, fields, Body::Upgraded(Box::new(upgraded))))
 }
 
 /// The one protocol that clients may change to. In a tunnel of HTTP they could ask for what this route's rules, and all other

@@ -4,6 +4,7 @@
 //! and a reference never begins with two slashes.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use kettle_config::{PathPattern, Piece, Redirect, Rewrite, Route, Template};
 use kettle_http::target::{Target, can_name};
@@ -57,8 +58,16 @@ impl Paths {
             let Some(captures) = captures(rule.from.as_ref(), target.path) else { continue };
             let filling =
                 Filling { path: target.path, prefix: &self.prefix, captures, host: head.host() };
-            let encode = |text| Cow::Owned(percent_encode_path(text));
+            // Where a slash stays encoded, only the target knows which text was: encoded anew it would name something else.
+            let is_filled = Cell::new(false);
+            let encode = |text| {
+                is_filled.set(true);
+                Cow::Owned(percent_encode_path(text))
+            };
             let mut location = filling.fill(&rule.to, encode).ok_or(400_u16)?;
+            if target.has_encoded_slash && is_filled.get() {
+                return Err(400.into());
+            }
             if location.starts_with("//") {
                 location = format!("/{}", location.trim_start_matches('/'));
             }

@@ -9,6 +9,7 @@ use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
 use super::frames::*;
+use crate::proxy::guarded::{SECRET, SIGNATURE};
 
 fn start(backends: &Backend) -> Kettle {
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
@@ -51,6 +52,26 @@ fn bodies_of_known_and_unknown_length_come_back_whole() {
         assert_same(&frames.body(1), &body, framing);
         drop(answering.join().unwrap());
     }
+}
+
+#[test]
+fn a_signature_is_for_a_request_without_a_body() {
+    let servers = Backend::listen();
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\nsigned_urls = { secret = \"secret\" }\n";
+    let setup = Setup::default().listener("http2 = true").file("secret", SECRET).more(route);
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    let mut frames = Frames::connect(&kettle, &[]);
+    let target = format!("/app/a?expires=4102444800&signature={SIGNATURE}");
+    // No field says that there is one.
+    frames.send(&frame(HEADERS, END_HEADERS, 1, &fields("GET", &target, &[])));
+    frames.send(&frame(DATA, END_STREAM, 1, b"{}"));
+    assert_eq!(kettle.entry(&target).text("refused"), "not-signed");
+    let _page = frames.body(1);
+    frames.send(&get(3, &target));
+    let mut server = servers.accept();
+    let _head = read_until(&mut server, b"\r\n\r\n");
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(frames.body(3), b"ok");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::kettle::Kettle;
@@ -136,6 +137,26 @@ fn a_reload_that_changes_the_listener_sends_its_clients_elsewhere() {
     frames.send(&get(3, "/10"));
     assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
     assert_eq!(frames.body(3), content(10));
+}
+
+#[test]
+fn a_session_from_before_certificates_were_asked_for_is_sent_away() {
+    let authority = ClientAuthority::new("clients");
+    let (silent, asks) = ("self_signed = false", "client_auth = { roots = \"clients.pem\" }");
+    let kettle = Kettle::start(setup().file("clients.pem", authority.pem()).site(silent));
+    for is_asking in [false, true] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&get(1, "/10"));
+        assert_eq!(frames.body(1), content(10));
+        // A reload that changes nothing for it, and one that does.
+        let after = if is_asking { asks } else { "self_signed = false # the same" };
+        kettle.folder.change_config(silent, after);
+        let _ = kettle.ctl(&["reload"]).succeed();
+        let target = format!("/10?{is_asking}");
+        frames.send(&get(3, &target));
+        let status = kettle.entry(&target).number("status");
+        assert_eq!(status, if is_asking { 421 } else { 200 });
+    }
 }
 
 #[test]

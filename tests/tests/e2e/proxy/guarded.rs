@@ -9,9 +9,9 @@ use kettle_tests::kettle::Kettle;
 
 use super::{answer, before, ok};
 
-const SECRET: &str = "0123456789abcdef0123456789abcdef";
+pub const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// HMAC-SHA-256 by it of `4102444800`, a line feed and `/app/a`.
-const SIGNATURE: &str = "63e471dc6cee1211168e1c756bf0f20ce57ab604341063c0eaed32a1f2da2efd";
+pub const SIGNATURE: &str = "63e471dc6cee1211168e1c756bf0f20ce57ab604341063c0eaed32a1f2da2efd";
 
 #[test]
 fn a_parameter_in_a_path_leads_around_no_rule() {
@@ -61,6 +61,20 @@ fn a_signature_is_for_reading_its_path_and_for_nothing_else() {
     client.send(&request("HEAD", &target, "")).unwrap();
     answer(&mut server, "HTTP/1.1 204 No Content\r\n\r\n");
     assert_eq!(client.response_head().status, 204);
+}
+
+#[test]
+fn a_slash_that_stays_encoded_is_filled_into_no_redirect() {
+    let backend = Backend::listen();
+    let rules = "encoded_slashes = true\nredirect = [{ from = \"/app/old/**\", to = \"/app/new/{1}\" }, \
+                 { from = \"/app/gone/**\", to = \"/app/here\" }]";
+    let kettle = Kettle::start(before(rules, "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    for (path, status) in
+        [("/app/old/@a%2Fb", 400), ("/app/old/@a%252Fb", 302), ("/app/gone/a%2Fb", 302)]
+    {
+        assert_eq!(client.get(path).status, status, "{path}");
+    }
 }
 
 #[test]
