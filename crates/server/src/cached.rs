@@ -153,7 +153,8 @@ pub async fn respond(
                 && invalidates(&method, response.status)
             {
                 let keys = validating::invalid_keys(asked, &response);
-                route.invalidate(&keys, files.disks(), open).await;
+                let device = device(files.disks(), open);
+                route.invalidate(&keys, files.disks(), &device, open).await;
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it.
                     let (held, over) = oneshot::channel();
@@ -161,6 +162,7 @@ pub async fn respond(
                     spawn_local(route.clone().invalidate_after(
                         over,
                         keys,
+                        device,
                         open.clone(),
                         pool.share(),
                     ));

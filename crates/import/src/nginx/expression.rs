@@ -125,8 +125,9 @@ pub(super) fn is_of_well_known(pattern: &str) -> bool {
     let behind = pattern.split_once("\\.").map_or(pattern, |(_, behind)| behind);
     let is_excepted = behind.starts_with("(?!") && behind.contains("well-known");
     let mut names = behind.trim_start_matches("(?:").trim_start_matches('(').split('|');
-    let is_another =
-        |name: &str| name.starts_with(|it: char| it.is_ascii_alphanumeric() && it != 'w');
+    let is_another = |name: &str| {
+        name.starts_with(|it: char| it.is_ascii_alphanumeric() && !matches!(it, 'w' | 'W'))
+    };
     !is_excepted && !names.all(is_another)
 }
 

@@ -101,7 +101,10 @@ impl Fetching {
                 match self.whole(&stored, &mut response.body).await {
                     Ok(Some(body)) => return self.keep(stored, body, leader, trace),
                     Ok(None) => self.begin(stored, response.body.length()).await,
-                    Err(error) => return self.fail(error.status(), leader, trace),
+                    Err(error) => {
+                        trace.failure = Some(error.reason());
+                        return self.fail(error.status(), leader, trace);
+                    }
                 }
             }
             Err(not_kept) => {

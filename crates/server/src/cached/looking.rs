@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use kettle_http::Method;
 use kettle_http::caching::Use;
@@ -21,7 +21,7 @@ use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ReadyObject};
 use crate::request::Request;
 use crate::response::{Notes, Response};
-use crate::stores::{Arrival, ArrivalState, CacheOutcome, OpenStore};
+use crate::stores::{Arrival, ArrivalState, ArrivingBody, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
 
 pub(super) enum Answer {
@@ -154,8 +154,10 @@ impl Looking<'_> {
             if !arriving.1.is_whole() {
                 return None;
             }
-            let _ = timeout(limit, arrival.ended()).await;
-            return Some(Led::Again);
+            // What is written behind its answer may wait for a disk that is slow, and clients do not.
+            let is_in_memory = matches!(arriving.1, ArrivingBody::Whole { .. });
+            let limit = if is_in_memory { limit.min(WRITTEN_SOON) } else { limit };
+            return timeout(limit, arrival.ended()).await.is_ok().then_some(Led::Again);
         }
         Some(Led::from(known))
     }
@@ -320,3 +322,6 @@ const ROUNDS_MAX: usize = 4;
 /// How many times a server's time for its next byte is waited by those who wait for another's request: it may have to be
 /// connected to, and asked twice.
 const WAITS: u32 = 4;
+
+/// How long a client may wait for an object to be written that is in memory already.
+const WRITTEN_SOON: Duration = Duration::from_millis(250);

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 use super::asked::Asked;
 use super::fetching::Fetching;
-use super::{CachedRoute, WRITE_TIME_MAX, device, kept, lines};
-use crate::disk::Disks;
+use super::{CachedRoute, WRITE_TIME_MAX, kept, lines};
+use crate::disk::{Device, Disks};
 use crate::response::Response;
 use crate::stores::OpenStore;
 use crate::upstream::Shared;
@@ -51,12 +51,18 @@ impl Fetching {
 
 impl CachedRoute {
     /// Forgets what is kept of these, which were written to.
-    pub(super) async fn invalidate(&self, keys: &Arc<[String]>, disks: &Disks, open: &OpenStore) {
+    pub(super) async fn invalidate(
+        &self,
+        keys: &Arc<[String]>,
+        disks: &Disks,
+        device: &Arc<Device>,
+        open: &OpenStore,
+    ) {
         // At once, however busy the disk is, and whether or not the client waits for that.
         keys.iter().for_each(|key| open.store.forget(key));
         let (store, keys) = (Arc::clone(&open.store), Arc::clone(keys));
         let remove = move || keys.iter().try_for_each(|key| store.remove_key(key).map(|_| ()));
-        if let Ok(Err(error)) = disks.wait_for(&device(disks, open), remove).await {
+        if let Ok(Err(error)) = disks.wait_for(device, remove).await {
             self.failed(&error);
         }
     }
@@ -66,11 +72,12 @@ impl CachedRoute {
         self: Arc<Self>,
         over: oneshot::Receiver<()>,
         keys: Arc<[String]>,
+        device: Arc<Device>,
         open: OpenStore,
         _shared: Shared,
     ) {
         let _ = over.await;
-        self.invalidate(&keys, &Disks::new(WRITE_TIME_MAX), &open).await;
+        self.invalidate(&keys, &Disks::new(WRITE_TIME_MAX), &device, &open).await;
     }
 }
 

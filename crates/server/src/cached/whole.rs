@@ -49,12 +49,9 @@ impl Fetching {
         if !is_kept {
             return self.route.failed(&StoreError::Crowded);
         }
-        let Self { route, open, device, asked, arriving, .. } = self;
+        let Self { route, open, device, arriving, .. } = self;
         device.run_later(held_bytes, move || {
             if let Err(error) = open.store.keep(&whole.0, &bytes) {
-                if matches!(error, StoreError::NoRoom) {
-                    route.pass_too_large(&asked.key);
-                }
                 route.failed(&error);
             }
             // From here on the store has it.

@@ -37,7 +37,7 @@ impl Delivery<'_> {
         let mut queued_bytes = 0;
         loop {
             self.write_beside(prefix, body, request).await?;
-            self.delivered.body_bytes += queued_bytes;
+            self.delivered.body_bytes += std::mem::take(&mut queued_bytes);
             match self.next_beside(body, request).await? {
                 Next::Moved => {}
                 Next::Passed => return Ok(false),

@@ -6,6 +6,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -65,26 +66,17 @@ impl Disks {
 
 impl Later {
     fn run(&self) {
-        // Where a call panics, the next one that comes has a thread all the same.
-        struct Running<'l>(&'l Later);
-        impl Drop for Running<'_> {
-            fn drop(&mut self) {
-                self.0.lock().is_running = false;
-                self.0.emptied.notify_waiters();
-            }
-        }
-        let running = Running(self);
         loop {
             let mut queue = self.lock();
             let Some((bytes, call)) = queue.calls.pop_front() else {
                 // Before the lock is given back: what comes after it begins another thread.
                 queue.is_running = false;
                 drop(queue);
-                std::mem::forget(running);
                 return self.emptied.notify_waiters();
             };
             drop(queue);
-            call();
+            // One that panics, which the process has been told of, leaves those behind it to this thread all the same.
+            let _ = catch_unwind(AssertUnwindSafe(call));
             self.lock().bytes -= bytes;
         }
     }

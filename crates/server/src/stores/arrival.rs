@@ -1,7 +1,7 @@
 //! What is on its way into a store, for all who ask for it meanwhile, on whatever worker.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -23,6 +23,8 @@ pub struct Arrival {
     interim: watch::Sender<Vec<Bytes>>,
     /// The store's generation when it was asked for: later purges may mean it.
     generation: u64,
+    /// Whether the store has it, or never will.
+    has_ended: AtomicBool,
 }
 
 /// How far it is.
@@ -94,7 +96,8 @@ impl Arrivals {
         }
         let state = watch::Sender::new(ArrivalState::Asked);
         let interim = watch::Sender::default();
-        let arrival = Arc::new(Arrival { state, interim, generation });
+        let has_ended = AtomicBool::new(false);
+        let arrival = Arc::new(Arrival { state, interim, generation, has_ended });
         under_way.insert(key.into(), Arc::clone(&arrival));
         Err(Arriving { arrivals: Arc::clone(self), key: key.into(), arrival })
     }
@@ -140,8 +143,8 @@ impl Arrival {
 
     /// Waits until nothing more comes of it.
     pub async fn ended(&self) {
-        let is_growing = |state: &ArrivalState| matches!(state, ArrivalState::Growing(_));
-        let _ = self.state.subscribe().wait_for(|state| !is_growing(state)).await;
+        let has_ended = |_: &ArrivalState| self.has_ended.load(Ordering::Acquire);
+        let _ = self.state.subscribe().wait_for(has_ended).await;
     }
 
     /// Waits until it is known what becomes of it.
@@ -198,10 +201,17 @@ impl Drop for Arriving {
             under_way.remove(&self.key);
         }
         drop(under_way);
+        self.arrival.has_ended.store(true, Ordering::Release);
         self.arrival.state.send_modify(|state| match state {
             ArrivalState::Asked => *state = ArrivalState::Alone,
+            // Who has joined and not looked yet is answered from memory all the same.
+            ArrivalState::Growing(arriving) if matches!(arriving.1, ArrivingBody::Whole { .. }) => {
+            }
             ArrivalState::Growing(_) => *state = ArrivalState::Ended,
             _ => {}
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

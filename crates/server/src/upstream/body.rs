@@ -163,13 +163,16 @@ impl UpstreamBody {
         context: &mut Context<'_>,
         bytes_max: u64,
     ) -> Poll<Result<bool, UpstreamError>> {
+        let mut here: u64 = self.ahead.iter().map(|bytes| bytes.len() as u64).sum();
         loop {
-            let here = self.ahead.iter().map(|bytes| bytes.len() as u64).sum();
             if self.length.unwrap_or(here).max(here) > bytes_max {
                 return Poll::Ready(Ok(false));
             }
             match ready!(self.poll_receive(context))? {
-                Some(bytes) => self.ahead.push_back(bytes),
+                Some(bytes) => {
+                    here += bytes.len() as u64;
+                    self.ahead.push_back(bytes);
+                }
                 None => return Poll::Ready(Ok(true)),
             }
         }

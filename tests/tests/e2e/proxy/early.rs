@@ -43,6 +43,7 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
             assert_eq!(read_exactly(server, last.len()), last.as_bytes());
             server.write_all(b"other").unwrap();
             assert_eq!(client.receive_exactly(5), b"other");
+            assert_eq!(kettle.entry("/app").number("body_bytes"), 10);
         }
         // Nothing is half done: both connections serve the next request.
         client.send(&get("/app")).unwrap();

@@ -62,6 +62,20 @@ fn nothing_becomes_looser() {
         ("location /.there/ { expires 1h; } location ~ /\\.h { deny all; }", "/ /.there! /open"),
         ("location ^~ /.there/ { expires 1h; } location ~ /\\.h { deny all; }", "/ /.there /open"),
         (
+            "location /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
+            "/ /.well-known! /open",
+        ),
+        ("location ^~ /.well-known/ { allow all; } location ~ /\\. { deny all; }", "/ /open"),
+        (
+            "location ^~ /.well-known/ { expires 1h; } location ~ /\\. { deny all; }",
+            "/ /.well-known /open",
+        ),
+        (
+            "location ^~ /.well-known/a/ { } location ~ /\\. { deny all; }",
+            "/ /.well-known! /.well-known/a /open",
+        ),
+        ("location ~* /\\.W { deny all; }", "/ /.well-known! /open"),
+        (
             "location ^~ /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
             "/ /.well-known! /.well-known/a /open",
         ),

@@ -36,8 +36,15 @@ impl Writer<'_> {
                 None => routes.push(self.route(server, "", server.own(), &common)?),
             }
         }
+        let all = hidden.iter().map(|(it, _)| it).find(|it| is_of_well_known(&it.path));
+        let hides_all = all.is_some();
+        let is_open = |it: &Location<'_>| !it.yields && it.path.trim_end_matches('/') == WELL_KNOWN;
+        let mut well_known = all.filter(|_| !locations.iter().any(is_open)).map(|it| it.directive);
         for location in locations.iter().filter(|location| location.kind == Kind::Prefix) {
-            let is_hidden = location.yields && has_hidden_name(&location.path);
+            if location.path.starts_with(WELL_KNOWN) {
+                close_well_known(&mut well_known, &mut routes);
+            }
+            let is_hidden = location.yields && has_hidden_name(&location.path, hides_all);
             match hidden.first().filter(|_| is_hidden) {
                 Some((_, shut)) => {
                     let what = format!("`location {}`", location.path);
@@ -46,13 +53,7 @@ impl Writer<'_> {
                 None => self.prefix(location, &mut routes, &mut common)?,
             }
         }
-        // Files below it are served whatever `dotfiles` says.
-        if let Some((location, _)) = hidden.iter().find(|(it, _)| is_of_well_known(&it.path))
-            && nearest(&routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
-        {
-            let origin = &location.directive.origin;
-            routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, origin) });
-        }
+        close_well_known(&mut well_known, &mut routes);
         self.exact(&locations, &mut routes, &mut common)?;
         self.expressions(&locations, &routes, &mut common)?;
         self.spread(common.rules, &mut routes)?;
@@ -439,10 +440,19 @@ impl Writer<'_> {
     }
 }
 
+/// Closes what a pattern for all names with a dot is for, and `dotfiles` never hides, before what is opened below it.
+fn close_well_known(pattern: &mut Option<&Directive>, routes: &mut Vec<Route>) {
+    if let Some(directive) = pattern.take()
+        && nearest(routes, WELL_KNOWN).is_some_and(|above| above.files.is_some())
+    {
+        routes.push(Route { is_closed: true, ..Route::new(WELL_KNOWN, &directive.origin) });
+    }
+}
+
 /// Whether a path lies below a name with a dot that `dotfiles` hides no more, since it is the route's own.
-fn has_hidden_name(path: &str) -> bool {
+fn has_hidden_name(path: &str, hides_all: bool) -> bool {
     let mut names = path.split('/').filter(|name| !name.is_empty());
-    names.any(|name| name.starts_with('.') && format!("/{name}") != WELL_KNOWN)
+    names.any(|name| name.starts_with('.') && (hides_all || format!("/{name}") != WELL_KNOWN))
 }
 
 /// nginx has a folder of its own where nobody names one.

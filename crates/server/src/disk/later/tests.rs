@@ -36,9 +36,9 @@ async fn what_hangs_holds_no_more_than_the_bound() {
 #[tokio::test]
 async fn after_a_call_that_panics_others_are_made() {
     let (device, (made, is_made)) = (device(), mpsc::channel());
-    device.run_later(0, || panic!("as a test wants it"));
-    device.later.has_run_all().await;
+    device.run_later(BYTES_MAX, || panic!("as a test wants it"));
     device.run_later(0, move || made.send(()).unwrap());
     device.later.has_run_all().await;
     is_made.try_recv().unwrap();
+    assert!(device.has_room(BYTES_MAX));
 }
