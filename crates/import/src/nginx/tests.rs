@@ -8,6 +8,7 @@ use super::*;
 use crate::files_in_memory::{Files, shown};
 
 mod guards;
+mod hidden;
 
 fn from(text: &str) -> Result<Imported, Vec<Finding>> {
     import_file(Path::new("/etc/nginx/nginx.conf"), &Files::with("/etc/nginx/nginx.conf", text))

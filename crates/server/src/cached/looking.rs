@@ -54,7 +54,7 @@ impl Looking<'_> {
         request: &mut Request<'_>,
         notes: &mut Notes,
     ) -> Answer {
-        let mut is_validated = false;
+        let (mut is_validated, mut has_looked_twice) = (false, false);
         for _ in 0..ROUNDS_MAX {
             let found = match self.find(asked).await {
                 Found::Others => return Answer::Pass("vary-miss"),
@@ -71,6 +71,10 @@ impl Looking<'_> {
             };
             if asked.has_credentials {
                 return Answer::Pass("request; detail=credentials");
+            }
+            if !has_looked_twice && self.has_changed(asked, stale.as_deref()) {
+                has_looked_twice = true;
+                continue;
             }
             let begun = if request.head.method() == Method::Head {
                 // It lets nothing arrive, but what does is what it asks about.
@@ -254,6 +258,14 @@ impl Looking<'_> {
         }
     }
 
+    /// Whether something may have got its name while it was looked for.
+    fn has_changed(&self, asked: &Asked, found: Option<&ReadyObject>) -> bool {
+        match found {
+            Some(object) => !object.has_its_name(),
+            None => !self.open.store.lacks(&asked.key),
+        }
+    }
+
     /// Lets what is asked for arrive, or joins another for whom it does.
     fn begin(
         &self,
@@ -324,4 +336,4 @@ const ROUNDS_MAX: usize = 4;
 const WAITS: u32 = 4;
 
 /// How long a client may wait for an object to be written that is in memory already.
-const WRITTEN_SOON: Duration = Duration::from_millis(250);
+const WRITTEN_SOON: Duration = Duration::from_secs(1);

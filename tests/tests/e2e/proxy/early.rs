@@ -46,7 +46,7 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
             assert_eq!(kettle.entry("/app").number("body_bytes"), 10);
         }
         // Nothing is half done: both connections serve the next request.
-        client.send(&get("/app")).unwrap();
+        client.send(&get("/app/next")).unwrap();
         answer(&mut server.unwrap(), &ok("next"));
         assert_eq!(client.response().body, b"next");
     }
