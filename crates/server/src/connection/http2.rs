@@ -293,11 +293,12 @@ impl Driver {
                 Some(Err(error)) => {
                     return Poll::Ready(Event::Over(self.shared.failed(&error, &self.channel)));
                 }
-                None => {
-                    // What is here yet may be the end of a response. It fails where nobody listens.
-                    let _ = self.channel.poll_flush(context);
+                // What is queued yet may be the end of a response, and whoever sends it waits to see it gone. It fails
+                // where nobody listens.
+                None if self.channel.poll_flush(context).is_ready() => {
                     return Poll::Ready(Event::Over(End::Announced));
                 }
+                None => break,
             }
         }
         self.log_foreign();
