@@ -64,11 +64,12 @@ fn a_client_that_reads_only_when_it_has_sent_all_is_served() {
             read_head(&mut server);
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
             let mut writing = server.try_clone().unwrap();
-            threads.spawn(move || {
+            let writing = threads.spawn(move || {
                 writing.write_all(head.as_bytes()).unwrap();
                 writing.write_all(&content(bytes)[..bytes - 1]).unwrap();
             });
             assert_same(&read_exactly(&mut server, bytes), &content(bytes), "the request");
+            writing.join().unwrap();
             // Behind the end of a response nobody passes on the rest of its request.
             server.write_all(&content(bytes)[bytes - 1..]).unwrap();
         });
