@@ -24,3 +24,4 @@ pub mod setup;
 pub mod suite;
 pub mod tool;
 pub mod transcript;
+pub mod websocket;

@@ -87,6 +87,12 @@ impl Setup {
         self
     }
 
+    /// With metrics to be [read](crate::tool::scrape) at this address.
+    #[must_use]
+    pub fn metrics(self, listen: SocketAddr) -> Self {
+        self.set("metrics", &format!("listen = \"{listen}\""))
+    }
+
     /// A served file of this size at `/SIZE` for each of `sizes`.
     #[must_use]
     pub fn sizes(self, sizes: &[usize]) -> Self {

@@ -167,6 +167,12 @@ impl Ended {
     }
 }
 
+/// The metrics that are read at this address, by curl.
+#[must_use]
+pub fn scrape(listen: SocketAddr) -> String {
+    Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed()
+}
+
 /// Waits until somebody takes connections there.
 pub fn wait_until_listening(address: SocketAddr) {
     let deadline = Instant::now() + patience();

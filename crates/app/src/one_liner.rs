@@ -24,7 +24,7 @@ pub(crate) fn run(config: Config, greet: impl FnOnce(&Supervisor)) -> ExitCode {
 /// Somebody who watches gets a short line for each response or tunnel, at once.
 pub(crate) fn log_to_terminal(config: &mut Config) {
     if io::stdout().is_terminal() {
-        config.log.access = Some(LogTarget::Stdout);
+        config.log.access = LogTarget::Stdout;
         config.log.format = LogFormat::Short;
         config.log.buffer = 0;
     }

@@ -184,7 +184,14 @@ impl Store {
     /// Whether a lookup would find nothing, as far as that is known without the disk.
     #[must_use]
     pub fn lacks(&self, key: &str) -> bool {
-        self.is_scanned.load(Ordering::Acquire) && self.index.find(Name::of_key(key)).is_none()
+        self.is_scanned.load(Ordering::Acquire) && self.known(key).is_none()
+    }
+
+    /// What is known to have the name of a key, without the disk: another number, and it is another object, or another choice
+    /// among variants.
+    #[must_use]
+    pub fn known(&self, key: &str) -> Option<u64> {
+        self.index.find(Name::of_key(key))
     }
 
     /// How it is.

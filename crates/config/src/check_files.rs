@@ -131,20 +131,20 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
 
 /// Files kettle creates itself need a folder to be in.
 fn check_parents(config: &Config) -> Vec<Finding> {
-    let access = match &config.log.access {
-        Some(LogTarget::Path(path)) => Some(("log.access", path)),
-        _ => None,
-    };
-    let socket = config.admin.socket.as_ref().map(|path| ("admin.socket", path));
+    let logs = config.access_logs().filter_map(|(setting, target)| match target {
+        LogTarget::Path(path) => Some((setting, path)),
+        LogTarget::Off | LogTarget::Stdout | LogTarget::Stderr => None,
+    });
+    let socket = config.admin.socket.as_ref().map(|path| ("admin.socket".to_owned(), path));
     let mut findings = Vec::new();
-    for (name, path) in access.into_iter().chain(socket) {
+    for (name, path) in logs.chain(socket) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent
             && !parent.is_dir()
         {
             let message = format!("there is no folder {} to create it in", parent.display());
             let offending = path.display().to_string();
-            findings.push(config.finding(config.position_of(name), &offending, message, None));
+            findings.push(config.finding(config.position_of(&name), &offending, message, None));
         }
     }
     findings

@@ -33,6 +33,7 @@ pub use crate::setting::{
     CacheRule, LogTarget, Network, PathPattern, Piece, Roots, ServerAddress, Template,
 };
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,25 @@ impl Config {
     pub fn position_of(&self, setting: &str) -> Position {
         let place = self.places.get(setting);
         place.map_or(Position::NOT_WRITTEN, |place| self.source.position(place.start))
+    }
+
+    /// Where access logs go, those of sites and routes too, each with the keys of its setting.
+    pub fn access_logs(&self) -> impl Iterator<Item = (String, &LogTarget)> {
+        let own = self.sites.iter().enumerate().flat_map(|(number, site)| {
+            let routes = site.routes.iter().enumerate().map(move |(route, it)| {
+                (format!("site.{number}.route.{route}.access_log"), it.access_log.as_ref())
+            });
+            let own = (format!("site.{number}.access_log"), site.access_log.as_ref());
+            std::iter::once(own).chain(routes)
+        });
+        let own = own.filter_map(|(setting, target)| Some((setting, target?)));
+        std::iter::once(("log.access".to_owned(), &self.log.access)).chain(own)
+    }
+
+    /// Those of sites and routes that are not the one of `[log]`.
+    pub fn own_access_logs(&self) -> HashSet<LogTarget> {
+        let is_own = |target: &&LogTarget| ![&LogTarget::Off, &self.log.access].contains(target);
+        self.access_logs().map(|(_, target)| target).filter(is_own).cloned().collect()
     }
 
     /// The certificates that listeners have of their own.

@@ -65,23 +65,21 @@ const SYNONYMS: &[(&str, &str)] = &[
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "try_files",
-        "remove it: kettle sends the file, or the `index` of a folder, or else the page that \
-         `[site.error_pages]` names for 404",
+        "remove it: kettle sends the file, or the `index` of a folder, or else what `fallback` of the route names",
     ),
-    ("rewrite", "remove it: give each prefix a [[site.route]] with its own `root`"),
     ("alias", "write `root`, which replaces the prefix of its route as `alias` does"),
     (
         "return",
-        "for a redirect to HTTPS write a [[listener]] with kind = \"redirect\"; no other is there",
+        "write `to` below [[site.route.redirect]]; for a redirect to HTTPS a [[listener]] with kind = \"redirect\"",
     ),
     ("expires", "write `\"*.css\" = \"max-age=3600\"` below [site.route.cache_control]"),
     ("add_header", "write `Name = \"value\"` below [site.headers] or [site.route.headers]"),
     ("error_page", "write `404 = \"/path/404.html\"` below [site.error_pages]"),
-    ("gzip", "write precompressed = [\"br\", \"gzip\"]: kettle sends ready .br and .gz files"),
+    ("gzip", "write compress = [\"gzip\"] below [[site.route]]"),
     ("gzip_static", "write precompressed = [\"gzip\"]"),
     ("brotli_static", "write precompressed = [\"br\"]"),
-    ("proxy_pass", "remove it: kettle serves files, it does not pass requests on"),
-    ("access_log", "write `access` below [log]"),
+    ("proxy_pass", "write `backend` below [[site.route]], and a [[backend]] of that name"),
+    ("access_log", "write `access` below [log], or `access_log` below [[site]] or [[site.route]]"),
     ("error_log", "write `level` below [log]; messages go to standard error"),
     ("ssl_session_tickets", "write `tickets` below [tls]"),
     ("ssl_protocols", "write `versions` below [tls]"),

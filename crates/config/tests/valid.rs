@@ -137,7 +137,7 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(config.tls.suites[0], Suite::Aes128Gcm);
     assert_eq!(config.tls.groups[0], Group::X25519MlKem768);
     assert_eq!(config.tls.ticket_rotation, Duration::from_hours(6));
-    assert_eq!(config.log.access, None);
+    assert_eq!(config.log.access, LogTarget::Off);
     let listener = &config.listeners[0];
     let https = listener.https().unwrap();
     assert_eq!((https.path, https.crossover), (TxPathChoice::Auto, 65_536));
@@ -197,7 +197,7 @@ fn every_setting_can_be_written() {
     assert_eq!(config.server.drain_timeout, Duration::from_secs(90));
     assert_eq!(config.server.state_directory, PathBuf::from("/etc/kettle/state"));
     assert_eq!(config.tls.ticket_rotation, Duration::from_secs(5400));
-    assert_eq!(config.log.access, Some(LogTarget::Stdout));
+    assert_eq!(config.log.access, LogTarget::Stdout);
     assert_eq!(config.log.format, LogFormat::Combined);
     assert_eq!(config.limits.target_bytes, 1024);
     assert_eq!(config.listeners[0].https().unwrap().crossover, 1 << 30);

@@ -5,6 +5,7 @@
 //! to reach the backend at will.
 
 pub mod control;
+pub mod key;
 #[cfg(test)]
 mod tests;
 pub mod vary;
@@ -253,28 +254,6 @@ fn is_cacheable_by_default(status: u16) -> bool {
 #[must_use]
 pub fn invalidates(method: &str, status: u16) -> bool {
     !matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE") && matches!(status, 200..=399)
-}
-
-/// The URIs of the same origin that such a response names, which become invalid with it (RFC 9111 §4.4). `origin` is scheme and
-/// authority, `reference` path and query of the request.
-#[must_use]
-pub fn also_invalid(fields: FieldLines<'_>, origin: &str, reference: &str) -> Vec<String> {
-    let path = reference.split('?').next().unwrap_or_default();
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let resolve = |value: &[u8]| {
-        let value = std::str::from_utf8(value).ok()?.split('#').next()?;
-        let rest = match value.get(..origin.len()) {
-            Some(same) if same.eq_ignore_ascii_case(origin) => value.get(origin.len()..)?,
-            _ => value,
-        };
-        if rest.starts_with('/') {
-            return (!rest.starts_with("//")).then(|| format!("{origin}{rest}"));
-        }
-        let has_scheme = value.split('/').next().is_some_and(|first| first.contains(':'));
-        (!has_scheme && !value.is_empty()).then(|| format!("{origin}{folder}/{value}"))
-    };
-    let named = ["location", "content-location"].into_iter();
-    named.flat_map(|name| values(fields, name)).filter_map(resolve).collect()
 }
 
 /// The values of all lines of a name.

@@ -24,6 +24,7 @@ pub mod range;
 #[cfg(test)]
 mod sample;
 pub mod target;
+pub mod trailers;
 pub mod uri;
 
 pub use error::RequestError;

@@ -197,11 +197,24 @@ impl<B: AsRef<[u8]>> RequestHead<B> {
         field::connection_options(self.header_values("connection"))
     }
 
-    /// The protocol that the client asks to change to, as it was sent (RFC 9110 §7.8). One in HTTP/1.0 counts as not there.
+    /// The protocol that the client asks to change to, as it was sent (RFC 9110 §7.8). One in HTTP/1.0 counts as not there. In
+    /// HTTP/2 no request has these fields but an extended CONNECT that was written as HTTP/1.1 has it.
     #[must_use]
     pub fn upgrade(&self) -> Option<&[u8]> {
-        let is_asked = self.version == Version::Http11 && self.has_connection_option("upgrade");
+        let is_asked = self.version != Version::Http10 && self.has_connection_option("upgrade");
         self.sole_header("upgrade").filter(|protocol| is_asked && !protocol.is_empty())
+    }
+
+    /// Whether the client has use for trailers (RFC 9110 §10.1.4).
+    #[must_use]
+    pub fn takes_trailers(&self) -> bool {
+        self.has_member("te", |member| member.eq_ignore_ascii_case(b"trailers"))
+    }
+
+    /// Whether it is an extended CONNECT (RFC 8441): to its client a response of success is the beginning of a tunnel.
+    #[must_use]
+    pub fn is_extended_connect(&self) -> bool {
+        self.version == Version::Http2 && self.upgrade().is_some()
     }
 
     fn has_connection_option(&self, option: &str) -> bool {

@@ -119,7 +119,7 @@ pub(crate) fn absolute_authority(raw_target: &str) -> Option<&str> {
 
 /// Splits `http://authority/rest` after the authority. Both schemes are accepted: whether a
 /// connection is encrypted is known without asking the client.
-fn split_absolute(raw_target: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_absolute(raw_target: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = raw_target.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
         return None;

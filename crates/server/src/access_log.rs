@@ -2,16 +2,19 @@
 //!
 //! A worker formats into its own buffer; one writer thread swaps the buffers out and writes them.
 //! What the disk does not keep up with is dropped and counted. `format` has the formats.
+//! Sites and routes may have logs of their own: more files, in the same form, of the same writer.
 
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use kettle_config::{Log, LogFormat};
+use kettle_config::{Log, LogFormat, LogTarget};
 use kettle_tls::Session;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -95,9 +98,61 @@ pub struct WorkerLog {
     commands: SyncSender<Command>,
 }
 
+/// Which log a line is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Destination {
+    /// That of the process.
+    #[default]
+    Common,
+    /// One of a site or a route.
+    Own(Arc<LogTarget>),
+    /// None.
+    Nowhere,
+}
+
+impl Destination {
+    /// That of a site or a route which says it.
+    #[must_use]
+    pub fn new(own: &LogTarget, log: &Log) -> Self {
+        match own {
+            LogTarget::Off => Self::Nowhere,
+            own if *own == log.access => Self::Common,
+            own => Self::Own(Arc::new(own.clone())),
+        }
+    }
+}
+
+/// Why a log cannot be written, and which.
+#[derive(Debug)]
+pub struct LogError {
+    /// The log; none if it is the matter of all.
+    pub target: Option<LogTarget>,
+    /// What happened.
+    pub error: io::Error,
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.target {
+            Some(target) => write!(formatter, "{target}: {}", self.error),
+            None => self.error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for LogError {}
+
+impl From<io::Error> for LogError {
+    fn from(error: io::Error) -> Self {
+        Self { target: None, error }
+    }
+}
+
 #[derive(Debug)]
 struct Shared {
-    /// `FORMAT_*`: read for each response, changed by a reload.
+    /// Whether there is a log of the process. What follows is read for each response and changed by a reload.
+    is_on: AtomicBool,
+    /// `FORMAT_*`.
     format: AtomicU8,
     buffer_bytes: AtomicUsize,
     lines_dropped: Arc<AtomicU64>,
@@ -108,29 +163,34 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Pending {
     lines: Vec<u8>,
+    /// Those for logs of sites and routes: as many of these as configurations name that requests are under way for.
+    own: HashMap<Arc<LogTarget>, Vec<u8>>,
+    own_bytes: usize,
     writer_woken: bool,
     clock: Clock,
 }
 
 impl AccessLog {
-    /// Opens the log and starts its writer for so many workers.
+    /// Opens the log, and those of sites and routes, and starts their writer for so many workers.
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be opened or the thread not be started.
+    /// Fails if a file cannot be opened or the thread not be started.
     pub fn start(
         settings: &Log,
+        own: HashSet<LogTarget>,
         workers: usize,
         lines_dropped: Arc<AtomicU64>,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, LogError> {
         let (commands, receiver) = sync_channel(COMMANDS_MAX);
         let shared = Arc::new(Shared {
-            format: AtomicU8::new(FORMAT_OFF),
+            is_on: AtomicBool::new(false),
+            format: AtomicU8::new(FORMAT_JSON),
             buffer_bytes: AtomicUsize::new(0),
             lines_dropped: Arc::clone(&lines_dropped),
         });
         let workers: Vec<_> = (0..workers).map(|_| Arc::<Mutex<Pending>>::default()).collect();
-        let writer = Writer::open(settings, workers.clone(), lines_dropped)?;
+        let writer = Writer::open(settings, own, workers.clone(), lines_dropped)?;
         shared.apply(settings);
         let thread = spawn(writer, receiver)?;
         Ok(Self { shared, workers, commands, thread: Some(thread) })
@@ -146,31 +206,35 @@ impl AccessLog {
         })
     }
 
-    /// Writes what is pending, then opens the file again by its name (after a rotation).
+    /// Writes what is pending, then opens all files again by their names (after a rotation).
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be opened or the writer is held up; the old one then stays in use.
-    pub async fn reopen(&self) -> io::Result<()> {
+    /// Fails if a file cannot be opened or the writer is held up; the old ones then stay in use.
+    pub async fn reopen(&self) -> Result<(), LogError> {
         self.ask(Command::Reopen).await
     }
 
-    /// Writes what is pending, then goes on with other settings.
+    /// Writes what is pending, then goes on with other settings, and other logs of sites and routes.
     ///
     /// # Errors
     ///
-    /// Fails if the new target cannot be opened or the writer is held up; the old settings then
+    /// Fails if a new target cannot be opened or the writer is held up; the old settings then
     /// stay in use.
-    pub async fn reconfigure(&self, settings: &Log) -> io::Result<()> {
-        self.ask(|reply| Command::Reconfigure(settings.clone(), reply)).await?;
+    pub async fn reconfigure(
+        &self,
+        settings: &Log,
+        own: HashSet<LogTarget>,
+    ) -> Result<(), LogError> {
+        self.ask(|reply| Command::Reconfigure(settings.clone(), own, reply)).await?;
         self.shared.apply(settings);
         Ok(())
     }
 
     async fn ask(
         &self,
-        command: impl FnOnce(oneshot::Sender<io::Result<()>>) -> Command,
-    ) -> io::Result<()> {
+        command: impl FnOnce(oneshot::Sender<Result<(), LogError>>) -> Command,
+    ) -> Result<(), LogError> {
         let (reply, answer) = oneshot::channel();
         self.commands.try_send(command(reply)).map_err(|error| match error {
             TrySendError::Full(_) => held_up(),
@@ -178,7 +242,7 @@ impl AccessLog {
         })?;
         match timeout(ANSWER_TIME_MAX, answer).await {
             Ok(answer) => answer.map_err(|_| gone())?,
-            Err(_) => Err(held_up()),
+            Err(_) => Err(held_up().into()),
         }
     }
 }
@@ -212,15 +276,19 @@ impl Drop for AccessLog {
 }
 
 impl WorkerLog {
-    /// Whether lines are written at all; gathering what they say can otherwise be spared.
+    /// Whether lines are written there at all; gathering what they say can otherwise be spared.
     #[must_use]
-    pub fn is_on(&self) -> bool {
-        self.shared.format.load(Relaxed) != FORMAT_OFF
+    pub fn is_on(&self, destination: &Destination) -> bool {
+        match destination {
+            Destination::Common => self.shared.is_on.load(Relaxed),
+            Destination::Own(_) => true,
+            Destination::Nowhere => false,
+        }
     }
 
     /// Adds a response's line, or drops and counts it if the writer is too far behind.
-    pub fn record(&self, entry: &Entry<'_>) {
-        self.add(|format, lines, clock| match format {
+    pub fn record(&self, destination: &Destination, entry: &Entry<'_>) {
+        self.add(destination, |format, lines, clock| match format {
             LogFormat::Json => format::write_json(lines, clock, entry),
             LogFormat::Combined => format::write_combined(lines, clock, entry),
             LogFormat::Short => format::write_short(lines, clock, entry),
@@ -228,26 +296,42 @@ impl WorkerLog {
     }
 
     /// As [`record`](Self::record), for a tunnel.
-    pub fn record_tunnel(&self, entry: &TunnelEntry<'_>) {
-        self.add(|format, lines, clock| entry.write(format, lines, clock));
+    pub fn record_tunnel(&self, destination: &Destination, entry: &TunnelEntry<'_>) {
+        self.add(destination, |format, lines, clock| entry.write(format, lines, clock));
     }
 
-    fn add(&self, write: impl FnOnce(LogFormat, &mut Vec<u8>, &mut Clock)) {
+    fn add(
+        &self,
+        destination: &Destination,
+        write: impl FnOnce(LogFormat, &mut Vec<u8>, &mut Clock),
+    ) {
+        if !self.is_on(destination) {
+            return;
+        }
         let format = match self.shared.format.load(Relaxed) {
-            FORMAT_JSON => LogFormat::Json,
             FORMAT_COMBINED => LogFormat::Combined,
             FORMAT_SHORT => LogFormat::Short,
-            _ => return,
+            _ => LogFormat::Json,
         };
         let buffer_bytes = self.shared.buffer_bytes.load(Relaxed);
         let mut pending = lock(&self.pending);
-        if pending.lines.len() >= backlog_bytes_max(buffer_bytes) {
+        if pending.bytes() >= backlog_bytes_max(buffer_bytes) {
             self.shared.lines_dropped.fetch_add(1, Relaxed);
             return;
         }
-        let Pending { lines, clock, .. } = &mut *pending;
-        write(format, lines, clock);
-        if pending.lines.len() >= buffer_bytes && !pending.writer_woken {
+        let Pending { lines, own, own_bytes, clock, .. } = &mut *pending;
+        if let Destination::Own(target) = destination {
+            let lines = match own.get_mut(target) {
+                Some(lines) => lines,
+                None => own.entry(Arc::clone(target)).or_default(),
+            };
+            let before = lines.len();
+            write(format, lines, clock);
+            *own_bytes += lines.len() - before;
+        } else {
+            write(format, lines, clock);
+        }
+        if pending.bytes() >= buffer_bytes && !pending.writer_woken {
             pending.writer_woken = true;
             // A full queue means that the writer has been woken already.
             let _ = self.commands.try_send(Command::Flush);
@@ -255,16 +339,23 @@ impl WorkerLog {
     }
 }
 
+impl Pending {
+    /// Of all logs together, which is what is bounded.
+    fn bytes(&self) -> usize {
+        self.lines.len() + self.own_bytes
+    }
+}
+
 impl Shared {
     fn apply(&self, settings: &Log) {
-        let format = match (&settings.access, settings.format) {
-            (None, _) => FORMAT_OFF,
-            (Some(_), LogFormat::Json) => FORMAT_JSON,
-            (Some(_), LogFormat::Combined) => FORMAT_COMBINED,
-            (Some(_), LogFormat::Short) => FORMAT_SHORT,
+        let format = match settings.format {
+            LogFormat::Json => FORMAT_JSON,
+            LogFormat::Combined => FORMAT_COMBINED,
+            LogFormat::Short => FORMAT_SHORT,
         };
         self.buffer_bytes.store(settings.buffer, Relaxed);
         self.format.store(format, Relaxed);
+        self.is_on.store(settings.access != LogTarget::Off, Relaxed);
     }
 }
 
@@ -283,10 +374,9 @@ const fn backlog_bytes_max(buffer_bytes: usize) -> usize {
     if buffers < BACKLOG_BYTES_MIN { BACKLOG_BYTES_MIN } else { buffers }
 }
 
-const FORMAT_OFF: u8 = 0;
-const FORMAT_JSON: u8 = 1;
-const FORMAT_COMBINED: u8 = 2;
-const FORMAT_SHORT: u8 = 3;
+const FORMAT_JSON: u8 = 0;
+const FORMAT_COMBINED: u8 = 1;
+const FORMAT_SHORT: u8 = 2;
 
 /// The backlog of a worker in full buffers.
 const BACKLOG_BUFFERS: usize = 16;

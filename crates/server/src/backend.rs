@@ -144,7 +144,7 @@ impl Backend {
             let same = known.iter().position(has_both);
             let same = same.or_else(|| known.iter().position(has_address));
             let same = same.map(|index| known.remove(index));
-            Arc::new(Server::new(it, same.as_deref()))
+            Arc::new(Server::new(it, same.as_deref(), settings.check.is_some()))
         };
         let servers: Vec<_> = settings.servers.iter().map(server).collect();
         Self {
@@ -158,9 +158,8 @@ impl Backend {
     }
 
     fn put_in_force(&self) {
-        if self.settings.check.is_none() {
-            self.servers.iter().for_each(|server| server.state.forget_checks());
-        }
+        let is_checked = self.settings.check.is_some();
+        self.servers.iter().for_each(|server| server.state.set_checked(is_checked));
         // Whoever sees this sees the configuration that was sent before.
         self.shared.generation.store(self.generation, Release);
         // Those that wait may find that there is more room now.
@@ -184,19 +183,21 @@ impl Backend {
     }
 
     fn tolerance(&self) -> Tolerance {
-        Tolerance {
-            fails: self.settings.fails,
-            fail_time: self.settings.fail_time,
-            is_checked: self.settings.check.is_some(),
-        }
+        Tolerance { fails: self.settings.fails, fail_time: self.settings.fail_time }
     }
 }
 
 impl Server {
-    fn new(settings: &kettle_config::BackendServer, known: Option<&Self>) -> Self {
+    fn new(
+        settings: &kettle_config::BackendServer,
+        known: Option<&Self>,
+        is_checked: bool,
+    ) -> Self {
         let address = settings.address.value.clone();
-        let state = known
-            .map_or_else(|| Arc::new(ServerState::new(&address)), |known| Arc::clone(&known.state));
+        let state = match known {
+            Some(known) => Arc::clone(&known.state),
+            None => Arc::new(ServerState::new(&address, is_checked)),
+        };
         Self {
             name: name_of(settings).into(),
             key: balance::key_of(&address.to_string()),

@@ -102,7 +102,7 @@ pub fn ready(
     request: &Request<'_>,
     notes: &mut Notes,
 ) -> Option<Response> {
-    if !is_read(request) {
+    if !is_read(route, request) {
         return None;
     }
     let asked = Asked::new(route, path, request)?;
@@ -136,7 +136,7 @@ pub async fn respond(
     let asked = asked.map(|asked| Arc::new(asked.with_fields(&request.head)));
     let store = opened(route, files).await;
     let answer = match (&asked, store) {
-        (Some(asked), Some(open)) if is_read(request) => {
+        (Some(asked), Some(open)) if is_read(route, request) => {
             let looking = Looking { route, files, disks: files.disks(), open, pool };
             looking.answer(asked, request, notes).await
         }
@@ -174,10 +174,10 @@ pub async fn respond(
 }
 
 /// Whether a store may answer it at all.
-fn is_read(request: &Request<'_>) -> bool {
+fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
     matches!(request.head.method(), Method::Get | Method::Head)
-        && request.body.framing() == BodyFraming::None
-        && request.head.upgrade().is_none()
+        && matches!(request.body.framing(), BodyFraming::None | BodyFraming::Length(0))
+        && !(route.proxy.takes_upgrades() && request.head.upgrade().is_some())
 }
 
 impl CachedRoute {
@@ -203,9 +203,7 @@ async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenSto
         return None;
     }
     let store = Arc::clone(&route.store);
-    // Nothing is known of its device yet.
-    let device = Arc::new(Device::new(kettle_kernel::file_system::FileSystem::default()));
-    let _ = files.disks().wait_for(&device, move || _ = store.open()).await;
+    let _ = files.disks().wait_for(&route.store.opening, move || _ = store.open()).await;
     route.store.get()
 }
 
@@ -227,6 +225,9 @@ fn with_status(mut response: Response, status: &str) -> Response {
 
 /// Tags that one object may have.
 const TAGS_MAX: usize = 256;
+
+/// What a call that is left for later takes, with all that is shared by those who join.
+const CALL_BYTES: usize = 1_024;
 
 /// How long a disk may take for a piece of an object.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);

@@ -116,7 +116,7 @@ impl Connection {
                 let handshake = self.handshake(socket, received, self.acceptors());
                 if let Some(mut stream) = Box::pin(handshake).await {
                     if stream.session().alpn.as_ref().is_some_and(|it| it.as_bytes() == b"h2") {
-                        return Box::pin(self.http2(stream)).await;
+                        return Box::pin(self.http2(stream, peer)).await;
                     }
                     match self.requests(&mut stream).await {
                         End::Upgraded(upgraded) => {

@@ -39,7 +39,8 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
     for lines in fields.lines() {
         head.extend_from_slice(lines);
     }
-    let has_length = !matches!(response.status, 100..=199 | 204 | 304);
+    let is_tunnel = matches!(response.body, Body::Upgraded(_));
+    let has_length = !is_tunnel && !matches!(response.status, 100..=199 | 204 | 304);
     match response.body.length() {
         _ if !has_length => {}
         Some(bytes) => write_content_length(head, bytes),
@@ -61,7 +62,7 @@ pub fn write_head(head: &mut Vec<u8>, response: &mut Response, edge: &Edge) {
         _ => b"",
     });
     head.extend_from_slice(b"\r\n");
-    if (edge.is_head || !has_length) && !matches!(response.body, Body::Upgraded(_)) {
+    if (edge.is_head || !has_length) && !is_tunnel {
         response.body = Body::Empty;
     }
 }

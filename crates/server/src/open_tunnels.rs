@@ -110,10 +110,13 @@ pub(crate) struct OpenTunnel {
     active: Cell<u32>,
 }
 
+/// A connection's number, and which of its tunnels it is: streams of HTTP/2 may be several.
+type Key = (u64, usize);
+
 /// The open tunnels of a worker, by their numbers: the newest is the last.
 #[derive(Default)]
 pub(crate) struct OpenTunnels {
-    by_number: RefCell<BTreeMap<u64, Rc<OpenTunnel>>>,
+    by_number: RefCell<BTreeMap<Key, Rc<OpenTunnel>>>,
 }
 
 impl OpenTunnel {
@@ -141,6 +144,11 @@ impl OpenTunnel {
     pub(crate) fn carried(&self, flows: [Flow; 2], tick: u32) {
         self.flows.set(Some(flows));
         self.active.set(tick);
+    }
+
+    /// Where it lies is nobody else's place as long as it is open.
+    fn key(&self) -> Key {
+        (self.number, std::ptr::from_ref(self).addr())
     }
 
     fn bytes(&self) -> [u64; 2] {
@@ -189,11 +197,11 @@ impl From<Flow> for FlowStatus {
 
 impl OpenTunnels {
     pub(crate) fn add(&self, tunnel: &Rc<OpenTunnel>) {
-        self.by_number.borrow_mut().insert(tunnel.number, Rc::clone(tunnel));
+        self.by_number.borrow_mut().insert(tunnel.key(), Rc::clone(tunnel));
     }
 
     pub(crate) fn remove(&self, tunnel: &OpenTunnel) {
-        self.by_number.borrow_mut().remove(&tunnel.number);
+        self.by_number.borrow_mut().remove(&tunnel.key());
     }
 
     /// Answers each question in its turn. `tick` says which tick it is.
@@ -218,13 +226,15 @@ impl OpenTunnels {
     ) -> TunnelsStatus {
         let mut status = TunnelsStatus::default();
         let mut first: Vec<(u64, Rc<OpenTunnel>)> = Vec::new();
-        let mut next = 0;
+        let mut next = (0, 0);
         loop {
             let now = tick();
             let mut seen = 0;
-            for (number, tunnel) in self.by_number.borrow().range(next..).take(LOOKED_AT_MAX) {
+            for ((number, which), tunnel) in
+                self.by_number.borrow().range(next..).take(LOOKED_AT_MAX)
+            {
                 seen += 1;
-                next = number + 1;
+                next = (*number, which + 1);
                 let [to_backend, to_client] = tunnel.bytes();
                 status.open += 1;
                 status.to_backend_bytes += to_backend;

@@ -19,7 +19,8 @@ use crate::response::ConfiguredFields;
 use crate::upstream::Upstream;
 
 pub use answer::respond;
-pub use parameters::without_parameters;
+pub(crate) use answer::{CLIENT_GONE, is_for_nobody};
+pub use parameters::as_read_otherwise;
 pub use shared::SharedTarget;
 
 /// A prefix and the backend that answers below it.
@@ -40,8 +41,8 @@ pub struct ProxyRoute {
     takes_upgrades: bool,
     /// Whether a path may have an encoded slash, which servers get as it was sent.
     pub takes_encoded_slashes: bool,
-    /// Names of fields of responses that are ours to send.
-    own_fields: Vec<&'static str>,
+    /// Names of fields of responses that are ours to send, or for us alone, in lower case.
+    own_fields: Vec<String>,
 }
 
 impl ProxyRoute {
@@ -50,11 +51,13 @@ impl ProxyRoute {
     pub fn new(site: &Site, route: &Route, upstream: Arc<Upstream>) -> Self {
         let mut own_fields = Vec::new();
         if site.hsts.is_some() {
-            own_fields.push("strict-transport-security");
+            own_fields.push("strict-transport-security".to_owned());
         }
         if route.cors.is_some() {
-            own_fields.extend(CORS);
+            own_fields.extend(CORS.map(str::to_owned));
         }
+        let tags = route.cache.as_ref().and_then(|cache| cache.tags.as_ref());
+        own_fields.extend(tags.map(|name| name.to_ascii_lowercase()));
         Self {
             upstream,
             configured: ConfiguredFields::new(&site.headers, &route.headers),

@@ -174,7 +174,7 @@ impl Relay {
             // A server that speaks TLS can tell an end from a cut: it is not told that this was all.
             self.to_backend.end(match self.backend {
                 Side::Tls(_) => CloseKind::Cut,
-                Side::Plain(_) | Side::Closed => CloseKind::Close,
+                Side::Plain(_) | Side::Stream(_) | Side::Closed => CloseKind::Close,
             });
         } else {
             self.finish(Party::Client);

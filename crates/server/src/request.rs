@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use h2::RecvStream;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
@@ -17,7 +18,7 @@ mod beside;
 mod stream_body;
 
 pub use beside::{Beside, Passed};
-pub(crate) use beside::{LAST_CHUNK, chunk};
+pub(crate) use beside::{chunk, last_chunk};
 pub use stream_body::StreamSource;
 
 /// A request's head, in the bytes that were received.
@@ -256,6 +257,16 @@ impl RequestBody<'_> {
         }
     }
 
+    /// The lines of its trailer section, as HTTP/1.1 has them: once its end was read.
+    #[must_use]
+    pub fn trailers(&self) -> &[u8] {
+        match &self.source {
+            Source::Nothing { .. } => &[],
+            Source::Tls(_) => self.reader.trailers(),
+            Source::Stream(source, ..) => &source.trailers,
+        }
+    }
+
     /// How its end is marked.
     #[must_use]
     pub fn framing(&self) -> BodyFraming {
@@ -338,6 +349,14 @@ impl RequestBody<'_> {
             }
             // Its response is sent: for the body alone a server that stops does not stay.
             source.fill(Stage::Idle).await?;
+        }
+    }
+
+    /// The client's half of a stream, for who reads it otherwise; none if it is not one of several.
+    pub(crate) fn into_stream(self) -> Option<RecvStream> {
+        match self.source {
+            Source::Nothing { .. } | Source::Tls(_) => None,
+            Source::Stream(source, ..) => Some(source.body),
         }
     }
 

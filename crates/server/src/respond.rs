@@ -40,10 +40,13 @@ pub async fn respond(
     let route = site.route(target.path);
     if target.has_encoded_slash && !route.is_some_and(|route| route.handler.takes_encoded_slashes())
     {
-        return error_page::plain(&RequestError::PathCharacter.status().into());
+        let response = error_page::plain(&RequestError::PathCharacter.status().into());
+        return Response { log: site.log(route).clone(), ..response };
     }
     let ready = match route {
-        Some(Route { handler: Handler::Files(route), rules: None, .. }) => {
+        Some(Route { handler: Handler::Files(route), rules: None, .. })
+            if !head.is_extended_connect() =>
+        {
             files.ready(route, target.path, head)
         }
         Some(Route { handler: Handler::Cached(cached), rules: None, .. })
@@ -60,6 +63,7 @@ pub async fn respond(
         None => Box::pin(respond_for(files, guards, pool, site, request)).await,
     };
     response.tx_path = site.path;
+    response.log = site.log(route).clone();
     response.fields.set_tls_only(site.hsts_line.clone());
     response
 }
@@ -156,6 +160,9 @@ async fn respond_by_route(
     if route.handler.proxy().is_some() && !is_whole_of(site, route, target.path) {
         return Err(400.into());
     }
+    if head.is_extended_connect() && route.handler.proxy().is_none() {
+        return Err(501.into());
+    }
     match &route.handler {
         Handler::Files(files_route) => {
             // Where there are no rules, it was not ready a moment ago.
@@ -183,10 +190,10 @@ async fn respond_by_route(
     }
 }
 
-/// Whether a path without its parameters (`/a;b`) is of this route too. Servers that know parameters look for that one.
+/// Whether a path is of this route too as servers may read it: without parameters (`/a;b`), or with encoded slashes as slashes.
 fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
-    match proxy::without_parameters(path) {
-        // It has none, and was found by this path.
+    match proxy::as_read_otherwise(path) {
+        // There is one way to read it, and was found by this path.
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),
         None => false,

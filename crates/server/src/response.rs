@@ -14,6 +14,7 @@ use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
 
+use crate::access_log::Destination;
 use crate::backend::{Backend, Slot};
 use crate::open_file::OpenFile;
 use crate::upstream::{Link, Trace, UpstreamBody};
@@ -31,6 +32,8 @@ pub struct Response {
     pub tx_path: Option<TxPathChoice>,
     /// What the log says of it besides; most have nothing.
     pub notes: Option<Box<Notes>>,
+    /// Which log has its line.
+    pub log: Destination,
 }
 
 /// What the log says of a response besides what the client sees.
@@ -49,10 +52,10 @@ pub struct Notes {
 }
 
 impl Response {
-    /// A response that leaves the path to its listener.
+    /// A response that leaves the path to its listener, and goes to the log of the process.
     #[must_use]
     pub fn new(status: u16, fields: ResponseFields, body: Body) -> Self {
-        Self { status, fields, body, tx_path: None, notes: None }
+        Self { status, fields, body, tx_path: None, notes: None, log: Destination::Common }
     }
 
     /// Notes that a server did not send its body to the end.
@@ -263,6 +266,8 @@ pub struct Upgraded {
     pub in_use: Option<Box<dyn fmt::Debug>>,
     /// Where its records are to be encrypted: known once the response is sent.
     pub path: TxPathChoice,
+    /// Which log has its line: that of the response.
+    pub log: Destination,
 }
 
 impl fmt::Debug for Upgraded {

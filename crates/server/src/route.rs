@@ -8,16 +8,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_config::{Config, Finding, Located, TxPathChoice};
+use kettle_config::{Config, Finding, Located, LogTarget, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
+use crate::access_log::Destination;
 use crate::cached::CachedRoute;
 use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
 use crate::redirect::Redirect;
 use crate::redirect::pattern::Paths;
+use crate::request::Head;
 use crate::response::ConfiguredFields;
 use crate::stores::Stores;
 use crate::upstream::Upstreams;
@@ -45,6 +47,8 @@ pub struct Site {
     pub configured: ConfiguredFields,
     /// Files sent as the body of error responses.
     pub error_pages: BTreeMap<u16, PathBuf>,
+    /// Which log has its lines, where the route does not say it.
+    log: Destination,
     /// Longest prefix first.
     routes: Vec<Route>,
     /// Sites with the same number show the same certificates.
@@ -64,6 +68,8 @@ pub struct Route {
     pub rules: Option<Box<Rules>>,
     /// Who answers.
     pub handler: Handler,
+    /// Which log has its lines, if not the site's.
+    log: Option<Destination>,
 }
 
 /// What a route does before its handler is asked.
@@ -169,6 +175,7 @@ impl Router {
                     format!("strict-transport-security: {}\r\n", hsts.header_value()).into()
                 }),
                 configured: ConfiguredFields::new(&site.headers, &[]),
+                log: own_log(config, site.access_log.as_ref()).unwrap_or_default(),
                 error_pages: site
                     .error_pages
                     .iter()
@@ -190,7 +197,8 @@ impl Router {
     pub(crate) fn with_echo(mut self, echo: crate::request::tests::Echo) -> Self {
         for site in &mut self.sites {
             let prefix = String::new();
-            site.routes.insert(0, Route { prefix, rules: None, handler: Handler::Echo(echo) });
+            let handler = Handler::Echo(echo);
+            site.routes.insert(0, Route { prefix, rules: None, handler, log: None });
         }
         self
     }
@@ -209,6 +217,16 @@ impl Router {
             }
         }
         lines
+    }
+
+    /// Which log has the line of a request that was never answered.
+    #[must_use]
+    pub fn log(&self, head: &Head, server_name: Option<&str>) -> Destination {
+        let name = head.host_bytes().or(server_name.map(str::as_bytes));
+        let site = self.number_of(name).and_then(|number| self.sites.get(number));
+        let Some(site) = site else { return Destination::Common };
+        let target = head.target().ok();
+        site.log(target.and_then(|target| site.route(target.path))).clone()
     }
 
     /// The site for a request, by the name it asks for and the name its connection was made with.
@@ -275,6 +293,12 @@ impl Router {
 }
 
 impl Site {
+    /// Which log has the lines of one of its routes, or of what none of them answers.
+    #[must_use]
+    pub fn log<'r>(&'r self, route: Option<&'r Route>) -> &'r Destination {
+        route.and_then(|route| route.log.as_ref()).unwrap_or(&self.log)
+    }
+
     /// The route with the longest prefix of this path.
     #[must_use]
     pub fn route(&self, path: &str) -> Option<&Route> {
@@ -339,13 +363,20 @@ fn build_routes(
         };
         let prefix = route.prefix.trim_end_matches('/').to_owned();
         match Rules::load(route) {
-            Ok(rules) => routes.push(Route { prefix, rules, handler }),
+            Ok(rules) => {
+                let log = own_log(config, route.access_log.as_ref());
+                routes.push(Route { prefix, rules, handler, log });
+            }
             Err(mistake) => findings.push(users_finding(mistake)),
         }
     }
     // Stable: of two routes with the same prefix the first stays first.
     routes.sort_by_key(|route| std::cmp::Reverse(route.prefix.len()));
     routes
+}
+
+fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {
+    own.map(|own| Destination::new(own, &config.log))
 }
 
 /// A mistake in a file that the configuration names.

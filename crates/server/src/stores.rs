@@ -16,6 +16,7 @@ use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 use rustix::fs::fstat;
 
+use crate::disk::Device;
 pub use arrival::{Arrival, ArrivalState, Arrivals, Arriving, ArrivingBody};
 
 /// All stores.
@@ -31,6 +32,8 @@ pub struct KeptStore {
     pub name: Box<str>,
     /// What is on its way into it.
     pub arrivals: Arc<Arrivals>,
+    /// Where it is opened: nothing is known of its device before, and of all who wait for it few do so on a thread.
+    pub(crate) opening: Arc<Device>,
     settings: StoreSettings,
     opened: OnceLock<OpenStore>,
     /// When it was tried in vain.
@@ -139,6 +142,7 @@ impl KeptStore {
         Self {
             name: name.into(),
             arrivals: Arc::default(),
+            opening: Arc::new(Device::new(FileSystem::default())),
             settings,
             opened: OnceLock::new(),
             tried: Mutex::default(),

@@ -23,7 +23,7 @@ use crate::limits::{Deadline, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use crate::tunnel_routes::TunnelSettings;
-use crate::worker_state::OpenConnection;
+use crate::worker_state::{OpenConnection, WorkerState};
 use introduction::introduction;
 pub(crate) use open::Opened;
 pub use watch::BackendWatch;
@@ -54,7 +54,9 @@ pub(crate) struct Client {
 
 /// A tunnel, from the moment that the client's side stands. What is known of it at its end is logged, whatever ends it.
 pub(crate) struct Tunnel {
-    worker: OpenConnection,
+    worker: Rc<WorkerState>,
+    /// The connection's place among those of its worker, if the tunnel has it to itself.
+    _open: Option<OpenConnection>,
     deadline: Rc<Deadline>,
     settings: Arc<TunnelSettings>,
     peers: Peers,
@@ -86,7 +88,7 @@ impl Client {
 
 impl Tunnel {
     pub(crate) fn new(
-        worker: OpenConnection,
+        (worker, open): (Rc<WorkerState>, Option<OpenConnection>),
         deadline: Rc<Deadline>,
         settings: Arc<TunnelSettings>,
         peers: Peers,
@@ -101,6 +103,7 @@ impl Tunnel {
         worker.open_tunnels.add(&shown);
         Self {
             worker,
+            _open: open,
             deadline,
             settings,
             peers,
@@ -212,7 +215,9 @@ impl Tunnel {
         let (socket, end_bytes_max) = match &self.client {
             Side::Tls(stream) => (stream.tcp(), CLOSE_NOTIFY_BYTES_MAX),
             Side::Plain(Socket::Tcp(socket)) => (socket, 0),
-            Side::Plain(Socket::Unix(_)) | Side::Closed => return pending().await,
+            Side::Plain(Socket::Unix(_)) | Side::Stream(_) | Side::Closed => {
+                return pending().await;
+            }
         };
         if let Some(before) = silent_bytes {
             // Priority, because that is also "its side is closed", without "there is something to read".
@@ -303,11 +308,11 @@ impl Tunnel {
         for side in [client, server] {
             metrics.keys_changed(side.key_changes());
         }
-        if !self.worker.log.is_on() {
+        if !self.worker.log.is_on(self.settings.log()) {
             return;
         }
         let now = self.worker.clock.wall();
-        self.worker.log.record_tunnel(&TunnelEntry {
+        let entry = TunnelEntry {
             time: now.checked_sub(duration).unwrap_or(now),
             remote: self.peers.client,
             peer: self.peers.socket,
@@ -324,7 +329,8 @@ impl Tunnel {
             server_session: server.session(),
             duration,
             connection: self.shown.number,
-        });
+        };
+        self.worker.log.record_tunnel(self.settings.log(), &entry);
     }
 }
 

@@ -8,6 +8,7 @@ use kettle_tls::connector::Connector;
 use kettle_tls::names::Names;
 use kettle_tls::{Acceptors, Session};
 
+use crate::access_log::Destination;
 use crate::backend::{Backend, Server};
 use crate::relay::RelaySettings;
 
@@ -52,6 +53,7 @@ pub struct TunnelSettings {
     connectors: Option<Arc<[Connector]>>,
     client_starttls: StartTls,
     relay: RelaySettings,
+    log: Destination,
 }
 
 impl TunnelRoutes {
@@ -95,7 +97,12 @@ impl TunnelRoutes {
             settings.backend.is_successor_of(&before.backend)
                 && settings.client_starttls == before.client_starttls
         };
-        self.all().find(is_same).filter(|_| is_let_in)
+        let mut same = self.all().filter(is_same);
+        let first = same.next();
+        // Another site's log is not for its line.
+        let likest = same.find(|settings| settings.log == before.log);
+        let likest = first.filter(|it| it.log == before.log).or(likest);
+        likest.or(first).filter(|_| is_let_in)
     }
 
     /// How TLS is spoken to a server that connections may go to from here.
@@ -140,13 +147,25 @@ impl TunnelSettings {
         truncation: Truncation,
     ) -> Self {
         let relay = RelaySettings { path, crossover, truncation };
-        Self { backend, connectors, client_starttls: StartTls::Off, relay }
+        let (client_starttls, log) = (StartTls::Off, Destination::Common);
+        Self { backend, connectors, client_starttls, relay, log }
     }
 
     /// The same for clients that have had this dialogue before TLS.
     #[must_use]
     pub fn behind_starttls(self, client_starttls: StartTls) -> Self {
         Self { client_starttls, ..self }
+    }
+
+    /// The same with another log than that of the process.
+    #[must_use]
+    pub fn logged_to(self, log: Destination) -> Self {
+        Self { log, ..self }
+    }
+
+    /// Which log has their lines.
+    pub(crate) fn log(&self) -> &Destination {
+        &self.log
     }
 
     /// What the relay has to know.

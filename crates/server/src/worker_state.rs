@@ -127,7 +127,8 @@ impl WorkerState {
     fn connection_closed(&self) {
         self.metrics.connection_closed();
         self.connections.set(self.connections.get().saturating_sub(1));
-        self.room.notify_one();
+        // Each of them: the one that it wakes first may have no client.
+        self.room.notify_waiters();
         if self.connections.get() == 0 {
             self.emptied.notify_one();
         }
@@ -158,7 +159,7 @@ impl WorkerState {
         self.deadlines.tick();
         self.pool.sweep();
         self.files.release_objects();
-        self.room.notify_one();
+        self.room.notify_waiters();
     }
 
     /// Lets requests in flight finish, until the deadline; says how many connections are left.

@@ -144,9 +144,13 @@ impl Supervisor {
             tracing::info!("{obstacle}");
         }
         // As the user the server goes on as, because that user must open it again after a rotation.
-        let log =
-            AccessLog::start(&config.log, worker_count, Arc::clone(&metrics.log_lines_dropped))
-                .map_err(|error| one_finding(reload::log_finding(&config, &error)))?;
+        let log = AccessLog::start(
+            &config.log,
+            config.own_access_logs(),
+            worker_count,
+            Arc::clone(&metrics.log_lines_dropped),
+        )
+        .map_err(|error| one_finding(reload::log_finding(&config, &error)))?;
 
         if let Some(line) = resources.line(&config) {
             tracing::info!("{line}");

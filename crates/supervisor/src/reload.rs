@@ -18,7 +18,7 @@ use super::bind::{BoundAddress, bind, keep_alive};
 use super::prepare::{Prepared, prepare};
 use super::resources::Resources;
 use super::sandbox::Sandbox;
-use kettle_server::access_log::AccessLog;
+use kettle_server::access_log::{AccessLog, LogError};
 use kettle_server::metrics::Metrics;
 use kettle_server::setup::{Listening, Snapshot};
 
@@ -178,7 +178,7 @@ impl Live {
             };
             // Opening the log is the last thing that can fail.
             let config = &candidate.prepared.config;
-            let opened = log.reconfigure(&config.log).await;
+            let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
             opened.map_err(|error| vec![log_finding(config, &error)])?;
             Ok(candidate)
         }
@@ -271,10 +271,13 @@ pub fn read(path: &Path) -> Result<Config, Vec<Finding>> {
     kettle_config::parse_bytes(&bytes, path)
 }
 
-/// A mistake of `log.access` that only opening it shows.
-pub(super) fn log_finding(config: &Config, error: &std::io::Error) -> Finding {
+/// A mistake of `log.access`, or of a site or a route, that only opening it shows.
+pub(super) fn log_finding(config: &Config, LogError { target, error }: &LogError) -> Finding {
+    let mut logs = config.access_logs();
+    let setting = logs.find(|(_, known)| Some(*known) == target.as_ref());
+    let setting = setting.map_or("log.access".to_owned(), |(setting, _)| setting);
     config.finding(
-        config.position_of("log.access"),
+        config.position_of(&setting),
         "",
         format!("the access log cannot be opened: {error}"),
         Some("a file in a folder that the user kettle runs as may write".to_owned()),

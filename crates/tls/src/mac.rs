@@ -1,8 +1,9 @@
-//! Keyed hashes (HMAC-SHA256): names for what must not be kept, and signatures of what was given out.
+//! Keyed hashes (HMAC-SHA256): names for what must not be kept, and signatures of what was given out. And what handshakes of
+//! other protocols are made of.
 
 use std::fmt;
 
-use aws_lc_rs::{constant_time, hmac, rand};
+use aws_lc_rs::{constant_time, digest, hmac, rand};
 
 /// A key for keyed hashes.
 pub struct MacKey(hmac::Key);
@@ -20,10 +21,8 @@ impl MacKey {
     /// A key that nobody else has.
     #[must_use]
     pub fn random() -> Self {
-        let mut bytes = [0; 32];
-        // Without randomness no handshake comes this far; such hashes are no secret, and still do not tell what was hashed.
-        let _ = rand::fill(&mut bytes);
-        Self::new(&bytes)
+        // Such hashes are no secret without randomness, and still do not tell what was hashed.
+        Self::new(&random::<32>())
     }
 
     /// The keyed hash of pieces, one behind the other.
@@ -44,6 +43,27 @@ impl MacKey {
     pub fn verify(&self, pieces: &[&[u8]], mac: &[u8]) -> bool {
         constant_time::verify_slices_are_equal(&self.hash(pieces), mac).is_ok()
     }
+}
+
+/// Bytes that nobody can foresee.
+#[must_use]
+pub fn random<const BYTES: usize>() -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    // Without randomness no handshake comes this far.
+    let _ = rand::fill(&mut bytes);
+    bytes
+}
+
+/// The SHA-1 of pieces, one behind the other, for protocols that want it and keep no secret by it.
+#[must_use]
+pub fn sha1(pieces: &[&[u8]]) -> [u8; 20] {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    for piece in pieces {
+        context.update(piece);
+    }
+    let mut hash = [0; 20];
+    hash.iter_mut().zip(context.finish().as_ref()).for_each(|(to, from)| *to = *from);
+    hash
 }
 
 impl fmt::Debug for MacKey {

@@ -1,5 +1,6 @@
 //! Responses of backends that are kept: what clients get of them, and what the backend is asked.
 
+mod answers;
 mod arrivals;
 mod ends;
 mod fills;

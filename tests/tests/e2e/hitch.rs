@@ -98,6 +98,20 @@ fn the_command_line_of_stud_runs() {
     assert_eq!(String::from_utf8(said).unwrap(), expected);
 }
 
+/// By ID, which is what a client without tickets has.
+#[test]
+fn sessions_are_resumed_where_the_command_line_has_room_for_them() {
+    let (place, to) = (Place::new(), bracketed(Backend::echoing()));
+    let front = free();
+    let from = bracketed(front);
+    let words = ["-C", "20000", "-f", &from, "-b", &to, "FOLDER/one"];
+    let _stud = place.start("stud", &words, front);
+    let address = front.to_string();
+    let words = ["s_client", "-connect", &address, "-tls1_2", "-no_ticket", "-reconnect"];
+    let said = Tool::new("openssl").args(words).output().text();
+    assert_eq!(said.matches("Reused, ").count(), 5, "{said}");
+}
+
 /// What a backend hears: the header without its ports, and the values behind the addresses in their order.
 fn heard(backend: &Backend, front: SocketAddr, suite: Suite) -> (Vec<u8>, Vec<u8>) {
     let mut client =

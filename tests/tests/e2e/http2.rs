@@ -2,10 +2,12 @@
 
 mod backend;
 mod behind;
+mod connect;
 mod flood;
-mod frames;
+pub mod frames;
 mod life;
 mod pairing;
+mod priority;
 mod same;
 mod spec;
 mod windows;

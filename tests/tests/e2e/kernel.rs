@@ -4,6 +4,7 @@ mod changing_file;
 mod crowd;
 mod every_suite;
 pub(crate) mod failure;
+mod http2;
 mod key_update;
 mod peer;
 mod switch;

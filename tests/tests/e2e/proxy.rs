@@ -11,6 +11,7 @@ mod pass;
 mod reuse;
 mod servers;
 mod smuggling;
+mod trailers;
 mod websocket;
 
 use std::io::{Read, Write};
@@ -40,7 +41,7 @@ fn read_head(socket: &mut TcpStream) -> String {
 }
 
 /// Answers the next request on a backend's connection, and returns its head.
-fn answer(socket: &mut TcpStream, response: &str) -> String {
+pub fn answer(socket: &mut TcpStream, response: &str) -> String {
     let head = read_head(socket);
     socket.write_all(response.as_bytes()).unwrap();
     head

@@ -3,6 +3,7 @@
 mod access;
 mod compression;
 mod fallback;
+mod pairing;
 mod rate;
 mod redirect;
 mod signed;

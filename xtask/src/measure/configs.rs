@@ -13,12 +13,15 @@ pub struct ConfigInput<'p> {
     pub site: &'p str,
     /// Its port on 127.0.0.1.
     pub port: u16,
+    /// Whether it offers HTTP/2.
+    pub has_http2: bool,
 }
 
 impl ConfigInput<'_> {
     /// kettle.toml for a `path` and a largest file kept in memory.
     pub fn kettle(&self, path: &str, hot_file: &str) -> String {
-        self.fill(KETTLE).replace("@PATH@", path).replace("@HOT_FILE@", hot_file)
+        let text = self.fill(KETTLE).replace("@PATH@", path).replace("@HOT_FILE@", hot_file);
+        text.replace("@HTTP2@", &self.has_http2.to_string())
     }
 
     /// kettle.toml for tunnels by a `path` to a plain server on port 8080.
@@ -31,6 +34,7 @@ impl ConfigInput<'_> {
         self.fill(NGINX)
             .replace("@OPTIONS@", if has_ktls { "KTLS" } else { "-KTLS" })
             .replace("@SENDFILE@", if has_sendfile { "on" } else { "off" })
+            .replace("@HTTP2@", if self.has_http2 { "on" } else { "off" })
     }
 
     fn fill(&self, template: &str) -> String {

@@ -216,7 +216,9 @@ fn check_open_door(listener: &Listener, config: &Config, reader: &mut Reader<'_>
         |site: &&Site| site.client_auth.is_some() && site.client_auth.as_ref() != demanded;
     for backend in listener.backends() {
         let leads_there = |site: &&Site| {
-            let of_listeners = config.listeners.iter().filter(|it| site.is_reached(it));
+            // Where TLS only passes through, nobody is asked for a certificate here.
+            let ends_tls = config.listeners.iter().filter(|it| it.tls().is_some());
+            let of_listeners = ends_tls.filter(|it| site.is_reached(it));
             let mut all = site.backends().chain(
                 of_listeners.filter(|_| site.backend.is_none()).flat_map(Listener::backends),
             );

@@ -84,7 +84,8 @@ settings! {
     pub struct HttpsListener {
         /// What a client gets that speaks plain HTTP to an HTTPS listener.
         pub plain_http: PlainHttp = word(PlainHttp::Refuse),
-        /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space, whatever `path` says.
+        /// Offers HTTP/2 before HTTP/1.1. What goes over it is encrypted in user space with `path = "auto"`, and written to
+        /// the kernel with `kernel-write` and `kernel-sendfile`.
         pub http2: bool = flag(false),
         /// Where records are encrypted. If the kernel refuses a connection, it stays in user
         /// space and the refusal is counted with its reason.

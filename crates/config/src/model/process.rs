@@ -65,8 +65,8 @@ words! {
 settings! {
     /// The access log and the program's own messages.
     pub struct Log {
-        /// Where the access log goes: a file, `"stdout"`, `"stderr"` or `"off"`.
-        pub access: Option<LogTarget> = log_target(),
+        /// Where the access log goes: a file, `"stdout"`, `"stderr"` or `"off"`. Sites and routes may have one of their own.
+        pub access: LogTarget = log_target(),
         /// The form of the access log.
         pub format: LogFormat = word(LogFormat::Json),
         /// Bytes each worker collects before it writes to the access log. It also writes at

@@ -8,10 +8,10 @@ use super::access::{BasicAuth, Cors, RateLimit, SignedUrls};
 use super::cache::RouteCache;
 use crate::located::Located;
 use crate::setting::{
-    CacheRule, MIB, Network, PathPattern, Template, cache_rules, destination, duration, flag,
-    headers, located_path, located_text, mime_types, networks, one_number, optional, path_pattern,
-    required, rewritten_path, rules, section, sections, settings, size, text, text_or_off, texts,
-    word, word_list,
+    CacheRule, LogTarget, MIB, Network, PathPattern, Template, cache_rules, destination, duration,
+    flag, headers, located_path, located_text, log_target, mime_types, networks, one_number,
+    optional, path_pattern, required, rewritten_path, rules, section, sections, settings, size,
+    text, text_or_off, texts, word, word_list,
 };
 use crate::word::words;
 
@@ -115,6 +115,8 @@ settings! {
         pub cache_control: Vec<CacheRule> = cache_rules(),
         /// Headers added to every response of the route, in place of the site's of the same name.
         pub headers: Vec<(String, String)> = headers(),
+        /// Where its lines of the access log go, as with the site's.
+        pub access_log: Option<LogTarget> = optional(log_target(), "where the site's go"),
         /// The charset named for text files; `"off"` names none.
         pub charset: Option<String> = text_or_off(&rules::CHARSET, "utf-8"),
         /// MIME types by file extension, before the built-in table.

@@ -9,8 +9,8 @@ use super::route::Route;
 use super::tls::{Certificate, ClientAuth};
 use crate::located::Located;
 use crate::setting::{
-    backends_by_alpn, duration, error_pages, flag, headers, located_text, located_texts, optional,
-    required, rules, section, sections, settings, word,
+    LogTarget, backends_by_alpn, duration, error_pages, flag, headers, located_text, located_texts,
+    log_target, optional, required, rules, section, sections, settings, word,
 };
 
 settings! {
@@ -36,6 +36,9 @@ settings! {
         pub headers: Vec<(String, String)> = headers(),
         /// Files sent as the body of error responses, by status (400 to 599).
         pub error_pages: BTreeMap<u16, Located<PathBuf>> = error_pages(),
+        /// Where its lines of the access log go, in the form that `format` in `[log]` says: a file, `"stdout"`, `"stderr"` or
+        /// `"off"`.
+        pub access_log: Option<LogTarget> = optional(log_target(), "where `access` in `[log]` says"),
         /// Where connections for these names go, on `tls` and `passthrough` listeners. A site without routes is not on
         /// `https` listeners.
         pub backend: Option<Located<String>> =

@@ -1,5 +1,6 @@
 //! Paths of files and folders. Relative ones start from the configuration file's folder.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use toml::de::DeValue;
@@ -102,14 +103,28 @@ impl Kind for LocatedPath {
 }
 
 /// Where a log goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LogTarget {
+    /// Nowhere.
+    #[default]
+    Off,
     /// Appended to this file, which `kettle ctl reopen` opens anew after a rotation.
     Path(PathBuf),
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
+}
+
+impl fmt::Display for LogTarget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => formatter.write_str("off"),
+            Self::Path(path) => path.display().fmt(formatter),
+            Self::Stdout => formatter.write_str("stdout"),
+            Self::Stderr => formatter.write_str("stderr"),
+        }
+    }
 }
 
 /// Where a log goes; `"off"` is no log.
@@ -120,10 +135,10 @@ pub(crate) fn log_target() -> LogTargetKind {
 pub(crate) struct LogTargetKind;
 
 impl Kind for LogTargetKind {
-    type Value = Option<LogTarget>;
+    type Value = LogTarget;
 
-    fn fallback(&self) -> Option<LogTarget> {
-        None
+    fn fallback(&self) -> LogTarget {
+        LogTarget::Off
     }
 
     fn form(&self) -> Form {
@@ -139,12 +154,12 @@ impl Kind for LogTargetKind {
         Fallback::Value(quoted("off"))
     }
 
-    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<LogTarget>> {
+    fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<LogTarget> {
         match item.as_str() {
-            Some("off") => Some(None),
-            Some("stdout") => Some(Some(LogTarget::Stdout)),
-            Some("stderr") => Some(Some(LogTarget::Stderr)),
-            _ => read_path(item, reader, true).map(|path| Some(LogTarget::Path(path))),
+            Some("off") => Some(LogTarget::Off),
+            Some("stdout") => Some(LogTarget::Stdout),
+            Some("stderr") => Some(LogTarget::Stderr),
+            _ => read_path(item, reader, true).map(LogTarget::Path),
         }
     }
 }

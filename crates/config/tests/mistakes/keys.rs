@@ -26,7 +26,7 @@ try_files = [\"/index.html\"]",
         "kettle.toml:6:1: `try_files` is not a setting of [[site.route]]
  6 | try_files = [\"/index.html\"]
    | ^^^^^^^^^
-help: remove it: kettle sends the file, or the `index` of a folder, or else the page that `[site.error_pages]` names for 404",
+help: remove it: kettle sends the file, or the `index` of a folder, or else what `fallback` of the route names",
     ),
     (
         "[server]

@@ -453,3 +453,15 @@ fn a_target_as_large_as_the_head_is_found() {
     let shown = crate::shown("[limits]\nhead = \"16 KiB\"\ntarget = \"16 KiB\"\n");
     assert!(shown.starts_with("kettle.toml:3:10: `target` must be smaller"), "{shown}");
 }
+
+#[test]
+fn nobody_is_asked_for_a_certificate_where_tls_only_passes_through() {
+    let listeners = "[[listener]]\naddress = \"0.0.0.0:443\"\n\
+        [[listener]]\naddress = \"0.0.0.0:444\"\nkind = \"tls\"\nbackend = \"app\"\n\
+        certificate = [{ chain = \"s.pem\", key = \"s.key\" }]\n\
+        [[listener]]\naddress = \"0.0.0.0:445\"\nkind = \"passthrough\"\nbackend = \"app\"\n";
+    let site = "[[site]]\nnames = [\"a\"]\nself_signed = true\nroute = [{ root = \"/srv\" }]\n\
+        client_auth = { roots = \"clients.pem\" }\n";
+    let backend = "[[backend]]\nname = \"app\"\nserver = [{ address = \"127.0.0.1:80\" }]\n";
+    assert_eq!(crate::shown(&format!("{listeners}{site}{backend}")), "nothing");
+}

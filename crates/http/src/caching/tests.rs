@@ -258,7 +258,7 @@ fn what_is_said_to_this_cache_alone_stands_above_the_rest() {
 fn what_a_write_names_of_the_same_origin_becomes_invalid_too() {
     let also = |text: &str| {
         let fields = lines(text);
-        also_invalid(&fields, "https://a.example:8443", "/x/y?z/q")
+        key::also_invalid(&fields, "https://a.example:8443", "/x/y?z/q")
     };
     for (value, expected) in [
         ("/b?c#d", Some("/b?c")),
@@ -266,9 +266,15 @@ fn what_a_write_names_of_the_same_origin_becomes_invalid_too() {
         ("HTTPS://A.example:8443/b", Some("/b")),
         ("b", Some("/x/b")),
         ("b/c:d", Some("/x/b/c:d")),
+        ("//A.example.:8443/b", Some("/b")),
+        ("./b/../c/", Some("/x/c/")),
+        ("../../b", Some("/b")),
+        ("?w", Some("/x/y?w")),
+        ("http://a.example:8443/b", Some("/b")),
         ("https://a.example/b", None),
         ("https://a.example:8443.evil/b", None),
-        ("//a.example:8443/b", None),
+        ("//b.example/", None),
+        ("#a", Some("/x/")),
         ("mailto:a", None),
     ] {
         let expected: Vec<_> =
@@ -321,5 +327,27 @@ proptest! {
         let answer = Answer { status: 200, fields: &fields, asked: at(NOW), answered: at(NOW), targeted: None };
         let _ = evaluate(&answer, &Defaults::default());
         let _ = vary::value("accept-encoding", std::iter::once(value.as_slice()));
+    }
+}
+
+#[test]
+fn a_url_has_one_spelling() {
+    for (url, expected) in [
+        ("https://a.test/x?y", Some("https://a.test/x?y")),
+        ("HTTPS://A.Test.:443/x#z", Some("https://a.test/x")),
+        ("http://a.test:80", Some("https://a.test/")),
+        ("https://a.test?q", Some("https://a.test/?q")),
+        ("https://a.test:8443/a/./b/../c", Some("https://a.test:8443/a/c")),
+        ("https://a.test/a/..", Some("https://a.test/")),
+        ("https://a.test//a/", Some("https://a.test//a/")),
+        ("https://[::1]/a", Some("https://[::1]/a")),
+        ("https://[::1]:1/a", Some("https://[::1]:1/a")),
+        ("https://u@a.test/", None),
+        ("https:///a", None),
+        ("a.test/x", None),
+        ("/x", None),
+        ("ftp://a.test/", None),
+    ] {
+        assert_eq!(key::key_of(url).as_deref(), expected, "{url}");
     }
 }

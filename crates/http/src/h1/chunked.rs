@@ -1,6 +1,6 @@
 //! The chunked transfer coding (RFC 9112 §7.1), read only to find where it ends.
 //!
-//! Data, extensions and trailers are passed over. Only CRLF ends a line, and every number and
+//! Data and extensions are passed over, trailers are kept. Only CRLF ends a line, and every number and
 //! length is bounded.
 
 use crate::error::RequestError;
@@ -13,6 +13,8 @@ pub struct ChunkedReader {
     /// Bytes of the current chunk line.
     line_bytes: usize,
     trailer_bytes: usize,
+    /// The lines of the trailer section so far.
+    trailers: Vec<u8>,
     data_bytes: u64,
 }
 
@@ -98,7 +100,13 @@ impl ChunkedReader {
     /// A reader at the first chunk size.
     #[must_use]
     pub fn new() -> Self {
-        ChunkedReader { state: State::Size(None), line_bytes: 0, trailer_bytes: 0, data_bytes: 0 }
+        ChunkedReader {
+            state: State::Size(None),
+            line_bytes: 0,
+            trailer_bytes: 0,
+            trailers: Vec::new(),
+            data_bytes: 0,
+        }
     }
 
     /// Whether the last chunk and the trailers have been read.
@@ -111,6 +119,12 @@ impl ChunkedReader {
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         self.data_bytes
+    }
+
+    /// The lines of the trailer section, each with its CRLF; whole once the body [is done](Self::is_done).
+    #[must_use]
+    pub fn trailers(&self) -> &[u8] {
+        &self.trailers
     }
 
     /// Takes from `input` what belongs to the body and says how much that was.
@@ -178,7 +192,11 @@ impl ChunkedReader {
                 if self.trailer_bytes > TRAILER_BYTES_MAX {
                     return Err(RequestError::TrailersTooLarge);
                 }
-                self.step_in_trailers(byte)
+                let next = self.step_in_trailers(byte)?;
+                if !matches!(next, State::LastEnd | State::Done) {
+                    self.trailers.push(byte);
+                }
+                Ok(next)
             }
             State::Done => Ok(State::Done),
         }

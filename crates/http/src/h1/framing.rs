@@ -146,6 +146,15 @@ impl BodyReader {
         }
     }
 
+    /// The lines of the trailer section, once the body has ended.
+    #[must_use]
+    pub fn trailers(&self) -> &[u8] {
+        match &self.rest {
+            Rest::Bytes(_) => &[],
+            Rest::Chunks(chunks) => chunks.trailers(),
+        }
+    }
+
     /// Bytes taken so far, chunk lines and trailers included: what a limit should count, since
     /// chunk lines can be longer than the data they announce.
     #[must_use]

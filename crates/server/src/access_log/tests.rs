@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use super::escape::{write_combined_field, write_json_string};
 use super::format::{Clock, write_combined, write_json, write_short};
 use super::writer::{Command, Writer};
-use super::{AccessLog, BACKLOG_BUFFERS, Entry, WorkerLog};
+use super::{AccessLog, BACKLOG_BUFFERS, Destination, Entry, WorkerLog};
 use crate::tx_path::{Reason, TxPath};
 
 fn session() -> Session {
@@ -65,7 +66,7 @@ fn json_string(bytes: &[u8]) -> String {
 
 fn settings(path: &Path) -> Log {
     Log {
-        access: Some(LogTarget::Path(path.to_owned())),
+        access: LogTarget::Path(path.to_owned()),
         format: LogFormat::Combined,
         buffer: 64 * 1024,
         ..Log::default()
@@ -75,7 +76,7 @@ fn settings(path: &Path) -> Log {
 fn started(directory: &tempfile::TempDir) -> (PathBuf, AccessLog, WorkerLog, Arc<AtomicU64>) {
     let path = directory.path().join("access.log");
     let dropped = Arc::new(AtomicU64::new(0));
-    let log = AccessLog::start(&settings(&path), 1, Arc::clone(&dropped)).unwrap();
+    let log = AccessLog::start(&settings(&path), HashSet::new(), 1, Arc::clone(&dropped)).unwrap();
     let worker = log.worker(0).unwrap();
     (path, log, worker, dropped)
 }
@@ -186,8 +187,8 @@ fn unparsed_request_has_a_dash_for_its_line() {
 fn lines_are_written_before_the_log_ends() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, _) = started(&directory);
-    worker.record(&entry());
-    worker.record(&entry());
+    worker.record(&Destination::Common, &entry());
+    worker.record(&Destination::Common, &entry());
     drop(log);
     assert_eq!(lines_of(&path), 2);
 }
@@ -200,12 +201,12 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn reopen_follows_a_rotation() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, _) = started(&directory);
-    worker.record(&entry());
+    worker.record(&Destination::Common, &entry());
     let rotated = directory.path().join("access.log.1");
     std::fs::rename(&path, &rotated).unwrap();
     block_on(log.reopen()).unwrap();
-    worker.record(&entry());
-    worker.record(&entry());
+    worker.record(&Destination::Common, &entry());
+    worker.record(&Destination::Common, &entry());
     drop(log);
     assert_eq!(lines_of(&rotated), 1);
     assert_eq!(lines_of(&path), 2);
@@ -216,8 +217,8 @@ fn settings_that_cannot_be_opened_change_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, _) = started(&directory);
     let missing = settings(&directory.path().join("missing/access.log"));
-    assert!(block_on(log.reconfigure(&missing)).is_err());
-    worker.record(&entry());
+    assert!(block_on(log.reconfigure(&missing, HashSet::new())).is_err());
+    worker.record(&Destination::Common, &entry());
     drop(log);
     assert_eq!(lines_of(&path), 1);
 }
@@ -226,8 +227,9 @@ fn settings_that_cannot_be_opened_change_nothing() {
 fn a_log_turned_off_takes_no_lines() {
     let directory = tempfile::tempdir().unwrap();
     let (path, log, worker, dropped) = started(&directory);
-    block_on(log.reconfigure(&Log { access: None, ..settings(&path) })).unwrap();
-    worker.record(&entry());
+    block_on(log.reconfigure(&Log { access: LogTarget::Off, ..settings(&path) }, HashSet::new()))
+        .unwrap();
+    worker.record(&Destination::Common, &entry());
     drop(log);
     assert_eq!(lines_of(&path), 0);
     assert_eq!(dropped.load(Relaxed), 0);
@@ -242,7 +244,7 @@ fn lines_beyond_the_backlog_are_dropped_and_counted() {
     write_combined(&mut line, &mut Clock::default(), &entry());
     let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
     for _ in 0..room + 5 {
-        stuck.worker.record(&entry());
+        stuck.worker.record(&Destination::Common, &entry());
     }
     assert_eq!(dropped.load(Relaxed), 5);
     drop(log);
@@ -253,13 +255,68 @@ fn lines_beyond_the_backlog_are_dropped_and_counted() {
 fn a_full_disk_is_counted_as_dropped_lines() {
     let dropped = Arc::new(AtomicU64::new(0));
     let full = settings(Path::new("/dev/full"));
-    let log = AccessLog::start(&full, 1, Arc::clone(&dropped)).unwrap();
+    let log = AccessLog::start(&full, HashSet::new(), 1, Arc::clone(&dropped)).unwrap();
     let worker = log.worker(0).unwrap();
     for _ in 0..3 {
-        worker.record(&entry());
+        worker.record(&Destination::Common, &entry());
     }
     drop(log);
     assert_eq!(dropped.load(Relaxed), 3);
+}
+
+#[test]
+fn lines_for_a_log_of_its_own_go_there_and_count_as_all_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let [common, own] = ["common", "own"].map(|name| directory.path().join(name));
+    let target = LogTarget::Path(own.clone());
+    let log_settings = Log { access: LogTarget::Off, ..settings(&common) };
+    let dropped = Arc::new(AtomicU64::new(0));
+    let log =
+        AccessLog::start(&log_settings, [target.clone()].into(), 1, Arc::clone(&dropped)).unwrap();
+    let worker = log.worker(0).unwrap();
+    let site = Destination::new(&target, &log_settings);
+    assert!(worker.is_on(&site) && !worker.is_on(&Destination::Common));
+    worker.record(&site, &entry());
+    worker.record(&Destination::Common, &entry());
+    worker.record(&Destination::Nowhere, &entry());
+    block_on(log.reopen()).unwrap();
+    assert_eq!(lines_of(&own), 1);
+    // A response may end when its site has another log already, or none.
+    block_on(log.reconfigure(&settings(&common), HashSet::new())).unwrap();
+    worker.record(&site, &entry());
+    worker.record(&Destination::Common, &entry());
+    drop(log);
+    assert_eq!((lines_of(&own), lines_of(&common)), (2, 1));
+    assert_eq!(dropped.load(Relaxed), 0);
+}
+
+#[test]
+fn a_log_of_its_own_that_cannot_be_opened_is_named_and_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log, worker, _) = started(&directory);
+    let other = settings(&directory.path().join("other"));
+    let missing = LogTarget::Path(directory.path().join("missing/own.log"));
+    let refusal = block_on(log.reconfigure(&other, [missing.clone()].into())).unwrap_err();
+    assert_eq!(refusal.target, Some(missing));
+    worker.record(&Destination::Common, &entry());
+    drop(log);
+    assert_eq!(lines_of(&path), 1);
+}
+
+#[test]
+fn the_bound_of_a_worker_holds_for_all_its_logs_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, log, _, dropped) = started(&directory);
+    let stuck = AccessLogWithoutWriter::new(&log);
+    let mut line = Vec::new();
+    write_combined(&mut line, &mut Clock::default(), &entry());
+    let room = (stuck.buffer_bytes * BACKLOG_BUFFERS).div_ceil(line.len());
+    let own = |name: &str| Destination::Own(Arc::new(LogTarget::Path(name.into())));
+    for destination in [own("/a"), own("/b"), Destination::Common].iter().cycle().take(room + 5) {
+        stuck.worker.record(destination, &entry());
+    }
+    assert_eq!(dropped.load(Relaxed), 5);
+    drop(log);
 }
 
 /// A worker whose buffer no writer ever takes.
@@ -282,14 +339,14 @@ impl AccessLogWithoutWriter {
 fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
     let (reader, writer) = std::io::pipe().unwrap();
     let path = Path::new("/proc/self/fd").join(writer.as_raw_fd().to_string());
-    let log = AccessLog::start(&settings(&path), 1, Arc::default()).unwrap();
+    let log = AccessLog::start(&settings(&path), HashSet::new(), 1, Arc::default()).unwrap();
     let worker = log.worker(0).unwrap();
     // More than a pipe holds, so that the writer has something to be stuck with.
     for _ in 0..PIPE_BYTES_USUAL / 64 {
-        worker.record(&entry());
+        worker.record(&Destination::Common, &entry());
     }
     let refusal = block_on(log.reopen()).unwrap_err();
-    assert_eq!(refusal.kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!(refusal.error.kind(), std::io::ErrorKind::TimedOut);
     drop(log);
     drop(reader);
 }
@@ -298,10 +355,11 @@ fn a_pipe_that_nobody_reads_holds_up_neither_a_reload_nor_the_end() {
 fn settings_that_nobody_waits_for_any_more_are_not_taken() {
     let directory = tempfile::tempdir().unwrap();
     let (before, after) = (directory.path().join("before"), directory.path().join("after"));
-    let writer = Writer::open(&settings(&before), Vec::new(), Arc::default()).unwrap();
+    let writer =
+        Writer::open(&settings(&before), HashSet::new(), Vec::new(), Arc::default()).unwrap();
     let (commands, received) = std::sync::mpsc::sync_channel(2);
     let (reply, _) = tokio::sync::oneshot::channel();
-    commands.send(Command::Reconfigure(settings(&after), reply)).unwrap();
+    commands.send(Command::Reconfigure(settings(&after), HashSet::new(), reply)).unwrap();
     drop(commands);
     writer.run(&received);
     assert!(!after.exists());
@@ -314,10 +372,10 @@ fn a_target_that_took_too_long_to_open_is_not_taken_later() {
     // Opening it for writing waits for a reader.
     let pipe = directory.path().join("pipe");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
-    let refusal = block_on(log.reconfigure(&settings(&pipe))).unwrap_err();
-    assert_eq!(refusal.kind(), std::io::ErrorKind::TimedOut);
+    let refusal = block_on(log.reconfigure(&settings(&pipe), HashSet::new())).unwrap_err();
+    assert_eq!(refusal.error.kind(), std::io::ErrorKind::TimedOut);
     let reader = std::fs::File::open(&pipe).unwrap();
-    worker.record(&entry());
+    worker.record(&Destination::Common, &entry());
     drop(log);
     assert_eq!(lines_of(&path), 1);
     drop(reader);

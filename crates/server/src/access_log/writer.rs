@@ -1,5 +1,6 @@
-//! The thread that writes the log: the only place where a slow or full disk is waited for.
+//! The thread that writes the logs: the only place where a slow or full disk is waited for.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,17 +13,17 @@ use std::time::Duration;
 use kettle_config::{Log, LogTarget};
 use tokio::sync::oneshot;
 
-use super::{Pending, lock};
+use super::{LogError, Pending, lock};
 
 /// What the writer is asked to do.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Write now: some worker's buffer is full.
     Flush,
-    /// Open the file again by its name.
-    Reopen(oneshot::Sender<io::Result<()>>),
-    /// Go on with other settings.
-    Reconfigure(Log, oneshot::Sender<io::Result<()>>),
+    /// Open the files again by their names.
+    Reopen(oneshot::Sender<Result<(), LogError>>),
+    /// Go on with other settings, and with these logs of sites and routes.
+    Reconfigure(Log, HashSet<LogTarget>, oneshot::Sender<Result<(), LogError>>),
     /// Write what is left and end.
     Stop(SyncSender<()>),
 }
@@ -31,14 +32,22 @@ pub(super) enum Command {
 pub(super) struct Writer {
     workers: Vec<Arc<Mutex<Pending>>>,
     settings: Log,
-    output: Output,
+    /// The log of the process.
+    common: Output,
+    /// Those of sites and routes.
+    own: HashMap<LogTarget, Output>,
     /// Swapped with a worker's buffer, so that both keep their memory.
     spare: Vec<u8>,
     lines_dropped: Arc<AtomicU64>,
+}
+
+/// One log.
+struct Output {
+    sink: Sink,
     is_failing: bool,
 }
 
-enum Output {
+enum Sink {
     Off,
     File(File),
     Stdout,
@@ -48,17 +57,17 @@ enum Output {
 impl Writer {
     pub(super) fn open(
         settings: &Log,
+        own: HashSet<LogTarget>,
         workers: Vec<Arc<Mutex<Pending>>>,
         lines_dropped: Arc<AtomicU64>,
-    ) -> io::Result<Self> {
-        let output = Output::open(settings.access.as_ref())?;
+    ) -> Result<Self, LogError> {
         Ok(Self {
             workers,
             settings: settings.clone(),
-            output,
+            common: Output::open(&settings.access)?,
+            own: open_all(own)?,
             spare: Vec::new(),
             lines_dropped,
-            is_failing: false,
         })
     }
 
@@ -70,7 +79,9 @@ impl Writer {
                 Ok(Command::Flush) | Err(RecvTimeoutError::Timeout) => {}
                 // Whoever asked may have given up waiting; the work is done all the same.
                 Ok(Command::Reopen(reply)) => drop(reply.send(self.reopen())),
-                Ok(Command::Reconfigure(settings, reply)) => self.reconfigure(settings, reply),
+                Ok(Command::Reconfigure(settings, own, reply)) => {
+                    self.reconfigure(settings, own, reply);
+                }
                 Ok(Command::Stop(reply)) => {
                     let _ = reply.send(());
                     return;
@@ -80,55 +91,63 @@ impl Writer {
         }
     }
 
-    fn reopen(&mut self) -> io::Result<()> {
-        self.output = Output::open(self.settings.access.as_ref())?;
+    fn reopen(&mut self) -> Result<(), LogError> {
+        let own = open_all(self.own.keys().cloned())?;
+        self.common = Output::open(&self.settings.access)?;
+        self.own = own;
         Ok(())
     }
 
     /// Goes on with other settings if whoever asked still waits: else they were refused meanwhile, with all that would
     /// have changed with them. Writing what was pending may have taken long, and opening may as well.
-    fn reconfigure(&mut self, settings: Log, reply: oneshot::Sender<io::Result<()>>) {
+    fn reconfigure(
+        &mut self,
+        settings: Log,
+        own: HashSet<LogTarget>,
+        reply: oneshot::Sender<Result<(), LogError>>,
+    ) {
         if reply.is_closed() {
             return;
         }
         let is_moved = settings.access != self.settings.access;
-        match is_moved.then(|| Output::open(settings.access.as_ref())).transpose() {
-            Err(error) => drop(reply.send(Err(error))),
-            Ok(output) => {
-                if reply.send(Ok(())).is_err() {
-                    return;
-                }
-                if let Some(output) = output {
-                    self.output = output;
-                }
-                self.settings = settings;
-            }
+        let common = is_moved.then(|| Output::open(&settings.access)).transpose();
+        let new = own.iter().filter(|target| !self.own.contains_key(*target));
+        let opened = common.and_then(|common| Ok((common, open_all(new.cloned())?)));
+        let (common, new) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return drop(reply.send(Err(error))),
+        };
+        if reply.send(Ok(())).is_err() {
+            return;
         }
+        if let Some(common) = common {
+            self.common = common;
+        }
+        self.own.retain(|target, _| own.contains(target));
+        self.own.extend(new);
+        self.settings = settings;
     }
 
     fn write_pending(&mut self) {
         for worker in &self.workers {
             self.spare.clear();
-            {
+            let own = {
                 let mut pending = lock(worker);
                 std::mem::swap(&mut pending.lines, &mut self.spare);
                 pending.writer_woken = false;
-            }
-            if self.spare.is_empty() {
-                continue;
-            }
-            match self.output.write_all(&self.spare) {
-                Ok(()) if self.is_failing => {
-                    self.is_failing = false;
-                    tracing::info!("the access log can be written again");
-                }
-                Ok(()) => {}
-                Err(error) => {
-                    let lines = self.spare.iter().filter(|byte| **byte == b'\n').count();
-                    self.lines_dropped.fetch_add(lines as u64, Relaxed);
-                    if !std::mem::replace(&mut self.is_failing, true) {
-                        tracing::error!(%error, "the access log cannot be written; lines are lost");
-                    }
+                pending.own_bytes = 0;
+                std::mem::take(&mut pending.own)
+            };
+            let access = &self.settings.access;
+            self.common.write(access, &self.spare, &self.lines_dropped);
+            for (target, lines) in own {
+                match self.own.get_mut(&*target) {
+                    Some(output) => output.write(&target, &lines, &self.lines_dropped),
+                    // Of a response that was under way when a reload left this log out.
+                    None => match Output::open(&target) {
+                        Ok(mut output) => output.write(&target, &lines, &self.lines_dropped),
+                        Err(_) => count(&lines, &self.lines_dropped),
+                    },
                 }
             }
             // After a burst the memory goes back.
@@ -138,26 +157,66 @@ impl Writer {
     }
 }
 
+fn open_all(
+    targets: impl IntoIterator<Item = LogTarget>,
+) -> Result<HashMap<LogTarget, Output>, LogError> {
+    let open = |target: LogTarget| Output::open(&target).map(|output| (target, output));
+    targets.into_iter().map(open).collect()
+}
+
+fn count(lines: &[u8], lines_dropped: &AtomicU64) {
+    let lines = lines.iter().filter(|byte| **byte == b'\n').count();
+    lines_dropped.fetch_add(lines as u64, Relaxed);
+}
+
 impl Output {
-    fn open(target: Option<&LogTarget>) -> io::Result<Self> {
-        Ok(match target {
-            None => Output::Off,
-            Some(LogTarget::Stdout) => Output::Stdout,
-            Some(LogTarget::Stderr) => Output::Stderr,
-            Some(LogTarget::Path(path)) => Output::File(open_file(path)?),
-        })
+    fn open(target: &LogTarget) -> Result<Self, LogError> {
+        let sink = match target {
+            LogTarget::Off => Sink::Off,
+            LogTarget::Stdout => Sink::Stdout,
+            LogTarget::Stderr => Sink::Stderr,
+            LogTarget::Path(path) => {
+                let file = open_file(path);
+                Sink::File(file.map_err(|error| LogError { target: Some(target.clone()), error })?)
+            }
+        };
+        Ok(Self { sink, is_failing: false })
     }
 
+    /// Writes lines, or counts those that are lost.
+    fn write(&mut self, target: &LogTarget, lines: &[u8], lines_dropped: &AtomicU64) {
+        if lines.is_empty() {
+            return;
+        }
+        match self.sink.write_all(lines) {
+            Ok(()) if self.is_failing => {
+                self.is_failing = false;
+                tracing::info!(log = %target, "the access log can be written again");
+            }
+            Ok(()) => {}
+            Err(error) => {
+                count(lines, lines_dropped);
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    tracing::error!(
+                        log = %target, %error, "the access log cannot be written; lines are lost"
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl Sink {
     fn write_all(&mut self, lines: &[u8]) -> io::Result<()> {
         match self {
-            Output::Off => Ok(()),
-            Output::File(file) => file.write_all(lines),
-            Output::Stdout => {
+            Self::Off => Ok(()),
+            Self::File(file) => file.write_all(lines),
+            Self::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(lines)?;
                 stdout.flush()
             }
-            Output::Stderr => io::stderr().lock().write_all(lines),
+            Self::Stderr => io::stderr().lock().write_all(lines),
         }
     }
 }

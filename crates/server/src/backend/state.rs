@@ -34,12 +34,20 @@ pub struct ServerState {
     bad_in_a_row: AtomicU32,
     located: AtomicU8,
     addresses: RwLock<Arc<[SocketAddr]>>,
-    /// Bounded by `fails` of the configuration.
-    failed_connects: Mutex<VecDeque<Instant>>,
+    failed_connects: Mutex<FailedConnects>,
     checked: Mutex<Checked>,
     last_failure: Mutex<Option<Failure>>,
     pub(super) connects: By<Outcome, { Outcome::WORDS.len() }>,
     pub(super) checks: By<CheckOutcome, { CheckOutcome::WORDS.len() }>,
+}
+
+#[derive(Debug)]
+struct FailedConnects {
+    /// Bounded by `fails` of the configuration.
+    recent: VecDeque<Instant>,
+    /// Whether checks bring a server back, or else time. As the configuration has it that is in force: whoever connects may have
+    /// begun under another.
+    is_checked: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,9 +76,8 @@ pub(super) enum Standing {
 pub(super) struct Tolerance {
     /// So many within `fail_time`; 0: never.
     pub(super) fails: u32,
+    /// How long it is out where no checks bring it back.
     pub(super) fail_time: Duration,
-    /// Whether checks bring it back, or else `fail_time`.
-    pub(super) is_checked: bool,
 }
 
 /// What came of a check.
@@ -89,7 +96,7 @@ impl Label for CheckOutcome {
 }
 
 impl ServerState {
-    pub(super) fn new(address: &ServerAddress) -> Self {
+    pub(super) fn new(address: &ServerAddress, is_checked: bool) -> Self {
         let (located, addresses): (u8, Arc<[SocketAddr]>) = match address {
             ServerAddress::Socket(address) => (KNOWN, Arc::new([*address])),
             ServerAddress::Unix(_) => (KNOWN, Arc::new([])),
@@ -104,7 +111,7 @@ impl ServerState {
             bad_in_a_row: AtomicU32::new(0),
             located: AtomicU8::new(located),
             addresses: RwLock::new(addresses),
-            failed_connects: Mutex::default(),
+            failed_connects: Mutex::new(FailedConnects { recent: VecDeque::new(), is_checked }),
             checked: Mutex::default(),
             last_failure: Mutex::default(),
             connects: By::default(),
@@ -191,19 +198,19 @@ impl ServerState {
         now: Instant,
     ) -> bool {
         self.remember(failure);
-        let Tolerance { fails, fail_time, is_checked } = tolerance;
+        let Tolerance { fails, fail_time } = tolerance;
         if fails == 0 {
             return false;
         }
         let mut failed = locked(&self.failed_connects);
-        failed.push_back(now);
-        let excess = failed.len().saturating_sub(fails as usize);
-        failed.drain(..excess);
+        failed.recent.push_back(now);
+        let excess = failed.recent.len().saturating_sub(fails as usize);
+        failed.recent.drain(..excess);
         let is_recent = |first: &Instant| now.duration_since(*first) <= fail_time;
-        if failed.len() < fails as usize || !failed.front().is_some_and(is_recent) {
+        if failed.recent.len() < fails as usize || !failed.recent.front().is_some_and(is_recent) {
             return false;
         }
-        let until = match is_checked {
+        let until = match failed.is_checked {
             true => u64::MAX,
             false => milliseconds(now.duration_since(self.made) + fail_time).max(1),
         };
@@ -233,13 +240,21 @@ impl ServerState {
         is_too_many && !self.is_down.swap(true, Relaxed)
     }
 
-    /// Nobody checks it any more: what checks said, and what only they would end, holds no longer.
-    pub(super) fn forget_checks(&self) {
+    /// Whether it is checked from now on. Where nobody does any more, what checks said, and what only they would end, holds no
+    /// longer.
+    pub(super) fn set_checked(&self, is_checked: bool) {
+        let mut failed = locked(&self.failed_connects);
+        failed.is_checked = is_checked;
+        if is_checked {
+            return;
+        }
+        if self.out_until.load(Relaxed) == u64::MAX {
+            failed.recent.clear();
+            self.out_until.store(0, Relaxed);
+        }
+        drop(failed);
         *locked(&self.checked) = Checked::default();
         self.is_down.store(false, Relaxed);
-        if self.out_until.load(Relaxed) == u64::MAX {
-            self.take_back();
-        }
     }
 
     /// When it was last checked.
@@ -283,7 +298,7 @@ impl ServerState {
 
     /// Forgets failed connects.
     fn take_back(&self) -> bool {
-        locked(&self.failed_connects).clear();
+        locked(&self.failed_connects).recent.clear();
         self.out_until.swap(0, Relaxed) != 0
     }
 

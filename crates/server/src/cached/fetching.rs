@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Head as Stored, StoreError, Writer};
+use kettle_cache::{Fill, Head as Stored, StoreError, Writer};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -71,8 +71,8 @@ impl Fetching {
     /// Asks the backend, and sees to what comes. `leader` may have gone.
     pub(super) async fn run(self, leader: oneshot::Sender<Led>) {
         if self.has_come_meanwhile().await {
-            self.arriving.tell(ArrivalState::Validated);
-            let _ = leader.send(Led::Validated(None));
+            self.arriving.tell(ArrivalState::Ended);
+            let _ = leader.send(Led::Again);
             return;
         }
         let mut trace = Box::<Trace>::default();
@@ -113,6 +113,10 @@ impl Fetching {
             }
         };
         let Some(writer) = writer else {
+            // An error says nothing of what is there.
+            if answer.status < 500 {
+                self.displace().await;
+            }
             self.arriving.tell(ArrivalState::Alone);
             // Where it may be another with the fields that were not sent, the leader asks for itself.
             let depends = vary::names(&fields);
@@ -165,7 +169,26 @@ impl Fetching {
     fn remember(&self, status: u16, not_kept: NotKept) {
         // A failure may be over at once.
         if status < 500 && not_kept != NotKept::Status {
-            self.route.store.pass(&self.asked.key, NOT_KEPT_TIME, "bypass; detail=not-kept");
+            self.pass(NOT_KEPT_TIME, "bypass; detail=not-kept");
+        }
+    }
+
+    /// Lets requests for what is longer than may be kept go past the store for a while.
+    async fn outgrown(&self) {
+        self.pass(TOO_LARGE_TIME, "bypass; detail=too-large");
+        self.displace().await;
+    }
+
+    /// Lets requests of this variant go past the store.
+    fn pass(&self, time: Duration, why: &'static str) {
+        self.route.store.pass(&self.asked.arrival_key(), time, why);
+    }
+
+    /// Forgets what the backend was asked about, which has another answer now that is not kept (RFC 9111 §4.3.3).
+    async fn displace(&self) {
+        if self.is_validating {
+            let keys: Arc<[String]> = [self.asked.key.clone()].into();
+            self.route.invalidate(&keys, &self.disks, &self.device, &self.open).await;
         }
     }
 
@@ -198,23 +221,37 @@ impl Fetching {
         }
     }
 
+    /// What comes next; `None` if it does not come in time, or nobody wants it any more.
+    async fn wanted(
+        &self,
+        body: &mut UpstreamBody,
+        fill: &Fill,
+        unread: &mut Unread,
+    ) -> Option<Vec<Bytes>> {
+        // One wait with one deadline, however often it is looked who reads.
+        let mut next = pin!(pieces(body));
+        loop {
+            let next = timeout(LOOK_TIME, &mut next).await;
+            if unread.is_given_up(fill, self.shared.is_draining(), self.is_ahead) {
+                return None;
+            }
+            if let Ok(next) = next {
+                return next.ok();
+            }
+        }
+    }
+
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: Writer, mut body: UpstreamBody) {
         let mut unread = Unread::default();
         loop {
-            let next = timeout(LOOK_TIME, pieces(&mut body)).await;
-            if unread.is_given_up(writer.fill(), self.shared.is_draining(), self.is_ahead) {
+            let Some(pieces) = self.wanted(&mut body, writer.fill(), &mut unread).await else {
                 return self.device.close(writer, u64::MAX);
-            }
-            let pieces = match next {
-                Ok(Ok(pieces)) => pieces,
-                Ok(Err(_)) => return self.device.close(writer, u64::MAX),
-                Err(_) => continue,
             };
             let is_end = pieces.is_empty();
             if is_end && writer.is_too_large() {
                 // Before its readers have all of it: they may ask again at once.
-                self.route.pass_too_large(&self.asked.key);
+                self.outgrown().await;
             }
             let write = move || -> Result<Option<Writer>, StoreError> {
                 if is_end {
@@ -230,19 +267,12 @@ impl Fetching {
                 Ok(Err(error)) => {
                     // Whoever comes next is answered past the store.
                     if matches!(error, StoreError::TooLarge | StoreError::NoRoom) {
-                        self.route.pass_too_large(&self.asked.key);
+                        self.outgrown().await;
                     }
                     return self.route.failed(&error);
                 }
             }
         }
-    }
-}
-
-impl CachedRoute {
-    /// Lets requests for what is longer than may be kept go past the store for a while.
-    pub(super) fn pass_too_large(&self, key: &str) {
-        self.store.pass(key, TOO_LARGE_TIME, "bypass; detail=too-large");
     }
 }
 

@@ -1,9 +1,11 @@
 //! What answers a request: an object of the store, what arrives for another, or what the backend is asked for now.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use kettle_cache::Head as Stored;
 use kettle_http::Method;
 use kettle_http::caching::Use;
 use tokio::sync::oneshot;
@@ -21,7 +23,7 @@ use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ReadyObject};
 use crate::request::Request;
 use crate::response::{Notes, Response};
-use crate::stores::{Arrival, ArrivalState, ArrivingBody, CacheOutcome, OpenStore};
+use crate::stores::{Arrival, ArrivalState, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
 
 pub(super) enum Answer {
@@ -56,6 +58,7 @@ impl Looking<'_> {
     ) -> Answer {
         let (mut is_validated, mut has_looked_twice) = (false, false);
         for _ in 0..ROUNDS_MAX {
+            let known = self.open.store.known(&asked.key);
             let found = match self.find(asked).await {
                 Found::Others => return Answer::Pass("vary-miss"),
                 Found::Nothing => None,
@@ -72,7 +75,12 @@ impl Looking<'_> {
             if asked.has_credentials {
                 return Answer::Pass("request; detail=credentials");
             }
-            if !has_looked_twice && self.has_changed(asked, stale.as_deref()) {
+            // Something may have got its name while it was looked for.
+            let has_changed = match &stale {
+                Some(object) => !object.has_its_name(),
+                None => self.open.store.known(&asked.key) != known,
+            };
+            if has_changed && !has_looked_twice {
                 has_looked_twice = true;
                 continue;
             }
@@ -83,7 +91,7 @@ impl Looking<'_> {
                     Some(arrival) => Begun::Joined(arrival),
                     None => return Answer::Pass(reason),
                 }
-            } else if let Some(why) = self.route.store.passes(&asked.key) {
+            } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
                 return Answer::Pass(why);
             } else {
                 self.begin(asked, request, stale.as_deref(), may_be_stale, false)
@@ -159,8 +167,7 @@ impl Looking<'_> {
                 return None;
             }
             // What is written behind its answer may wait for a disk that is slow, and clients do not.
-            let is_in_memory = matches!(arriving.1, ArrivingBody::Whole { .. });
-            let limit = if is_in_memory { limit.min(WRITTEN_SOON) } else { limit };
+            let limit = if arriving.1.is_in_memory() { limit.min(WRITTEN_SOON) } else { limit };
             return timeout(limit, arrival.ended()).await.is_ok().then_some(Led::Again);
         }
         Some(Led::from(known))
@@ -188,6 +195,7 @@ impl Looking<'_> {
             Led::Growing(arriving, trace) => {
                 notes.upstream = trace.or(notes.upstream.take());
                 let (head, body) = &*arriving;
+                let head = &*self.as_passed_on(head);
                 if !asked.fits(&request.head, &head.vary) {
                     return Some(Answer::Pass("vary-miss"));
                 }
@@ -223,6 +231,14 @@ impl Looking<'_> {
         })
     }
 
+    /// What was kept, as clients get it by the settings of today.
+    fn as_passed_on<'h>(&self, head: &'h Stored) -> Cow<'h, Stored> {
+        match self.route.proxy.still_passed_on(head.status, &head.lines) {
+            Some(lines) => Cow::Owned(Stored { lines, ..head.clone() }),
+            None => Cow::Borrowed(head),
+        }
+    }
+
     async fn find(&self, asked: &Arc<Asked>) -> Found<Rc<ReadyObject>> {
         if self.open.store.lacks(&asked.key) {
             return Found::Nothing;
@@ -241,7 +257,10 @@ impl Looking<'_> {
         };
         let device = device(self.disks, self.open);
         match self.disks.wait_for(&device, look).await {
-            Ok(Ok(Found::Object(found))) => {
+            Ok(Ok(Found::Object(mut found))) => {
+                if let Cow::Owned(head) = self.as_passed_on(found.head()) {
+                    *found.head_mut() = head;
+                }
                 let object = ReadyObject::new(*found, &self.open.store, device, now);
                 if matches!(kept::usable(&object.head, wall), Use::Fresh(_)) {
                     let (number, asked) = (self.route.number, asked.arrival_key());
@@ -255,14 +274,6 @@ impl Looking<'_> {
                 Found::Nothing
             }
             Ok(Ok(Found::Nothing)) | Err(_) => Found::Nothing,
-        }
-    }
-
-    /// Whether something may have got its name while it was looked for.
-    fn has_changed(&self, asked: &Asked, found: Option<&ReadyObject>) -> bool {
-        match found {
-            Some(object) => !object.has_its_name(),
-            None => !self.open.store.lacks(&asked.key),
         }
     }
 

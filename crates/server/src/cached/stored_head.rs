@@ -45,10 +45,7 @@ impl Fetching {
     pub(super) fn own_lines(&self, head: &ResponseHead<Bytes>, answered: SystemTime) -> Vec<u8> {
         let fields = self.route.proxy.fields(head);
         let [_, own] = fields.lines();
-        let is_ours = |name: &[u8]| {
-            let tags = self.route.tags.as_ref().is_some_and(|tags| name == tags.as_bytes());
-            tags || matches!(name, b"age" | b"accept-ranges")
-        };
+        let is_ours = |name: &[u8]| matches!(name, b"age" | b"accept-ranges" | b"content-range");
         let mut out = Vec::with_capacity(own.len());
         for (name, value) in lines::fields(own).into_iter().filter(|(name, _)| !is_ours(name)) {
             let name = std::str::from_utf8(name).unwrap_or_default();

@@ -7,13 +7,14 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use kettle_cache::{Head as Stored, Object, Purge, Store, StoreError, Times};
 use kettle_http::caching::control::Control;
-use kettle_http::caching::{self, FieldLines, also_invalid, vary};
+use kettle_http::caching::key::also_invalid;
+use kettle_http::caching::{self, FieldLines, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
 
 use super::asked::Asked;
 use super::fetching::Fetching;
-use super::{CachedRoute, WRITE_TIME_MAX, kept, lines};
+use super::{CALL_BYTES, CachedRoute, WRITE_TIME_MAX, kept, lines};
 use crate::disk::{Device, Disks};
 use crate::response::Response;
 use crate::stores::OpenStore;
@@ -52,7 +53,7 @@ impl Fetching {
 impl CachedRoute {
     /// Forgets what is kept of these, which were written to.
     pub(super) async fn invalidate(
-        &self,
+        self: &Arc<Self>,
         keys: &Arc<[String]>,
         disks: &Disks,
         device: &Arc<Device>,
@@ -61,9 +62,19 @@ impl CachedRoute {
         // At once, however busy the disk is, and whether or not the client waits for that.
         keys.iter().for_each(|key| open.store.forget(key));
         let (store, keys) = (Arc::clone(&open.store), Arc::clone(keys));
+        let held_bytes = CALL_BYTES + keys.iter().map(String::len).sum::<usize>();
         let remove = move || keys.iter().try_for_each(|key| store.remove_key(key).map(|_| ()));
-        if let Ok(Err(error)) = disks.wait_for(device, remove).await {
-            self.failed(&error);
+        match disks.wait_for(device, remove.clone()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.failed(&error),
+            // The files have to go all the same: what the store remembers of them ends with the process.
+            Err(_) if device.has_room(held_bytes) => {
+                let route = Arc::clone(self);
+                device.run_later(held_bytes, move || {
+                    remove().unwrap_or_else(|error| route.failed(&error));
+                });
+            }
+            Err(_) => self.failed(&StoreError::Crowded),
         }
     }
 

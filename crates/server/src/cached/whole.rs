@@ -10,8 +10,8 @@ use kettle_cache::{Head as Stored, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::TAGS_MAX;
 use super::fetching::{Fetching, Led};
+use super::{CALL_BYTES, TAGS_MAX};
 use crate::stores::{ArrivalState, ArrivingBody};
 use crate::upstream::{Trace, UpstreamBody, UpstreamError};
 
@@ -71,6 +71,3 @@ const WHOLE_BYTES_MAX: u64 = 64 * 1_024;
 
 /// How long a body may take that comes right behind its head. Whoever has asked waits for no longer than that.
 const SOON: Duration = Duration::from_millis(2);
-
-/// What a call that is left for later takes, with all that is shared by those who join.
-const CALL_BYTES: usize = 1_024;

@@ -1,5 +1,6 @@
 //! The life of a request: read its head, respond, deliver, log, and read past its body.
 
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use kettle_config::{Listener, TxPathChoice};
@@ -15,9 +16,12 @@ use crate::deliver::{Delivered, Delivery, DeliveryError, Preference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
+use crate::proxy;
 use crate::request::{Beside, BodyError, Head, Request, TlsSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, Upgraded};
+use crate::setup::Snapshot;
+use crate::tx_path::TxPath;
 use crate::upstream::Trace;
 use crate::worker_state::WorkerState;
 
@@ -74,14 +78,11 @@ impl Connection {
         };
         state.is_started = false;
         state.answered += 1;
-        let snapshot = self.worker.snapshot();
-        if !self.worker.is_current(&self.snapshot) && !snapshot.tls.takes(stream.session()) {
-            // Who was asked for nothing, or showed what is no longer taken, has to come again.
+        let Some(snapshot) = self.adopt(stream.session()) else {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);
-        }
+        };
         let arrival = Arrival::now(state.answered);
-        self.adopt();
         let limits = &self.snapshot.config.limits;
         let source = TlsSource {
             stream: &mut *stream,
@@ -94,6 +95,12 @@ impl Connection {
         let response = respond(files, guards, pool, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         let Request { head, mut body, .. } = request;
+        if proxy::is_for_nobody(&response) {
+            // Nor does anybody wait for what was asked for behind it.
+            drop(body);
+            self.log_unsent(stream.session(), &head, &response, &arrival);
+            return Err(End::Quiet);
+        }
         if let Some((stream, beside)) = body.beside_response()
             && let Some(upgraded) =
                 self.deliver(stream, beside, Some(&head), response, closes, &arrival).await?
@@ -109,17 +116,24 @@ impl Connection {
 
     /// Follows a reload. Where that changed nothing the connection was made with, the new
     /// configuration is the connection's from here on; otherwise it keeps its own to its end.
-    pub(super) fn adopt(&mut self) {
-        if self.worker.is_current(&self.snapshot) {
-            return;
-        }
+    ///
+    /// Returns what the next request is answered by; nothing if that does not take the connection's session: who was asked for
+    /// no certificate, or showed what is no longer taken, has to come again.
+    pub(super) fn adopt(&mut self, session: &Session) -> Option<Arc<Snapshot>> {
         let next = self.worker.snapshot();
+        if Arc::ptr_eq(&next, &self.snapshot) {
+            return Some(next);
+        }
+        if !next.tls.takes(session) {
+            return None;
+        }
         let (old, new) = (&*self.snapshot.config, &*next.config);
         let stays = old.limits == new.limits && old.tls == new.tls;
         let same = |listener: &Listener| self.listener() == Some(listener);
         if let Some(listener) = new.listeners.iter().position(same).filter(|_| stays) {
-            (self.snapshot, self.listener) = (next, listener);
+            (self.snapshot, self.listener) = (Arc::clone(&next), listener);
         }
+        Some(next)
     }
 
     /// Answers what never became a request with an error, and logs it.
@@ -240,6 +254,7 @@ impl Connection {
         Ok(match response.body {
             Body::Upgraded(mut upgraded) => {
                 upgraded.path = preference.choice;
+                upgraded.log = response.log;
                 Some(upgraded)
             }
             _ => None,
@@ -281,6 +296,19 @@ impl Connection {
         }
     }
 
+    /// Logs a response that nobody was there for.
+    pub(super) fn log_unsent(
+        &self,
+        session: &Session,
+        head: &Head,
+        response: &Response,
+        arrival: &Arrival,
+    ) {
+        let delivered =
+            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+        self.log(session, Some(head), response, 0, &delivered, arrival);
+    }
+
     pub(super) fn log(
         &self,
         session: &Session,
@@ -300,10 +328,10 @@ impl Connection {
         if let Some(reason) = notes.and_then(|notes| notes.refusal) {
             metrics.request_refused(reason);
         }
-        if !self.worker.log.is_on() {
+        if !self.worker.log.is_on(&response.log) {
             return;
         }
-        self.worker.log.record(&Entry {
+        let entry = Entry {
             time: arrival.time,
             remote: self.remote,
             host: head.and_then(|head| head.host_bytes()),
@@ -326,6 +354,7 @@ impl Connection {
             connection: self.number,
             request_number: arrival.number,
             completed: delivered.completed,
-        });
+        };
+        self.worker.log.record(&response.log, &entry);
     }
 }

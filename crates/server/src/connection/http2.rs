@@ -14,9 +14,12 @@
 //! A connection that ends says GOAWAY first, where its client still listens.
 
 mod body;
+mod priority;
 mod stream;
+mod tunnel;
 
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -31,9 +34,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
-use crate::http2::{Channel, FRAME_BYTES_MAX, Outbound, Wire};
+use crate::http2::{Channel, FRAME_BYTES_MAX, Outbound, PIECE_BYTES, Wire};
 use crate::limits::{Deadline, Interrupt, Stage};
-use body::PIECE_BYTES;
+use priority::Line;
 
 type Library = h2::server::Connection<Wire, Bytes>;
 type Accepted = (http::Request<RecvStream>, SendResponse<Bytes>);
@@ -42,9 +45,13 @@ type Accepted = (http::Request<RecvStream>, SendResponse<Bytes>);
 struct Shared {
     connection: RefCell<Connection>,
     session: Session,
+    /// Who connected.
+    peer: SocketAddr,
     outbound: Rc<Outbound>,
     /// Bytes of files and of backends' bodies that the library may hold for this connection at a time.
     body_bytes: Arc<Semaphore>,
+    /// Who waits for some of them.
+    line: Line,
     /// Bytes of bodies that the client's windows had room for, of all streams.
     granted_bytes: Cell<u64>,
     /// Deadlines that no stream needs now.
@@ -91,15 +98,18 @@ struct Driver {
 impl Connection {
     /// Serves the connection to its end.
     #[expect(clippy::await_holding_refcell_ref, reason = "at the end nobody changes it any more")]
-    pub(super) async fn http2(self, stream: Box<TlsStream>) {
+    pub(super) async fn http2(self, stream: Box<TlsStream>, peer: SocketAddr) {
         let session = stream.session().clone();
         let outbound = Rc::new(Outbound::default());
-        let channel = Rc::new(Channel::new(stream, Rc::clone(&outbound)));
+        let channel =
+            Rc::new(Channel::new(stream, Rc::clone(&outbound), Rc::clone(&self.worker.offloads)));
         let shared = Rc::new(Shared {
             connection: RefCell::new(self),
             session,
+            peer,
             outbound,
             body_bytes: Arc::new(Semaphore::new(PIECES_MAX * PIECE_BYTES)),
+            line: Line::default(),
             granted_bytes: Cell::default(),
             deadlines: RefCell::default(),
             is_speechless: Cell::default(),
@@ -129,6 +139,8 @@ impl Connection {
         // A body that is not whole must not look so: only the end of its stream says that it is.
         let end = match end {
             End::Announced | End::Quiet if shared.has_silent_end.get() => End::Violation,
+            // The client asked for a key that the kernel cannot change to. The goodbye is queued.
+            End::Broken if stream.is_key_refused() && !shared.has_silent_end.get() => End::Quiet,
             end => end,
         };
         // Streams that were cut hold the rest until they are dropped.
@@ -147,7 +159,9 @@ impl Shared {
             .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .max_send_buffer_size(4 * PIECE_BYTES)
+            // What bounds a stream is what all may have together, which goes by priority.
+            .max_send_buffer_size((PIECES_MAX + 2) * PIECE_BYTES)
+            .enable_connect_protocol()
             .max_local_error_reset_streams(Some(LOCAL_RESETS_MAX))
             .handshake(Wire(Rc::clone(channel)));
         let mut handshake = std::pin::pin!(handshake);
@@ -283,7 +297,7 @@ impl Driver {
 
     fn poll(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
         self.channel.begin_turn(deadline.ticks());
-        let queued_before = self.channel.queued_bytes();
+        let standing = self.channel.standing();
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
@@ -317,7 +331,7 @@ impl Driver {
                 return Poll::Ready(Event::Over(end));
             }
             // It takes what it can.
-            Poll::Pending if self.channel.queued_bytes() != queued_before => {
+            Poll::Pending if self.channel.standing() != standing => {
                 let write_timeout =
                     self.shared.connection.borrow().snapshot.config.limits.write_timeout;
                 if self.phase == Phase::Blocked {
@@ -325,6 +339,11 @@ impl Driver {
                 }
             }
             Poll::Pending => {}
+        }
+        let is_ending = matches!(self.phase, Phase::Cutting(_) | Phase::Closing);
+        let has_streams = !self.streams.is_empty() || self.library.has_streams();
+        if self.channel.has_ended() && !is_ending && !has_streams {
+            self.cut(Reason::NO_ERROR);
         }
         if let Phase::Cutting(reason) = self.phase
             && self.streams.is_empty()
@@ -383,11 +402,9 @@ impl Driver {
             return;
         }
         let mut connection = self.shared.connection.borrow_mut();
-        // Who was asked for nothing, or showed what is no longer taken, does not follow: it has to come again.
-        if !connection.worker.is_current(&connection.snapshot)
-            && connection.worker.snapshot().tls.takes(&self.shared.session)
-        {
-            connection.adopt();
+        // It is asked at each turn: what all workers count is touched after a reload only.
+        if !connection.worker.is_current(&connection.snapshot) {
+            let _ = connection.adopt(&self.shared.session);
         }
         let is_due = connection.worker.deadlines.is_draining()
             || !connection.worker.is_current(&connection.snapshot)
@@ -413,12 +430,9 @@ impl Driver {
             return respond.send_reset(Reason::REFUSED_STREAM);
         }
         let snapshot = {
-            let connection = self.shared.connection.borrow();
+            let mut connection = self.shared.connection.borrow_mut();
             connection.worker.metrics.http2_stream();
-            let snapshot = connection.worker.snapshot();
-            let is_same = connection.worker.is_current(&connection.snapshot);
-            // Who was asked for nothing, or showed what is no longer taken, has to come again.
-            (is_same || snapshot.tls.takes(&self.shared.session)).then_some(snapshot)
+            connection.adopt(&self.shared.session)
         };
         let outbound = self.shared.outbound.follow(respond.stream_id().into());
         let serve = Rc::clone(&self.shared).serve(request, respond, outbound, snapshot, self.begun);

@@ -3,6 +3,7 @@
 mod bodies;
 mod reloads;
 
+use std::collections::HashSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -43,7 +44,8 @@ async fn on_stage<F: Future>(
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a"), "file").unwrap();
     let snapshot = snapshot(&config(&folder), change);
-    let log = AccessLog::start(&Log::default(), 1, Arc::<AtomicU64>::default()).unwrap();
+    let log =
+        AccessLog::start(&Log::default(), HashSet::new(), 1, Arc::<AtomicU64>::default()).unwrap();
     let capabilities = Capabilities {
         kernel_release: String::new(),
         ulp_listed: None,

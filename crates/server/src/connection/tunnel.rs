@@ -41,6 +41,7 @@ impl Connection {
         let Self { worker, deadline, snapshot, number, accepted, .. } = self;
         // A tunnel may outlive many configurations.
         drop((snapshot, routes));
+        let worker = (worker.shared(), Some(worker));
         Tunnel::new(worker, deadline, settings, peers, number, accepted).carry(client).await;
     }
 

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::{Delivery, DeliveryError, Demand, Piece, Preference};
 use crate::limits::Pace;
 use crate::pipes::Pipes;
-use crate::request::poll_client;
+use crate::request::{last_chunk, poll_client};
 use crate::tx_path::TxPath;
 use crate::upstream::{UpstreamBody, UpstreamError};
 
@@ -39,6 +39,7 @@ impl Delivery<'_> {
         let mut coding = Coding::new(is_chunked);
         if let Some(mut request) = self.request.take() {
             if self.send_beside(&mut prefix, body, &mut request, &mut coding).await? {
+                coding.trailers = body.take_trailers();
                 return self.end(&mut prefix, &coding).await;
             }
             self.keep_pace(body);
@@ -59,6 +60,9 @@ impl Delivery<'_> {
             }
             let is_end = piece.is_none() || matches!(next, Some(Ok(None)));
             self.keep_pace(body);
+            if is_end {
+                coding.trailers = body.take_trailers();
+            }
             self.pass(&mut prefix, piece, is_end, &mut coding).await?;
             if is_direct {
                 self.send_direct(body, is_spliced).await?;
@@ -273,11 +277,13 @@ impl Drop for Held<'_> {
 pub(super) struct Coding {
     is_chunked: bool,
     is_first: bool,
+    /// Lines behind the last chunk.
+    trailers: Vec<u8>,
 }
 
 impl Coding {
     pub(super) fn new(is_chunked: bool) -> Self {
-        Self { is_chunked, is_first: true }
+        Self { is_chunked, is_first: true, trailers: Vec::new() }
     }
 
     /// Writes what stands before a piece: the end of the one before, and the size of this one.
@@ -296,7 +302,7 @@ impl Coding {
         }
         let end: &[u8] = if self.is_first { b"" } else { b"\r\n" };
         out.extend_from_slice(end);
-        out.extend_from_slice(b"0\r\n\r\n");
+        out.extend(last_chunk(&self.trailers));
     }
 }
 

@@ -66,6 +66,19 @@ impl FoundObject {
     }
 }
 
+impl FoundObject {
+    /// What it is.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.object.head
+    }
+
+    /// The same, for who has another idea of it.
+    pub fn head_mut(&mut self) -> &mut Head {
+        &mut self.object.head
+    }
+}
+
 impl ReadyObject {
     /// Makes an object ready that was found at `now`, on the monotonic clock.
     #[must_use]

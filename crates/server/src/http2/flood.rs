@@ -1,11 +1,13 @@
 //! Which frames a client sends and how many: the library answers each, and most cost a client nothing.
 //!
-//! Only heads of frames are looked at, as they come. What is held here does not grow. Endless CONTINUATION frames, empty
+//! Only heads of frames are looked at, as they come. What is held here is bounded. Endless CONTINUATION frames, empty
 //! DATA frames and streams that the library has to reset are counted by the library.
 
+use std::collections::BTreeSet;
+
 use super::frame_heads::{
-    CONTINUATION, DATA, END_HEADERS, FrameHead, FrameHeads, HEADERS, PING, PREFACE_BYTES,
-    RST_STREAM, SETTINGS, Step, WINDOW_UPDATE,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, FrameHead, FrameHeads, HEADERS, PING,
+    PREFACE_BYTES, RST_STREAM, SETTINGS, Step, WINDOW_UPDATE,
 };
 
 /// Counts frames by their kinds, within times of [`WINDOW_TICKS`].
@@ -16,6 +18,8 @@ pub(crate) struct Flood {
     data_bytes: u64,
     /// Whether a request's fields have begun and not ended.
     is_in_fields: bool,
+    /// Streams that the client has not ended.
+    unended: BTreeSet<u32>,
     window_began: u32,
     /// What the client had been sent by then.
     sent_before: u64,
@@ -39,6 +43,7 @@ impl Default for Flood {
             frames: FrameHeads::behind(PREFACE_BYTES),
             data_bytes: 0,
             is_in_fields: false,
+            unended: BTreeSet::new(),
             window_began: 0,
             sent_before: 0,
             counts: Counts::default(),
@@ -50,6 +55,12 @@ impl Flood {
     /// Whether the client is in the middle of a request's fields.
     pub(crate) fn is_in_fields(&self) -> bool {
         self.is_in_fields
+    }
+
+    /// Whether all that the client has begun is whole: frames, and requests but for those that it took back. Where there are more
+    /// of those than anybody serves, it is said to be not.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.frames.is_between() && !self.is_in_fields && self.unended.is_empty()
     }
 
     /// How much of bodies the client began to send, ever.
@@ -91,7 +102,13 @@ impl Flood {
     }
 
     fn count(&mut self, head: FrameHead) {
-        let FrameHead { payload_bytes, kind, flags, .. } = head;
+        let FrameHead { payload_bytes, kind, flags, stream } = head;
+        let is_end = flags & END_STREAM != 0 && matches!(kind, HEADERS | DATA);
+        if is_end || kind == RST_STREAM {
+            self.unended.remove(&stream);
+        } else if kind == HEADERS && self.unended.len() < UNENDED_MAX {
+            self.unended.insert(stream);
+        }
         let counts = &mut self.counts;
         match kind {
             DATA => {
@@ -130,6 +147,9 @@ impl Flood {
 const EMPTY_DATA_SUSPECT: u64 = 99;
 const RESETS_SUSPECT: u64 = 19;
 const REQUESTS_SUSPECT: u64 = 199;
+
+/// More than there can be streams at a time; those that are reset here may stay in the list.
+const UNENDED_MAX: usize = 1_024;
 
 /// Seconds after which counting begins anew.
 const WINDOW_TICKS: u32 = 10;

@@ -33,6 +33,11 @@ impl FrameHeads {
         Self { left_bytes: bytes, head: [0; HEAD_BYTES], head_bytes: 0 }
     }
 
+    /// Whether a frame may begin here.
+    pub(super) fn is_between(&self) -> bool {
+        self.left_bytes == 0 && self.head_bytes == 0
+    }
+
     /// The next step in `left`, which is moved on past it; none if there is no more.
     pub(super) fn step<'b>(&mut self, left: &mut &'b [u8]) -> Option<Step<'b>> {
         if self.left_bytes > 0 && !left.is_empty() {

@@ -5,14 +5,19 @@
 //! in upper case, fields about connections, `te` but `trailers`, bytes that no value may hold, a length that the data break.
 
 use bytes::Bytes;
-use http::header::{CONNECTION, COOKIE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use h2::ext::Protocol;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, SEC_WEBSOCKET_KEY,
+    TRANSFER_ENCODING, UPGRADE,
+};
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, StatusCode};
 use kettle_http::Limits;
 use kettle_http::h1::framing::{BodyFraming, body_framing};
 use kettle_http::h1::parse::{Parse, parse_request};
 use kettle_tls::stream::Received;
 
+use super::websocket::websocket_key;
 use crate::request::{BodyError, Head};
 
 /// Why a request is none.
@@ -30,7 +35,16 @@ pub(crate) fn request_head(
     has_body: bool,
     limits: &Limits,
 ) -> Result<(Box<Head>, BodyFraming), Refusal> {
-    let bytes = written(parts)?;
+    let protocol = parts.extensions.get::<Protocol>().map(Protocol::as_str);
+    match protocol {
+        Some(protocol) if !protocol.eq_ignore_ascii_case("websocket") => {
+            return Err(Refusal::Status(501));
+        }
+        // What follows is no body.
+        Some(_) if parts.headers.contains_key(CONTENT_LENGTH) => return Err(Refusal::Malformed),
+        _ => {}
+    }
+    let bytes = written(parts, protocol.is_some())?;
     let refused = |error: kettle_http::RequestError| Refusal::Status(error.status());
     let head = match parse_request(&bytes, limits).map_err(refused)? {
         Parse::Complete { head, bytes: parsed } if parsed == bytes.len() => head.over_http2(),
@@ -38,31 +52,40 @@ pub(crate) fn request_head(
     };
     let framing = match body_framing(&head).map_err(refused)? {
         // The end of the stream is the end of the body.
-        BodyFraming::None if has_body => BodyFraming::Chunked,
+        BodyFraming::None if has_body && protocol.is_none() => BodyFraming::Chunked,
         framing => framing,
     };
     let head = head.moved_to(());
     Ok((Box::new(head.moved_to(Received::from(bytes))), framing))
 }
 
-/// The request as HTTP/1.1 writes it.
-fn written(parts: &Parts) -> Result<Vec<u8>, Refusal> {
+/// The request as HTTP/1.1 writes it: an extended CONNECT as the GET that asks for WebSocket there (RFC 8441 §5).
+fn written(parts: &Parts, is_extended_connect: bool) -> Result<Vec<u8>, Refusal> {
     let host = host(parts)?;
+    let method = if is_extended_connect { "GET" } else { parts.method.as_str() };
     let target = match parts.uri.path_and_query() {
-        _ if parts.method == Method::CONNECT => host,
+        _ if method == "CONNECT" => host,
         // A target in absolute form would name a host of its own.
         Some(target) if target.as_str().starts_with('/') => target.as_str().as_bytes(),
         Some(target) if target.as_str() == "*" => b"*",
         _ => return Err(Refusal::Malformed),
     };
     let mut bytes = Vec::with_capacity(HEAD_BYTES_USUAL);
-    for piece in [parts.method.as_str().as_bytes(), b" ", target, b" HTTP/1.1\r\n"] {
+    for piece in [method.as_bytes(), b" ", target, b" HTTP/1.1\r\n"] {
         bytes.extend_from_slice(piece);
     }
     if !host.is_empty() {
         write_line(&mut bytes, "host", host)?;
     }
-    for (name, value) in parts.headers.iter().filter(|(name, _)| *name != HOST && *name != COOKIE) {
+    if is_extended_connect {
+        write_line(&mut bytes, "connection", b"upgrade")?;
+        write_line(&mut bytes, "upgrade", b"websocket")?;
+        write_line(&mut bytes, SEC_WEBSOCKET_KEY.as_str(), websocket_key().as_bytes())?;
+    }
+    let is_own = |name: &HeaderName| {
+        [HOST, COOKIE].contains(name) || (is_extended_connect && *name == SEC_WEBSOCKET_KEY)
+    };
+    for (name, value) in parts.headers.iter().filter(|(name, _)| !is_own(name)) {
         write_line(&mut bytes, name.as_str(), value.as_bytes())?;
     }
     // Cookies may come in pieces, which only HTTP/2 knows (RFC 9113 §8.2.3).
@@ -120,6 +143,11 @@ pub(crate) fn interim_head(head: &[u8]) -> Result<http::Response<()>, BodyError>
     let status = head.split(|byte| *byte == b' ').nth(1).and_then(|word| word.first_chunk::<3>());
     let status = status.and_then(|word| StatusCode::from_bytes(word).ok());
     Ok(response_head(status.ok_or(BodyError::Ended)?.as_u16(), head))
+}
+
+/// The fields of a trailer section that was written for HTTP/1.1.
+pub(crate) fn trailer_fields(section: Vec<u8>) -> HeaderMap {
+    fields(&Bytes::from(section))
 }
 
 fn fields(head: &Bytes) -> HeaderMap {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use super::frame_heads::{DATA, END_STREAM, FrameHead, FrameHeads, HEADERS, Step, WINDOW_UPDATE};
+use crate::tx_path::{Reason, TxPath};
 
 /// What one connection sends.
 pub(crate) struct Outbound {
@@ -23,8 +24,23 @@ pub(crate) struct Outbound {
     /// How often everything was sealed that the client's windows let through.
     rounds: Cell<u64>,
     is_over: Cell<bool>,
+    /// Whether the client says nothing more: no window of its opens again.
+    is_input_over: Cell<bool>,
     /// Responses of the library's own.
     foreign: Cell<u64>,
+    home: Cell<Home>,
+    /// Why the kernel was last refused.
+    refusal: Cell<Option<Reason>>,
+}
+
+/// Who encrypts.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Home {
+    #[default]
+    User,
+    /// The kernel is to, from the next write on.
+    Moving,
+    Kernel,
 }
 
 struct State {
@@ -63,6 +79,16 @@ pub(crate) struct OutboundStream {
     progress: Rc<Progress>,
 }
 
+/// How what a stream sends ends, for who asks when nobody serves it any more.
+pub(crate) struct OutboundEnd(Rc<Progress>);
+
+impl OutboundEnd {
+    /// Whether the kernel has it.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.0.is_sent.get()
+    }
+}
+
 impl Default for Outbound {
     fn default() -> Self {
         let state = State {
@@ -81,7 +107,10 @@ impl Default for Outbound {
             is_blocked: Cell::default(),
             rounds: Cell::default(),
             is_over: Cell::default(),
+            is_input_over: Cell::default(),
             foreign: Cell::default(),
+            home: Cell::default(),
+            refusal: Cell::default(),
         }
     }
 }
@@ -145,7 +174,7 @@ impl Outbound {
             let Progress { sent_bytes, is_sent, waker, .. } = &*unsent.stream;
             sent_bytes.set(sent_bytes.get() + unsent.data_bytes);
             is_sent.set(is_sent.get() || unsent.is_end);
-            if unsent.is_end
+            if (unsent.is_end || self.is_input_over.get())
                 && let Some(waker) = waker.take()
             {
                 waker.wake();
@@ -185,6 +214,37 @@ impl Outbound {
         self.is_blocked.get()
     }
 
+    /// Has what is written from now on encrypted by the kernel, if it can.
+    pub(crate) fn ask_for_kernel(&self) {
+        if self.home.get() == Home::User {
+            self.home.set(Home::Moving);
+        }
+    }
+
+    pub(super) fn is_moving(&self) -> bool {
+        self.home.get() == Home::Moving
+    }
+
+    /// What came of it: why the connection stays in user space, if it does.
+    pub(super) fn moved(&self, refusal: Option<Reason>) {
+        self.home.set(if refusal.is_none() { Home::Kernel } else { Home::User });
+        self.refusal.set(refusal);
+    }
+
+    pub(super) fn is_in_kernel(&self) -> bool {
+        self.home.get() == Home::Kernel
+    }
+
+    /// Where what is written now is encrypted.
+    pub(crate) fn path(&self) -> TxPath {
+        if self.is_in_kernel() { TxPath::KernelWrite } else { TxPath::User }
+    }
+
+    /// Why the kernel did not take the connection when that was last tried.
+    pub(crate) fn refusal(&self) -> Option<Reason> {
+        self.refusal.get()
+    }
+
     /// All is sealed that the client's windows let through.
     pub(crate) fn end_round(&self) {
         self.rounds.set(self.rounds.get() + 1);
@@ -198,6 +258,20 @@ impl Outbound {
     /// Nothing more is sent of any stream: whoever waits is told.
     pub(crate) fn close(&self) {
         self.is_over.set(true);
+        self.wake_all();
+    }
+
+    /// The client says nothing more: whoever waits for a window is told.
+    pub(super) fn end_input(&self) {
+        self.is_input_over.set(true);
+        self.wake_all();
+    }
+
+    pub(super) fn is_input_over(&self) -> bool {
+        self.is_input_over.get()
+    }
+
+    fn wake_all(&self) {
         for progress in self.state.borrow().streams.values() {
             if let Some(waker) = progress.waker.take() {
                 waker.wake();
@@ -232,6 +306,16 @@ impl State {
 }
 
 impl OutboundStream {
+    /// Where what is written of it now is encrypted.
+    pub(crate) fn path(&self) -> TxPath {
+        self.outbound.path()
+    }
+
+    /// How it ends.
+    pub(crate) fn ending(&self) -> OutboundEnd {
+        OutboundEnd(Rc::clone(&self.progress))
+    }
+
     /// Bytes of its body that were sealed, padding counted.
     pub(crate) fn sealed_bytes(&self) -> u64 {
         self.progress.sealed_bytes.get()
@@ -247,6 +331,12 @@ impl OutboundStream {
         self.outbound.rounds.get()
     }
 
+    /// Whether its client can let nothing more through: it has ended its side, and what the windows let through by then, of so
+    /// many bytes that the library was given, has gone out.
+    pub(crate) fn is_shut(&self, queued_bytes: u64) -> bool {
+        self.outbound.is_input_over.get() && self.progress.sent_bytes.get() >= queued_bytes
+    }
+
     /// Whether its client takes nothing of anything.
     pub(crate) fn is_blocked(&self) -> bool {
         self.outbound.is_blocked()
@@ -256,6 +346,15 @@ impl OutboundStream {
     pub(crate) fn poll_sent(&self, context: &mut Context<'_>) -> Poll<bool> {
         if self.progress.is_sent.get() || self.outbound.is_over.get() {
             return Poll::Ready(self.progress.is_sent.get());
+        }
+        self.progress.waker.set(Some(context.waker().clone()));
+        Poll::Pending
+    }
+
+    /// Ready when nothing more is sent of any stream of the connection.
+    pub(crate) fn poll_over(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.outbound.is_over.get() {
+            return Poll::Ready(());
         }
         self.progress.waker.set(Some(context.waker().clone()));
         Poll::Pending

@@ -1,7 +1,8 @@
 //! A connection with TLS as the HTTP/2 library sees it, and as its owner does who wants to know what goes over it.
 //!
 //! The library writes frame by frame. Records are sealed as it does and sent together when there are enough of them or its
-//! owner says so: one system call for several frames.
+//! owner says so: one system call for several frames. Once a response has asked for it, each frame is written to the
+//! kernel, which makes a record of it.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -15,6 +16,7 @@ use kettle_tls::stream::{StreamError, TlsStream, front_pieces};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{Flood, Outbound};
+use crate::offload::Offloads;
 
 /// The connection's end of it.
 pub(crate) struct Channel {
@@ -25,14 +27,21 @@ pub(crate) struct Channel {
     ticks: Cell<u32>,
     turn_bytes_left: Cell<usize>,
     sealed_bytes: Cell<u64>,
+    /// Whether the kernel had no room for what it was last given to encrypt.
+    is_kernel_full: Cell<bool>,
     outbound: Rc<Outbound>,
+    offloads: Rc<Offloads>,
 }
 
 /// The library's end of it.
 pub(crate) struct Wire(pub(crate) Rc<Channel>);
 
 impl Channel {
-    pub(crate) fn new(stream: Box<TlsStream>, outbound: Rc<Outbound>) -> Self {
+    pub(crate) fn new(
+        stream: Box<TlsStream>,
+        outbound: Rc<Outbound>,
+        offloads: Rc<Offloads>,
+    ) -> Self {
         Self {
             stream: RefCell::new(stream),
             flood: RefCell::default(),
@@ -40,7 +49,9 @@ impl Channel {
             ticks: Cell::new(0),
             turn_bytes_left: Cell::new(TURN_BYTES),
             sealed_bytes: Cell::new(0),
+            is_kernel_full: Cell::new(false),
             outbound,
+            offloads,
         }
     }
 
@@ -50,16 +61,83 @@ impl Channel {
         self.turn_bytes_left.set(TURN_BYTES);
     }
 
-    /// Sends what is sealed. Pending if the client has no room for it; [`Outbound::is_blocked`] says the same later.
+    /// Sends what is sealed, and moves into the kernel if that was asked for. Pending if the client has no room for it;
+    /// [`Outbound::is_blocked`] says the same later.
     pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let flushed = self.stream.borrow_mut().poll_flush(context);
+        let flushed = self.poll_flush_now(context);
         self.outbound.set_blocked(flushed.is_pending());
-        self.outbound.sent(self.queued_bytes());
         flushed
     }
 
+    fn poll_flush_now(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        {
+            let mut stream = self.stream.borrow_mut();
+            // The goodbye that is queued must not go out in the middle of a response.
+            if stream.is_key_refused() {
+                return Poll::Ready(Err(StreamError::KeyExhausted));
+            }
+            let flushed = stream.poll_flush(context);
+            self.outbound.sent(stream.queued_bytes());
+            ready!(flushed)?;
+        }
+        ready!(self.poll_move(context))?;
+        if self.is_kernel_full.get() { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
+    /// Moves what is sent into the kernel if a response asked for that; nothing is sealed until that is done.
+    fn poll_move(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        if !self.outbound.is_moving() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut stream = self.stream.borrow_mut();
+        let offloaded = stream.poll_offload(context, self.offloads.can_rekey());
+        self.outbound.sent(stream.queued_bytes());
+        let refusal = self.offloads.conclude(stream.session(), ready!(offloaded))?;
+        self.outbound.moved(refusal);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Seals and queues, behind what else is queued.
+    fn poll_seal(
+        &self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<Result<usize, StreamError>> {
+        if self.queued_bytes() + RECORD_BYTES_MAX > QUEUED_BYTES_MAX {
+            ready!(self.poll_flush(context))?;
+        }
+        let (taken, bytes) = front_pieces(pieces, WRITE_BYTES_MAX);
+        let queued_bytes = self.queued_bytes();
+        self.stream.borrow_mut().seal(&taken)?;
+        self.outbound.sealed(&taken, self.queued_bytes().saturating_sub(queued_bytes));
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Writes to the kernel: what it takes is on its way.
+    fn poll_kernel_write(
+        &self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<Result<usize, StreamError>> {
+        let (front, _) = front_pieces(pieces, WRITE_BYTES_MAX);
+        let front = front.map(IoSlice::new);
+        let written = self.stream.borrow_mut().poll_kernel_write(context, &front, false);
+        self.is_kernel_full.set(written.is_pending());
+        self.outbound.set_blocked(written.is_pending());
+        let bytes = ready!(written)?;
+        let (taken, _) = front_pieces(pieces, bytes);
+        self.outbound.sealed(&taken, 0);
+        self.outbound.sent(0);
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// What changes when something is sealed, or taken by the client.
+    pub(crate) fn standing(&self) -> (u64, usize) {
+        (self.sealed_bytes.get(), self.queued_bytes())
+    }
+
     /// How many sealed bytes wait for the client.
-    pub(crate) fn queued_bytes(&self) -> usize {
+    fn queued_bytes(&self) -> usize {
         self.stream.borrow().queued_bytes()
     }
 
@@ -71,6 +149,12 @@ impl Channel {
     /// What the client sends too much of, if it does.
     pub(crate) fn excess(&self) -> Option<&'static str> {
         self.excess.get()
+    }
+
+    /// Whether the client has ended its side (close_notify) behind whole requests. Ours goes on until they are answered (RFC 8446
+    /// §6.1), and the library is not told: it would forget them.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.outbound.is_input_over()
     }
 
     /// Whether the client is in the middle of a request's fields.
@@ -115,13 +199,17 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let channel = &*self.0;
         // Its owner ends the connection.
-        if channel.excess.get().is_some() {
+        if channel.excess.get().is_some() || channel.has_ended() {
             return Poll::Pending;
         }
         ready!(channel.poll_turn(context));
         let before = buffer.filled().len();
         ready!(Pin::new(&mut **channel.stream.borrow_mut()).poll_read(context, buffer))?;
         let received = buffer.filled().get(before..).unwrap_or_default();
+        if received.is_empty() && channel.flood.borrow().is_whole() {
+            channel.outbound.end_input();
+            return Poll::Pending;
+        }
         channel.moved(received.len());
         let (ticks, sent_bytes) = (channel.ticks.get(), channel.sealed_bytes.get());
         let mut flood = channel.flood.borrow_mut();
@@ -148,13 +236,14 @@ impl AsyncWrite for Wire {
     ) -> Poll<io::Result<usize>> {
         let channel = &*self.0;
         ready!(channel.poll_turn(context));
-        if channel.queued_bytes() + RECORD_BYTES_MAX > QUEUED_BYTES_MAX {
+        if channel.outbound.is_moving() {
             ready!(channel.poll_flush(context))?;
         }
-        let (taken, bytes) = front_pieces(pieces, WRITE_BYTES_MAX);
-        let queued_bytes = channel.queued_bytes();
-        channel.stream.borrow_mut().seal(&taken)?;
-        channel.outbound.sealed(&taken, channel.queued_bytes().saturating_sub(queued_bytes));
+        let bytes = if channel.outbound.is_in_kernel() {
+            ready!(channel.poll_kernel_write(context, pieces))?
+        } else {
+            ready!(channel.poll_seal(context, pieces))?
+        };
         channel.moved(bytes);
         channel.sealed_bytes.set(channel.sealed_bytes.get() + bytes as u64);
         Poll::Ready(Ok(bytes))

@@ -14,8 +14,10 @@ use kettle_tls::stream::TlsStream;
 
 use super::ProxyRoute;
 use super::upload::{Upload, UploadError, upload};
+use crate::access_log::Destination;
 use crate::error_page::HttpError;
-use crate::request::{Request, poll_client};
+use crate::http2::websocket_accept;
+use crate::request::{Head, Request, poll_client};
 use crate::response::{Body, Notes, Response, Upgraded};
 use crate::upstream::{Exchange, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
 
@@ -55,6 +57,9 @@ pub async fn respond(
     }
     let takes_upgrade = route.takes_upgrades && framing == BodyFraming::None;
     let asks_upgrade = takes_upgrade && request.head.upgrade().is_some_and(is_websocket);
+    if request.head.is_extended_connect() && !asks_upgrade {
+        return Err(501.into());
+    }
     let outgoing = route.outgoing(path, request, asks_upgrade).ok_or(400_u16)?;
     let trace = notes.upstream.insert(Box::default());
     let outcome = ask(route, pool, &outgoing, asks_upgrade, request, trace).await;
@@ -62,7 +67,7 @@ pub async fn respond(
         let (status, reason) = match &error {
             ProxyError::Upstream(error) => (error.status(), error.reason()),
             ProxyError::Upload(status) => (*status, "request_body"),
-            ProxyError::Departed => (CLIENT_GONE, "client_gone"),
+            ProxyError::Departed => (CLIENT_GONE, DEPARTED),
         };
         if let ProxyError::Upstream(error) = &error {
             let (backend, server) = (&route.upstream.backend.name, trace.server.as_ref());
@@ -99,16 +104,27 @@ async fn ask(
         };
         exchange.note(&head, trace);
         if head.status() == 101 {
-            return upgraded(route, exchange, &head, asks_upgrade);
+            let upgraded = upgraded(route, exchange, &head, &request.head, asks_upgrade);
+            return Ok(upgraded.ok_or(UpstreamError::UnaskedUpgrade)?);
+        }
+        // Its client would take whatever follows for the server's side of a tunnel.
+        if request.head.is_extended_connect() && (200..=299).contains(&head.status()) {
+            return Err(UpstreamError::NotUpgraded.into());
         }
         // One that was asked to change its protocol may believe that it did.
         let may_keep = !asks_upgrade && !is_bound;
         let is_whole = matches!(sent, Sent::Whole);
         if let Sent::Beside(unsent, has_ended) = sent {
-            request.body.go_beside(unsent, has_ended, route.request_body_bytes_max, may_keep);
+            let trailers = route.request_trailers(&request.head);
+            let bytes_max = route.request_body_bytes_max;
+            request.body.go_beside(unsent, has_ended, bytes_max, trailers, may_keep);
         }
         let may_keep = may_keep && is_whole;
-        return Ok(route.incoming(exchange.answer(head, outgoing.is_head(), may_keep)?));
+        let mut response = exchange.answer(head, outgoing.is_head(), may_keep)?;
+        if takes_trailers(&request.head) {
+            response.body.keep_trailers(route.response_trailers(&response.head));
+        }
+        return Ok(route.incoming(response));
     }
 }
 
@@ -130,7 +146,8 @@ async fn converse(
     exchange.send_head(outgoing).await?;
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
-        match upload(exchange, is_head, &mut request.body, bytes_max).await {
+        let trailers = route.request_trailers(&request.head);
+        match upload(exchange, is_head, &mut request.body, bytes_max, &trailers).await {
             Ok(Upload::Complete) => {}
             Ok(Upload::Answered { head, is_complete: true }) => return Ok((head, Sent::Whole)),
             Ok(Upload::Answered { head, is_complete: false }) => return Ok((head, Sent::Part)),
@@ -156,34 +173,53 @@ async fn converse(
 }
 
 /// The connection becomes a tunnel only after a 101 that names what was asked for: until then whatever a client sends is a
-/// request.
+/// request. A client of HTTP/2 made no handshake of its own, so the server's is looked at here.
 fn upgraded(
     route: &ProxyRoute,
     exchange: Exchange,
     head: &ResponseHead<Bytes>,
+    request: &Head,
     is_asked: bool,
-) -> Result<Response, ProxyError> {
-    let mut agreed = head.header_values("upgrade");
-    let (first, others) = (agreed.next(), agreed.next());
-    let protocol = first.filter(|protocol| {
-        is_asked
-            && others.is_none()
-            && head.has_member("connection", "upgrade")
-            && is_websocket(protocol)
-    });
-    let protocol = protocol.ok_or(UpstreamError::UnaskedUpgrade)?;
-    let fields = route.fields(head).with("connection", "upgrade").with("upgrade", protocol);
+) -> Option<Response> {
+    let protocol = sole(head, "upgrade").filter(|protocol| {
+        is_asked && head.has_member("connection", "upgrade") && is_websocket(protocol)
+    })?;
+    let (status, fields) = if request.is_extended_connect() {
+        let accept = websocket_accept(request.header("sec-websocket-key").unwrap_or_default());
+        sole(head, "sec-websocket-accept").filter(|it| *it == accept.as_bytes())?;
+        (200, route.fields(head).without("sec-websocket-accept:"))
+    } else {
+        (101, route.fields(head).with("connection", "upgrade").with("upgrade", protocol))
+    };
     let (link, received, slot) = exchange.into_tunnel();
-    let backend = std::sync::Arc::clone(&route.upstream.backend);
+    let backend = Arc::clone(&route.upstream.backend);
     let path = kettle_config::TxPathChoice::Auto;
-    let upgraded = Upgraded { link, received, slot, backend, in_use: None, path };
-    Ok(Response::new(101, fields, Body::Upgraded(Box::new(upgraded))))
+    let (in_use, log) = (None, Destination::Common);
+    let upgraded = Upgraded { link, received, slot, backend, in_use, path, log };
+    Some(Response::new(status, fields, Body::Upgraded(Box::new(upgraded))))
+}
+
+/// The value of the only field of this name.
+fn sole<'h>(head: &'h ResponseHead<Bytes>, name: &'static str) -> Option<&'h [u8]> {
+    let mut values = head.header_values(name);
+    let first = values.next();
+    first.filter(|_| values.next().is_none())
 }
 
 /// The one protocol that clients may change to. In a tunnel of HTTP they could ask for what this route's rules, and all other
 /// routes', would have refused.
 fn is_websocket(protocol: &[u8]) -> bool {
     protocol.eq_ignore_ascii_case(b"websocket")
+}
+
+/// Whether a client gets trailers. Over HTTP/2 they are frames that each client has to read past; over HTTP/1.1 they are something
+/// that many cannot, so only those who ask get them.
+fn takes_trailers(head: &Head) -> bool {
+    match head.version() {
+        Version::Http2 => true,
+        Version::Http11 => head.takes_trailers(),
+        Version::Http10 => false,
+    }
 }
 
 /// Waits for a server, but not for the sake of a client that has gone. One that only ended its side gets its answer; what one
@@ -213,5 +249,12 @@ async fn beside<T>(
 /// What servers are asked with.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
+/// Whether nobody is there for it any more. A server may have said 499 itself, to somebody who is.
+pub(crate) fn is_for_nobody(response: &Response) -> bool {
+    let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
+    trace.is_some_and(|trace| trace.failure == Some(DEPARTED))
+}
+
 /// For the log: nobody was there to be told (the number is nginx's).
-const CLIENT_GONE: u16 = 499;
+pub(crate) const CLIENT_GONE: u16 = 499;
+const DEPARTED: &str = "client_gone";

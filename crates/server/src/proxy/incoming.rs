@@ -4,6 +4,7 @@ use bytes::Bytes;
 use kettle_http::date;
 use kettle_http::h1::response::ResponseHead;
 use kettle_http::h1::write::{write_field, write_status_line};
+use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
 use crate::response::{Body, Response, ResponseFields, has_line};
@@ -48,10 +49,36 @@ impl ProxyRoute {
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             let is_own = OURS.contains(&&*name)
                 || (name == "date" && !is_date(head, value))
-                || self.own_fields.contains(&&*name)
-                || has_line(configured, &name);
+                || self.has_own(&name, configured);
             (!is_own && !head.is_hop_by_hop(name.as_bytes())).then_some((name, value))
         })
+    }
+
+    /// Which of the server's trailers a client gets: none of a name that the operator or we have in the head.
+    pub(crate) fn response_trailers(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> TrailerFilter {
+        let lines = self.configured.all().split(|byte| *byte == b'\n');
+        let names = lines.filter_map(|line| line.split(|byte| *byte == b':').next());
+        let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+        let own = self.own_fields.iter().cloned();
+        TrailerFilter::of_response(head.header_values("connection"), names.chain(own))
+    }
+
+    /// The lines of a response that was kept, which came under settings of another time, without what is the operator's or
+    /// ours by now; `None` if all of them stay.
+    pub(crate) fn still_passed_on(&self, status: u16, lines: &[u8]) -> Option<Vec<u8>> {
+        let configured = self.configured_for(status);
+        let is_own = |line: &&[u8]| {
+            let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+            self.has_own(&String::from_utf8_lossy(name), configured)
+        };
+        let of_lines = || lines.split_inclusive(|byte| *byte == b'\n');
+        let has_any = of_lines().any(|line| is_own(&line));
+        has_any.then(|| of_lines().filter(|line| !is_own(line)).flatten().copied().collect())
+    }
+
+    /// Whether a field of this name, in lower case, is the operator's or ours.
+    fn has_own(&self, name: &str, configured: &[u8]) -> bool {
+        self.own_fields.iter().any(|own| own == name) || has_line(configured, name)
     }
 
     fn configured_for(&self, status: u16) -> &Bytes {
@@ -67,5 +94,5 @@ fn is_date(head: &ResponseHead<impl AsRef<[u8]>>, value: &[u8]) -> bool {
     head.header_values("date").count() == 1 && date::parse(value).is_some()
 }
 
-/// What we say of each response ourselves. Trailers are not passed on.
+/// What we say of each response ourselves.
 const OURS: [&str; 2] = ["content-length", "server"];

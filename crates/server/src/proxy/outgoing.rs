@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::{Form, Target};
+use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
 use crate::redirect::path_and_query;
@@ -41,13 +42,18 @@ impl ProxyRoute {
             outgoing.field(name, value);
         }
         self.add_forwarded(&mut outgoing, request.client, asked.as_deref());
-        match asks_upgrade {
-            true => {
+        let closes = !self.upstream.keeps_connections();
+        match (asks_upgrade, head.takes_trailers()) {
+            (true, _) => {
                 outgoing.field("connection", "upgrade");
                 outgoing.field("upgrade", "websocket");
             }
-            false if !self.upstream.keeps_connections() => outgoing.field("connection", "close"),
-            false => {}
+            (false, true) => {
+                outgoing.field("connection", if closes { "close, te" } else { "te" });
+                outgoing.field("te", "trailers");
+            }
+            (false, false) if closes => outgoing.field("connection", "close"),
+            (false, false) => {}
         }
         let framing = request.body.framing();
         if framing != BodyFraming::None && head.expects_continue() {
@@ -55,6 +61,12 @@ impl ProxyRoute {
         }
         outgoing.announce_body(framing);
         Some(outgoing)
+    }
+
+    /// Which of a request's trailers a server gets.
+    pub(super) fn request_trailers(&self, head: &Head) -> TrailerFilter {
+        let own = self.request_headers.iter().map(|(name, _)| name.to_ascii_lowercase());
+        TrailerFilter::of_request(head.header_values("connection"), own)
     }
 
     /// The host that a request is for, in lower case: what the client asks for, with its port, or the connection's name where it

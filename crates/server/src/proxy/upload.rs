@@ -10,9 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseFraming, ResponseHead, response_framing};
+use kettle_http::trailers::TrailerFilter;
 use tokio::time::{sleep, timeout};
 
-use crate::request::{BodyError, LAST_CHUNK, RequestBody, chunk};
+use crate::request::{BodyError, RequestBody, chunk, last_chunk};
 use crate::upstream::{Exchange, UpstreamError};
 
 /// How far a body got.
@@ -87,6 +88,7 @@ pub(super) async fn upload(
     is_head: bool,
     body: &mut RequestBody<'_>,
     bytes_max: u64,
+    trailers: &TrailerFilter,
 ) -> Result<Upload, UploadError> {
     if body.is_awaited() {
         if let Some(head) = await_go_on(exchange).await? {
@@ -97,7 +99,7 @@ pub(super) async fn upload(
     let is_two_way = body.stream().is_some();
     let (unsent, has_ended) = (Vec::new(), false);
     let mut sending = Sending { exchange, is_head, early: None, is_two_way, unsent, has_ended };
-    let next = sending.pass(body, bytes_max).await?;
+    let next = sending.pass(body, bytes_max, trailers).await?;
     let Sending { early, unsent, has_ended, .. } = sending;
     Ok(match early {
         Some(Early { head, .. }) if is_two_way && is_success(&head) && next != Next::GoesOn => {
@@ -132,6 +134,7 @@ impl Sending<'_> {
         &mut self,
         body: &mut RequestBody<'_>,
         bytes_max: u64,
+        trailers: &TrailerFilter,
     ) -> Result<Next, UploadError> {
         let is_chunked = body.framing() == BodyFraming::Chunked;
         loop {
@@ -161,7 +164,11 @@ impl Sending<'_> {
             }
         }
         self.has_ended = true;
-        Ok(if is_chunked { self.send(LAST_CHUNK).await? } else { Next::GoesOn })
+        if !is_chunked {
+            return Ok(Next::GoesOn);
+        }
+        let trailers = trailers.passed_on(body.trailers());
+        Ok(self.send(&last_chunk(&trailers)).await?)
     }
 
     /// Sends a piece, unless an answer comes in the middle of it, also if the server takes no more after it.

@@ -92,8 +92,11 @@ impl Direction {
     pub(super) fn new(from: &Side, to: &Side, received: Queue, settings: &RelaySettings) -> Self {
         let is_offloaded = matches!(to, Side::Tls(stream) if stream.is_offloaded());
         let (placement, reason) = match (from, to, settings.path) {
-            (Side::Tls(_), Side::Tls(_), _) => (Placement::User, Some(Reason::TlsToTls)),
-            (Side::Tls(_), _, _) => (Placement::User, Some(Reason::ReceivedHere)),
+            (_, Side::Stream(_), _) => (Placement::User, Some(Reason::Http2)),
+            (Side::Tls(_) | Side::Stream(_), Side::Tls(_), _) => {
+                (Placement::User, Some(Reason::TlsToTls))
+            }
+            (Side::Tls(_) | Side::Stream(_), _, _) => (Placement::User, Some(Reason::ReceivedHere)),
             _ if is_offloaded => (Placement::Kernel, None),
             (_, _, TunnelPathChoice::User) => (Placement::User, None),
             (_, _, TunnelPathChoice::KernelSplice) => (Placement::UserUntil(0), None),
@@ -155,12 +158,20 @@ impl Direction {
         shared: &Shared<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Fault>> {
+        if let Side::Stream(to) = to
+            && to.poll_gone(context).is_ready()
+        {
+            let gone = io::Error::from(io::ErrorKind::ConnectionReset);
+            return Poll::Ready(Err(Fault::refused_by(gone)));
+        }
         match (from, to, self.placement) {
             (Side::Closed, _, _) | (_, Side::Closed, _) => {
                 self.stage = Stage::Finished;
                 Poll::Ready(Ok(()))
             }
+            (Side::Stream(from), _, _) => self.poll_receive_stream(from, context),
             (Side::Tls(from), to, _) => self.poll_open(from, to, context),
+            (Side::Plain(from), Side::Stream(_), _) => self.poll_receive_plain(from, context),
             (Side::Plain(from), to, Placement::UserUntil(bytes)) if self.flow.bytes >= bytes => {
                 self.poll_move(from, to, shared.offloads, context)
             }
@@ -182,6 +193,9 @@ impl Direction {
         match to {
             Side::Plain(to) => ready!(self.poll_send(to, context)).map_err(Fault::refused_by)?,
             Side::Tls(to) => ready!(self.poll_send_tls(to, context)).map_err(Fault::sink)?,
+            Side::Stream(to) => {
+                ready!(self.poll_send_stream(to, context)).map_err(Fault::refused_by)?;
+            }
             Side::Closed => {}
         }
         if let Some(pipe) = self.pipe.take() {
@@ -301,6 +315,7 @@ fn poll_end(
                 closed => Poll::Ready(closed.map_err(Fault::Sink)),
             }
         }
+        (Side::Stream(to), CloseKind::Close) => Poll::Ready(to.end().map_err(Fault::refused_by)),
         (to, _) => {
             to.reset();
             Poll::Ready(Ok(()))

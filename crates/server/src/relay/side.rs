@@ -1,4 +1,4 @@
-//! The two ends of a tunnel: TLS or not, TCP or a Unix socket.
+//! The two ends of a tunnel: TLS or not, TCP or a Unix socket, or a stream of HTTP/2.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::backend::Socket;
+use crate::http2::TunnelStream;
 
 /// One end of a tunnel.
 pub(crate) enum Side {
@@ -19,6 +20,8 @@ pub(crate) enum Side {
     Tls(Box<TlsStream>),
     /// As the bytes are.
     Plain(Socket),
+    /// A stream of HTTP/2.
+    Stream(Box<TunnelStream>),
     /// It was reset, or cannot be reached any more. Nothing goes to it or comes from it.
     Closed,
 }
@@ -28,6 +31,7 @@ impl Side {
     pub(crate) fn session(&self) -> Option<&Session> {
         match self {
             Self::Tls(stream) => Some(stream.session()),
+            Self::Stream(stream) => Some(stream.session()),
             Self::Plain(_) | Self::Closed => None,
         }
     }
@@ -47,7 +51,7 @@ impl Side {
     pub(crate) fn key_changes(&self) -> KeyChanges {
         match self {
             Self::Tls(stream) => stream.key_changes(),
-            Self::Plain(_) | Self::Closed => KeyChanges::default(),
+            Self::Plain(_) | Self::Stream(_) | Self::Closed => KeyChanges::default(),
         }
     }
 
@@ -56,7 +60,7 @@ impl Side {
         match self {
             Self::Tls(stream) if !stream.received().bytes().is_empty() => None,
             Self::Tls(stream) => Some(stream.unopened_bytes()),
-            Self::Plain(_) | Self::Closed => Some(0),
+            Self::Plain(_) | Self::Stream(_) | Self::Closed => Some(0),
         }
     }
 
@@ -68,10 +72,12 @@ impl Side {
         }
     }
 
-    /// Ends what goes there so that nobody takes it for the whole: TLS is told nothing, what has no TLS is reset.
+    /// Ends what goes there so that nobody takes it for the whole: TLS is told nothing, what has no TLS is reset, and so is a
+    /// stream.
     pub(super) fn cut(&mut self) {
         match self {
             Self::Tls(stream) => stream.cut(),
+            Self::Stream(stream) => stream.cut(),
             Self::Plain(_) | Self::Closed => self.reset(),
         }
     }
@@ -94,6 +100,7 @@ impl Side {
             Self::Plain(socket) => {
                 let _ = ready!(socket.poll_drain(context));
             }
+            Self::Stream(stream) => ready!(stream.poll_leave(context)),
             Self::Closed => {}
         }
         *self = Self::Closed;
@@ -105,6 +112,7 @@ impl Side {
         let fd = match self {
             Self::Tls(stream) => stream.socket(),
             Self::Plain(socket) => socket.as_fd(),
+            Self::Stream(stream) => return usize::try_from(stream.unsent_bytes()).unwrap_or(0),
             Self::Closed => return 0,
         };
         socket::pending_output_bytes(fd).unwrap_or(0)
@@ -115,6 +123,8 @@ impl Side {
         let fd = match &*self {
             Self::Tls(stream) => stream.socket(),
             Self::Plain(socket) => socket.as_fd(),
+            // It has to stay for the client to be told.
+            Self::Stream(_) => return self.cut(),
             Self::Closed => return,
         };
         // A socket that refuses is as good as gone.
@@ -126,6 +136,12 @@ impl Side {
 impl From<Box<TlsStream>> for Side {
     fn from(stream: Box<TlsStream>) -> Self {
         Self::Tls(stream)
+    }
+}
+
+impl From<TunnelStream> for Side {
+    fn from(stream: TunnelStream) -> Self {
+        Self::Stream(Box::new(stream))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bytes that go through this process: opened, sealed where they were received, or copied as they are.
 
 use std::cell::RefCell;
+use std::io;
 use std::task::{Context, Poll, ready};
 
 use kettle_kernel::transfer;
@@ -11,6 +12,7 @@ use kettle_tls::stream::{Fill, TlsStream};
 use super::direction::{Direction, Fault};
 use super::side::Side;
 use crate::backend::Socket;
+use crate::http2::TunnelStream;
 
 impl Direction {
     /// Opens records and gives the other side the plaintext where it lies; what is not taken at once is kept.
@@ -32,7 +34,7 @@ impl Direction {
                 Side::Tls(to) if !to.is_offloaded() => {
                     to.seal(&[plaintext]).map(|()| plaintext.len()).map_err(Fault::sink)
                 }
-                Side::Tls(_) | Side::Closed => Ok(0),
+                Side::Tls(_) | Side::Stream(_) | Side::Closed => Ok(0),
             };
             match taken_bytes {
                 Ok(bytes) => {
@@ -114,6 +116,44 @@ impl Direction {
             }
             Poll::Ready(Ok(()))
         })
+    }
+
+    /// From a stream into the queue, a frame at a time.
+    pub(super) fn poll_receive_stream(
+        &mut self,
+        from: &mut TunnelStream,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        match ready!(from.poll_receive(context)).map_err(Fault::source)? {
+            Some(data) => self.queue.append(&data),
+            None => self.close(),
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// From a socket into the queue, for a stream.
+    pub(super) fn poll_receive_plain(
+        &mut self,
+        from: &Socket,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        ready!(from.poll_readable(context)).map_err(Fault::source)?;
+        Poll::Ready(self.receive_into_queue(from))
+    }
+
+    /// What is held goes into a stream.
+    pub(super) fn poll_send_stream(
+        &mut self,
+        to: &mut TunnelStream,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while !self.queue.is_empty() {
+            let sent_bytes = ready!(to.poll_send(context, self.queue.filled()))?;
+            self.queue.consume(sent_bytes);
+            self.flow.bytes += sent_bytes as u64;
+            self.flow.path = to.path();
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// From a socket into the queue.

@@ -3,6 +3,7 @@
 use std::task::{Context, Poll, ready};
 
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
+use kettle_http::trailers::TrailerFilter;
 use kettle_tls::stream::{Fill, TlsStream};
 
 use super::{BodyError, RequestBody, Source};
@@ -14,6 +15,8 @@ pub(super) struct Passing {
     /// Whether that is the last one.
     has_ended: bool,
     bytes_max: u64,
+    /// What the server gets of its trailers.
+    trailers: TrailerFilter,
     /// Whether the server's connection may be kept once it has all.
     may_keep: bool,
 }
@@ -45,11 +48,12 @@ impl RequestBody<'_> {
         unsent: Vec<u8>,
         has_ended: bool,
         bytes_max: u64,
+        trailers: TrailerFilter,
         may_keep: bool,
     ) {
         if let Source::Tls(source) = &mut self.source {
             source.stream.consume(std::mem::take(&mut self.lent_bytes));
-            self.passing = Some(Passing { unsent, has_ended, bytes_max, may_keep });
+            self.passing = Some(Passing { unsent, has_ended, bytes_max, trailers, may_keep });
         }
     }
 
@@ -143,7 +147,8 @@ impl Beside<'_> {
             if self.reader.is_done() {
                 passing.has_ended = true;
                 if self.is_chunked {
-                    passing.unsent.extend_from_slice(LAST_CHUNK);
+                    let trailers = passing.trailers.passed_on(self.reader.trailers());
+                    passing.unsent.extend(last_chunk(&trailers));
                 }
                 return Poll::Ready(Ok(()));
             }
@@ -165,5 +170,7 @@ pub(crate) fn chunk(out: &mut Vec<u8>, data: &[u8], is_chunked: bool) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What ends a body in chunks.
-pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+/// What ends a body in chunks, with the lines of its trailer section.
+pub(crate) fn last_chunk(trailers: &[u8]) -> Vec<u8> {
+    [b"0\r\n", trailers, b"\r\n"].concat()
+}

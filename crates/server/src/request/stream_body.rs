@@ -1,10 +1,13 @@
 //! The body of a request that is one stream of many (HTTP/2): what the client may send ahead is bounded by the stream's
 //! window, which opens again as the body is taken.
 
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::RecvStream;
+use http::HeaderMap;
+use kettle_http::trailers;
 use kettle_tls::Session;
 
 use super::{BodyError, patience};
@@ -14,6 +17,8 @@ use crate::limits::{Interrupt, LazyDeadline, Stage};
 pub struct StreamSource<'c> {
     /// The client's half of the stream.
     pub body: RecvStream,
+    /// The lines of its trailer section, once its end was read.
+    pub trailers: Vec<u8>,
     /// Sends the head of an interim response, written as for HTTP/1.1.
     pub send_interim: &'c dyn Fn(&[u8]) -> Result<(), BodyError>,
     /// When the client could last send nothing because the window of its connection was full of what others have not read.
@@ -42,16 +47,22 @@ impl StreamSource<'_> {
             let patience = patience(self.timeout, *waited, bytes).ok_or(BodyError::TimedOut)?;
             let (began, began_ticks) = (Instant::now(), deadline.ticks());
             deadline.extend(patience);
-            let data = deadline.wait(stage, |context| self.body.poll_data(context)).await;
+            let data = deadline.wait(stage, |context| poll_next(&mut self.body, context)).await;
             // Not each client can help it that it had no window; but some see to it that it never has one.
             let was_shut = (self.shut_ticks)().is_some_and(|ticks| ticks >= began_ticks);
             *waited += began.elapsed() / if was_shut { SHUT_WEIGHT } else { 1 };
             match data {
                 Err(Interrupt::Expired) if was_shut => {}
                 Err(_) => return Err(BodyError::TimedOut),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(_))) => return Err(BodyError::Ended),
-                Ok(Some(Ok(data))) => {
+                Ok(Err(_)) => return Err(BodyError::Ended),
+                Ok(Ok(Next::End(None))) => return Ok(None),
+                Ok(Ok(Next::End(Some(fields)))) => {
+                    let lines =
+                        fields.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+                    self.trailers = trailers::section(lines).map_err(BodyError::Malformed)?;
+                    return Ok(None);
+                }
+                Ok(Ok(Next::Data(data))) => {
                     let released = self.body.flow_control().release_capacity(data.len());
                     released.map_err(|_| BodyError::Ended)?;
                     if !data.is_empty() {
@@ -60,6 +71,20 @@ impl StreamSource<'_> {
                 }
             }
         }
+    }
+}
+
+/// What comes next of a stream.
+enum Next {
+    Data(Bytes),
+    /// Its end, with the trailers that came with it.
+    End(Option<HeaderMap>),
+}
+
+fn poll_next(body: &mut RecvStream, context: &mut Context<'_>) -> Poll<Result<Next, h2::Error>> {
+    match ready!(body.poll_data(context)) {
+        Some(data) => Poll::Ready(data.map(Next::Data)),
+        None => body.poll_trailers(context).map_ok(Next::End),
     }
 }
 

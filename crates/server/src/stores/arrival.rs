@@ -65,6 +65,12 @@ impl ArrivingBody {
         !matches!(self, Self::Whole { is_kept: false, .. })
     }
 
+    /// Whether it is read without the disk, here as a whole.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Whole { .. })
+    }
+
     /// Whether nothing more comes of it.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -205,8 +211,7 @@ impl Drop for Arriving {
         self.arrival.state.send_modify(|state| match state {
             ArrivalState::Asked => *state = ArrivalState::Alone,
             // Who has joined and not looked yet is answered from memory all the same.
-            ArrivalState::Growing(arriving) if matches!(arriving.1, ArrivingBody::Whole { .. }) => {
-            }
+            ArrivalState::Growing(arriving) if arriving.1.is_in_memory() => {}
             ArrivalState::Growing(_) => *state = ArrivalState::Ended,
             _ => {}
         });

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::h1::response::{ResponseError, ResponseFraming, ResponseHead, response_framing};
+use kettle_http::trailers::TrailerFilter;
 use tokio::time::timeout;
 
 use super::exchange::Exchange;
@@ -39,6 +40,9 @@ pub struct UpstreamBody {
     persists: bool,
     /// Whether the end will never come.
     is_cut: bool,
+    /// What is kept of the trailers, if anything is.
+    filter: Option<Box<TrailerFilter>>,
+    trailers: Vec<u8>,
 }
 
 enum Rest {
@@ -98,7 +102,9 @@ impl UpstreamBody {
         let persists = head.persists() && !has_stray && !is_bound;
         let (exchange, may_keep) = (Some(exchange), may_keep && persists);
         let ahead = VecDeque::new();
-        let mut body = Self { exchange, ahead, rest, length, may_keep, persists, is_cut: false };
+        let (is_cut, filter, trailers) = (false, None, Vec::new());
+        let mut body =
+            Self { exchange, ahead, rest, length, may_keep, persists, is_cut, filter, trailers };
         if body.rest.is_done() {
             body.finish();
         }
@@ -109,6 +115,16 @@ impl UpstreamBody {
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// Keeps what this leaves of the trailers; else they are read past.
+    pub(crate) fn keep_trailers(&mut self, filter: TrailerFilter) {
+        self.filter = Some(Box::new(filter));
+    }
+
+    /// The lines of the trailer section that were kept, after the end.
+    pub(crate) fn take_trailers(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.trailers)
     }
 
     /// What came next; `None` at the end. Nothing piles up here: what is not asked for stays in the socket. An error means
@@ -298,6 +314,9 @@ impl UpstreamBody {
     /// The end was read: keeps the connection, or closes it.
     fn finish(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
+        if let (Some(filter), Rest::Coded(reader)) = (&self.filter, &self.rest) {
+            self.trailers = filter.passed_on(reader.trailers());
+        }
         // What came behind the response is no answer to anything.
         if self.may_keep && exchange.received.is_empty() && !exchange.link.must_close() {
             exchange.lease.keep(exchange.link);

@@ -20,6 +20,8 @@ pub enum UpstreamError {
     Malformed(ResponseError),
     /// The server changed to a protocol that nobody had asked it for.
     UnaskedUpgrade,
+    /// The server did not change to the protocol that it was asked for, and called that a success.
+    NotUpgraded,
     /// More responses came before the final one than anybody needs.
     TooManyInterim,
     /// The response names more fields as meant for us alone than anybody needs.
@@ -50,6 +52,7 @@ impl UpstreamError {
             Self::TimedOut => "timeout",
             Self::Malformed(error) => error.reason(),
             Self::UnaskedUpgrade => "unasked_upgrade",
+            Self::NotUpgraded => "not_upgraded",
             Self::TooManyInterim => "too_many_interim",
             Self::TooManyOptions => "connection",
         }
@@ -66,6 +69,7 @@ impl fmt::Display for UpstreamError {
             Self::UnaskedUpgrade => {
                 formatter.write_str("the server changed to a protocol that was not asked for")
             }
+            Self::NotUpgraded => formatter.write_str("the server did not change to WebSocket"),
             Self::TooManyInterim => {
                 formatter.write_str("the server sent one interim response after the other")
             }

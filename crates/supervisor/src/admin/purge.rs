@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kettle_http::caching::key::key_of;
 use kettle_server::stores::{Purge, Stores};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -27,21 +28,29 @@ pub(crate) fn begin(
 /// Forgets responses in all stores. Touches their disks.
 fn purge(stores: &Stores, by: PurgeBy, text: &str) -> Reply {
     let purge = match by {
-        PurgeBy::Key => Purge::Key(text.to_owned()),
-        PurgeBy::Prefix => Purge::Prefix(text.to_owned()),
-        PurgeBy::Tag => Purge::Tag(text.to_owned()),
+        PurgeBy::Key => key_of(text).map(Purge::Key),
+        PurgeBy::Prefix => key_of(text).map(Purge::Prefix),
+        PurgeBy::Tag => Some(Purge::Tag(text.to_owned())),
     };
-    let mut files = 0;
+    let Some(purge) = purge else {
+        return Reply::refused(format_args!(
+            "{text} is no URL; write it as clients ask for it: https://example.org/a?b"
+        ));
+    };
+    let (mut files, mut failed) = (0, Vec::new());
     for store in stores.iter() {
-        let Some(open) = store.open() else {
-            return Reply::refused(format_args!("the cache {} cannot be opened", store.name));
-        };
-        match open.store.purge(&purge) {
-            Ok(removed) => files += removed,
-            Err(error) => return Reply::refused(format_args!("cache {}: {error}", store.name)),
+        match store.open().map(|open| open.store.purge(&purge)) {
+            Some(Ok(removed)) => files += removed,
+            Some(Err(error)) => failed.push(format!("cache {}: {error}", store.name)),
+            None => failed.push(format!("the cache {} cannot be opened", store.name)),
         }
     }
+    // Those that could have forgotten all the same.
+    if !failed.is_empty() {
+        return Reply::refused(format_args!("{}", failed.join("; ")));
+    }
     let message = match by {
+        PurgeBy::Key if files == 0 => format!("nothing was kept for {text}"),
         PurgeBy::Key => format!("forgotten: {text} ({files} files)"),
         PurgeBy::Prefix => format!("forgotten: all that begins with {text}"),
         PurgeBy::Tag => format!("forgotten: all with the tag {text}"),

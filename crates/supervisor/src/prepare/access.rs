@@ -135,9 +135,11 @@ pub(crate) fn needs(config: &Config) -> Vec<Need<'_>> {
             needs.extend(route.root.iter().map(|root| Need::of(root, act, "requests get 403")));
         }
     }
-    if let Some(LogTarget::Path(path)) = &config.log.access {
-        let at = config.position_of("log.access");
-        needs.push(Need::new(at, path, Act::Append, "kettle does not start"));
+    for (setting, target) in config.access_logs() {
+        if let LogTarget::Path(path) = target {
+            let at = config.position_of(&setting);
+            needs.push(Need::new(at, path, Act::Append, "kettle does not start"));
+        }
     }
     for cache in &config.caches {
         needs.push(Need::of(&cache.directory, Act::Keep, "nothing is kept there"));

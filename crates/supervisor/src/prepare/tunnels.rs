@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kettle_config::{
-    Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, Roots as ConfigRoots,
-    ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
+    Backend, BackendServer, BackendTls, Config, Listener, ListenerKind, LogTarget,
+    Roots as ConfigRoots, ServerAddress, Site, StartTls, Truncation, TunnelPathChoice,
 };
+use kettle_server::access_log::Destination;
 use kettle_server::backend::Backends;
 use kettle_server::tunnel_routes::{Start, TunnelRoutes, TunnelSettings, TunnelWays};
 use kettle_tls::Acceptors;
@@ -128,8 +129,8 @@ pub(super) fn routes(
     .collect()
 }
 
-fn routes_of(
-    config: &Config,
+fn routes_of<'c>(
+    config: &'c Config,
     listener: &Listener,
     acceptors: Option<Acceptors>,
     backends: &Backends,
@@ -148,24 +149,28 @@ fn routes_of(
             (Start::Passthrough, TunnelPathChoice::Auto, PASSTHROUGH_CROSSOVER, Truncation::Fin)
         }
     };
-    let mut known: HashMap<&str, Arc<TunnelSettings>> = HashMap::new();
-    let mut settings = |name: &str| {
+    let mut known: HashMap<(&str, Option<&LogTarget>), Arc<TunnelSettings>> = HashMap::new();
+    let mut settings = |name: &str, own_log: Option<&'c LogTarget>| {
         let backend = backends.find(name)?;
         let made = || {
             let connectors = connectors.get(name).cloned();
             let backend = Arc::clone(backend);
             let settings = TunnelSettings::new(backend, connectors, path, crossover, truncation);
-            Arc::new(settings.behind_starttls(client_starttls))
+            let settings = settings.behind_starttls(client_starttls);
+            let log = own_log.map(|own| Destination::new(own, &config.log));
+            Arc::new(settings.logged_to(log.unwrap_or_default()))
         };
-        Some(Arc::clone(known.entry(&backend.name).or_insert_with(made)))
+        Some(Arc::clone(known.entry((&backend.name, own_log)).or_insert_with(made)))
     };
-    let mut ways = |site: Option<&Site>| {
+    let mut ways = |site: Option<&'c Site>| {
         let ways = listener.ways(site);
+        let own_log = site.and_then(|site| site.access_log.as_ref());
         let mut of = |(protocol, backend): &(&str, &str)| {
-            Some((protocol.as_bytes().into(), settings(backend)?))
+            Some((protocol.as_bytes().into(), settings(backend, own_log)?))
         };
         let by_alpn = ways.by_alpn.iter().filter_map(&mut of).collect();
-        TunnelWays { by_alpn, others: ways.others.and_then(&mut settings) }
+        let others = ways.others.and_then(|name| settings(name, own_log));
+        TunnelWays { by_alpn, others }
     };
     let default = config.default_site().and_then(|site| config.sites.get(site));
     let others = ways(default.filter(|site| site.is_reached(listener)));

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,8 +35,13 @@ impl Fixture {
         });
         let metrics = Arc::new(Metrics::new(2));
         let bound = bind(&prepared.config, 2, &[]).unwrap();
-        let log = AccessLog::start(&prepared.config.log, 2, Arc::clone(&metrics.log_lines_dropped))
-            .unwrap();
+        let log = AccessLog::start(
+            &prepared.config.log,
+            HashSet::new(),
+            2,
+            Arc::clone(&metrics.log_lines_dropped),
+        )
+        .unwrap();
         let path = path_of(&directory);
         let loader: Loader = Arc::new(move || read(&path));
         let live = Live::new(

@@ -6,7 +6,7 @@ use std::thread;
 use kettle_tests::backend::Backend;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use kettle_tests::tool::scrape;
 
 use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
 
@@ -137,7 +137,7 @@ fn who_shows_credentials_shares_nothing_that_arrives() {
 #[test]
 fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
     let listen = Backend::listen().address();
-    let setup = Setup::default().set("metrics", &format!("listen = \"{listen}\""));
+    let setup = Setup::default().metrics(listen);
     let cached = Cached::set_up(setup, "", "", "");
     let mut first = cached.client();
     first.send(&get("/app/x")).unwrap();
@@ -145,9 +145,8 @@ fn what_turns_out_to_vary_goes_to_those_it_was_made_for() {
     read_head(&mut server);
     let mut other = cached.client();
     other.send(&request("GET", "/app/x", "X-Kind: b\r\n")).unwrap();
-    let scrape = format!("http://{listen}/metrics");
     let has_joined = "kettle_cache_waiters{store=\"main\"} 1\n";
-    while !Tool::new("curl").args(["-sS", &scrape]).succeed().contains(has_joined) {}
+    while !scrape(listen).contains(has_joined) {}
     server.write_all(ok(&format!("{FRESH}Vary: X-Kind\r\n"), "none").as_bytes()).unwrap();
     assert_eq!(first.response().body, b"none");
     let mut server = Some(server);

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use kettle_tests::client::End;
 use kettle_tests::http::{Connection, get};
 use kettle_tests::setup::Setup;
 use rustix::process::Signal;
@@ -143,4 +144,36 @@ fn a_small_body_without_its_end_is_no_response() {
     assert_eq!(answered(short).status, 502);
     assert_eq!(answered(&ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", "old")).body, b"old");
     assert_eq!(status(&answered(short)), "kettle; hit; detail=stale-if-error");
+}
+
+#[test]
+fn a_body_that_falls_silent_is_given_up_and_asked_for_again() {
+    // Longer than what it takes to look whether anybody reads.
+    let cached = Cached::with_all("timeout = \"2s\"", "", "");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut silent = cached.backend.accept();
+    answer(&mut silent, &format!("{}begun", ok_head(FRESH, 200_000)));
+    first.response_head();
+    let mut second = cached.client();
+    second.send(&get("/app/x")).unwrap();
+    for client in [&mut first, &mut second] {
+        assert_eq!(client.end(), End::Cut);
+    }
+    assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0, "nobody holds its connection any more");
+    let (response, _) = cached.get_through(&mut None, "/app/x", "", &ok(FRESH, "whole"));
+    assert_eq!(response.body, b"whole");
+}
+
+#[test]
+fn what_is_fetched_ahead_and_falls_silent_is_given_up() {
+    let cached = Cached::with_all("timeout = \"2s\"", "", "");
+    let stale = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
+    while !status(&cached.get("/app/x")).contains("stale-while-revalidate") {}
+    let server = cached.backend.asked(&mut server);
+    answer(server, &format!("{}begun", ok_head(FRESH, 200_000)));
+    assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
+    assert_eq!(cached.get("/app/x").body, b"old");
 }

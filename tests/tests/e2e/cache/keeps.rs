@@ -3,6 +3,8 @@
 use std::io::Write;
 
 use kettle_tests::http::{Connection, request};
+use kettle_tests::setup::Setup;
+use tempfile::TempDir;
 
 use super::{Cached, answer, assert_unasked, ok, read_head, status};
 
@@ -312,6 +314,30 @@ fn a_restart_and_reloads_keep_what_is_there() {
 }
 
 #[test]
+fn fields_that_the_operator_sets_since_are_the_operators_on_what_was_kept_before() {
+    let mut cached = Cached::of_route("headers = { X-Then = \"1\" }\n");
+    let fields = format!("{FRESH}X-Frame-Options: ALLOWALL\r\nX-Other: theirs\r\n");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(&fields, "kept"));
+    cached.wait_until_kept("/app/x");
+    cached.kettle.folder.change_config("X-Then = \"1\"", "X-Frame-Options = \"DENY\"");
+    for is_restarted in [false, true] {
+        if is_restarted {
+            cached.kettle.restart();
+        } else {
+            let _ = cached.kettle.ctl(&["reload"]).succeed();
+        }
+        // Found on the disk, and then in memory.
+        for _ in 0..2 {
+            let hit = cached.get("/app/x");
+            let (frames, other) = (hit.header("x-frame-options"), hit.header("x-other"));
+            assert_eq!((frames, other), (Some("DENY"), Some("theirs")));
+            assert_eq!(hit.header("x-then"), None);
+        }
+    }
+}
+
+#[test]
 fn without_its_directory_responses_are_passed_on() {
     let cached = Cached::start("");
     let store = cached.folder.path();
@@ -366,4 +392,37 @@ fn purges_forget_by_url_prefix_and_tag_at_once_and_for_good() {
         assert_eq!(response.body, b"new", "{target}");
     }
     assert_eq!(cached.get("/app/four").body, b"old");
+}
+
+#[test]
+fn nobody_sees_the_tags_of_what_is_not_kept_either() {
+    let cached = Cached::start("tags = \"X-Tags\"");
+    let mut server = None;
+    let unkept = "Cache-Control: no-store\r\nX-Tags: a\r\n";
+    for target in ["/app/x", "/app/x"] {
+        let (response, _) = cached.get_through(&mut server, target, "", &ok(unkept, "b"));
+        assert_eq!((response.status, response.header("x-tags")), (200, None));
+    }
+    let mut client = cached.client();
+    client.send(&request("POST", "/app/y", "Content-Length: 0\r\n")).unwrap();
+    answer(cached.backend.asked(&mut server), &ok(unkept, "b"));
+    assert_eq!(client.response().header("x-tags"), None);
+}
+
+#[test]
+fn a_purge_forgets_in_every_store_that_is_there() {
+    let gone = TempDir::new().unwrap();
+    let setup = Setup::default()
+        .set("limits", "revalidate = \"0s\"")
+        .more(&format!("[[cache]]\nname = \"gone\"\ndirectory = \"{}\"\n", gone.path().display()));
+    let cached = Cached::set_up(setup, "", "", "");
+    drop(gone);
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "old"));
+    cached.wait_until_kept("/app/x");
+    let refused = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).output();
+    assert!(!refused.status.success());
+    assert!(refused.stderr.contains("the cache gone cannot be opened"), "{}", refused.stderr);
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "new"));
+    assert_eq!(response.body, b"new");
 }

@@ -3,7 +3,7 @@
 use kettle_tests::backend::Backend;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use kettle_tests::tool::scrape;
 
 use super::{Cached, answer, assert_unasked, ok, status};
 
@@ -167,7 +167,7 @@ fn what_has_more_tags_than_can_be_kept_is_not_kept() {
 #[test]
 fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
     let listen = Backend::listen().address();
-    let setup = Setup::default().set("metrics", &format!("listen = \"{listen}\""));
+    let setup = Setup::default().metrics(listen);
     let cached = Cached::set_up(setup, "", "", "");
     let mut server = None;
     let ask = |server: &mut _, fields: &str| {
@@ -186,8 +186,7 @@ fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
     client.send(&request("DELETE", "/app/z", "")).unwrap();
     answer(cached.backend.asked(&mut server), &ok("", ""));
     client.response();
-    let scrape = format!("http://{listen}/metrics");
-    let metrics = Tool::new("curl").args(["-sS", &scrape]).succeed();
+    let metrics = scrape(listen);
     for word in ["miss", "expired", "stale", "revalidated", "updating", "hit", "bypass"] {
         let line = format!("kettle_cache_responses_total{{store=\"main\",status=\"{word}\"}} ");
         let count = metrics.lines().find_map(|it| it.strip_prefix(&line));

@@ -120,7 +120,7 @@ fn what_is_passed_on_and_what_comes_back() {
         (&["-H", "range: bytes=0-1", "-H", "if-range: x"], "/app/echo", "200"),
         (&["--head"], "/app/big", "200"),
         (&[], "/app/big", "200"),
-        (&[], "/app/chunked", "200"),
+        (&["-H", "te: trailers"], "/app/chunked", "200"),
         (&["--head"], "/app/chunked", "200"),
         (&[], "/app/close", "200"),
         (&[], "/app/204", "204"),

@@ -162,9 +162,8 @@ fn fields_behind_a_body_end_it() {
         frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &trailer(name)));
         server
     };
-    // What they say is for nobody behind here.
     let mut server = ask(&mut frames, 1, "x-trailer");
-    assert_eq!(read_until(&mut server, b"\r\n\r\n"), b"0\r\n\r\n");
+    assert_eq!(read_until(&mut server, b"\r\n\r\n"), b"0\r\nx-trailer: 1\r\n\r\n");
     server.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").unwrap();
     drop(server);
     assert_eq!(kettle.entry("/app/x").number("status"), 204);
@@ -208,6 +207,56 @@ fn half_a_frame_and_the_end_of_the_connection() {
         let _ = frames.end();
         kettle.wait_until_idle();
     }
+}
+
+#[test]
+fn requests_in_front_of_a_close_notify_are_answered() {
+    let servers = Backend::listen();
+    let kettle = before(&servers);
+    let requests = [get(1, "/10"), get(3, "/100000"), get(5, "/app/x")].concat();
+    let windows = [initial_window(1 << 20), update(0, 1 << 20)].concat();
+    for is_at_once in [true, false] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.client.tls.writer().write_all(&[&windows[..], &requests].concat()).unwrap();
+        if !is_at_once {
+            frames.send(&[]);
+            let _ = frames.next_of(HEADERS);
+        }
+        frames.client.close_sending();
+        let mut server = servers.accept();
+        drop(read_until(&mut server, b"\r\n\r\n"));
+        server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
+        let mut bodies = [Vec::new(), Vec::new(), Vec::new()];
+        let mut ended = 0;
+        while ended < 3 {
+            let frame = frames.next().expect("all streams end first");
+            if frame.kind == DATA {
+                bodies[frame.stream as usize / 2].extend(frame.payload);
+                ended += usize::from(frame.flags & END_STREAM != 0);
+            }
+        }
+        assert_eq!((&bodies[0], &*bodies[2]), (&content(10), &b"body"[..]));
+        assert_same(&bodies[1], &content(BYTES), "a file");
+        assert_eq!(frames.end(), (vec![0], End::Orderly));
+        drop(server);
+    }
+    // What its window has no room for can never be sent to it any more.
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.client.tls.writer().write_all(&get(1, "/100000")).unwrap();
+    frames.client.close_sending();
+    let (mut body_bytes, mut is_reset) = (0, false);
+    while !is_reset {
+        let frame = frames.next().expect("the stream is reset");
+        body_bytes += if frame.kind == DATA { frame.payload.len() } else { 0 };
+        is_reset = frame.kind == RST_STREAM;
+    }
+    assert_eq!(body_bytes, 65_535);
+    assert_eq!(frames.end(), (vec![0], End::Orderly));
+    // Nothing is waited for of a client that has said nothing else.
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.client.close_sending();
+    assert_eq!(frames.end(), (vec![0], End::Orderly));
+    kettle.wait_until_idle();
 }
 
 #[test]

@@ -1,13 +1,19 @@
 //! What other people's suites and clients make of it.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use kettle_tests::backend::{Backend, backend, read_exactly};
 use kettle_tests::content::{assert_same, content};
-use kettle_tests::environment::{go_program_or_skip, scaled, skip};
+use kettle_tests::environment::{go_program_or_skip, paths_here, scaled, skip};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
+use kettle_tests::websocket::agreement;
+
+use super::backend::read_until;
 
 fn is_here_or_skip(program: &str) -> bool {
     let mut command = Command::new(program);
@@ -40,7 +46,17 @@ fn assert_served(kettle: &Kettle, targets: impl IntoIterator<Item = (String, usi
 #[test]
 fn h2spec_finds_nothing_even_where_it_is_strict() {
     let Some(program) = go_program_or_skip("h2spec") else { return };
-    let kettle = Kettle::start(setup());
+    for path in ["user", "kernel-write"] {
+        if paths_here().contains(&path) {
+            let listener = format!("http2 = true\npath = {path:?}");
+            let setup = Setup::default().listener(&listener).sizes(&SIZES).more(ANY_NAME);
+            h2spec_finds_nothing(&program, setup);
+        }
+    }
+}
+
+fn h2spec_finds_nothing(program: &Path, setup: Setup) {
+    let kettle = Kettle::start(setup);
     let address = kettle.address();
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let words = ["--strict", "--tls", "--insecure", "--host", &host, "--port", &port];
@@ -139,6 +155,60 @@ fn chromium_shows_a_page_of_a_hundred_images() {
     let images = (0..100).map(|number| (format!("/{number}.svg"), image.len()));
     assert_served(&kettle, images.chain([("/page.html".to_owned(), page.len())]));
 }
+
+#[test]
+fn chromium_speaks_websocket_over_the_connection_it_has() {
+    if !is_here_or_skip("chromium") {
+        return;
+    }
+    let servers = Backend::listen();
+    let route = "[[site.route]]\nprefix = \"/ws\"\nbackend = \"app\"\nwebsocket = true\n";
+    let more = format!("{ANY_NAME}{route}{}", backend("app", "", &[servers.address()]));
+    let setup = Setup::default().listener("http2 = true").more(&more);
+    let kettle = Kettle::start(setup.file("www/page.html", SAY_HELLO));
+    let profile = format!("--user-data-dir={}", kettle.folder.path("profile").display());
+    let url = format!("https://{}/page.html", kettle.address());
+    let showing = std::thread::spawn(move || {
+        Tool::new("chromium")
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors"])
+            .args([&profile, "--dump-dom", &url])
+            .succeed()
+    });
+    let asked = || {
+        let mut server = servers.accept();
+        let head = String::from_utf8(read_until(&mut server, b"\r\n\r\n")).unwrap();
+        (server, head)
+    };
+    let mut both = [asked(), asked()];
+    both.sort_by_key(|(_, head)| head.contains("/ws/last"));
+    let [(mut server, head), (mut last, _)] = both;
+    server.write_all(agreement(&head).as_bytes()).unwrap();
+    // A text of five letters, masked as a client's frames are (RFC 6455 §5.2).
+    let asked = read_exactly(&mut server, 11);
+    assert_eq!(asked[..2], [0x81, 0x85]);
+    let text: Vec<u8> =
+        asked[6..].iter().zip(&asked[2..6].repeat(2)).map(|(it, key)| it ^ key).collect();
+    assert_eq!(text, b"hello");
+    server.write_all(b"\x81\x05world").unwrap();
+    // It says goodbye with a status.
+    assert_eq!(read_exactly(&mut server, 2)[0], 0x88);
+    server.write_all(b"\x88\x02\x03\xe8").unwrap();
+    // Until this image is there, the page is not.
+    last.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").unwrap();
+    drop(server);
+    let shown = showing.join().unwrap();
+    assert!(shown.contains("data-said=\"world\""), "{shown}");
+    let entry = kettle.entry("/ws");
+    assert_eq!((entry.text("version"), entry.number("status")), ("HTTP/2.0", 200));
+    assert_eq!(kettle.tunnel().number("connection"), entry.number("connection"));
+}
+
+/// Says a word over WebSocket, and shows what comes back.
+const SAY_HELLO: &str = "<!doctype html><link rel=icon href=data:,><body><img src=/ws/last><script>
+    const socket = new WebSocket(`wss://${location.host}/ws`);
+    socket.onopen = () => socket.send('hello');
+    socket.onmessage = it => { document.body.dataset.said = it.data; socket.close(); };
+</script>";
 
 const SIZES: [usize; 3] = [1_000, 16_375, 1 << 20];
 

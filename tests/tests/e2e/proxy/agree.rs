@@ -13,7 +13,7 @@ use super::before;
 use crate::tunnel::peers::Peer;
 
 /// Requests as a client may write them, with method, target and length of the body that they have for everybody.
-const REQUESTS: [(&str, &str, &str, usize); 8] = [
+const REQUESTS: [(&str, &str, &str, usize); 10] = [
     (
         "POST /app/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
         "POST",
@@ -59,6 +59,20 @@ const REQUESTS: [(&str, &str, &str, usize); 8] = [
         "DELETE /app//x/../8 HTTP/1.1\r\nHost: LOCALHOST\r\nTE: chunked\r\n\r\n",
         "DELETE",
         "/app/8",
+        0,
+    ),
+    (
+        "POST /app/9 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n\
+         5\r\nhello\r\n0\r\nX-Sum: 1\r\nTransfer-Encoding: chunked\r\nContent-Length: 40\r\nHost: elsewhere\r\n\r\n",
+        "POST",
+        "/app/9",
+        5,
+    ),
+    (
+        "PUT /app/10 HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n\
+         0\r\nX-Sum:\t 1, 2 \r\nX-Sum:\r\nContent_Length: 9\r\n\r\n",
+        "PUT",
+        "/app/10",
         0,
     ),
 ];

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use kettle_tests::backend::Backend;
-use kettle_tests::client::Dialer;
+use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 
-use super::{answer, before, ok};
+use super::{answer, before, ok, read_head};
 
 pub const SECRET: &str = "0123456789abcdef0123456789abcdef";
 /// HMAC-SHA-256 by it of `4102444800`, a line feed and `/app/a`.
@@ -74,6 +74,60 @@ fn a_slash_that_stays_encoded_is_filled_into_no_redirect() {
         [("/app/old/@a%2Fb", 400), ("/app/old/@a%252Fb", 302), ("/app/gone/a%2Fb", 302)]
     {
         assert_eq!(client.get(path).status, status, "{path}");
+    }
+}
+
+#[test]
+fn an_encoded_slash_leads_around_no_other_route() {
+    let backend = Backend::listen();
+    let guarded = "[[site.route]]\nprefix = \"/app/adm\"\nbackend = \"app\"\nencoded_slashes = true\ndeny = [\"0.0.0.0/0\"]\n";
+    let kettle =
+        Kettle::start(before("encoded_slashes = true", "", &[backend.address()]).more(guarded));
+    let mut client = Dialer::default().connect(kettle.address());
+    for (path, status) in [
+        ("/app/adm/x", 403),
+        ("/app/adm%2Fx", 400),
+        ("/app/%2fadm/x", 400),
+        ("/app/x%2F..%2Fadm/x", 400),
+        ("/app/..%2F..%2Fadm", 400),
+    ] {
+        assert_eq!(client.get(path).status, status, "{path}");
+    }
+    client.send(&get("/app/@scope%2Fadm")).unwrap();
+    let mut server = backend.accept();
+    assert!(answer(&mut server, &ok("passed")).starts_with("GET /app/@scope%2Fadm "));
+    assert_eq!(client.response().body, b"passed");
+}
+
+#[test]
+fn for_a_client_that_is_gone_nothing_else_is_asked_that_it_had_asked_for() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&get("/app/first").repeat(20)).unwrap();
+    let mut server = backend.accept();
+    assert!(read_head(&mut server).starts_with("GET /app/first "));
+    client.wire.socket.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(client.end(), End::Orderly);
+    assert_eq!(client.beyond(), b"", "there was nobody to be told");
+    let entry = kettle.entry("/app/first");
+    assert_eq!((entry.number("status"), entry.is_complete()), (499, false));
+    kettle.wait_until_idle();
+    assert_eq!(kettle.status("/total/responses/user"), 1);
+}
+
+#[test]
+fn a_server_may_say_499_to_a_client_that_is_there() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let mut server = None;
+    for _ in 0..2 {
+        client.send(&get("/app")).unwrap();
+        let said = "HTTP/1.1 499 Token Required\r\nContent-Length: 5\r\n\r\ntoken";
+        answer(backend.asked(&mut server), said);
+        let response = client.response();
+        assert_eq!((response.status, &*response.body), (499, &b"token"[..]));
     }
 }
 

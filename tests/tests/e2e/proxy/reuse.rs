@@ -8,18 +8,14 @@ use kettle_tests::client::{Client, Dialer};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_ip};
-use kettle_tests::tool::Tool;
+use kettle_tests::tool::scrape;
 
 use super::{answer, before, ok, read_head};
 
 /// As [`warmed`], with metrics to be read at an address.
 fn measured(backend: &Backend, listen: SocketAddr) -> (Kettle, Client, TcpStream) {
     let setup = before("", "", &[backend.address()]);
-    warm(setup.set("metrics", &format!("listen = \"{listen}\"")), backend)
-}
-
-fn metrics(listen: SocketAddr) -> String {
-    Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed()
+    warm(setup.metrics(listen), backend)
 }
 
 fn free_address() -> SocketAddr {
@@ -59,7 +55,7 @@ fn one_connection_serves_many_requests_of_many_clients() {
         answer(&mut server, &ok("again"));
         assert_eq!(client.response().body, b"again");
     }
-    let metrics = metrics(listen);
+    let metrics = scrape(listen);
     for line in [
         "kettle_upstream_connections{backend=\"app\",state=\"idle\"} 1",
         "kettle_upstream_connections{backend=\"app\",state=\"active\"} 0",
@@ -142,7 +138,7 @@ fn a_request_on_a_connection_that_had_died_is_sent_once_more_if_that_is_safe() {
             assert_eq!(client.response().status, 502);
         }
         let entry = kettle.entry("/app/late");
-        let metrics = metrics(listen);
+        let metrics = scrape(listen);
         let retries = u8::from(is_repeated);
         let line = format!("kettle_upstream_retries_total{{backend=\"app\"}} {retries}");
         assert!(metrics.contains(&line), "{method}: {metrics}");

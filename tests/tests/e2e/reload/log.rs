@@ -1,11 +1,15 @@
 //! The access log, where a file takes it.
 
 use std::fs;
+use std::time::Instant;
 
+use kettle_tests::backend::{Backend, backend};
+use kettle_tests::environment::patience;
 use kettle_tests::http::{Connection, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
+use serde_json::Value;
 
 #[test]
 fn a_log_file_that_was_moved_away_is_opened_anew_on_request() {
@@ -38,6 +42,98 @@ fn the_combined_format_ends_with_the_path_and_cannot_be_forged() {
     assert!(text.starts_with("127.") && text.contains("\"GET /a HTTP/1.1\" 200 7 "), "{text}");
     assert!(text.contains(" path=user ") && text.contains(" tls=TLSv1.3 "), "{text}");
     assert!(!text.contains("evil\" 200"), "{text}");
+}
+
+/// The statuses and targets of a log's lines, once it has so many, sorted.
+fn targets(kettle: &Kettle, name: &str, lines: usize) -> Vec<String> {
+    let path = kettle.folder.path(name);
+    let deadline = Instant::now() + patience();
+    let text = loop {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        if text.lines().count() >= lines {
+            break text;
+        }
+        assert!(Instant::now() < deadline, "{name} has no {lines} lines: {text}");
+        std::thread::yield_now();
+    };
+    let target = |line: &str| {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        format!("{} {}", entry["status"], entry["target"].as_str().unwrap_or_default())
+    };
+    let mut targets: Vec<String> = text.lines().map(target).collect();
+    targets.sort();
+    targets
+}
+
+#[test]
+fn sites_and_routes_have_logs_of_their_own_over_both_protocols() {
+    let setup = logging("json").listener("http2 = true").set("log", "buffer = 0");
+    let setup = setup.site("access_log = \"site.log\"").more(
+        "[[site.route]]\nprefix = \"/health\"\nroot = \"www\"\naccess_log = \"off\"\n\
+         [[site.route]]\nprefix = \"/app\"\nroot = \"www\"\naccess_log = \"app.log\"\n",
+    );
+    let kettle = Kettle::start(setup);
+    for version in ["--http1.1", "--http2"] {
+        for target in ["/a", "/app/a", "/health/a", "/none"] {
+            let words = [version, "--path-as-is", "--output", "/dev/null"];
+            let _ = kettle.curl(&words, target).succeed();
+        }
+        // No site is asked for, or none that is known.
+        let _ = kettle.curl(&[version, "--header", "Host: other.example"], "/other").succeed();
+    }
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(b"nonsense\r\n\r\n").unwrap();
+    assert_eq!(client.response().status, 400);
+    assert_eq!(targets(&kettle, "site.log", 4), ["200 /a", "200 /a", "404 /none", "404 /none"]);
+    assert_eq!(targets(&kettle, "app.log", 2), ["200 /app/a"; 2]);
+    assert_eq!(targets(&kettle, "access.log", 3), ["400 ", "421 /other", "421 /other"]);
+}
+
+#[test]
+fn a_rotation_and_a_reload_concern_the_logs_of_sites_too() {
+    let setup = logging("json").set("log", "buffer = 0").site("access_log = \"site.log\"");
+    let kettle = Kettle::start(setup);
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.get("/a?1");
+    assert_eq!(targets(&kettle, "site.log", 1), ["200 /a?1"]);
+    fs::rename(kettle.folder.path("site.log"), kettle.folder.path("site.log.1")).unwrap();
+    let _ = kettle.ctl(&["reopen"]).succeed();
+    client.get("/a?2");
+    assert_eq!(targets(&kettle, "site.log", 1), ["200 /a?2"]);
+    kettle.folder.change_config("site.log", "missing/site.log");
+    let refused = kettle.ctl(&["reload"]).output();
+    assert!(!refused.status.success(), "{}", refused.stderr);
+    kettle.messages().wait_for("missing to create it in");
+    client.get("/a?3");
+    assert_eq!(targets(&kettle, "site.log", 2), ["200 /a?2", "200 /a?3"]);
+    kettle.folder.change_config("missing/site.log", "new.log");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    client.get("/a?4");
+    assert_eq!(targets(&kettle, "new.log", 1), ["200 /a?4"]);
+    kettle.folder.change_config("new.log", "off");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    client.get("/a?5");
+    kettle.folder.change_config("access_log = \"off\"", "");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    client.get("/a?6");
+    assert_eq!(targets(&kettle, "access.log", 1), ["200 /a?6"]);
+    let old = fs::read_to_string(kettle.folder.path("new.log")).unwrap();
+    assert_eq!(old.lines().count(), 1, "{old}");
+}
+
+#[test]
+fn a_tunnel_is_in_the_log_of_the_site_that_was_asked_for() {
+    let setup = Setup::default().set("log", "access = \"access.log\"").listener("kind = \"tls\"");
+    let setup = setup.site("access_log = \"site.log\"\nbackend = \"app\"");
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[Backend::echoing()])));
+    let mut client = kettle.connect(TLS13_AES_128);
+    client.send(b"said").unwrap();
+    assert_eq!(client.receive_exactly(4), b"said");
+    drop(client);
+    assert_eq!(targets(&kettle, "site.log", 1), ["null "]);
+    let line = fs::read_to_string(kettle.folder.path("site.log")).unwrap();
+    assert!(line.contains("\"backend\":\"app\"") && line.contains("\"end\":"), "{line}");
+    assert_eq!(fs::read_to_string(kettle.folder.path("access.log")).unwrap(), "");
 }
 
 fn logging(format: &str) -> Setup {

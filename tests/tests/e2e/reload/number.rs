@@ -15,7 +15,7 @@ fn the_metrics_endpoint_tells_what_happened() {
         free.local_addr().unwrap()
     };
     let setup = Setup::path("kernel-sendfile").sizes(&[70_000]);
-    let kettle = Kettle::start(setup.set("metrics", &format!("listen = \"{address}\"")));
+    let kettle = Kettle::start(setup.metrics(address));
     for suite in [TLS13_AES_128, TLS13_AES_128, TLS12_AES_128] {
         let mut client = kettle.connect(suite);
         client.get("/70000");

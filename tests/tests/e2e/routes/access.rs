@@ -6,7 +6,7 @@ use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 
 /// `ann` with the password `secret`, as `htpasswd -nbB` writes it.
-const ANN: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";
+pub const ANN: &str = "ann:$2y$05$KBCwKxOzLha2MUDgW0PjXeGy8zDyKFegpVV4y0qPBUgij10WNyKY6\n";
 
 fn closed() -> Setup {
     let setup = Setup::default().file("www/a", "content").file("users", ANN);

@@ -140,11 +140,10 @@ fn metrics_have_the_servers() {
     let listen = Backend::listen().address();
     let app = backend("app", "", &[answering()]);
     let setup = Setup::default().listener("kind = \"tls\"\nbackend = \"app\"").more(&app);
-    let kettle = Kettle::start(setup.set("metrics", &format!("listen = \"{listen}\"")));
+    let kettle = Kettle::start(setup.metrics(listen));
     drop(answered(&kettle));
     let _ = kettle.tunnel();
-    let url = format!("http://{listen}/metrics");
-    let text = kettle_tests::tool::Tool::new("curl").args(["-sS", &url]).succeed();
+    let text = kettle_tests::tool::scrape(listen);
     for line in [
         "kettle_tunnels_total 1",
         "kettle_tunnels_ended_total{end=\"client_cut\"} 1",

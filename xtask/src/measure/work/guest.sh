@@ -62,15 +62,17 @@ fetch() {
     shift 2
     case $server in
     *-to-backend) words="--upload-file site/$size --header Expect:" counted=size_upload ;;
+    *-at-once) words="--parallel --parallel-max 100" counted=size_download ;;
     *) words= counted=size_download ;;
     esac
+    case $server in *-http2-*) version=2 ;; *) version=1.1 ;; esac
     "$@" curl --silent --show-error --fail --insecure --tlsv1.3 --curves X25519 \
         --tls13-ciphers TLS_AES_128_GCM_SHA256 --output /dev/null $words \
-        --write-out '%{http_code} %{'$counted'} %{num_connects}\n' \
+        --write-out '%{http_code} %{'$counted'} %{num_connects} %{http_version}\n' \
         "https://127.0.0.1:8443/$size?[1-$files]" >/run/fetched
-    awk -v files="$files" -v bytes=$((size * 1024)) '
-        $1 == 200 && $2 == bytes { right++ }
-        NF == 3 { connections += $3 }
+    awk -v files="$files" -v bytes=$((size * 1024)) -v version=$version '
+        $1 == 200 && $2 == bytes && $4 == version { right++ }
+        NF == 4 { connections += $3 }
         END { exit !(right == files && connections == 1) }' /run/fetched
 }
 

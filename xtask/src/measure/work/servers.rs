@@ -17,12 +17,19 @@ enum Config {
     Nginx { has_ktls: bool, has_sendfile: bool },
 }
 
+/// Part of a name: the guest's script asks for HTTP/2.
+const HTTP2: &str = "-http2-";
+
 impl Server {
     /// Its configuration and the ending of the file it is in.
     pub fn config(&self) -> (String, &'static str) {
         // The certificate is made in the guest, and what is served comes with the scripts.
-        let input =
-            ConfigInput { folder: "/run/measure", site: "/kettle/measure/site", port: 8443 };
+        let input = ConfigInput {
+            folder: "/run/measure",
+            site: "/kettle/measure/site",
+            port: 8443,
+            has_http2: self.name.contains(HTTP2),
+        };
         match self.config {
             Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
             Config::Tunnel { path } => (input.tunnel(path), "toml"),
@@ -94,6 +101,37 @@ pub const SERVERS: &[Server] = &[
     },
     Server {
         name: "nginx-kernel-sendfile",
+        is_offloaded: Some(true),
+        config: Config::Nginx { has_ktls: true, has_sendfile: true },
+    },
+    Server {
+        name: "kettle-http2-user",
+        is_offloaded: Some(false),
+        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
+    },
+    Server {
+        // The guest's script asks for up to a hundred files at once.
+        name: "kettle-http2-user-at-once",
+        is_offloaded: Some(false),
+        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "kettle-http2-kernel-write",
+        is_offloaded: Some(true),
+        config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "nginx-http2-user",
+        is_offloaded: Some(false),
+        config: Config::Nginx { has_ktls: false, has_sendfile: true },
+    },
+    Server {
+        name: "nginx-http2-user-at-once",
+        is_offloaded: Some(false),
+        config: Config::Nginx { has_ktls: false, has_sendfile: true },
+    },
+    Server {
+        name: "nginx-http2-kernel-sendfile",
         is_offloaded: Some(true),
         config: Config::Nginx { has_ktls: true, has_sendfile: true },
     },

@@ -142,6 +142,17 @@ fn trailers_of_exactly_the_limit_are_accepted_and_one_byte_more_are_not() {
     assert_eq!(refused, Err(RequestError::TrailersTooLarge));
 }
 
+#[test]
+fn trailers_are_kept_line_by_line_however_they_are_cut() {
+    let body = b"1\r\nx\r\n0\r\nA: b\r\nC:\r\n\r\nGET ";
+    for cut in 0..=body.len() {
+        let mut reader = ChunkedReader::new();
+        reader.consume(&body[..cut]).unwrap();
+        reader.consume(&body[cut..]).unwrap();
+        assert_eq!(reader.trailers(), b"A: b\r\nC:\r\n");
+    }
+}
+
 fn almost_chunked() -> impl Strategy<Value = Vec<u8>> {
     let chunk = prop_oneof![
         6 => (0_usize..40, "(;[a-z=\"; ]{0,5})?").prop_map(|(bytes, extension)| {

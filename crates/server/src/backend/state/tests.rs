@@ -1,11 +1,11 @@
 use super::*;
 
-fn state() -> ServerState {
-    ServerState::new(&ServerAddress::parse("127.0.0.1:9").unwrap())
+fn state(is_checked: bool) -> ServerState {
+    ServerState::new(&ServerAddress::parse("127.0.0.1:9").unwrap(), is_checked)
 }
 
-fn tolerance(fails: u32, is_checked: bool) -> Tolerance {
-    Tolerance { fails, fail_time: Duration::from_secs(10), is_checked }
+fn tolerance(fails: u32) -> Tolerance {
+    Tolerance { fails, fail_time: Duration::from_secs(10) }
 }
 
 fn refused() -> Failure {
@@ -14,10 +14,10 @@ fn refused() -> Failure {
 
 #[tokio::test(start_paused = true)]
 async fn only_failures_close_together_take_a_server_out() {
-    let (state, start) = (state(), Instant::now());
+    let (state, start) = (state(false), Instant::now());
     let fail_at = |second| {
         let now = start + Duration::from_secs(second);
-        state.connect_failed(&refused(), tolerance(3, false), now)
+        state.connect_failed(&refused(), tolerance(3), now)
     };
     assert!(![0, 8, 16, 24].into_iter().any(fail_at));
     assert!(fail_at(25), "24, 25 and 16 lie within ten seconds");
@@ -29,18 +29,18 @@ async fn only_failures_close_together_take_a_server_out() {
 
 #[test]
 fn fails_of_zero_take_nobody_out() {
-    let state = state();
+    let state = state(true);
     for _ in 0..100 {
-        assert!(!state.connect_failed(&refused(), tolerance(0, true), Instant::now()));
+        assert!(!state.connect_failed(&refused(), tolerance(0), Instant::now()));
     }
     assert_eq!(state.standing(Instant::now()), Standing::In);
 }
 
 #[test]
 fn with_checks_a_failing_server_stays_out_until_one_is_passed() {
-    let (state, now) = (state(), Instant::now());
-    assert!(state.connect_failed(&refused(), tolerance(1, true), now));
-    assert!(!state.connect_failed(&refused(), tolerance(1, true), now), "no news");
+    let (state, now) = (state(true), Instant::now());
+    assert!(state.connect_failed(&refused(), tolerance(1), now));
+    assert!(!state.connect_failed(&refused(), tolerance(1), now), "no news");
     let much_later = now + Duration::from_hours(1);
     assert_eq!(state.standing(much_later), Standing::Out { bad_in_a_row: 2 });
     assert!(state.check_passed(5));
@@ -49,16 +49,16 @@ fn with_checks_a_failing_server_stays_out_until_one_is_passed() {
 
 #[test]
 fn a_connection_is_proof_enough() {
-    let (state, now) = (state(), Instant::now());
+    let (state, now) = (state(true), Instant::now());
     assert!(!state.connect_succeeded());
-    assert!(state.connect_failed(&refused(), tolerance(1, true), now));
+    assert!(state.connect_failed(&refused(), tolerance(1), now));
     assert!(state.connect_succeeded());
     assert_eq!(state.standing(now), Standing::In);
 }
 
 #[test]
 fn checks_count_in_a_row() {
-    let (state, now) = (state(), Instant::now());
+    let (state, now) = (state(false), Instant::now());
     let (fall, rise) = (3, 2);
     let is_in = || state.standing(now) == Standing::In;
     for _ in 0..2 {
@@ -78,7 +78,7 @@ fn checks_count_in_a_row() {
 
 #[test]
 fn a_connection_does_not_overrule_checks() {
-    let state = state();
+    let state = state(false);
     assert!(state.check_failed(&refused(), 1));
     assert!(!state.connect_succeeded());
     assert_eq!(state.standing(Instant::now()), Standing::Out { bad_in_a_row: 0 });
@@ -86,7 +86,7 @@ fn a_connection_does_not_overrule_checks() {
 
 #[test]
 fn a_limit_is_exact_for_many_threads() {
-    let state = state();
+    let state = state(false);
     let taken: usize = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| (0..1_000).filter(|_| state.reserve(Some(777))).count()))
@@ -100,7 +100,7 @@ fn a_limit_is_exact_for_many_threads() {
 
 #[test]
 fn addresses_stay_when_a_lookup_fails() {
-    let state = ServerState::new(&ServerAddress::parse("db.example:1").unwrap());
+    let state = ServerState::new(&ServerAddress::parse("db.example:1").unwrap(), false);
     let now = Instant::now();
     assert_eq!(state.standing(now), Standing::Pending);
     assert!(state.not_found(&refused()));

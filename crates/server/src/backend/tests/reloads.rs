@@ -237,3 +237,21 @@ fn what_checks_said_ends_with_them() {
     assert_eq!(after.find("app").unwrap().status()[0].health, Health::Up);
     assert!(app.is_replaced());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connect_that_fails_after_checks_were_given_up_is_out_for_a_while_only() {
+    let mut settings = settings(vec![refusing().await]);
+    (settings.fails, settings.check) = (1, Some(kettle_config::Check::default()));
+    let before = Backends::new(std::slice::from_ref(&settings), None);
+    before.put_in_force();
+    let old = before.find("app").unwrap();
+    let state = Arc::clone(&old.servers[0].state);
+    let mut attempts = old.attempts(CLIENT);
+    let attempt = attempts.next(|| None).await.unwrap();
+    settings.check = None;
+    let after = Backends::new(std::slice::from_ref(&settings), Some(&before));
+    after.put_in_force();
+    attempts.failed(attempt, Failure::new(Outcome::Refused, "no"));
+    assert!(state.is_out(Instant::now()));
+    assert!(!state.is_out(Instant::now() + settings.fail_time + Duration::from_secs(1)));
+}

@@ -16,9 +16,10 @@ use kettle_tls::stream::StreamError;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::priority::{InLine, Priority};
 use super::{FRAME_BYTES_MAX, Shared};
 use crate::deliver::{self, DeliveryError, FileBytes};
-use crate::http2::OutboundStream;
+use crate::http2::{Held, OutboundStream, PIECE_BYTES, trailer_fields};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Growing, Part};
@@ -34,6 +35,10 @@ pub(super) struct Outgoing<'s> {
     outbound: &'s OutboundStream,
     deadline: &'s Deadline,
     write_timeout: Duration,
+    priority: Priority,
+    /// Its place before others, as long as nothing but them keeps it waiting.
+    place: Option<InLine<'s>>,
+    is_in_line: bool,
     /// Unless only its end will tell.
     left_bytes: Option<u64>,
     /// What the library was given.
@@ -42,21 +47,9 @@ pub(super) struct Outgoing<'s> {
     pace: Option<Pace>,
 }
 
-/// Bytes that count for their connection until they are sealed, or thrown away with their stream.
-struct Held<B> {
-    bytes: B,
-    _permit: OwnedSemaphorePermit,
-}
-
 impl AsRef<[u8]> for Held<FileBytes> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.bytes()
-    }
-}
-
-impl AsRef<[u8]> for Held<Bytes> {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
     }
 }
 
@@ -76,8 +69,9 @@ impl<'s> Outgoing<'s> {
         outbound: &'s OutboundStream,
         deadline: &'s Deadline,
         write_timeout: Duration,
+        priority: Priority,
     ) -> Self {
-        let (left_bytes, queued_bytes, pace) = (None, 0, None);
+        let (place, is_in_line, left_bytes, queued_bytes, pace) = (None, false, None, 0, None);
         Self {
             shared,
             worker,
@@ -85,6 +79,9 @@ impl<'s> Outgoing<'s> {
             outbound,
             deadline,
             write_timeout,
+            priority,
+            place,
+            is_in_line,
             left_bytes,
             queued_bytes,
             pace,
@@ -100,6 +97,7 @@ impl<'s> Outgoing<'s> {
     pub(super) async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         self.left_bytes = body.length();
         self.queue(body).await?;
+        self.place = None;
         // What is queued keeps no server busy any more.
         self.pace = None;
         let outbound = self.outbound;
@@ -136,7 +134,16 @@ impl<'s> Outgoing<'s> {
 
     /// Ends a body of unknown length.
     fn end(&mut self) -> Result<(), DeliveryError> {
-        self.stream.send_data(Bytes::new(), true).map_err(|_| gone())
+        self.end_with(Vec::new())
+    }
+
+    /// The same with lines of trailers.
+    fn end_with(&mut self, trailers: Vec<u8>) -> Result<(), DeliveryError> {
+        let ended = match trailers.is_empty() {
+            true => self.stream.send_data(Bytes::new(), true),
+            false => self.stream.send_trailers(trailer_fields(trailers)),
+        };
+        ended.map_err(|_| gone())
     }
 
     /// Passes on what a server sends, each piece before the next is taken in.
@@ -144,11 +151,14 @@ impl<'s> Outgoing<'s> {
         self.pace = Some(Pace::new(self.write_timeout));
         loop {
             let limit = body.timeout();
-            let stream = &mut self.stream;
+            let (stream, place) = (&mut self.stream, &mut self.place);
             // Nobody waits for a server for the sake of a client that has gone.
             let next = poll_fn(|context| match body.poll_chunk(context) {
                 Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
-                Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+                Poll::Pending => {
+                    *place = None;
+                    stream.poll_reset(context).map(|_| Err(gone()))
+                }
             });
             match timeout(limit, next).await.unwrap_or_else(|_| Err(cut_short(TimedOut)))? {
                 Some(bytes) => {
@@ -156,7 +166,7 @@ impl<'s> Outgoing<'s> {
                     self.passing(bytes).await?;
                 }
                 None if self.left_bytes.is_some() => return Ok(()),
-                None => return self.end(),
+                None => return self.end_with(body.take_trailers()),
             }
         }
     }
@@ -178,6 +188,7 @@ impl<'s> Outgoing<'s> {
             } else if state != FillState::Growing {
                 return Err(cut_short(io::ErrorKind::UnexpectedEof));
             } else {
+                self.place = None;
                 let stream = &mut self.stream;
                 let more = poll_fn(|context| match waiting.poll(context, filled) {
                     Poll::Ready(_) => Poll::Ready(Ok(())),
@@ -217,33 +228,64 @@ impl<'s> Outgoing<'s> {
             let left_bytes = usize::try_from(end - offset).unwrap_or(usize::MAX);
             let room = self.room(left_bytes.min(PIECE_BYTES)).await?;
             let permit = self.permit(room).await?;
-            let read = deliver::read(self.worker, file, offset, room as u64).await;
-            let bytes = read.map_err(DeliveryError::BodyCutShort)?;
+            let mut read = pin!(deliver::read(self.worker, file, offset, room as u64));
+            let read = poll_fn(|context| {
+                let read = read.as_mut().poll(context);
+                if read.is_pending() {
+                    self.place = None;
+                }
+                read
+            });
+            let bytes = read.await.map_err(DeliveryError::BodyCutShort)?;
             offset += bytes.bytes().len() as u64;
             self.frames(Bytes::from_owner(Held { bytes, _permit: permit }))?;
         }
         Ok(())
     }
 
-    /// Waits until the library may hold so many bytes more.
+    /// Waits until the library may hold so many bytes more, and nobody is before it who waits for the same.
     async fn permit(&mut self, bytes: usize) -> Result<OwnedSemaphorePermit, DeliveryError> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let mut permit = pin!(Arc::clone(&self.shared.body_bytes).acquire_many_owned(permits));
-        self.patiently(|stream, context| match permit.as_mut().poll(context) {
-            Poll::Ready(permit) => Poll::Ready(permit.map_err(|_| gone())),
-            Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
-        })
-        .await
+        let Shared { body_bytes, line, .. } = self.shared;
+        if line.is_empty()
+            && let Ok(permit) = Arc::clone(body_bytes).try_acquire_many_owned(permits)
+        {
+            return Ok(permit);
+        }
+        let place = self.place.take();
+        let enter = || line.enter(self.priority, self.stream.stream_id().as_u32());
+        let place = place.unwrap_or_else(enter);
+        let mut permit = pin!(Arc::clone(body_bytes).acquire_many_owned(permits));
+        self.is_in_line = true;
+        let mut is_asking = false;
+        let permit = self
+            .patiently(|stream, context| {
+                // Who has once asked may be given some at any time, and must not keep it from who came before it since.
+                is_asking = is_asking || place.poll_first(context).is_ready();
+                if is_asking && let Poll::Ready(permit) = permit.as_mut().poll(context) {
+                    return Poll::Ready(permit.map_err(|_| gone()));
+                }
+                stream.poll_reset(context).map(|_| Err(gone()))
+            })
+            .await;
+        self.is_in_line = false;
+        self.place = Some(place).filter(|_| !self.priority.is_incremental);
+        permit
     }
 
     /// Waits until the client's windows have room for some of the bytes wanted, and says for how many.
     async fn room(&mut self, wanted: usize) -> Result<usize, DeliveryError> {
         let wanted = wanted.min(PIECE_BYTES);
         self.stream.reserve_capacity(wanted);
+        if self.stream.capacity() == 0 {
+            self.place = None;
+        }
+        let (outbound, queued_bytes) = (self.outbound, self.queued_bytes);
         let room = self
             .patiently(|stream, context| {
                 loop {
                     match stream.capacity().min(wanted) {
+                        0 if outbound.is_shut(queued_bytes) => return Poll::Ready(Err(gone())),
                         0 => {}
                         room => return Poll::Ready(Ok(room)),
                     }
@@ -298,6 +340,8 @@ impl<'s> Outgoing<'s> {
                 () if self.outbound.is_blocked() => {}
                 // The client took back the window for what the library holds.
                 () if is_stuck => return Err(DeliveryError::Stalled),
+                // It is their turn, and may be for long.
+                () if others_go_on && self.is_in_line => {}
                 () if others_go_on && waits < WAITS_MAX => waits += 1,
                 () => return Err(DeliveryError::Stalled),
             }
@@ -332,9 +376,6 @@ fn gone() -> DeliveryError {
 fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }
-
-/// What is asked for and read at a time: two full frames, which seal well together.
-pub(super) const PIECE_BYTES: usize = 2 * FRAME_BYTES_MAX;
 
 /// The most that is copied to let go of the buffer it came in.
 const COPIED_BYTES_MAX: usize = PIECE_BYTES / 4;

@@ -10,17 +10,21 @@ use std::task::Poll;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
+use kettle_config::TxPathChoice;
 use kettle_http::Method;
 use kettle_http::h1::framing::BodyFraming;
 
 use super::Shared;
 use super::body::Outgoing;
+use super::priority::Priority;
+use crate::access_log::Destination;
 use crate::connection::cycle::Arrival;
-use crate::deliver::{Delivered, DeliveryError, Demand};
+use crate::deliver::{Delivered, DeliveryError, Demand, Preference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::http2::{OutboundStream, Refusal, interim_head, request_head, response_head};
 use crate::limits::LazyDeadline;
+use crate::proxy::CLIENT_GONE;
 use crate::request::{BodyError, Head, Request, StreamSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, ResponseFields};
@@ -68,6 +72,7 @@ impl Shared {
         };
         let source = StreamSource {
             body,
+            trailers: Vec::new(),
             send_interim: &send_interim,
             shut_ticks: &shut_ticks,
             deadline: &deadline,
@@ -79,25 +84,23 @@ impl Shared {
         let response = match &snapshot {
             None => Some(error_page::plain(&421.into())),
             Some(snapshot) => {
-                let WorkerState { files, guards, pool, .. } = &*worker;
-                let mut work = pin!(respond(files, guards, pool, &snapshot.router, &mut request));
-                // Nobody is kept busy for a request that was taken back.
-                poll_fn(|context| {
-                    if let Poll::Ready(response) = work.as_mut().poll(context) {
-                        return Poll::Ready(Some(response));
-                    }
-                    if outbound.poll_sent(context).is_ready() {
-                        return Poll::Ready(None);
-                    }
-                    respond_with.borrow_mut().poll_reset(context).map(|_| None)
-                })
-                .await
+                let asked = (&*worker, &**snapshot, &mut request);
+                respond_unless_taken_back(asked, &respond_with, &outbound).await
             }
         };
         let Request { head, body: mut request_body, .. } = request;
         let Some(response) = response else {
-            return self.log_taken_back(&head, &arrival);
+            let name = self.session.server_name.as_deref();
+            let log = snapshot.map(|snapshot| snapshot.router.log(&head, name));
+            return self.log_taken_back(&head, log.unwrap_or_default(), &arrival);
         };
+        if matches!(response.body, Body::Upgraded(_)) {
+            let Some(receive) = request_body.into_stream() else { return };
+            // It may outlive many configurations.
+            drop((own, snapshot));
+            let carry = self.carry(&respond_with, receive, outbound, head, response, arrival);
+            return Box::pin(carry).await;
+        }
         self.deliver(&respond_with, &outbound, Some(&head), response, &arrival).await;
         drop(head);
         if framing != BodyFraming::None {
@@ -131,23 +134,25 @@ impl Shared {
         write_head(&mut head, &mut response, &edge);
         let length = response.body.length();
         let (bytes, is_file) = (length.unwrap_or(0), response.body.file().is_some());
-        let wants_kernel = preference.wants_kernel(Demand { bytes, is_file, is_last: false });
-        let mut delivered = Delivered {
-            path: TxPath::User,
-            reason: wants_kernel.then_some(PathReason::Http2),
-            body_bytes: 0,
-            completed: false,
-        };
-        if let Some(reason) = delivered.reason {
-            worker.metrics.not_preferred(reason);
-        }
+        let demand = Demand { bytes, is_file, is_last: false };
+        let mut delivered =
+            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
+        let obstacle = self.ask_for_home(&worker, preference, demand);
         let fields = response_head(response.status, &head);
         let begun = respond_with.borrow_mut().send_response(fields, length == Some(0));
         match begun {
             Ok(stream) => {
                 let deadline = self.take_deadline();
-                let mut outgoing =
-                    Outgoing::new(self, &worker, stream, outbound, &deadline, write_timeout);
+                let (priority, worker) = (Priority::of(request), &*worker);
+                let mut outgoing = Outgoing::new(
+                    self,
+                    worker,
+                    stream,
+                    outbound,
+                    &deadline,
+                    write_timeout,
+                    priority,
+                );
                 let sent = outgoing.send(&mut response.body).await;
                 delivered.completed = sent.is_ok();
                 if let Err(DeliveryError::BodyCutShort(error)) = &sent {
@@ -156,18 +161,62 @@ impl Shared {
                 if let Err(error) = sent {
                     self.delivery_failed(&error, &response, outgoing);
                 }
-                self.deadlines.borrow_mut().push(deadline);
+                self.deadlines.borrow_mut().push(Rc::clone(&deadline));
             }
             // It was taken back, or the connection is over.
             Err(error) => tracing::debug!(%error, "a response was not delivered"),
         }
         delivered.body_bytes = outbound.sent_bytes();
+        (delivered.path, delivered.reason) = self.home(preference, demand, obstacle);
+        if let Some(reason) = delivered.reason {
+            worker.metrics.not_preferred(reason);
+        }
         self.note_end(delivered.completed);
         // As it was before compression: what became of it there is the library's.
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
         let connection = self.connection.borrow();
         connection.log(&self.session, request, &response, bytes_sent, &delivered, arrival);
         worker.recycle(head);
+    }
+
+    /// Has the connection move into the kernel if this response is to be encrypted there; why it does not try, if so.
+    fn ask_for_home(
+        &self,
+        worker: &WorkerState,
+        preference: Preference,
+        demand: Demand,
+    ) -> Option<PathReason> {
+        if self.outbound.path() != TxPath::User || !preference.wants_kernel(demand) {
+            return None;
+        }
+        if preference.choice == TxPathChoice::Auto {
+            return Some(PathReason::Http2);
+        }
+        let obstacle = worker.offloads.obstacle(&self.session);
+        if obstacle.is_none() {
+            self.outbound.ask_for_kernel();
+        }
+        obstacle
+    }
+
+    /// Where the end of a response was encrypted, and why not where that was preferred. The connection may have moved since its
+    /// beginning.
+    fn home(
+        &self,
+        preference: Preference,
+        demand: Demand,
+        obstacle: Option<PathReason>,
+    ) -> (TxPath, Option<PathReason>) {
+        let path = self.outbound.path();
+        let reason = match (path, preference.choice) {
+            (TxPath::User, TxPathChoice::Auto) => obstacle,
+            (TxPath::User, TxPathChoice::User) => None,
+            (TxPath::User, _) => obstacle.or(self.outbound.refusal()),
+            (_, TxPathChoice::KernelSendfile) if demand.is_file => Some(PathReason::Http2),
+            (_, TxPathChoice::KernelSendfile) if demand.bytes > 0 => Some(PathReason::NotAFile),
+            _ => None,
+        };
+        (path, reason)
     }
 
     /// A client must not take what it has for the whole.
@@ -185,7 +234,7 @@ impl Shared {
     }
 
     /// Notes how a stream ended.
-    fn note_end(&self, is_complete: bool) {
+    pub(super) fn note_end(&self, is_complete: bool) {
         if !is_complete && self.is_speechless.get() {
             self.has_silent_end.set(true);
         }
@@ -197,21 +246,36 @@ impl Shared {
         connection.worker.metrics.http2_stream();
         connection.worker.metrics.http2_refused("fields_too_large");
         let response = error_page::plain(&431.into());
-        let delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: true };
+        let path = self.outbound.path();
+        let delivered = Delivered { path, reason: None, body_bytes: 0, completed: true };
         connection.log(&self.session, None, &response, 0, &delivered, &Arrival::now(number));
     }
 
     /// The client took its request back before there was a response, or the connection ends.
-    fn log_taken_back(&self, head: &Head, arrival: &Arrival) {
+    fn log_taken_back(&self, head: &Head, log: Destination, arrival: &Arrival) {
         self.note_end(false);
-        let response = Response::new(TAKEN_BACK, ResponseFields::default(), Body::Empty);
-        let delivered =
-            Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
-        let connection = self.connection.borrow();
-        connection.log(&self.session, Some(head), &response, 0, &delivered, arrival);
+        let response = Response::new(CLIENT_GONE, ResponseFields::default(), Body::Empty);
+        let response = Response { log, ..response };
+        self.connection.borrow().log_unsent(&self.session, head, &response, arrival);
     }
 }
 
-/// For the log: nobody was there to be told (the number is nginx's).
-const TAKEN_BACK: u16 = 499;
+/// The response to a request, unless that was taken back before: nobody is kept busy for it then.
+async fn respond_unless_taken_back(
+    (worker, snapshot, request): (&WorkerState, &Snapshot, &mut Request<'_>),
+    respond_with: &RefCell<SendResponse<Bytes>>,
+    outbound: &OutboundStream,
+) -> Option<Response> {
+    let WorkerState { files, guards, pool, .. } = worker;
+    let mut work = pin!(respond(files, guards, pool, &snapshot.router, request));
+    poll_fn(|context| {
+        if let Poll::Ready(response) = work.as_mut().poll(context) {
+            return Poll::Ready(Some(response));
+        }
+        if outbound.poll_sent(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        respond_with.borrow_mut().poll_reset(context).map(|_| None)
+    })
+    .await
+}

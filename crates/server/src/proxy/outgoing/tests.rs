@@ -69,7 +69,9 @@ fn what_is_for_one_hop_and_what_only_a_proxy_knows_is_not_passed_on() {
     let names: Vec<_> = head.lines().skip(1).filter_map(|line| line.split_once(':')).collect();
     let names: Vec<_> = names.into_iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
     let ours = ["x-forwarded-host", "forwarded", "x-forwarded-for", "x-forwarded-proto"];
-    assert_eq!(names, [&["host", "x-other"], &ours[..]].concat());
+    // That the client takes trailers is true of us too.
+    assert_eq!(names, [&["host", "x-other"], &ours[..], &["connection", "te"]].concat());
+    assert!(head.ends_with("connection: te\r\nte: trailers\r\n\r\n"), "{head}");
 }
 
 #[test]

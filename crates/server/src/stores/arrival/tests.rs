@@ -4,22 +4,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kettle_cache::{Head, Store, StoreSettings};
+use tempfile::TempDir;
 
 use super::*;
 
-fn store(folder: &tempfile::TempDir) -> Store {
+/// Something that was asked for, and one who has joined.
+fn under_way(folder: &TempDir) -> (Store, Arc<Arrivals>, Arriving, Arc<Arrival>) {
     let directory = folder.path().to_owned();
     let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
-    Store::open(settings).unwrap()
+    let (store, arrivals) = (Store::open(settings).unwrap(), Arc::new(Arrivals::default()));
+    let arriving = arrivals.join("key", &store).unwrap_err();
+    let joined = arrivals.join("key", &store).unwrap();
+    (store, arrivals, arriving, joined)
 }
 
 /// Who looks only when the store has it, or could not take it, is answered from memory all the same.
 #[tokio::test]
 async fn a_body_in_memory_is_for_all_who_joined_and_for_nobody_after() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, arrivals) = (store(&folder), Arc::new(Arrivals::default()));
-    let arriving = arrivals.join("key", &store).unwrap_err();
-    let joined = arrivals.join("key", &store).unwrap();
+    let (store, arrivals, arriving, joined) = under_way(&folder);
     let body = ArrivingBody::Whole { bytes: Bytes::from_static(b"body"), is_kept: false };
     arriving.tell(ArrivalState::Growing(Arc::new((Head::default(), body))));
     drop(arriving);
@@ -32,9 +35,7 @@ async fn a_body_in_memory_is_for_all_who_joined_and_for_nobody_after() {
 #[tokio::test]
 async fn who_waits_for_what_never_comes_asks_for_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, arrivals) = (store(&folder), Arc::new(Arrivals::default()));
-    let arriving = arrivals.join("key", &store).unwrap_err();
-    let joined = arrivals.join("key", &store).unwrap();
+    let (_store, arrivals, arriving, joined) = under_way(&folder);
     drop(arriving);
     assert!(matches!(joined.known(&arrivals).await, ArrivalState::Alone));
     joined.ended().await;

@@ -126,6 +126,9 @@ fn each_permission_that_is_missing_is_found_with_its_command() {
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found[0].contains("may not list www") && found[0].contains("chmod g+rx www"));
     assert!(found[1].contains("-> `chown nobody log/access.log`"), "{}", found[1]);
+    let own = "access_log = \"log/access.log\"";
+    let of_route = stage.found(&stage.config("nobody", "off", CERTIFICATE, own));
+    assert_eq!(of_route, found[1..]);
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn what_a_reload_reads_is_needed_too() {
     stage.folder("pems", 0o711);
     stage.file("kettle.toml", 0o600);
     let mut config = stage.config("nobody", "log", "self_signed = true", "");
-    config.log.access = None;
+    config.log.access = LogTarget::Off;
     config.server.state_directory = "/tmp".into();
     config.folders_read = vec![stage.path("pems")];
     assert_eq!(stage.found(&config), [""; 0], "a keeper would read it");

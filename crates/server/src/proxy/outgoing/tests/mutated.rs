@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::request::{LAST_CHUNK, chunk};
+use crate::request::{chunk, last_chunk};
 
 /// What somebody understands of a request.
 #[derive(Debug, PartialEq)]
@@ -14,6 +14,7 @@ struct Understood {
     target: String,
     host: String,
     body: Vec<u8>,
+    trailers: String,
 }
 
 /// What we understand of raw bytes, and what a server gets for them. Nothing where they are refused, or end too early.
@@ -22,11 +23,13 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
         return None;
     };
     let framing = body_framing(&head).ok()?;
-    let body = body_of(framing, raw.get(bytes..)?)?;
+    let (body, trailers) = body_of(framing, raw.get(bytes..)?)?;
     let head = Box::new(head.moved_to(()).moved_to(Received::from(raw.to_vec())));
     let path = head.target().ok()?.path.to_owned();
     let request = Request::without_body(head, None);
-    let mut outgoing = route(|_| {}).outgoing(&path, &request, false)?;
+    let route = route(|_| {});
+    let trailers = route.request_trailers(&request.head).passed_on(&trailers);
+    let mut outgoing = route.outgoing(&path, &request, false)?;
     outgoing.announce_body(framing);
     let mut sent = outgoing.head();
     let is_chunked = framing == BodyFraming::Chunked;
@@ -37,7 +40,7 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
         }
     }
     if is_chunked {
-        sent.extend_from_slice(LAST_CHUNK);
+        sent.extend(last_chunk(&trailers));
     }
     let target = request.head.target().ok()?;
     let understood = Understood {
@@ -45,12 +48,13 @@ fn passed_on(raw: &[u8]) -> Option<(Understood, Vec<u8>)> {
         target: reference(Target { path: &path, ..target }, request.head.raw_target())?.into(),
         host: request.head.host()?.to_ascii_lowercase(),
         body,
+        trailers: String::from_utf8(trailers).ok()?,
     };
     Some((understood, sent))
 }
 
-/// The data of a body that is all there; what is behind it is the next request's.
-fn body_of(framing: BodyFraming, mut rest: &[u8]) -> Option<Vec<u8>> {
+/// The data of a body that is all there, and its trailers; what is behind it is the next request's.
+fn body_of(framing: BodyFraming, mut rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let (mut reader, mut body) = (BodyReader::new(framing), Vec::new());
     while !reader.is_done() {
         let piece = reader.next_piece(rest).ok()?;
@@ -61,7 +65,7 @@ fn body_of(framing: BodyFraming, mut rest: &[u8]) -> Option<Vec<u8>> {
         }
         rest = behind;
     }
-    Some(body)
+    Some((body, reader.trailers().to_vec()))
 }
 
 /// One request and nothing else, by our own parser.
@@ -73,11 +77,13 @@ fn ours(sent: &[u8]) -> Understood {
     let mut reader = BodyReader::new(framing);
     let consumed = reader.consume(&sent[bytes..]).unwrap();
     assert_eq!((consumed.bytes, consumed.done), (sent.len() - bytes, true));
+    let (body, trailers) = body_of(framing, &sent[bytes..]).unwrap();
     Understood {
         method: head.method().as_str().to_owned(),
         target: head.raw_target().to_owned(),
         host: head.host().unwrap().to_owned(),
-        body: body_of(framing, &sent[bytes..]).unwrap(),
+        body,
+        trailers: String::from_utf8(trailers).unwrap(),
     }
 }
 
@@ -115,6 +121,7 @@ fn understood(
         assert!(found.next().is_none(), "{name} twice");
         first
     };
+    let mut trailers = String::new();
     let body = match (sole("content-length"), sole("transfer-encoding").as_deref()) {
         (None, None) => Vec::new(),
         (Some(bytes), None) => rest.split_off(..bytes.parse().unwrap()).unwrap().to_vec(),
@@ -124,19 +131,28 @@ fn understood(
                 let end = rest.windows(2).position(|window| window == b"\r\n").unwrap();
                 let size = std::str::from_utf8(&rest[..end]).unwrap();
                 let size = usize::from_str_radix(size, 16).unwrap();
-                body.extend_from_slice(&rest[end + 2..][..size]);
-                rest = rest[end + 2 + size..].strip_prefix(b"\r\n").unwrap();
+                rest = &rest[end + 2..];
                 if size == 0 {
+                    let end = rest.len().checked_sub(2).unwrap();
+                    trailers.push_str(std::str::from_utf8(&rest[..end]).unwrap());
+                    assert!(!trailers.contains("\r\n\r\n") && trailers != "\r\n", "{trailers:?}");
+                    rest = rest[end..].strip_prefix(b"\r\n").unwrap();
                     break body;
                 }
+                body.extend_from_slice(&rest[..size]);
+                rest = rest[size..].strip_prefix(b"\r\n").unwrap();
             }
         }
         framing => panic!("{framing:?}"),
     };
     assert_eq!(rest.escape_ascii().to_string(), "", "behind the request");
     assert_eq!(sole("upgrade"), None);
+    for line in trailers.lines() {
+        let (name, _) = line.split_once(": ").unwrap();
+        assert!(["x", "x-sum"].contains(&name), "{line:?} was passed on");
+    }
     let (method, target) = (method.to_owned(), target.to_owned());
-    Understood { method, target, host: sole("host").unwrap(), body }
+    Understood { method, target, host: sole("host").unwrap(), body, trailers }
 }
 
 /// Usually the first.
@@ -241,6 +257,10 @@ fn raw() -> impl Strategy<Value = Vec<u8>> {
         "GET /b HTTP/1.1\r\nHost: b\r\n\r\n",
         "5;\r\nhello\r\n0\r\n\r\n",
         "5\r\nhello\r\n0\r\nContent-Length: 9\r\n\r\n",
+        "5\r\nhello\r\n0\r\nX-Sum: 9\r\nTransfer-Encoding: chunked\r\nHOST: b\r\n\r\nGET /b HTTP/1.1\r\n\r\n",
+        "5\r\nhello\r\n0\r\nX-Sum : 9\r\n\r\n",
+        "5\r\nhello\r\n0\r\nX-Sum: 9\r\n X: folded\r\n\r\n",
+        "5\r\nhello\r\n0\r\n:path: /b\r\nX-Sum: a\rb\r\n\r\n",
     ]);
     let lines = proptest::collection::vec(line(), 0..3);
     let space = mostly(" ", &["  ", "\t", ""]);
@@ -281,5 +301,6 @@ fn what_is_usual_is_passed_on() {
         let (understood, sent) = passed_on(raw.as_bytes()).unwrap();
         assert_eq!(by_lines(&sent), understood);
         assert_eq!(understood.body.len(), if body.contains("hello") { 5 } else { 0 }, "{framing}");
+        assert_eq!(understood.trailers, if body.contains("X: y") { "x: y\r\n" } else { "" });
     }
 }

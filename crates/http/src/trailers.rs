@@ -1,0 +1,125 @@
+//! The fields behind a body (RFC 9110 §6.5), as lines of HTTP/1.1: how they are written, and which of them go on to the next
+//! recipient. What frames a message, routes it, authenticates somebody or says how content is to be read counts in a head only:
+//! nobody may be made to believe it afterwards.
+
+use crate::error::RequestError;
+use crate::field;
+use crate::h1::chunked::TRAILER_BYTES_MAX;
+use crate::h1::write::write_field;
+
+/// Which fields of a trailer section are passed on.
+#[derive(Clone, Debug)]
+pub struct TrailerFilter {
+    /// Names in lower case.
+    dropped: Vec<String>,
+    is_request: bool,
+}
+
+impl TrailerFilter {
+    /// For a request. Left out are fields named by a value of `Connection` in its head, and `dropped`, names in lower case.
+    pub fn of_request<'v>(
+        connection: impl Iterator<Item = &'v [u8]>,
+        dropped: impl Iterator<Item = String>,
+    ) -> Self {
+        Self { dropped: dropped.chain(named(connection)).collect(), is_request: true }
+    }
+
+    /// The same for a response.
+    pub fn of_response<'v>(
+        connection: impl Iterator<Item = &'v [u8]>,
+        dropped: impl Iterator<Item = String>,
+    ) -> Self {
+        Self { dropped: dropped.chain(named(connection)).collect(), is_request: false }
+    }
+
+    /// The lines of a section that are passed on, names in lower case.
+    #[must_use]
+    pub fn passed_on(&self, section: &[u8]) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(section.len());
+        for line in section.split(|byte| *byte == b'\n') {
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let (name, value) = line.split_at(colon);
+            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+            if !self.drops(&name) {
+                let value = value.strip_prefix(b":").unwrap_or_default();
+                write_field(&mut lines, &name, value.trim_ascii());
+            }
+        }
+        lines
+    }
+
+    fn drops(&self, name: &str) -> bool {
+        let is_of_content = name.starts_with("content-") && !DIGESTS.contains(&name);
+        let only_in_head = name.starts_with("if-") || is_of_content || IN_HEADS.contains(&name);
+        let is_of_proxies = self.is_request
+            && (name.contains('_')
+                || name.starts_with("x-forwarded-")
+                || OF_PROXIES.contains(&name));
+        only_in_head
+            || is_of_proxies
+            || field::is_hop_by_hop(name.as_bytes(), std::iter::empty())
+            || self.dropped.iter().any(|dropped| dropped == name)
+    }
+}
+
+fn named<'v>(connection: impl Iterator<Item = &'v [u8]>) -> impl Iterator<Item = String> {
+    let members = connection.flat_map(field::members);
+    members.map(|member| String::from_utf8_lossy(member).to_ascii_lowercase())
+}
+
+/// The section of fields that came in another form than lines.
+///
+/// # Errors
+/// [`RequestError::Trailer`] for a field that could not stand in a message, or has white space around its value;
+/// [`RequestError::TrailersTooLarge`] beyond what HTTP/1.1 may have.
+pub fn section<'f>(
+    fields: impl Iterator<Item = (&'f str, &'f [u8])>,
+) -> Result<Vec<u8>, RequestError> {
+    let mut lines = Vec::new();
+    for (name, value) in fields {
+        let before = lines.len();
+        write_field(&mut lines, name, value);
+        if lines.len() == before || field::trim(value).len() != value.len() {
+            return Err(RequestError::Trailer);
+        }
+        if lines.len() > TRAILER_BYTES_MAX {
+            return Err(RequestError::TrailersTooLarge);
+        }
+    }
+    Ok(lines)
+}
+
+/// Fields about content that are known only at its end, and are made for that (RFC 9530).
+const DIGESTS: [&str; 2] = ["content-digest", "content-md5"];
+
+/// Fields that count in a head only: RFC 9110 §6.5.1 by kind, and cookies. Conditions and fields about content have prefixes.
+const IN_HEADS: [&str; 22] = [
+    "accept-ranges",
+    "age",
+    "authentication-info",
+    "authorization",
+    "cache-control",
+    "cookie",
+    "date",
+    "expect",
+    "expires",
+    "host",
+    "location",
+    "max-forwards",
+    "origin",
+    "pragma",
+    "range",
+    "referer",
+    "retry-after",
+    "server",
+    "set-cookie",
+    "vary",
+    "warning",
+    "www-authenticate",
+];
+
+/// Fields of requests that only proxies can know, or programs take for others (CGI).
+const OF_PROXIES: [&str; 4] = ["early-data", "forwarded", "proxy", "x-real-ip"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Which response of a connection gets the next piece of its memory (RFC 9218): the most urgent, of those the one that was
+//! asked for first, and then the incremental ones in turns.
+//!
+//! Whoever waits for the client's windows, a disk or a server is in nobody's way here.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::task::{Context, Poll, Waker};
+
+use crate::request::Head;
+
+/// What a client says of a response it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Priority {
+    /// The lower, the sooner.
+    urgency: u8,
+    /// Whether a part of it is of use before the rest is there.
+    pub(super) is_incremental: bool,
+}
+
+/// Those that wait for memory, the next one first.
+#[derive(Default)]
+pub(super) struct Line {
+    waiting: RefCell<BTreeMap<Place, Option<Waker>>>,
+    turns: Cell<u64>,
+}
+
+/// Urgency, whether it is incremental, and its turn: the number of its stream, or one of its own each time.
+type Place = (u8, bool, u64);
+
+/// A place in the line, until it is dropped.
+pub(super) struct InLine<'l> {
+    line: &'l Line,
+    place: Place,
+}
+
+impl Priority {
+    /// That of a request. Where nobody says anything, responses have always come in turns.
+    pub(super) fn of(head: Option<&Head>) -> Self {
+        let values = head.into_iter().flat_map(|head| head.header_values("priority"));
+        Self::parse(values)
+    }
+
+    /// A dictionary with `u` and `i` (RFC 9218 §4). What is out of range or of another kind is as if it were not there.
+    fn parse<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
+        let mut said = None;
+        for member in values.flat_map(|value| value.split(|byte| *byte == b',')) {
+            let bare = member.split(|byte| *byte == b';').next().unwrap_or_default();
+            let said = said.get_or_insert(SAID_USUALLY);
+            match bare.trim_ascii() {
+                [b'u', b'=', digit @ b'0'..=b'7'] => said.urgency = digit - b'0',
+                b"i" | b"i=?1" => said.is_incremental = true,
+                b"i=?0" => said.is_incremental = false,
+                _ => {}
+            }
+        }
+        said.unwrap_or(Self { is_incremental: true, ..SAID_USUALLY })
+    }
+}
+
+const SAID_USUALLY: Priority = Priority { urgency: 3, is_incremental: false };
+
+impl Line {
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Takes a place for a stream of this number.
+    pub(super) fn enter(&self, priority: Priority, stream: u32) -> InLine<'_> {
+        let Priority { urgency, is_incremental } = priority;
+        self.turns.set(self.turns.get() + 1);
+        let turn = if is_incremental { self.turns.get() } else { u64::from(stream) };
+        let place = (urgency, is_incremental, turn);
+        self.waiting.borrow_mut().insert(place, None);
+        InLine { line: self, place }
+    }
+}
+
+impl InLine<'_> {
+    /// Ready when nobody is before it.
+    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.line.waiting.borrow_mut();
+        if waiting.first_key_value().is_none_or(|(first, _)| *first == self.place) {
+            return Poll::Ready(());
+        }
+        waiting.insert(self.place, Some(context.waker().clone()));
+        Poll::Pending
+    }
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.line.waiting.borrow_mut();
+        waiting.remove(&self.place);
+        // Whoever is woken in vain waits again.
+        if let Some(waker) = waiting.first_entry().and_then(|mut first| first.get_mut().take()) {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_say_how_urgent_a_response_is() {
+        let parse = |values: &[&'static str]| {
+            let Priority { urgency, is_incremental } =
+                Priority::parse(values.iter().map(|value| value.as_bytes()));
+            (urgency, is_incremental)
+        };
+        assert_eq!(parse(&[]), (3, true));
+        for (value, expected) in [
+            ("u=0", (0, false)),
+            ("u=5, i", (5, true)),
+            ("i , u=7", (7, true)),
+            ("i=?0", (3, false)),
+            ("i=?1;x=1, u=1;y", (1, true)),
+            ("u=1, u=2", (2, false)),
+            ("", (3, false)),
+            ("u=8", (3, false)),
+            ("u=-1, i=1", (3, false)),
+            ("u=\"0\", U=0, ui", (3, false)),
+        ] {
+            assert_eq!(parse(&[value]), expected, "{value}");
+        }
+        assert_eq!(parse(&["u=1", "i"]), (1, true));
+    }
+
+    #[test]
+    fn the_most_urgent_comes_first_and_those_alike_in_turns() {
+        let line = Line::default();
+        let mut context = Context::from_waker(Waker::noop());
+        let [low, turns] = [(5, false), (3, true)]
+            .map(|(urgency, is_incremental)| Priority { urgency, is_incremental });
+        let places = [
+            line.enter(low, 7),
+            line.enter(low, 5),
+            line.enter(turns, 9),
+            line.enter(turns, 1),
+            line.enter(SAID_USUALLY, 11),
+        ];
+        let mut left: Vec<_> = places.into_iter().enumerate().collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let first = left.iter().position(|(_, it)| it.poll_first(&mut context).is_ready());
+            order.push(left.remove(first.unwrap()).0);
+        }
+        assert_eq!(order, [4, 2, 3, 1, 0]);
+        assert!(line.is_empty());
+    }
+}

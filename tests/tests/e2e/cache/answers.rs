@@ -1,0 +1,114 @@
+//! What the backend answers now, beside what it answered before and is kept still; and what asks for the same in other words.
+
+use super::{Cached, answer, ok, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+/// Stale at once, and good for more than that.
+const AGING: &str = "Cache-Control: max-age=0, stale-if-error=1000\r\nETag: \"a\"\r\n";
+const AHEAD: &str = "Cache-Control: max-age=0, stale-while-revalidate=1000\r\nETag: \"a\"\r\n";
+
+fn wait_for_objects(cached: &Cached, count: usize) {
+    let expected = format!("main: {count} object");
+    while !cached.kettle.ctl(&["cache", "status"]).succeed().contains(&expected) {}
+}
+
+#[test]
+fn another_answer_that_is_not_kept_takes_the_place_of_what_was() {
+    for (line, fields) in [
+        ("404 Not Found", ""),
+        ("410 Gone", "Cache-Control: no-store\r\n"),
+        ("200 OK", "Cache-Control: private\r\n"),
+        ("301 Moved Permanently", "Location: /b\r\nCache-Control: no-store\r\n"),
+    ] {
+        let newer = format!("HTTP/1.1 {line}\r\n{fields}Content-Length: 3\r\n\r\nnew");
+        let cached = Cached::start("");
+        let mut server = None;
+        cached.get_through(&mut server, "/app/x", "", &ok(AGING, "old"));
+        wait_for_objects(&cached, 1);
+        let (response, head) = cached.get_through(&mut server, "/app/x", "", &newer);
+        assert!(head.contains("if-none-match"), "{head}");
+        assert_eq!(response.body, b"new");
+        wait_for_objects(&cached, 0);
+        // The same where nobody waits for it.
+        cached.get_through(&mut server, "/app/y", "", &ok(AHEAD, "old"));
+        while !status(&cached.get("/app/y")).contains("stale-while-revalidate") {}
+        answer(cached.backend.asked(&mut server), &newer);
+        wait_for_objects(&cached, 0);
+    }
+}
+
+#[test]
+fn an_error_takes_the_place_of_nothing() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(AGING, "old"));
+    wait_for_objects(&cached, 1);
+    for _ in 0..2 {
+        let error = "HTTP/1.1 503 No\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n";
+        let (response, _) = cached.get_through(&mut server, "/app/x", "", error);
+        assert_eq!(status(&response), "kettle; hit; detail=stale-if-error");
+    }
+    // One without leave to be used instead stays to be asked about.
+    let plain = "Cache-Control: max-age=0\r\nETag: \"a\"\r\n";
+    cached.get_through(&mut server, "/app/y", "", &ok(plain, "old"));
+    wait_for_objects(&cached, 2);
+    let error = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(cached.get_through(&mut server, "/app/y", "", error).0.status, 500);
+    wait_for_objects(&cached, 2);
+}
+
+#[test]
+fn a_variant_that_is_not_kept_leaves_others_to_be_kept() {
+    let cached = Cached::start("vary = [\"X-V\"]");
+    let mut server = None;
+    let unkept = ok("Cache-Control: no-store\r\n", "odd");
+    for expected in ["kettle; fwd=uri-miss", "kettle; fwd=bypass; detail=not-kept"] {
+        let (response, _) = cached.get_through(&mut server, "/app/x", "X-V: odd\r\n", &unkept);
+        assert_eq!(status(&response), expected);
+    }
+    let (response, _) = cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "even"));
+    assert_eq!(status(&response), "kettle; fwd=uri-miss; stored");
+}
+
+#[test]
+fn a_get_with_an_empty_body_or_an_upgrade_that_nobody_takes_is_a_get() {
+    let cached = Cached::start("");
+    let mut server = None;
+    cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
+    cached.wait_until_kept("/app/x");
+    for headers in ["Content-Length: 0\r\n", "Connection: upgrade\r\nUpgrade: websocket\r\n"] {
+        let hit = cached.ask("GET", "/app/x", headers);
+        assert!(status(&hit).starts_with("kettle; hit"), "{headers}: {}", status(&hit));
+    }
+}
+
+#[test]
+fn a_range_that_a_whole_response_speaks_of_is_not_kept() {
+    let cached = Cached::start("");
+    let fields = format!("{FRESH}Content-Range: bytes 0-3/10\r\n");
+    cached.get_through(&mut None, "/app/x", "", &ok(&fields, "1234"));
+    cached.wait_until_kept("/app/x");
+    let part = cached.ask("GET", "/app/x", "Range: bytes=1-1\r\n");
+    assert_eq!((part.status, part.header("content-range")), (206, Some("bytes 1-1/4")));
+}
+
+#[test]
+fn a_url_may_be_purged_in_any_spelling() {
+    let cached = Cached::start("");
+    let mut server = None;
+    for url in ["HTTPS://LOCALHOST:443/app/x", "http://localhost./app/y/../x#z"] {
+        cached.get_through(&mut server, "/app/x", "", &ok(FRESH, "kept"));
+        cached.wait_until_kept("/app/x");
+        let said = cached.kettle.ctl(&["cache", "purge", url]).succeed();
+        assert!(said.contains("forgotten"), "{said}");
+        wait_for_objects(&cached, 0);
+    }
+    let nothing = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/z"]).succeed();
+    assert!(nothing.contains("nothing was kept"), "{nothing}");
+    let refused = cached.kettle.ctl(&["cache", "purge", "localhost/app/x"]).output();
+    assert!(
+        !refused.status.success() && refused.stderr.contains("is no URL"),
+        "{}",
+        refused.stderr
+    );
+}

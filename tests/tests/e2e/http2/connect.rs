@@ -1,0 +1,324 @@
+//! WebSocket over HTTP/2: extended CONNECT (RFC 8441), and the tunnel that a stream becomes.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
+use kettle_tests::client::End;
+use kettle_tests::content::{assert_same, content};
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+use kettle_tests::websocket::agreement;
+use rustix::process::Signal;
+use socket2::SockRef;
+
+use super::backend::read_until;
+use super::frames::*;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const ENABLE_CONNECT_PROTOCOL: [u8; 6] = [0, 8, 0, 0, 0, 1];
+const PROTOCOL_ERROR: u32 = 1;
+/// HPACK's name for `:status: 200`.
+const OK: u8 = 0x88;
+
+fn setup(servers: &Backend, settings: &str) -> Setup {
+    let route = |path: &str, more: &str| {
+        format!("[[site.route]]\nprefix = \"{path}\"\nbackend = \"app\"\n{more}\n")
+    };
+    let setup = Setup::default().listener("http2 = true").sizes(&[10]);
+    let setup = setup.more(&route("/app", "websocket = true")).more(&route("/plain", ""));
+    let guarded = route("/guarded", "websocket = true\ndeny = [\"0.0.0.0/0\"]");
+    setup.more(&guarded).more(&backend("app", settings, &[servers.address()]))
+}
+
+fn start(servers: &Backend) -> Kettle {
+    Kettle::start(setup(servers, ""))
+}
+
+/// A request for a tunnel, whose stream stays open.
+fn connect(stream: u32, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
+    let more = [&[(":protocol", "websocket")], more].concat();
+    frame(HEADERS, END_HEADERS, stream, &fields("CONNECT", path, &more))
+}
+
+/// Takes a request for a tunnel, and returns its head.
+fn asked(servers: &Backend) -> (TcpStream, String) {
+    let mut server = servers.accept();
+    let head = String::from_utf8(read_until(&mut server, b"\r\n\r\n")).unwrap();
+    (server, head)
+}
+
+/// A tunnel that stands.
+fn standing(frames: &mut Frames, servers: &Backend, stream: u32) -> TcpStream {
+    frames.send(&connect(stream, "/app/ws", &[]));
+    let (mut server, head) = asked(servers);
+    server.write_all(agreement(&head).as_bytes()).unwrap();
+    let head = frames.next_of(HEADERS);
+    assert_eq!((head.stream, head.flags & END_STREAM, head.payload[0]), (stream, 0, OK));
+    server
+}
+
+fn data(stream: u32, payload: &[u8]) -> Vec<u8> {
+    frame(DATA, 0, stream, payload)
+}
+
+/// The next data, without the end.
+fn said(frames: &mut Frames, stream: u32) -> Vec<u8> {
+    let data = frames.next_of(DATA);
+    assert_eq!((data.stream, data.flags & END_STREAM), (stream, 0));
+    data.payload
+}
+
+fn assert_ended(frames: &mut Frames, stream: u32) {
+    let last = frames.next_of(DATA);
+    assert_eq!((last.stream, last.flags, last.payload.len()), (stream, END_STREAM, 0));
+}
+
+#[test]
+fn both_sides_speak_until_each_has_ended() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let settings = frames.next_of(SETTINGS).payload;
+    assert!(settings.chunks(6).any(|it| it == ENABLE_CONNECT_PROTOCOL), "{settings:?}");
+    let own = [("sec-websocket-version", "13"), ("sec-websocket-key", "mine"), ("origin", "o")];
+    for (stream, is_client_first) in [(1, true), (3, false)] {
+        frames.send(&connect(stream, "/app/ws?a=b", &own));
+        let (mut server, head) = asked(&servers);
+        assert!(head.starts_with("GET /app/ws?a=b HTTP/1.1\r\nhost: localhost\r\n"), "{head}");
+        assert!(head.contains("connection: upgrade\r\nupgrade: websocket\r\n"), "{head}");
+        assert!(head.contains("sec-websocket-version: 13\r\norigin: o\r\n"), "{head}");
+        assert!(!head.contains("mine") && head.matches("sec-websocket-key").count() == 1, "{head}");
+        server.write_all(agreement(&head).as_bytes()).unwrap();
+        let head = frames.next_of(HEADERS);
+        assert_eq!((head.flags & END_STREAM, head.payload[0]), (0, OK));
+        let fields = String::from_utf8_lossy(&head.payload).into_owned();
+        assert!(!fields.contains("content-length") && !fields.contains("accept"), "{fields}");
+        let entry = kettle.entry("/app/ws?a=b");
+        assert_eq!((entry.number("status"), entry.text("version")), (200, "HTTP/2.0"));
+        frames.send(&data(stream, b"ping"));
+        assert_eq!(read_exactly(&mut server, 4), b"ping");
+        server.write_all(b"pong").unwrap();
+        assert_eq!(said(&mut frames, stream), b"pong");
+        // Whoever has ended still hears the other.
+        let end = frame(DATA, END_STREAM, stream, b"bye");
+        if is_client_first {
+            frames.send(&end);
+            assert_eq!(read_to_end(&mut server).0, b"bye");
+            server.write_all(b"more").unwrap();
+            assert_eq!(said(&mut frames, stream), b"more");
+            drop(server);
+            assert_ended(&mut frames, stream);
+        } else {
+            server.shutdown(std::net::Shutdown::Write).unwrap();
+            assert_ended(&mut frames, stream);
+            frames.send(&end);
+            assert_eq!(read_to_end(&mut server).0, b"bye");
+        }
+        let tunnel = kettle.tunnel();
+        let expected = if is_client_first { "client_closed" } else { "backend_closed" };
+        assert_eq!((tunnel.text("backend"), tunnel.text("end")), ("app", expected));
+    }
+    frames.ping();
+}
+
+#[test]
+fn what_comes_too_early_is_not_lost() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let early = frame(DATA, END_STREAM, 1, b"early");
+    frames.send(&[connect(1, "/app/ws", &[]), early].concat());
+    let (mut server, head) = asked(&servers);
+    server.write_all(format!("{}first", agreement(&head)).as_bytes()).unwrap();
+    assert_eq!(frames.next_of(HEADERS).payload[0], OK);
+    assert_eq!(said(&mut frames, 1), b"first");
+    assert_eq!(read_to_end(&mut server).0, b"early");
+    drop(server);
+    assert_ended(&mut frames, 1);
+    // A client that has nothing to say at all.
+    let head = fields("CONNECT", "/app/ws", &[(":protocol", "websocket")]);
+    frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &head));
+    let (mut server, head) = asked(&servers);
+    server.write_all(format!("{}only", agreement(&head)).as_bytes()).unwrap();
+    assert_eq!(read_to_end(&mut server).0, b"");
+    drop(server);
+    assert_eq!(frames.body(3), b"only");
+}
+
+#[test]
+fn nothing_but_the_servers_own_101_makes_a_tunnel() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let plain = |first: &str| format!("HTTP/1.1 {first}\r\nContent-Length: 2\r\n\r\nno");
+    for (number, (answer, status)) in [
+        (Ok(plain("200 OK")), 502),
+        (Ok(plain("204 No Content").replace("Content-Length: 2\r\n", "").replace("no", "")), 502),
+        (Ok(plain("302 Found\r\nLocation: /x")), 302),
+        (Ok(plain("404 Not Found")), 404),
+        (Ok(plain("426 Upgrade Required")), 426),
+        (Err(("Sec-WebSocket-Accept: ", "Sec-WebSocket-Accept: A")), 502),
+        (Err(("Sec-WebSocket-Accept: ", "X: ")), 502),
+        (Err(("Upgrade: WebSocket", "Upgrade: h2c")), 502),
+        (Err(("Connection: Upgrade\r\n", "")), 502),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let stream = u32::try_from(2 * number + 1).unwrap();
+        let target = format!("/app/{number}");
+        let sent = [connect(stream, &target, &[]), data(stream, b"GET /app/hidden HTTP/1.1\r\n")];
+        frames.send(&sent.concat());
+        let (mut server, head) = asked(&servers);
+        let answer = answer.unwrap_or_else(|(from, to)| agreement(&head).replace(from, to));
+        server.write_all(answer.as_bytes()).unwrap();
+        let response = frames.next_of(HEADERS);
+        assert_eq!(response.stream, stream);
+        assert_ne!(response.payload[0], OK, "{answer}");
+        assert_eq!(kettle.entry(&target).number("status"), status, "{answer}");
+        // Nothing that the client said is for this server.
+        assert_eq!(read_to_end(&mut server).0, b"", "{answer}");
+    }
+    frames.ping();
+}
+
+#[test]
+fn what_leads_to_no_tunnel_is_refused_by_status() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    for (stream, target, status) in
+        [(1, "/plain/1", 501), (3, "/10", 501), (5, "/guarded/1", 403), (7, "/nothing", 501)]
+    {
+        frames.send(&connect(stream, target, &[]));
+        assert_eq!(frames.next_of(HEADERS).stream, stream);
+        assert_eq!(kettle.entry(target).number("status"), status, "{target}");
+    }
+    let unknown = fields("CONNECT", "/app/udp", &[(":protocol", "connect-udp")]);
+    frames.send(&frame(HEADERS, END_HEADERS, 101, &unknown));
+    while frames.next_of(HEADERS).stream != 101 {}
+    let other = fields("GET", "/app/get", &[(":protocol", "websocket")]);
+    frames.send(&frame(HEADERS, END_HEADERS, 103, &other));
+    frames.send(&connect(105, "/app/length", &[("content-length", "5")]));
+    for stream in [103, 105] {
+        loop {
+            let reset = frames.next_of(RST_STREAM);
+            if reset.stream == stream {
+                break assert_eq!(code(&reset.payload), PROTOCOL_ERROR);
+            }
+        }
+    }
+    frames.ping();
+}
+
+#[test]
+fn a_cut_on_one_side_is_a_cut_on_the_other() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let mut server = standing(&mut frames, &servers, 1);
+    frames.send(&[data(1, b"last"), frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes())].concat());
+    let mut received = [0; 5];
+    while server.read(&mut received).is_ok_and(|bytes| bytes > 0) {}
+    assert_eq!(kettle.tunnel().text("end"), "client_reset");
+    // Also where it had ended its own side before.
+    let mut server = standing(&mut frames, &servers, 3);
+    frames.send(&frame(DATA, END_STREAM, 3, b""));
+    assert_eq!(read_to_end(&mut server).0, b"");
+    frames.send(&frame(RST_STREAM, 0, 3, &CANCEL.to_be_bytes()));
+    assert_eq!(kettle.tunnel().text("end"), "client_reset");
+    let server = standing(&mut frames, &servers, 5);
+    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    drop(server);
+    let reset = frames.next_of(RST_STREAM);
+    assert_eq!((reset.stream, code(&reset.payload)), (5, CANCEL));
+    assert_eq!(kettle.tunnel().text("end"), "backend_reset");
+    frames.ping();
+}
+
+#[test]
+fn a_client_that_is_gone_takes_its_tunnels_along() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let mut both = [1, 3].map(|stream| standing(&mut frames, &servers, stream));
+    let shown = kettle.ctl(&["tunnels", "--json"]).succeed();
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["open"], 2);
+    frames.client.wire.reset();
+    for server in &mut both {
+        while server.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {}
+        assert_eq!(kettle.tunnel().text("end"), "client_reset");
+    }
+    kettle.wait_until_idle();
+}
+
+#[test]
+fn much_flows_both_ways_and_no_more_than_windows_let_through() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    drop(frames.next_of(SETTINGS));
+    frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    let mut server = standing(&mut frames, &servers, 1);
+    let body = content(1 << 20);
+    let sent = body.clone();
+    let mut writing = server.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        writing.write_all(&sent).unwrap();
+        writing.shutdown(std::net::Shutdown::Write).unwrap();
+    });
+    let upload = content(200_000);
+    for piece in upload.chunks(16_384) {
+        frames.send(&data(1, piece));
+    }
+    assert_same(&frames.body(1), &body, "to the client");
+    sending.join().unwrap();
+    frames.send(&frame(DATA, END_STREAM, 1, b""));
+    assert_same(&read_to_end(&mut server).0, &upload, "to the server");
+}
+
+#[test]
+fn a_tunnel_whose_window_stays_shut_is_idle() {
+    let servers = Backend::listen();
+    let kettle = Kettle::start(setup(&servers, "idle_timeout = \"1s\""));
+    let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, 0)]);
+    let mut server = standing(&mut frames, &servers, 1);
+    server.write_all(b"nobody takes this").unwrap();
+    let reset = frames.next_of(RST_STREAM);
+    assert_eq!((reset.stream, code(&reset.payload)), (1, CANCEL));
+    while server.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {}
+    assert_eq!(kettle.tunnel().text("end"), "idle");
+    frames.ping();
+}
+
+#[test]
+fn tunnels_outlive_reloads_and_are_waited_for_at_the_end() {
+    let servers = Backend::listen();
+    let mut kettle = start(&servers);
+    for is_stop in [false, true] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        let mut server = standing(&mut frames, &servers, 1);
+        if is_stop {
+            kettle.signal(Signal::TERM);
+        } else {
+            kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
+            let _ = kettle.ctl(&["reload"]).succeed();
+        }
+        frames.send(&data(1, b"still"));
+        assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
+        let ping = frames.next_of(PING).payload;
+        frames.send(&frame(PING, ACK, 0, &ping));
+        assert_eq!(read_exactly(&mut server, 5), b"still");
+        server.write_all(b"here").unwrap();
+        assert_eq!(said(&mut frames, 1), b"here");
+        frames.send(&frame(DATA, END_STREAM, 1, b""));
+        assert_eq!(read_to_end(&mut server).0, b"");
+        drop(server);
+        assert_ended(&mut frames, 1);
+        assert_eq!(kettle.tunnel().text("end"), "client_closed");
+        assert_eq!(frames.end().1, End::Orderly);
+    }
+    assert!(kettle.ended().status.success());
+}

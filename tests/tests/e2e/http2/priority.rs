@@ -1,0 +1,110 @@
+//! Priorities (RFC 9218): what a page needs first comes first, whatever was asked for before it.
+
+use kettle_tests::client::Dialer;
+use kettle_tests::content::content;
+use kettle_tests::environment::scaled;
+use kettle_tests::kettle::Kettle;
+use kettle_tests::setup::Setup;
+
+use super::frames::*;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const WINDOW_MAX: u32 = 0x7fff_ffff;
+const STYLE_BYTES: usize = 400_000;
+
+/// Asks for something of this priority.
+fn ask(frames: &mut Frames, stream: u32, path: &str, priority: &str) {
+    let fields = fields("GET", path, &[("priority", priority)]);
+    frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields));
+}
+
+/// A client that reads only when it wants to, with windows for all there is.
+fn wide(kettle: &Kettle) -> Frames {
+    let dialer = Dialer::default().reading_slowly();
+    let mut frames = Frames::begin(dialer, kettle, &[(INITIAL_WINDOW_SIZE, WINDOW_MAX)]);
+    frames.send(&frame(WINDOW_UPDATE, 0, 0, &(WINDOW_MAX - 65_535).to_be_bytes()));
+    frames
+}
+
+#[test]
+fn a_style_sheet_overtakes_ten_images() {
+    let image_bytes = scaled(8 << 20, 4 << 20);
+    let setup = Setup::default().listener("http2 = true").without_memory();
+    let kettle = Kettle::start(setup.sizes(&[image_bytes, STYLE_BYTES]));
+    let mut frames = wide(&kettle);
+    for number in 0..10 {
+        ask(&mut frames, 2 * number + 1, &format!("/{image_bytes}"), "u=5, i");
+    }
+    kettle.wait_for_status("/total/http2_streams", 10);
+    ask(&mut frames, 21, &format!("/{STYLE_BYTES}"), "u=0");
+    kettle.wait_for_status("/total/http2_streams", 11);
+    let (mut style, mut beside_bytes) = (Vec::new(), 0);
+    loop {
+        let data = frames.next_of(DATA);
+        if data.stream != 21 {
+            beside_bytes += if style.is_empty() { 0 } else { data.payload.len() };
+            continue;
+        }
+        style.extend(data.payload);
+        if data.flags & END_STREAM != 0 {
+            break;
+        }
+    }
+    assert_eq!(style, content(STYLE_BYTES));
+    // In turns it would be ten times as much as the sheet.
+    assert!(beside_bytes < 4 * STYLE_BYTES, "{beside_bytes} bytes of images beside it");
+    // Nobody is forgotten.
+    for number in 1..10 {
+        frames.send(&frame(RST_STREAM, 0, 2 * number + 1, &CANCEL.to_be_bytes()));
+    }
+    while {
+        let data = frames.next_of(DATA);
+        data.stream != 1 || data.flags & END_STREAM == 0
+    } {}
+    assert!(kettle.entry(&format!("/{STYLE_BYTES}")).is_complete());
+}
+
+#[test]
+fn what_is_of_use_only_as_a_whole_comes_one_after_the_other() {
+    let setup = Setup::default().listener("http2 = true").without_memory();
+    let kettle = Kettle::start(setup.sizes(&[1 << 20, 8 << 20]));
+    let mut frames = wide(&kettle);
+    // What is before them is more than the sockets hold.
+    ask(&mut frames, 1, "/8388608", "u=1");
+    kettle.wait_for_status("/total/http2_streams", 1);
+    for stream in [3, 5, 7, 9] {
+        ask(&mut frames, stream, "/1048576", "u=4");
+    }
+    kettle.wait_for_status("/total/http2_streams", 5);
+    let mut ended = Vec::new();
+    while ended.len() < 5 {
+        let data = frames.next_of(DATA);
+        if data.flags & END_STREAM != 0 {
+            ended.push(data.stream);
+        }
+    }
+    assert_eq!(ended, [1, 3, 5, 7, 9]);
+}
+
+#[test]
+fn with_narrow_windows_and_priorities_of_all_kinds_each_response_comes() {
+    let setup = Setup::default().listener("http2 = true").without_memory();
+    let kettle = Kettle::start(setup.sizes(&[200_000]));
+    for window in [65_535, 1_000_000] {
+        let mut frames = Frames::connect(&kettle, &[(INITIAL_WINDOW_SIZE, window)]);
+        let kinds = ["u=0", "u=7", "u=7, i", "", "u=9", "i", "u=3;x, i=?0", "\"", "u=1, u=6"];
+        for (stream, kind) in (1..).step_by(2).zip(kinds) {
+            ask(&mut frames, stream, "/200000", kind);
+        }
+        let mut left = kinds.len();
+        while left > 0 {
+            let data = frames.next_of(DATA);
+            left -= usize::from(data.flags & END_STREAM);
+            if !data.payload.is_empty() {
+                let more = u32::try_from(data.payload.len()).unwrap().to_be_bytes();
+                frames.send(&frame(WINDOW_UPDATE, 0, data.stream, &more));
+                frames.send(&frame(WINDOW_UPDATE, 0, 0, &more));
+            }
+        }
+    }
+}
