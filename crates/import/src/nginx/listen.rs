@@ -15,6 +15,7 @@ pub(super) struct Listen {
     pub(super) is_tls: bool,
     pub(super) is_default: bool,
     pub(super) takes_proxy: bool,
+    pub(super) has_http2: bool,
     pub(super) backlog: Option<u32>,
     pub(super) keepalive_seconds: Option<u32>,
     pub(super) origin: Origin,
@@ -36,7 +37,10 @@ pub(super) fn all(
             let same = all.iter_mut().find(|other| other.address == listen.address);
             match same {
                 // `listen … quic` beside `listen … ssl`.
-                Some(same) => same.is_tls |= listen.is_tls,
+                Some(same) => {
+                    same.is_tls |= listen.is_tls;
+                    same.has_http2 |= listen.has_http2;
+                }
                 None => all.push(listen),
             }
         }
@@ -55,6 +59,7 @@ impl Listen {
             is_tls: false,
             is_default: false,
             takes_proxy: false,
+            has_http2: false,
             backlog: None,
             keepalive_seconds: None,
             origin: origin.clone(),
@@ -112,8 +117,9 @@ fn of(
                 draft.warn(origin, format!("{written} {key} is not listened on"), instead);
                 return Vec::new();
             }
-            ("http2" | "spdy" | "http3", _) => {
-                let instead = "HTTP/1.1 is spoken, which every client of HTTP/2 takes";
+            ("http2", _) => listen.has_http2 = true,
+            ("spdy" | "http3", _) => {
+                let instead = "HTTP/1.1 is spoken, which every client takes";
                 draft.warn(origin, format!("`{key}` is not carried over"), instead);
             }
             _ => draft.warn(origin, format!("`{word}` is not carried over"), "the kernel decides"),

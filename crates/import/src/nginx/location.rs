@@ -188,14 +188,24 @@ fn is_location_block(block: &[Directive]) -> bool {
 
 /// Whether an `if` keeps somebody out, or leads somebody away from what is served.
 pub(super) fn refuses(condition: &Directive) -> bool {
-    let condition_words = condition.words.join(" ");
-    let inside = condition_words.trim().strip_prefix('(').and_then(|it| it.strip_suffix(')'));
-    let words: Vec<&str> = inside.unwrap_or_default().split_whitespace().collect();
-    if leaves_get_alone(&words) {
-        return false;
-    }
+    let inside = inside(condition);
+    let words: Vec<&str> = inside.split_whitespace().collect();
+    !leaves_get_alone(&words) && turns_away(condition)
+}
+
+/// What stands between the brackets of an `if`, however they are spaced.
+fn inside(condition: &Directive) -> String {
+    let words = condition.words.join(" ");
+    let inside = words.trim().strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    inside.unwrap_or_default().to_owned()
+}
+
+/// Whether it does so to anybody, be it to those who ask with another method, or for what is not there.
+pub(super) fn turns_away(condition: &Directive) -> bool {
+    let inside = inside(condition);
+    let mut words = inside.split_whitespace();
     // Where files are asked for by another name or without TLS, kettle redirects by its own means or not at all.
-    let is_of_address = words.first().is_some_and(|variable| ADDRESS.contains(variable));
+    let is_of_address = words.next().is_some_and(|variable| ADDRESS.contains(&variable));
     condition.inner().iter().any(|directive| match directive.name.as_str() {
         "rewrite" => !is_of_address,
         "return" if redirect::is_redirect(directive) => !is_of_address,

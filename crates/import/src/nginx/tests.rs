@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kettle_config::Config;
+use kettle_config::{Config, LogTarget, SendProxy};
 use proptest::prelude::*;
 
 use super::*;
@@ -128,6 +128,12 @@ fn each_setting_of_a_site_does_what_nginx_does() {
         ("root /a; server_name a.example .b.example;", |it| it.sites[0].names.len() == 3),
         ("root /a; server_name _;", |it| it.sites[0].names[0].value == "_"),
         ("root /a; listen [::]:444 ssl ipv6only=off;", |it| it.listeners.len() == 3),
+        ("root /a;", |it| !it.listeners[0].https().unwrap().http2),
+        ("root /a; http2 on;", |it| it.listeners[0].https().unwrap().http2),
+        ("root /a; listen 444 ssl http2;", |it| {
+            let has = |it: &kettle_config::Listener| it.https().unwrap().http2;
+            !has(&it.listeners[0]) && has(&it.listeners[1])
+        }),
         ("root /a; listen 8080;", |it| it.listeners[1].https().is_none()),
         ("root /a; keepalive_timeout 0;", |it| it.limits.requests_per_connection == 1),
         ("root /a; ssl_protocols TLSv1.2;", |it| it.tls.versions.len() == 1),
@@ -141,6 +147,77 @@ fn each_setting_of_a_site_does_what_nginx_does() {
             it.log.format == kettle_config::LogFormat::Combined
         }),
     ]);
+}
+
+#[test]
+fn logs_of_servers_and_locations_become_those_of_sites_and_routes() {
+    let text = "http { access_log /l/all.log; access_log /l/more.log json; server { \
+        listen 443 ssl; server_name a.example; ssl_certificate c; ssl_certificate_key k; root /a; \
+        access_log /l/a.log main buffer=8k if=$x; \
+        location /health/ { access_log off; location /health/seen/ { access_log /l/a.log; } } \
+        location /app/ { proxy_pass http://127.0.0.1:3000; access_log /l/app.log; } \
+        location /gone/ { return 301 https://b.example$request_uri; access_log off; } \
+        location = /favicon.ico { access_log off; } } \
+        server { listen 443 ssl; server_name b.example; ssl_certificate c; \
+        ssl_certificate_key k; root /b; } } \
+        stream { server { listen 9000; proxy_pass 127.0.0.1:9; access_log /l/t.log; } }";
+    let made = imported(text);
+    let (config, warnings) = (made.config().unwrap(), &made.warnings);
+    let file = |name: &str| Some(LogTarget::Path(Path::new("/l").join(name)));
+    assert_eq!(Some(config.log.access.clone()), file("all.log"));
+    let [a, b] = config.sites.as_slice() else { panic!("{:?}", config.sites) };
+    assert_eq!((&a.access_log, &b.access_log), (&file("a.log"), &None));
+    let routes = a.routes.iter().map(|it| (it.prefix.as_str(), it.access_log.clone()));
+    let expected = [
+        ("/", None),
+        ("/app", file("app.log")),
+        ("/gone", Some(LogTarget::Off)),
+        ("/health", Some(LogTarget::Off)),
+        ("/health/seen", None),
+    ];
+    let mut routes: Vec<_> = routes.collect();
+    routes.sort_by_key(|(prefix, _)| *prefix);
+    assert_eq!(routes, expected);
+    for told in ["/l/more.log json", "if=$x", "location = /favicon.ico", "/l/t.log", "the format"] {
+        assert!(warnings.iter().any(|it| it.to_string().contains(told)), "{told}: {warnings:#?}");
+    }
+}
+
+#[test]
+fn an_upstream_that_is_asked_in_two_ways_is_two_backends() {
+    let plain = "server { listen 5432; proxy_pass db; }";
+    let secured = "server { listen 5433; proxy_pass db; proxy_ssl on; proxy_protocol on; }";
+    for servers in [[plain, secured], [secured, plain]] {
+        let text =
+            format!("stream {{ upstream db {{ server 10.0.0.1:5; }} {} }}", servers.concat());
+        let made = imported(&text);
+        let mut backends = made.config().unwrap().backends;
+        backends.sort_by(|one, other| one.name.value.cmp(&other.name.value));
+        let known = backends
+            .iter()
+            .map(|it| (&*it.name.value, it.tls.is_some(), it.send_proxy != SendProxy::Off));
+        let expected = [("db", false, false), ("db-tls-proxy", true, true)];
+        assert_eq!(known.collect::<Vec<_>>(), expected, "{}", made.toml);
+        for name in expected.map(|(name, ..)| name) {
+            assert!(made.toml.contains(&format!("backend = \"{name}\"")), "{}", made.toml);
+        }
+    }
+}
+
+#[test]
+fn an_upstream_that_is_trusted_in_two_ways_needs_two_names() {
+    let asks = |roots| format!("proxy_pass https://up; proxy_ssl_trusted_certificate {roots};");
+    let text = |first, second| {
+        server(&format!("location /a/ {{ {} }} location /b/ {{ {} }}", asks(first), asks(second)))
+    };
+    let with_upstream =
+        |server: String| server.replacen("http {", "http { upstream up { server 10.0.0.1:5; }", 1);
+    assert!(from(&with_upstream(text("/one", "/one"))).is_ok());
+    let findings = from(&with_upstream(text("/one", "/two"))).unwrap_err();
+    assert!(
+        findings[0].to_string().contains("up-tls is asked in another way elsewhere"),
+        "{findings:?}"
+    );
 }
 
 type Test = fn(&Config) -> bool;
@@ -252,7 +329,7 @@ fn every_directive_that_is_not_carried_over_is_told_of() {
     for words in [
         "etag off;",
         "ssl_dhparam d.pem;",
-        "http2 on;",
+        "http3 on;",
         "limit_rate 1m;",
         "add_header X $host;",
         "add_header Content-Type text/x;",

@@ -5,6 +5,7 @@ mod global;
 mod guard;
 mod https;
 mod locations;
+mod log;
 mod moved;
 mod pass;
 mod route;
@@ -27,6 +28,7 @@ use crate::draft::Draft;
 use crate::offer::list;
 use crate::toml_text::TomlText;
 use crate::{Imported, Surroundings};
+use log::Logs;
 use route::spoken;
 
 /// Writes it.
@@ -46,6 +48,7 @@ pub(super) fn write(
         backend_names: BTreeSet::new(),
         error_pages: Vec::new(),
         takes_any_header: false,
+        logs: Logs::default(),
     };
     writer.all(main);
     writer.draft.finish("nginx", path)
@@ -67,6 +70,7 @@ struct Writer<'s> {
     error_pages: Vec<String>,
     /// Whether some listener takes PROXY headers from networks that not all of its servers trust.
     takes_any_header: bool,
+    logs: Logs,
 }
 
 impl Writer<'_> {
@@ -95,10 +99,11 @@ impl Writer<'_> {
         self.tls(&encrypted.map(|server| &server.scope).collect::<Vec<_>>(), &streams);
         self.https(&mut servers);
         self.draft.text.append(std::mem::take(&mut self.backends));
-        for stream in streams {
+        for stream in &streams {
             self.tell(stream.inner());
             self.stream(&scope.with(stream.inner()), stream);
         }
+        self.tell_of_other_logs(&https, &streams);
     }
 
     /// Says of each directive of a block that is not carried over what holds instead.

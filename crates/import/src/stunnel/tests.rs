@@ -86,6 +86,8 @@ fn a_service_that_would_become_looser_is_left_out() {
         "protocol = imap",
         "libwrap = yes",
         "CRLpath = /crls",
+        "OCSP = http://ocsp.example",
+        "OCSPaia = yes",
     ] {
         let text = format!(
             "[a]\naccept = 1\nconnect = 2\ncert = /c\n{option}\n[b]\naccept = 3\nconnect = 4\ncert = /c\n"

@@ -157,6 +157,15 @@ fn nothing_that_is_passed_on_becomes_looser() {
             "if ($request_method = POST) { return 405; } location /b/ { proxy_pass http://a; }",
             "/ /b! /open",
         ),
+        (
+            "location /b/ { if ( $request_method !~ ^(GET|HEAD)$ ) { return 405; } proxy_pass http://a; }",
+            "/ /b! /open",
+        ),
+        (
+            "location /b/ { if (!-e $request_filename) { return 404; } proxy_pass http://a; }",
+            "/ /b! /open",
+        ),
+        ("location /b/ { if ($http_x) { set $a 1; } proxy_pass http://a; }", "/ /b> /open"),
         ("location = /b { proxy_pass http://a; }", "/ /b! /open"),
         ("location ~ ^/b { proxy_pass http://a; }", ""),
         ("location /b/ { proxy_pass http://a; } location /b/c/ { deny all; }", "/ /b/c! /b> /open"),

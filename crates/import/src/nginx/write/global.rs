@@ -1,6 +1,6 @@
 //! What holds for the whole process: workers, the log, limits.
 
-use kettle_config::{Origin, quoted};
+use kettle_config::quoted;
 
 use super::Writer;
 use super::route::spoken;
@@ -126,68 +126,7 @@ impl Writer<'_> {
                 self.draft.warn(&errors.origin, message, instead);
             }
         }
-        let logs: Vec<&Directive> =
-            https.iter().flat_map(|http| every(http.inner(), "access_log")).collect();
-        let mut outermost = https.iter().flat_map(|http| http.inner());
-        let outermost = outermost.find(|it| it.name == "access_log");
-        let Some(log) = outermost.or(logs.first().copied()) else {
-            let message = "nginx logs requests where it was built to, if nothing is said";
-            let origin = https.first().map_or_else(Origin::default, |http| http.origin.clone());
-            if !https.is_empty() {
-                self.draft.warn(&origin, message, "write access = \"…\" below [log]");
-            }
-            return;
-        };
-        for other in logs.iter().filter(|other| !std::ptr::eq(**other, log)) {
-            if other.words != log.words {
-                let message = format!("`{}` is not carried over", spoken(other));
-                self.draft.warn(&other.origin, message, "there is one log for all sites");
-            }
-        }
-        self.access_log(log);
-        for format in https.iter().flat_map(|http| every(http.inner(), "log_format")) {
-            let message = format!("`log_format {}` is not carried over", format.word(0));
-            let instead =
-                "`format` below [log] is json, combined or short; json has all that kettle knows";
-            self.draft.warn(&format.origin, message, instead);
-        }
-    }
-
-    fn access_log(&mut self, log: &Directive) {
-        let origin = Some(&log.origin);
-        match log.word(0) {
-            "off" => return self.draft.text.set("access", quoted("off"), origin),
-            path if path.starts_with("syslog:") || path.contains('$') => {
-                let message = format!("`{}` is not carried over as it is", spoken(log));
-                let instead = "the log goes to standard output, and from there to the journal";
-                self.draft.warn(&log.origin, message, instead);
-                self.draft.text.set("access", quoted("stdout"), origin);
-            }
-            "/dev/stdout" => self.draft.text.set("access", quoted("stdout"), origin),
-            "/dev/stderr" => self.draft.text.set("access", quoted("stderr"), origin),
-            path => {
-                let path = self.below_prefix(path, &log.origin);
-                self.draft.text.set("access", quoted(&path.display().to_string()), origin);
-            }
-        }
-        let format = log.words.get(1).filter(|word| !word.contains('='));
-        let format = match format.map(String::as_str) {
-            None | Some("combined") => "combined",
-            Some(_) => "json",
-        };
-        self.draft.text.set("format", quoted(format), origin);
-        for option in log.words.iter().skip(1).filter(|word| word.contains('=')) {
-            match option.strip_prefix("buffer=").and_then(measure::bytes) {
-                Some(bytes) => {
-                    self.draft.text.set("buffer", bytes.min(16 * 1024 * 1024), origin);
-                }
-                None if option.starts_with("flush=") => {}
-                None => {
-                    let message = format!("`{option}` is not carried over");
-                    self.draft.warn(&log.origin, message, "all requests are logged, uncompressed");
-                }
-            }
-        }
+        self.common_log(https);
     }
 
     /// A directive that holds for all in kettle: that of `http`, or else the first of a server. Others are told of.

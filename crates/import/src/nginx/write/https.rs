@@ -39,6 +39,7 @@ impl Writer<'_> {
                 match listens.iter_mut().find(|other| other.address == listen.address) {
                     Some(other) => {
                         other.takes_proxy |= listen.takes_proxy;
+                        other.has_http2 |= listen.has_http2;
                         other.backlog = other.backlog.or(listen.backlog);
                     }
                     None => listens.push(listen.clone()),
@@ -111,6 +112,7 @@ impl Writer<'_> {
             server.is_kept && server.listens.iter().any(|own| own.address == listen.address)
         };
         let first = servers.iter().find(listening);
+        self.http2(&servers.iter().filter(listening).collect::<Vec<_>>(), listen);
         if listen.takes_proxy {
             let scopes = servers.iter().filter(listening).map(|server| &server.scope);
             let scopes: Vec<&Scope<'_>> = scopes.collect();
@@ -120,6 +122,23 @@ impl Writer<'_> {
         let refused = first.and_then(|server| ktls_option(&server.scope.all("ssl_conf_command")));
         if let Some(origin) = refused {
             self.draft.text.set("path", quoted("user"), Some(&origin));
+        }
+    }
+
+    /// `listen … http2` is for all servers on an address, `http2` for each of them.
+    fn http2(&mut self, servers: &[&Server<'_>], listen: &Listen) {
+        let is_on = |server: &&&Server<'_>| server.scope.is_on("http2");
+        let on = servers.iter().find(is_on).and_then(|server| server.scope.find("http2"));
+        if on.is_none() && !listen.has_http2 {
+            return;
+        }
+        let origin = on.map_or(&listen.origin, |directive| &directive.origin);
+        self.draft.text.set("http2", "true", Some(origin));
+        if !listen.has_http2 {
+            for server in servers.iter().filter(|server| !is_on(server)) {
+                let message = format!("this server speaks HTTP/2 on {} as well", listen.address);
+                self.draft.warn(server.origin, message, "it is a matter of the whole listener");
+            }
         }
     }
 

@@ -141,7 +141,8 @@ impl Writer<'_> {
         rules: Vec<Rule>,
     ) -> Route {
         let origin = rules.last().map_or_else(Default::default, |rule| rule.origin.clone());
-        let settings = self.header_settings(scope, &origin);
+        let mut settings = self.header_settings(scope, &origin);
+        settings.extend(self.route_log(scope));
         Route { rules, settings, ..Route::new(prefix, &origin) }
     }
 

@@ -50,6 +50,7 @@ impl Writer<'_> {
         let origin = &directive.origin;
         let mut settings = self.request_settings(scope, &pass, origin);
         settings.extend(self.header_settings(scope, origin));
+        settings.extend(self.route_log(scope));
         Ok(Route { backend, access, rules, settings, ..Route::new(prefix, origin) })
     }
 
@@ -92,6 +93,8 @@ impl Writer<'_> {
             let message = format!("`{}` is not carried over", spoken(directive));
             match lower.as_str() {
                 "host" => host = Some(directive),
+                // Sent empty, it takes clients the change to another protocol.
+                "upgrade" if value.is_empty() => {}
                 "upgrade" => {
                     settings.push(("websocket", "true".to_owned(), directive.origin.clone()));
                 }
@@ -193,13 +196,15 @@ fn moved<'t>(
     Ok(Some(Rule { from, to, kind: Kind::Rewrite, origin, is_wider: false }))
 }
 
-/// Backends are asked with all methods, and files with two.
+/// Backends are asked with all methods, and for what is no file: conditions that leave GET of a file alone hold for others.
 fn by_method<'t>(scope: &Scope<'t>) -> Option<Shut<'t>> {
-    let is_about = |it: &&Directive| {
-        it.name == "limit_except" || it.name == "if" && it.word(0).starts_with("($request_method")
+    let is_about = |it: &&Directive| match it.name.as_str() {
+        "limit_except" => true,
+        "if" => location::turns_away(it),
+        _ => false,
     };
     let directive = scope.outwards().flatten().find(is_about)?;
-    Some(Shut { directive, why: "methods are the backend's matter" })
+    Some(Shut { directive, why: "methods, and what there is, are the backend's matter" })
 }
 
 fn has_port(host: &str) -> bool {

@@ -83,6 +83,7 @@ impl Writer<'_> {
         if let Some((fallback, place)) = self.fallback(scope, prefix, alias) {
             settings.push(("fallback", quoted(&fallback), place));
         }
+        settings.extend(self.route_log(scope));
         settings
     }
 

@@ -172,6 +172,7 @@ impl Writer<'_> {
         }
         self.error_pages = error_pages(scope).into_iter().map(|(_, path, _)| path).collect();
         let Some(certificates) = self.certificates(server) else { return };
+        let log = self.site_log(scope);
         let Some(routes) = self.routes(scope) else { return };
         if routes.is_empty() {
             let message = "the server is left out: no place of it is served";
@@ -190,6 +191,9 @@ impl Writer<'_> {
         }
         if server.is_self_signed {
             self.draft.text.set("self_signed", "true", origin);
+        }
+        if let Some((key, target, origin)) = log {
+            self.draft.text.set(key, target, Some(&origin));
         }
         self.write_error_pages(scope);
         for (chain, key, ocsp, origin) in &certificates {

@@ -61,7 +61,7 @@ impl Writer<'_> {
                     self.draft.warn(&pass.origin, message, instead);
                 }
                 None => {
-                    let target = target(stream.inner(), pass.word(0));
+                    let target = carried(&scope, stream.inner(), pass.word(0));
                     for listen in &listens {
                         self.tunnel(&scope, listen, &target, server);
                     }
@@ -141,7 +141,7 @@ impl Writer<'_> {
                     let message = format!("`{}` is not carried over", spoken(entry));
                     self.draft.warn(&entry.origin, message, "such clients are refused");
                 }
-                "default" => default = Some(target(stream.inner(), to)),
+                "default" => default = Some(carried(scope, stream.inner(), to)),
                 name if name.starts_with('~') || name.is_empty() => {
                     let message = format!("`{}` is not carried over", spoken(entry));
                     self.draft.warn(&entry.origin, message, "write each name");
@@ -151,7 +151,9 @@ impl Writer<'_> {
                     let instead = "a site of `http` has that name: write `backend` there";
                     self.draft.warn(&entry.origin, message, instead);
                 }
-                name => sites.push((name.to_owned(), target(stream.inner(), to), &entry.origin)),
+                name => {
+                    sites.push((name.to_owned(), carried(scope, stream.inner(), to), &entry.origin))
+                }
             }
         }
         for listen in listens {
@@ -183,7 +185,13 @@ impl Writer<'_> {
         done: &mut BTreeSet<String>,
         origin: &Origin,
     ) {
-        if !done.insert(target.name.clone()) {
+        let is_first = done.insert(target.name.clone());
+        let is_new = done.insert(format!("{}\n{}", target.name, tls_words(scope, &target)));
+        if !is_first {
+            if is_new {
+                let message = format!("{} is asked in another way elsewhere", target.name);
+                self.draft.find(origin, message, "give the upstream another name for one of both");
+            }
             return;
         }
         if self.backend_names.contains(&target.name) {
@@ -209,7 +217,7 @@ impl Writer<'_> {
         }
         let servers: Vec<&Directive> = upstream.iter().filter(|it| it.name == "server").collect();
         self.fails(&servers);
-        if target.is_tls || scope.is_on("proxy_ssl") {
+        if target.is_tls {
             self.backend_tls(scope, &target);
         }
         if target.upstream.is_none() {
@@ -336,6 +344,24 @@ impl Writer<'_> {
     }
 }
 
+/// Where connections go, by a name for the way they get there: one upstream may be asked with TLS and without.
+fn carried<'t>(scope: &Scope<'_>, block: &'t [Directive], to: &str) -> Target<'t> {
+    let mut target = Target { is_tls: scope.is_on("proxy_ssl"), ..target(block, to) };
+    if target.is_tls {
+        target.name.push_str("-tls");
+    }
+    if scope.is_on("proxy_protocol") {
+        target.name.push_str("-proxy");
+    }
+    target
+}
+
+/// What is said of how a backend is to be trusted, and shown who asks.
+fn tls_words(scope: &Scope<'_>, target: &Target<'_>) -> String {
+    let said = TRUST.iter().filter(|_| target.is_tls).filter_map(|name| scope.find(name));
+    said.map(|directive| spoken(directive) + ";").collect()
+}
+
 /// Of an `upstream`, or of the address itself.
 pub(super) fn target<'t>(block: &'t [Directive], to: &str) -> Target<'t> {
     let is_it = |it: &&Directive| it.name == "upstream" && it.word(0) == to;
@@ -353,5 +379,13 @@ fn with_port(address: &str) -> String {
     if has_port { address.to_owned() } else { format!("{address}:80") }
 }
 
+const TRUST: [&str; 6] = [
+    "proxy_ssl_name",
+    "proxy_ssl_verify",
+    "proxy_ssl_trusted_certificate",
+    "proxy_ssl_crl",
+    "proxy_ssl_certificate",
+    "proxy_ssl_certificate_key",
+];
 /// What the name of a backend may have.
 const NAME_LETTERS_MAX: usize = 64;
