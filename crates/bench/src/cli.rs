@@ -116,6 +116,24 @@ pub(crate) struct RunArguments {
     pub(crate) how: HowArguments,
 }
 
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct HttpArguments {
+    /// Version of HTTP: 1 or 2
+    #[arg(long, default_value_t = 1, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=2))]
+    http: u8,
+    /// Over HTTP/2: requests that are sent at once and count as one
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    at_once: u32,
+}
+
+impl HttpArguments {
+    /// How many requests at once over HTTP/2, if it is that.
+    pub(crate) fn at_once(self) -> Option<u32> {
+        (self.http == 2).then_some(self.at_once)
+    }
+}
+
 /// What is compared. Lists are separated by commas.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is compared (lists with commas)")]
@@ -135,6 +153,8 @@ pub(crate) struct WhatArguments {
     /// TLS version: 1.2 or 1.3
     #[arg(long, value_name = "VERSION", value_parser = word::<Version>)]
     pub(crate) tls: Option<Version>,
+    #[command(flatten)]
+    pub(crate) http: HttpArguments,
     /// Suites: aes-128-gcm, aes-256-gcm, chacha20-poly1305
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Cipher>)]
     pub(crate) suite: Option<Vec<Cipher>>,
@@ -252,6 +272,8 @@ pub(crate) struct LoadArguments {
     /// TLS version: 1.2 or 1.3
     #[arg(long, default_value = "1.3", value_name = "VERSION", value_parser = word::<Version>)]
     pub(crate) tls: Version,
+    #[command(flatten)]
+    pub(crate) http: HttpArguments,
     /// The only suite offered
     #[arg(long, default_value = "aes-128-gcm", value_name = "SUITE", value_parser = word::<Cipher>)]
     pub(crate) suite: Cipher,

@@ -3,10 +3,13 @@
 pub mod backend;
 mod capability;
 pub mod config;
+mod error;
 mod exit;
 mod find;
 mod first_answer;
 pub mod identity;
+mod launch;
+pub mod memory_limit;
 mod nginx_stream;
 mod openssl;
 pub mod own_config;
@@ -14,8 +17,10 @@ mod release;
 pub mod site;
 mod start;
 pub mod subject;
+mod varnish;
 
 pub use capability::{body_bytes_max, kernel_lacks, kernel_obstacle, unavailable};
+pub use error::PeerError;
 pub use find::{Found, Missing, at, find};
 pub use first_answer::NoAnswer;
-pub use start::{PeerError, Running, start};
+pub use start::{Running, start};

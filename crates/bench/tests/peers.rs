@@ -64,7 +64,7 @@ fn cpu() -> usize {
 }
 
 fn offer(version: Version, cipher: Cipher, group: Group, resume_by: ResumeBy) -> Offer {
-    Offer { version, cipher, group, resume_by }
+    Offer { version, cipher, group, resume_by, http2: None }
 }
 
 const USUAL: Offer = Offer {
@@ -72,6 +72,7 @@ const USUAL: Offer = Offer {
     cipher: Cipher::Aes128Gcm,
     group: Group::X25519,
     resume_by: ResumeBy::Nothing,
+    http2: None,
 };
 
 /// The server, or a line in the log of skipped tests.

@@ -8,6 +8,7 @@ mod deadline;
 pub mod error;
 mod failure;
 mod head;
+mod http2;
 mod load_thread;
 mod mix;
 mod model;

@@ -14,7 +14,8 @@ pub struct Load {
     pub target: SocketAddr,
     /// The name asked for, in the handshake and as `Host`.
     pub host: String,
-    /// The request's path and query. For `{}` in it each request has a number that no other has.
+    /// The request's path and query. For `{}` in it each request has a number that no other has, for `{9}` one of the numbers
+    /// below 9, in turn.
     pub path: String,
     /// TLS as it is offered, one choice each; `None` is plain HTTP.
     pub tls: Option<Offer>,

@@ -20,6 +20,9 @@ pub struct Offer {
     pub group: Group,
     /// How a later connection of the same session resumes it.
     pub resume_by: ResumeBy,
+    /// HTTP/2 in place of HTTP/1.1, with so many of a transaction's requests at once; its bodies are always opened, since
+    /// frames lie in them.
+    pub http2: Option<u32>,
 }
 
 impl Offer {
@@ -49,7 +52,7 @@ impl Offer {
             trust,
             name: Some(host),
             identity: None,
-            alpn: &[b"http/1.1"],
+            alpn: if self.http2.is_some() { &[b"h2"] } else { &[b"http/1.1"] },
             resume_by: self.resume_by,
         };
         Connector::new(&policy, settings).map_err(OfferError::Connector)
@@ -57,6 +60,9 @@ impl Offer {
 
     /// What rustls would accept, and fail every handshake or resume by something else.
     fn check(&self) -> Result<(), OfferError> {
+        if self.http2.is_some() && self.resume_by == ResumeBy::EarlyData {
+            return Err(OfferError::NoEarlyHttp2);
+        }
         match (self.version, self.resume_by) {
             (Version::Tls12, ResumeBy::EarlyData) | (Version::Tls13, ResumeBy::SessionId) => {
                 Err(OfferError::NoSuchResumption)
@@ -76,6 +82,8 @@ pub enum OfferError {
     NoGroupInTls12,
     /// TLS 1.3 resumes by tickets only, TLS 1.2 has no early data.
     NoSuchResumption,
+    /// Requests over HTTP/2 are not sent as early data.
+    NoEarlyHttp2,
     /// It makes no TLS client.
     Connector(ConnectorError),
 }
@@ -88,6 +96,9 @@ impl fmt::Display for OfferError {
             }
             Self::NoSuchResumption => f.write_str(
                 "TLS 1.3 has no session IDs and TLS 1.2 no early data; resume by ticket instead",
+            ),
+            Self::NoEarlyHttp2 => f.write_str(
+                "requests over HTTP/2 are not sent as early data; resume by ticket instead",
             ),
             Self::Connector(error) => write!(f, "{error}"),
         }

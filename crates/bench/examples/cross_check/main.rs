@@ -100,6 +100,7 @@ fn start(
             cipher: Cipher::Aes128Gcm,
             group: Group::X25519,
             resume_by: if resumes { ResumeBy::Ticket } else { ResumeBy::Nothing },
+            http2: None,
         },
         resumes,
         site: folder.join("site"),

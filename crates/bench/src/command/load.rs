@@ -78,6 +78,7 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         cipher: arguments.suite,
         group: arguments.group,
         resume_by,
+        http2: arguments.http.at_once(),
     };
     let end = end(arguments);
     let warm_up = Duration::from_secs_f64(arguments.warm_up);

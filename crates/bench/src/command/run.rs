@@ -142,6 +142,7 @@ fn options(arguments: &RunArguments) -> Options {
         groups: what.group.clone(),
         keys: what.key.clone(),
         version: what.tls,
+        http2: what.http.at_once(),
         resume: what.resume_by.clone(),
         per_session: what.per_session.clone(),
         workers: what.workers.clone(),

@@ -13,6 +13,7 @@ use super::exit;
 use super::find::{Found, find};
 use super::nginx_stream::NginxStream;
 use super::subject::{Path, Program, Role, Setup, Subject};
+use super::varnish;
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
 #[must_use]
@@ -44,12 +45,19 @@ fn too_old(found: &Found) -> Option<String> {
 
 fn role(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
     match (subject.role, subject.program) {
+        (Role::Terminator, _) if setup.offer.http2.is_some() => {
+            Some("a terminator relays bytes, and the backend here does not speak HTTP/2".to_owned())
+        }
         (Role::Terminator, Program::Nginx) => lacks_stream(found),
         (Role::Files, Program::Haproxy) if !has_small_file(&setup.site) => {
             let most = haproxy::BODY_BYTES_MAX;
             Some(format!("HAProxy answers from a buffer, with at most {most} bytes"))
         }
-        (Role::Cache, Program::Haproxy | Program::Hitch | Program::Stunnel) => {
+        (Role::Cache, Program::Hitch) if varnish::version().is_none() => Some(
+            "hitch keeps nothing itself, and there is no Varnish; apt-get install varnish"
+                .to_owned(),
+        ),
+        (Role::Cache, Program::Haproxy | Program::Stunnel) => {
             Some(format!("{} is not run as a cache", subject.program))
         }
         (Role::Files, Program::Hitch | Program::Stunnel) => {

@@ -158,7 +158,7 @@ fn resume_by(setup: &Setup) -> ResumeBy {
 /// Where caches keep what they keep, below a server's own folder.
 pub(super) const CACHE_FOLDER: &str = "cache";
 /// More than any scenario lets arrive.
-const CACHE_GIB: u64 = 4;
+pub(super) const CACHE_GIB: u64 = 4;
 /// Sessions remembered for session IDs: more than any scenario begins before it resumes them.
 const SESSIONS_MAX: usize = 262_144;
 /// Tickets after a full TLS 1.3 handshake: what OpenSSL and kettle do by themselves.

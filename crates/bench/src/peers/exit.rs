@@ -105,6 +105,8 @@ fn pid(number: u32) -> io::Result<Pid> {
     number.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
+/// No server takes longer until it listens.
+pub(super) const START_PATIENCE: Duration = Duration::from_secs(20);
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(10);
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;

@@ -116,14 +116,18 @@ pub fn variable(program: Program) -> &'static str {
 
 fn search(program: Program) -> Option<Found> {
     let this = env::current_exe().ok().filter(|_| program == Program::Kettle);
-    let beside = this.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let beside = this.and_then(|this| Some(this.parent()?.join(program.as_str())));
+    let beside = beside.filter(|place| place.is_file());
+    let found = beside.or_else(|| file_names(program).iter().find_map(|name| installed(name)));
+    found.map(|executable| bare(program, executable)).or_else(|| unpacked_nginx(program))
+}
+
+/// The executable of this name in the places programs are in.
+pub(super) fn installed(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     // Debian keeps servers where a user's PATH does not lead.
-    let elsewhere = env::split_paths(&path).chain(SERVER_FOLDERS.iter().map(PathBuf::from));
-    let folders = beside.into_iter().chain(elsewhere);
-    let places = folders.flat_map(|folder| file_names(program).iter().map(move |n| folder.join(n)));
-    let installed = places.into_iter().find(|place| place.is_file());
-    installed.map(|executable| bare(program, executable)).or_else(|| unpacked_nginx(program))
+    let folders = env::split_paths(&path).chain(SERVER_FOLDERS.iter().map(PathBuf::from));
+    folders.map(|folder| folder.join(name)).find(|place| place.is_file())
 }
 
 /// The nginx that `cargo xtask measure` unpacks, on machines that have no other.

@@ -1,34 +1,37 @@
 //! A server's life: started on its own processors, awaited until it takes connections, stopped with everything it started.
 
-use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Instant;
 
 use kettle_kernel::process;
 
 use super::config::{self, ConfigInput};
-use super::exit;
+use super::error::PeerError;
+use super::exit::{self, START_PATIENCE};
 use super::find::Found;
-use super::first_answer::{self, NoAnswer, kernel_connections};
-use super::identity::{self, IdentityError};
+use super::first_answer::{self, kernel_connections};
+use super::identity;
+use super::launch::{self, ATTEMPT_STEP, last_words, unwritable};
 use super::own_config;
-use super::subject::{OwnConfig, Program, Setup, Subject};
+use super::subject::{OwnConfig, Program, Role, Setup, Subject};
+use super::varnish::{self, Varnish};
 
 /// A server that runs. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
+    version: String,
     child: Child,
     config: String,
     command: Vec<String>,
     kernel_connections_before: Option<u64>,
+    /// What keeps the bodies of a hitch that is run as a cache. It is stopped after hitch.
+    varnish: Option<Varnish>,
 }
 
 /// Starts a server and waits until it has answered a first request, by the path it is to take.
@@ -39,24 +42,36 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     // With the folder for a cache, which kettle wants to be there.
     let folder = setup.folder.join(config::CACHE_FOLDER);
     fs::create_dir_all(&folder).map_err(unwritable(&folder))?;
-    let address = free_address().map_err(PeerError::NoPort)?;
+    let has_varnish = subject.role == Role::Cache && subject.program == Program::Hitch;
+    let varnish = has_varnish.then(|| Varnish::start(setup)).transpose()?;
+    let setup = &match &varnish {
+        Some(varnish) => Setup { backend: Some(varnish.address), ..setup.clone() },
+        None => setup.clone(),
+    };
+    let address = launch::free_address().map_err(PeerError::NoPort)?;
     let (mut command, config) = prepare(subject, found, setup, address)?;
     let log = setup.folder.join("log");
-    let output = File::create(&log).map_err(unwritable(&log))?;
-    let errors = output.try_clone().map_err(unwritable(&log))?;
-    command.stdin(Stdio::null()).stdout(output).stderr(errors).current_dir(&setup.folder);
-    // A group of its own is what stops it with all it started, and keeps a Ctrl-C at the terminal from stopping it early.
-    command.process_group(0);
-    let words = words(&command);
+    launch::write_to(&mut command, &log)?;
+    command.current_dir(&setup.folder);
+    let words = launch::words(&command);
     // It is inherited, and not every server raises it; one that needs more than there is says so itself.
     _ = process::raise_open_files_limit();
     let kernel_connections_before = kernel_connections();
-    let child = spawn_on(&mut command, &setup.cpus)
-        .map_err(|source| PeerError::NotStarted { program: subject.program, source })?;
-    let mut running = Running { address, child, config, command: words, kernel_connections_before };
-    running.await_connections(processes_at_least(subject.program, setup)).map_err(|fault| {
-        PeerError::Silent { program: subject.program, fault, said: last_words(&log) }
-    })?;
+    let program = subject.program.as_str();
+    let mut child = launch::spawn_apart(&mut command, &setup.cpus)
+        .map_err(|source| PeerError::NotStarted { program, source })?;
+    let listens =
+        launch::await_connections(&mut child, address, processes_at_least(subject.program, setup));
+    let mut running = Running {
+        address,
+        version: with_varnish(&found.version, varnish.as_ref()),
+        child,
+        config: varnish.iter().fold(config, |own, varnish| own + &varnish.config),
+        command: words,
+        kernel_connections_before,
+        varnish,
+    };
+    listens.map_err(|fault| PeerError::Silent { program, fault, said: last_words(&log) })?;
     if subject.program == Program::Hitch {
         let kept = running.keep_workers_to(&setup.cpus);
         kept.map_err(|source| PeerError::Astray { program: subject.program, source })?;
@@ -119,16 +134,18 @@ fn config_text(input: &ConfigInput<'_>, kettle: &Found) -> Result<String, PeerEr
     config::text(input, &template).map_err(PeerError::Placeholder)
 }
 
-fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> PeerError {
-    let path = path.to_owned();
-    move |source| PeerError::Unwritable { path, source }
-}
-
 impl Running {
     /// All its processes whose work is the server's work, the first one first.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
-        exit::group(self.child.id())
+        let behind = self.varnish.iter().flat_map(Varnish::processes);
+        exit::group(self.child.id()).into_iter().chain(behind).collect()
+    }
+
+    /// What it says of its version, and Varnish of its own.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// Its configuration file, whole, and OpenSSL's behind it where the server has one of its own.
@@ -155,26 +172,10 @@ impl Running {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn await_connections(&mut self, processes: usize) -> Result<(), Fault> {
-        let deadline = Instant::now() + START_PATIENCE;
-        while Instant::now() < deadline {
-            // The wait between two attempts ends early when there is nothing left to wait for.
-            if exit::within(&mut self.child, ATTEMPT_STEP).unwrap_or(true) {
-                return Err(Fault::Ended);
-            }
-            let connects = TcpStream::connect_timeout(&self.address, ATTEMPT_STEP).is_ok();
-            // nginx's first process listens before there are workers.
-            if connects && self.processes().len() >= processes {
-                return Ok(());
-            }
-        }
-        Err(Fault::DoesNotListen)
-    }
-
     /// hitch ties its first worker to the machine's first processor, the second to the second, and has no setting for it. Here
     /// they get those that the server was given, in the same order.
     fn keep_workers_to(&mut self, cpus: &[usize]) -> io::Result<()> {
-        let processes = self.processes();
+        let processes = exit::group(self.child.id());
         let workers = processes.get(1..).unwrap_or_default();
         let deadline = Instant::now() + START_PATIENCE;
         // They do so before they wait for the first connection.
@@ -196,9 +197,9 @@ impl Drop for Running {
     }
 }
 
-/// An address nobody listens on. Somebody may take it before the server does; the server then ends and says so.
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+fn with_varnish(version: &str, varnish: Option<&Varnish>) -> String {
+    let behind = varnish.and_then(|_| varnish::version());
+    behind.map_or_else(|| version.to_owned(), |behind| format!("{version}, {behind}"))
 }
 
 fn command(found: &Found, config: &Path, folder: &Path) -> Command {
@@ -215,26 +216,6 @@ fn command(found: &Found, config: &Path, folder: &Path) -> Command {
     command
 }
 
-/// The command as a shell would take it.
-fn words(command: &Command) -> Vec<String> {
-    let variables = command
-        .get_envs()
-        .filter_map(|(name, value)| Some(format!("{}={}", name.display(), value?.display())));
-    let program = std::iter::once(command.get_program()).chain(command.get_args());
-    variables.chain(program.map(|word| word.display().to_string())).collect()
-}
-
-/// A process inherits its processors from the thread that starts it; a thread of its own leaves those of all others alone.
-fn spawn_on(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
-    thread::scope(|scope| {
-        let spawning = scope.spawn(|| {
-            process::keep_to_cpus(cpus)?;
-            command.spawn()
-        });
-        spawning.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
-    })
-}
-
 /// The first process and its workers.
 fn processes_at_least(program: Program, setup: &Setup) -> usize {
     match program {
@@ -242,127 +223,3 @@ fn processes_at_least(program: Program, setup: &Setup) -> usize {
         Program::Kettle | Program::Haproxy | Program::Stunnel => 1,
     }
 }
-
-fn last_words(log: &Path) -> String {
-    let said = fs::read(log).unwrap_or_default();
-    let tail = said.get(said.len().saturating_sub(SAID_BYTES_MAX)..).unwrap_or_default();
-    String::from_utf8_lossy(tail).trim().to_owned()
-}
-
-/// Why a server does not run.
-#[derive(Debug)]
-pub enum PeerError {
-    /// A terminator without a backend.
-    NoBackend,
-    /// There is no certificate for it.
-    Identity(IdentityError),
-    /// There is no free port.
-    NoPort(io::Error),
-    /// A file for it could not be written.
-    Unwritable {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The operator's configuration cannot be read.
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The configuration holds a placeholder that stands for nothing.
-    Placeholder(String),
-    /// kettle does not take nginx' configuration over.
-    NotImported(String),
-    /// The program cannot be executed.
-    NotStarted {
-        /// The program.
-        program: Program,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// It takes no connections.
-    Silent {
-        /// The program.
-        program: Program,
-        /// What was seen.
-        fault: Fault,
-        /// The end of what it said.
-        said: String,
-    },
-    /// It cannot be kept on its processors.
-    Astray {
-        /// The program.
-        program: Program,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// It takes connections, but does not do on them what is to be measured.
-    Useless {
-        /// The program.
-        program: Program,
-        /// What it does not do.
-        why: NoAnswer,
-        /// The end of what it said.
-        said: String,
-    },
-}
-
-/// What was seen of a server that takes no connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// It ended.
-    Ended,
-    /// It runs, but nobody answers where it should listen.
-    DoesNotListen,
-}
-
-impl fmt::Display for PeerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoBackend => f.write_str("a terminator needs a backend, and none was started"),
-            Self::Identity(error) => write!(f, "{error}"),
-            Self::NoPort(source) => write!(f, "no free port on 127.0.0.1: {source}"),
-            Self::Unwritable { path, source } => {
-                write!(f, "cannot write {}: {source}", path.display())
-            }
-            Self::Unreadable { path, source } => {
-                write!(f, "cannot read {}: {source}", path.display())
-            }
-            Self::Placeholder(word) => write!(
-                f,
-                "the configuration has {word}, which stands for nothing; `kettle bench config` shows what there is"
-            ),
-            Self::NotImported(why) => f.write_str(why),
-            Self::NotStarted { program, source } => write!(f, "cannot start {program}: {source}"),
-            Self::Silent { program, fault: Fault::Ended, said } => {
-                write!(f, "{program} ended at once; it said: {said}")
-            }
-            Self::Silent { program, fault: Fault::DoesNotListen, said } => {
-                write!(f, "{program} took no connection within {START_PATIENCE:?}; it said: {said}")
-            }
-            Self::Astray { program, source } => {
-                write!(f, "{program} does not stay on the processors it was given: {source}")
-            }
-            Self::Useless { program, why: NoAnswer::Failed(why), said } => {
-                write!(f, "{program} runs, but a first request failed ({why}); it said: {said}")
-            }
-            Self::Useless { program, why: NoAnswer::StayedInUserSpace, said } => write!(
-                f,
-                "{program} stayed in user space: /proc/net/tls_stat did not move on its first connection; it said: {said}"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PeerError {}
-
-const START_PATIENCE: Duration = Duration::from_secs(20);
-const ATTEMPT_STEP: Duration = Duration::from_millis(20);
-/// The end of a log is where the reason is.
-const SAID_BYTES_MAX: usize = 2000;
-
-#[cfg(test)]
-mod tests;

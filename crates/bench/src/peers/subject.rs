@@ -92,6 +92,17 @@ pub enum OwnConfig {
     OfNginx(PathBuf),
 }
 
+/// Of kettle's subjects those that are held against other servers, the first of them that was measured: what people get who set
+/// nothing. Where responses are kept, files are there to be compared with.
+pub const OURS: &[&str] = &[
+    "kettle cache auto",
+    "kettle cache user",
+    "kettle auto",
+    "kettle user",
+    "kettle terminator auto",
+    "kettle terminator user",
+];
+
 /// The key of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
@@ -170,7 +181,8 @@ impl Key {
     }
 }
 
-/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`, `nginx cache user`.
+/// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`, `nginx cache user`,
+/// `hitch and Varnish`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.program.as_str())?;
@@ -179,6 +191,7 @@ impl fmt::Display for Subject {
             (Role::Terminator, Program::Hitch | Program::Stunnel) => Ok(()),
             (Role::Terminator, Program::Kettle) => write!(f, " terminator {}", self.path.as_str()),
             (Role::Terminator, _) => f.write_str(" terminator"),
+            (Role::Cache, Program::Hitch) => f.write_str(" and Varnish"),
             (Role::Cache, _) => write!(f, " cache {}", self.path.as_str()),
             (Role::Files, _) => write!(f, " {}", self.path.as_str()),
         }

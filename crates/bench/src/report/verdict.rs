@@ -11,6 +11,7 @@ use super::sampling::{PROGRAMS, Samples};
 use super::speech;
 use super::style;
 use crate::figure::Better;
+use crate::peers::subject::OURS;
 use crate::results::Clock;
 use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict as Compared};
@@ -227,9 +228,6 @@ fn judged(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
     Some(Cell { ratio, outcome, rounds, values, subjects: (String::new(), String::new()) })
 }
 
-/// What is held against the others: what people get who set nothing, as a file server before as a terminator.
-const OURS: &[&str] =
-    &["kettle auto", "kettle user", "kettle terminator auto", "kettle terminator user"];
 /// A headline has so many parts.
 const HEADLINE_PARTS: usize = 2;
 /// These serve no files: they decrypt and pass on.

@@ -1,6 +1,7 @@
 //! `cached`: responses of a backend that are kept. What one costs beside the same file from a route, what one costs that has to
-//! come first, and how long those wait who ask for one that is arriving.
+//! come first, how long those wait who ask for one that is arriving, and what the disk adds where memory does not hold them all.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kettle_loadgen::load::{Arrivals, End, Load, LoadModel, Reuse};
@@ -16,6 +17,7 @@ use super::word::{Path, Program, Role};
 use crate::figure;
 use crate::number;
 use crate::peers::backend::{Backend, PACED_TIME};
+use crate::peers::memory_limit::MemoryLimit;
 use crate::peers::subject::Subject;
 use crate::results::{Point, Value};
 
@@ -23,8 +25,8 @@ use crate::results::{Point, Value};
 pub const SCENARIO: Scenario = Scenario {
     name: "cached",
     title: "Responses of a backend, kept on the disk",
-    question: "What does a kept response cost beside the same file, what one that has to come first, and who waits for whose download?",
-    headline: &[figure::CPU_NS_PER_REQUEST.name, figure::FIRST_BYTE_P99_US.name],
+    question: "What does a kept response cost beside the same file, what one that has to come first, who waits for whose download, and what do disks cost?",
+    headline: &[figure::FIRST_BYTE_P99_US.name, figure::CPU_NS_PER_REQUEST.name],
     rules,
     run,
 };
@@ -41,9 +43,15 @@ fn rules(options: &Options) -> Vec<String> {
     ));
     rules.push(format!(
         "What arrives: {} that the backend sends over {}, and {LATE_PER_SECOND} clients a second that ask for it meanwhile. nginx \
-         has `proxy_cache_lock`, so that it asks once; Varnish behind hitch is not among the servers.",
+         has `proxy_cache_lock`, so that it asks once. Varnish, behind hitch, keeps in memory what the others keep on the disk.",
         number::size(LATE_BYTES),
         number::time(PACED_TIME),
+    ));
+    rules.push(format!(
+        "Cold: {COLD_OBJECTS} kept responses of {}, asked for one after the other by servers that a control group leaves {} of memory, \
+         pages of files included: each has left memory before it is asked for again.",
+        number::size(COLD_BYTES),
+        number::size(COLD_MEMORY_BYTES),
     ));
     rules
 }
@@ -55,19 +63,27 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let wanted = choose::subjects(USUAL, options)?;
     let mut setup = bench.setup();
     setup.site = bench.site(&sizes)?;
-    let of_backend = [sizes.as_slice(), &[MISS_BYTES, LATE_BYTES]].concat();
+    let of_backend = [sizes.as_slice(), &[MISS_BYTES, LATE_BYTES, COLD_BYTES]].concat();
     let backend = behind::start(bench, &wanted, &of_backend)?;
     let backend = backend.as_ref();
     setup.backend = backend.map(|backend| backend.address);
     let mut servers = bench.start_all(&wanted, &setup, &Point::new())?;
-    servers.sort_by_key(|server| server.subject.role != Role::Cache);
+    // Files last, and before them what is kept in memory.
+    servers.sort_by_key(|server| {
+        (server.subject.role != Role::Cache, server.subject.program == Program::Hitch)
+    });
     let caches = servers.partition_point(|server| server.subject.role == Role::Cache);
     let caches = servers.get(..caches).unwrap_or_default();
+    // Varnish has its bodies in memory that would be swapped, not read.
+    let on_disk = caches.partition_point(|server| server.subject.program != Program::Hitch);
+    let on_disk = caches.get(..on_disk).unwrap_or_default();
     let rounds = rounds(options);
     let hits: Vec<Point> = sizes.iter().map(|size| point("hit", *size)).collect();
     let (miss, late) = (point("miss", MISS_BYTES), point("late", LATE_BYTES));
     let mut keys = bench.keys(&servers, &hits, rounds);
+    let cold_point = point("cold", COLD_BYTES);
     keys.extend(bench.keys(caches, &[miss.clone(), late.clone()], rounds));
+    keys.extend(bench.keys(on_disk, &[cold_point], rounds));
     bench.plan(&keys, WARM_UP + seconds(options));
     for (size, hit) in sizes.iter().zip(&hits) {
         bench.interleave(&servers, hit, rounds, |bench, server, key| {
@@ -93,7 +109,44 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let requests = Some((asked() - before) as f64);
         measured.replaced.insert(figure::UPSTREAM_REQUESTS.name, requests);
         Ok(measured)
-    })
+    })?;
+    cold(bench, on_disk, backend)
+}
+
+/// More than fits into memory is kept: each hit comes from the disk.
+fn cold(
+    bench: &mut Bench<'_>,
+    on_disk: &[Server],
+    backend: Option<&Backend>,
+) -> Result<(), BenchError> {
+    let limit = match MemoryLimit::new(COLD_MEMORY_BYTES) {
+        Ok(limit) => limit,
+        Err(why) => return bench.absent("more than memory holds", why),
+    };
+    let mut filled = BTreeSet::new();
+    bench.interleave(
+        on_disk,
+        &point("cold", COLD_BYTES),
+        rounds(bench.options),
+        |bench, server, key| {
+            let load = Load {
+                path: format!("/{COLD_BYTES}?{{{COLD_OBJECTS}}}"),
+                ..steady(bench, server, COLD_BYTES)
+            };
+            let load = behind::expecting(load, server, backend);
+            if filled.insert(server.name.clone()) {
+                let held = limit.hold(&server.running.processes());
+                held.map_err(|error| BenchError::Machine(format!("no memory limit: {error}")))?;
+                let end = End::Requests { count: COLD_OBJECTS, at_most: FILL_MAX };
+                bench.measure(
+                    server,
+                    &Load { end, warm_up: Duration::ZERO, ..load.clone() },
+                    key,
+                )?;
+            }
+            bench.measure(server, &load, key)
+        },
+    )
 }
 
 fn steady(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
@@ -138,12 +191,18 @@ const LATE_BYTES: u64 = 10 << 20;
 const LATE_PER_SECOND: u32 = 20;
 /// Of the time that the download takes: whoever comes then still finds it under way.
 const LATE_SHARE: f64 = 0.75;
+const COLD_BYTES: u64 = 1 << 20;
+const COLD_OBJECTS: u64 = 1024;
+/// A quarter of what is kept.
+const COLD_MEMORY_BYTES: u64 = 256 << 20;
+const FILL_MAX: Duration = Duration::from_secs(120);
 const CONNECTIONS: u32 = 100;
 const WARM_UP: Duration = Duration::from_millis(500);
 
 const USUAL: &[Subject] = &[
     cache(Program::Nginx, Path::User),
     cache(Program::Nginx, Path::KernelSendfile),
+    cache(Program::Hitch, Path::User),
     cache(Program::Kettle, Path::User),
     cache(Program::Kettle, Path::Auto),
     files(Program::Kettle, Path::User),

@@ -100,6 +100,8 @@ fn is_possible(subject: &Subject) -> bool {
             Program::Kettle => matches!(path, Path::User | Path::KernelSplice | Path::Auto),
             _ => *path == Path::User,
         },
+        // Behind hitch it is Varnish that keeps.
+        Role::Cache if *program == Program::Hitch => *path == Path::User,
         Role::Cache if !matches!(program, Program::Kettle | Program::Nginx) => false,
         Role::Files | Role::Cache => match program {
             Program::Kettle => !matches!(path, Path::Plain | Path::KernelSplice),

@@ -35,6 +35,8 @@ pub struct Options {
     pub keys: Option<Vec<Key>>,
     /// The version of TLS.
     pub version: Option<Version>,
+    /// HTTP/2 in place of HTTP/1.1, with so many requests at once.
+    pub http2: Option<u32>,
     /// Ways of resuming.
     pub resume: Option<Vec<ResumeBy>>,
     /// Transactions with one TLS session.

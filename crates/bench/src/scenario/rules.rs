@@ -14,6 +14,7 @@ pub fn offer(options: &Options) -> Offer {
         cipher: first(&options.suites).unwrap_or(Cipher::Aes128Gcm),
         group: first(&options.groups).unwrap_or(Group::X25519),
         resume_by: ResumeBy::Nothing,
+        http2: options.http2,
     }
 }
 
@@ -70,8 +71,17 @@ fn by_own_nginx(own: &OwnNginx, options: &Options) -> Vec<String> {
 
 /// What both sides speak.
 fn agreed(options: &Options) -> String {
-    let Offer { version, cipher, group, .. } = offer(options);
-    format!("TLS {} with {} and {}", version.word(), cipher.word(), group.word())
+    let Offer { version, cipher, group, http2, .. } = offer(options);
+    let agreed = format!("TLS {} with {} and {}", version.word(), cipher.word(), group.word());
+    match http2 {
+        None => agreed,
+        Some(1) => format!("{agreed} and HTTP/2"),
+        Some(requests) => {
+            format!(
+                "{agreed} and HTTP/2 ({requests} requests at once count as one, and their bodies as one)"
+            )
+        }
+    }
 }
 
 const PROCESSORS: &str =

@@ -101,7 +101,7 @@ impl Bench<'_> {
             scenario: self.scenario.to_owned(),
             name: name.clone(),
             point: point.clone(),
-            version: found.version.clone(),
+            version: running.version().to_owned(),
             command: running.command().to_vec(),
             config: running.config().to_owned(),
         }))?;

@@ -30,7 +30,9 @@ pub enum Failure {
     Alert,
     /// The peer broke the record protocol.
     Tls,
-    /// Something that is no response head of HTTP/1.1.
+    /// The peer did not agree on HTTP/2.
+    NoHttp2,
+    /// Something that is no response head of HTTP/1.1, or of HTTP/2.
     BadHead,
     /// A response head that is too long.
     HeadTooLong,
@@ -69,6 +71,7 @@ impl Failure {
             Failure::Handshake => "handshake",
             Failure::Alert => "alert",
             Failure::Tls => "tls",
+            Failure::NoHttp2 => "no_http2",
             Failure::BadHead => "bad_head",
             Failure::HeadTooLong => "head_too_long",
             Failure::WrongStatus(_) => WRONG_STATUS,
@@ -124,7 +127,8 @@ impl fmt::Display for Failure {
             Failure::Handshake => "the TLS handshake failed",
             Failure::Alert => "the server sent a fatal TLS alert",
             Failure::Tls => "the server broke the TLS record protocol",
-            Failure::BadHead => "the answer is not HTTP/1.1",
+            Failure::NoHttp2 => "the server does not speak HTTP/2",
+            Failure::BadHead => "the answer is not the HTTP that was agreed on",
             Failure::HeadTooLong => "the head of the answer is too long",
             Failure::NoLength => "the answer does not say how long its body is",
             Failure::Chunked => "the body comes in chunks, which this client does not read",

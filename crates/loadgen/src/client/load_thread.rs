@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -47,8 +48,7 @@ pub(super) struct LoadThread {
     started: Notify,
     request: Box<[u8]>,
     last_request: Box<[u8]>,
-    /// Where in both of them each request has a number of its own, if it has.
-    number_at: Option<usize>,
+    number: Option<Number>,
     next_source: Cell<u8>,
     answers: Cell<u64>,
 }
@@ -147,7 +147,7 @@ impl LoadThread {
             started: Notify::new(),
             request: text(""),
             last_request: text(last),
-            number_at: load.path.find(NUMBER).map(|at| METHOD.len() + at),
+            number: Number::of(&load.path),
             next_source: Cell::new(0),
             answers: Cell::new(0),
             plan,
@@ -271,13 +271,24 @@ impl LoadThread {
     /// The request, as the last one on its connection or not.
     pub(super) fn request(&self, is_last: bool) -> Cow<'_, [u8]> {
         let request = if is_last { &self.last_request } else { &self.request };
-        let Some((before, after)) = self.number_at.and_then(|at| request.split_at_checked(at))
-        else {
-            return Cow::Borrowed(request);
-        };
-        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed).to_string();
-        let after = after.get(NUMBER.len()..).unwrap_or_default();
-        Cow::Owned([before, number.as_bytes(), after].concat())
+        let Some(number) = &self.number else { return Cow::Borrowed(request) };
+        let before = request.get(..METHOD.len() + number.at.start).unwrap_or_default();
+        let after = request.get(METHOD.len() + number.at.end..).unwrap_or_default();
+        let next = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed) % number.below;
+        Cow::Owned([before, next.to_string().as_bytes(), after].concat())
+    }
+
+    /// The path and query of a request over HTTP/2.
+    pub(super) fn target(&self) -> String {
+        let request = self.request(false);
+        let target =
+            request.get(METHOD.len()..).and_then(|it| it.split(|byte| *byte == b' ').next());
+        String::from_utf8_lossy(target.unwrap_or_default()).into_owned()
+    }
+
+    /// How many requests are one transaction over HTTP/2; `None` is HTTP/1.1.
+    pub(super) fn http2(&self) -> Option<u32> {
+        self.load().tls.and_then(|offer| offer.http2)
     }
 
     /// The next source address in turn: the last byte of 127.0.0.x.
@@ -330,6 +341,22 @@ impl Drop for Counted {
     }
 }
 
+/// What stands in a path for the number of the request.
+struct Number {
+    at: Range<usize>,
+    /// Numbers begin again there.
+    below: u64,
+}
+
+impl Number {
+    fn of(path: &str) -> Option<Self> {
+        let (open, close) = (path.find('{')?, path.find('}')?);
+        let below = path.get(open + 1..close)?;
+        let below = if below.is_empty() { u64::MAX } else { below.parse().ok()? };
+        (below > 0).then_some(Self { at: open..close + 1, below })
+    }
+}
+
 /// No caller holds a load for longer.
 const HELD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -337,9 +364,6 @@ const HELD_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const OPENINGS_MAX: usize = 32;
 
 const METHOD: &str = "GET ";
-
-/// In a path, it stands for the number of the request.
-const NUMBER: &str = "{}";
 
 /// No two requests of this process have the same.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -349,3 +373,18 @@ const SOURCE_FIRST: u8 = 2;
 
 /// Of bodies that are opened anyway, one in so many is hashed too.
 const HASH_ONE_IN: u64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_says_where_its_number_stands_and_when_numbers_begin_again() {
+        let number = |path| Number::of(path).map(|it| (it.at, it.below));
+        assert_eq!(number("/a?{}"), Some((3..5, u64::MAX)));
+        assert_eq!(number("/{12}/b"), Some((1..5, 12)));
+        for path in ["/", "/a?{", "/}{", "/{0}", "/{x}"] {
+            assert_eq!(number(path), None, "{path}");
+        }
+    }
+}

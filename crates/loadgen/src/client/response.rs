@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::failure::Failure;
 use super::head::HeadReader;
+use super::http2::Http2;
 
 /// The response to one request.
 pub(super) struct Response {
@@ -16,6 +17,8 @@ pub(super) struct Response {
     body_bytes: u64,
     is_last: bool,
     hash: Option<Box<Sha256>>,
+    /// The frames of the connection, if it speaks HTTP/2.
+    http2: Option<Box<Http2>>,
 }
 
 /// What the body must be.
@@ -47,7 +50,18 @@ impl Response {
             body_bytes: 0,
             is_last: false,
             hash: None,
+            http2: None,
         }
+    }
+
+    /// Begins with a new connection.
+    pub(super) fn begin(&mut self, is_http2: bool) {
+        self.http2 = is_http2.then(Box::default);
+    }
+
+    /// The frames of the connection, if it speaks HTTP/2.
+    pub(super) fn http2(&mut self) -> Option<&mut Http2> {
+        self.http2.as_deref_mut()
     }
 
     /// Begins with the next response.
@@ -66,6 +80,11 @@ impl Response {
         if self.first_byte.is_none() && !input.is_empty() {
             self.first_byte = Some(Instant::now());
         }
+        if let Some(mut http2) = self.http2.take() {
+            let taken = self.take_frames(&mut http2, input);
+            self.http2 = Some(http2);
+            return taken;
+        }
         if self.state == State::Head {
             let Some((head, bytes)) = self.head.take(input)? else { return Ok(()) };
             if self.expected.body_bytes.is_some_and(|expected| expected != head.body_bytes) {
@@ -77,6 +96,34 @@ impl Response {
             input = input.get(bytes..).unwrap_or_default();
         }
         self.take_body(input)
+    }
+
+    fn take_frames(&mut self, http2: &mut Http2, input: &[u8]) -> Result<(), Failure> {
+        let Self { hash, body_bytes, .. } = self;
+        http2.take(input, &mut |data| {
+            *body_bytes += data.len() as u64;
+            if let Some(hash) = hash {
+                hash.update(data);
+            }
+        })?;
+        self.is_last = http2.is_leaving();
+        if self.state == State::Complete || !http2.is_complete() {
+            return Ok(());
+        }
+        let requests = u64::from(http2.asked());
+        if self.expected.body_bytes.is_some_and(|expected| expected * requests != self.body_bytes) {
+            return Err(Failure::WrongLength);
+        }
+        // Bodies that come at once are mixed.
+        self.hash = self.hash.take().filter(|_| requests == 1);
+        self.advance(0)
+    }
+
+    /// Takes what arrives between two transactions.
+    pub(super) fn take_idle(&mut self, input: &[u8]) -> Result<(), Failure> {
+        let Some(http2) = &mut self.http2 else { return Err(Failure::Excess) };
+        http2.take(input, &mut |_| {})?;
+        if http2.is_leaving() { Err(Failure::ClosedIdle) } else { Ok(()) }
     }
 
     fn take_body(&mut self, input: &[u8]) -> Result<(), Failure> {
@@ -112,7 +159,7 @@ impl Response {
     /// How the end of the connection at this point is to be called.
     pub(super) fn cut(&self) -> Failure {
         match self.state {
-            State::Head if !self.head.has_begun() => Failure::Closed,
+            State::Head if !self.head.has_begun() && self.body_bytes == 0 => Failure::Closed,
             _ => Failure::Truncated,
         }
     }
@@ -142,6 +189,11 @@ impl Response {
     /// The length of its body, once the head is there.
     pub(super) fn body_bytes(&self) -> u64 {
         self.body_bytes
+    }
+
+    /// Whether the server closes the connection behind it without waiting for us.
+    pub(super) fn is_announced(&self) -> bool {
+        self.is_last && self.http2.is_none()
     }
 
     /// Whether the server closes the connection behind it.

@@ -60,6 +60,16 @@ impl Transport {
         }
     }
 
+    /// Whether HTTP/2 was agreed on.
+    pub(super) fn is_http2(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => {
+                stream.session().alpn.as_ref().is_some_and(|alpn| alpn.as_bytes() == b"h2")
+            }
+        }
+    }
+
     /// What the connection has carried so far, in both directions.
     pub(super) fn carried_bytes(&self) -> io::Result<u64> {
         match self {
@@ -99,14 +109,28 @@ impl Transport {
     }
 
     /// Waits for the peer's end of a connection that is not in use; tickets and new keys are taken in.
-    pub(super) async fn until_closed(&mut self) -> Failure {
-        match self {
-            Self::Plain(socket) => plain::until_closed(socket).await,
-            Self::Tls(stream) => match poll_fn(|context| stream.poll_fill(context)).await {
-                Ok(Fill::Data) => Failure::Excess,
-                Ok(Fill::Closed | Fill::Truncated) => Failure::ClosedIdle,
-                Err(error) => failure(&error),
-            },
+    pub(super) async fn until_closed(&mut self, response: &mut Response) -> Failure {
+        let stream = match self {
+            Self::Plain(socket) => return plain::until_closed(socket).await,
+            Self::Tls(stream) => stream,
+        };
+        loop {
+            let mut taken = Ok(());
+            let visit = |context: &mut Context<'_>| {
+                stream.poll_visit(context, |plaintext| {
+                    if taken.is_ok() {
+                        taken = response.take_idle(plaintext);
+                    }
+                })
+            };
+            match poll_fn(visit).await {
+                Ok(Fill::Data) => {}
+                Ok(Fill::Closed | Fill::Truncated) => return Failure::ClosedIdle,
+                Err(error) => return failure(&error),
+            }
+            if let Err(failure) = taken {
+                return failure;
+            }
         }
     }
 

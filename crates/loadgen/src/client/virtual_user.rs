@@ -108,7 +108,7 @@ impl VirtualUser {
     async fn close_if_done(&mut self) {
         let is_done = |connection: &mut Connection| connection.requests_left == 0;
         let Some(connection) = self.conversation.connection.take_if(is_done) else { return };
-        let is_announced = self.conversation.response.is_last();
+        let is_announced = self.conversation.response.is_announced();
         let closing = async {
             connection.transport.close(is_announced).await;
             Ok(())
@@ -118,10 +118,11 @@ impl VirtualUser {
 
     /// Watches the connection while it is not in use. Returns when the peer has closed it.
     pub(super) async fn watch(&mut self) -> Failure {
-        let Some(connection) = &mut self.conversation.connection else {
+        let Conversation { connection, response, .. } = &mut self.conversation;
+        let Some(connection) = connection else {
             return std::future::pending().await;
         };
-        let failure = connection.transport.until_closed().await;
+        let failure = connection.transport.until_closed(response).await;
         self.conversation.connection = None;
         failure
     }
@@ -140,12 +141,16 @@ impl Conversation {
                 let per_connection = thread.load().reuse.requests_per_connection;
                 let request = thread.request(per_connection == Some(1));
                 let connected = connect(&thread, &mut self.session, due, Some(&request)).await?;
+                self.response.begin(thread.http2().is_some());
                 is_sent = connected.1;
                 none.insert(connected.0)
             }
         };
         let is_last = connection.requests_left == 1;
-        if !is_sent {
+        if let (Some(http2), Some(requests)) = (self.response.http2(), thread.http2()) {
+            let targets = (0..requests).map(|_| thread.target());
+            connection.transport.send(&http2.ask(&thread.load().host, targets)).await?;
+        } else if !is_sent {
             connection.transport.send(&thread.request(is_last)).await?;
         }
         let expected = thread.expected();
@@ -153,7 +158,7 @@ impl Conversation {
         connection.transport.receive(&mut self.response).await?;
         let end = Instant::now();
         let body_bytes = self.response.body_bytes();
-        if !thread.fits(body_bytes) {
+        if !thread.fits(body_bytes / u64::from(thread.http2().unwrap_or(1).max(1))) {
             return Err(Failure::WrongLength);
         }
         connection.requests_left -= 1;
@@ -161,7 +166,8 @@ impl Conversation {
             connection.requests_left = 0;
         }
         let first_byte = self.response.first_byte().unwrap_or(end);
-        let is_hashed = expected.sha256.is_some();
+        let is_hashed =
+            expected.sha256.is_some() && thread.http2().is_none_or(|at_once| at_once == 1);
         Ok(Success { due, first_byte, end, body_bytes, is_hashed })
     }
 
@@ -170,6 +176,7 @@ impl Conversation {
         due: Instant,
         request: Option<&[u8]>,
     ) -> Result<(Connection, bool), Failure> {
+        self.response.begin(self.thread.http2().is_some());
         connect(&self.thread, &mut self.session, due, request).await
     }
 
@@ -214,6 +221,9 @@ async fn connect(
                     None => transport.carried_bytes()?,
                 },
             };
+            if thread.http2().is_some() && !transport.is_http2() {
+                return Err(Failure::NoHttp2);
+            }
             session.is_established = true;
             thread.recorder.borrow_mut().handshaken(due, &handshaken);
             (transport, is_accepted)

@@ -1,7 +1,7 @@
 use super::*;
 
 fn offer(version: Version, group: Group, resume_by: ResumeBy) -> Offer {
-    Offer { version, cipher: Cipher::Aes128Gcm, group, resume_by }
+    Offer { version, cipher: Cipher::Aes128Gcm, group, resume_by, http2: None }
 }
 
 fn refusal(offer: &Offer, host: &str) -> Option<OfferError> {

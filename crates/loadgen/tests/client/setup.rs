@@ -20,6 +20,7 @@ pub const TLS13: Offer = Offer {
     cipher: Cipher::Aes128Gcm,
     group: Group::X25519,
     resume_by: ResumeBy::Nothing,
+    http2: None,
 };
 
 /// A body whose bytes differ.

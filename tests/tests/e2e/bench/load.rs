@@ -38,6 +38,22 @@ fn a_closed_load_keeps_its_connections() {
 }
 
 #[test]
+fn over_http2_requests_at_once_are_one_transaction() {
+    let setup = Setup::default().listener("http2 = true").file("www/page.html", "hello");
+    let kettle = Kettle::start(setup);
+    let plan = ["--connections", "2", "--requests", "20", "--http", "2", "--at-once", "10"];
+    let report = load(&kettle, &plan);
+    assert_eq!(number(&report, "/succeeded"), 20, "{report}");
+    assert_eq!(report["failures"], serde_json::json!({}));
+    assert_eq!(number(&report, "/body_bytes"), 10 * 5 * number(&report, "/succeeded"));
+    assert_eq!(kettle.status("/total/http2_streams"), 200);
+    assert_eq!(kettle.entry("/page.html").text("version"), "HTTP/2.0");
+    // Who does not speak it is named.
+    let report = tool(&server(), "/page.html", &["--requests", "1", "--http", "2"]).output();
+    assert!(!report.status.success() && report.stderr.contains("HTTP/2"), "{}", report.stderr);
+}
+
+#[test]
 fn an_open_load_begins_what_is_due() {
     let kettle = server();
     let report = load(&kettle, &["--rate", "20", "--seconds", "1s"]);

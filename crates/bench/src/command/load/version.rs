@@ -1,4 +1,4 @@
-//! Why a server takes no TLS connection of the version it was offered: most often it speaks the other one only.
+//! Why a server takes no TLS connection of the version it was offered: most often it speaks the other one only, or no HTTP/2.
 
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ pub(super) fn explain(error: &LoadError, load: &Load) -> String {
 /// Which version to offer instead, or what else the server may not like; for a load on which every handshake failed.
 pub(super) fn hint(load: &Load) -> Option<String> {
     let offer = load.tls?;
+    if offer.http2.is_some() && speaks(load, Offer { http2: None, ..offer }) {
+        return Some("the server does not speak HTTP/2: leave out --http 2".to_owned());
+    }
     let other = match offer.version {
         Version::Tls12 => Version::Tls13,
         Version::Tls13 => Version::Tls12,

@@ -20,6 +20,7 @@ fn setup() -> Setup {
             cipher: Cipher::Aes128Gcm,
             group: Group::X25519,
             resume_by: ResumeBy::Ticket,
+            http2: None,
         },
         resumes: true,
         site: PathBuf::from("/site"),

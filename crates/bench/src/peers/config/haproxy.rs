@@ -37,7 +37,8 @@ fn listen(input: &ConfigInput<'_>, resume_by: ResumeBy) -> String {
         return String::new();
     }
     let early_data = if resume_by == ResumeBy::EarlyData { " allow-0rtt" } else { "" };
-    format!("ssl crt {}{early_data}", input.identity.both.display())
+    let alpn = if input.setup.offer.http2.is_some() { " alpn h2" } else { "" };
+    format!("ssl crt {}{early_data}{alpn}", input.identity.both.display())
 }
 
 fn backend(input: &ConfigInput<'_>) -> String {

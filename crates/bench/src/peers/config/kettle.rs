@@ -37,10 +37,13 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         ("SESSION_CACHE", sessions.to_string()),
         ("HOT_FILE", hot_file.to_owned()),
         ("PATH", input.subject.path.as_str().to_owned()),
-        ("LISTENER", listener.to_owned()),
+        ("LISTENER", format!("{listener}{}", if offer.http2.is_some() { HTTP2 } else { "" })),
         ("SERVES", serves),
     ]
 }
+
+/// Of an https listener; a terminator is refused before.
+const HTTP2: &str = "\nhttp2 = true";
 
 fn route(input: &ConfigInput<'_>) -> String {
     format!("[[site.route]]\nroot = \"{}\"", input.setup.site.display())

@@ -15,11 +15,20 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         ("LOAD_MODULE", load_module.unwrap_or_default()),
         ("AFFINITY", affinity(&setup.cpus, setup.workers)),
         ("SENDFILE", if path == Path::KernelWrite { "off" } else { "on" }.to_owned()),
-        ("LISTEN", if is_plain { "" } else { "ssl" }.to_owned()),
+        ("LISTEN", listen(is_plain, setup.offer.http2.is_some()).to_owned()),
         ("TLS", if is_plain { String::new() } else { tls(input) }),
         ("CACHE", if input.subject.role == Role::Cache { cache(input) } else { String::new() }),
         ("SERVES", if input.subject.role == Role::Cache { CACHED.to_owned() } else { root(input) }),
     ]
+}
+
+/// As a word of `listen` every version knows HTTP/2; those from 1.25.1 on say that it has a line of its own now.
+fn listen(is_plain: bool, has_http2: bool) -> &'static str {
+    match (is_plain, has_http2) {
+        (true, _) => "",
+        (false, false) => "ssl",
+        (false, true) => "ssl http2",
+    }
 }
 
 fn root(input: &ConfigInput<'_>) -> String {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{Table, differing, render};
 use crate::figure::Figure;
 use crate::number::digits;
+use crate::peers::subject::OURS;
 use crate::results::{Point, Sample};
 use crate::scenario::plan::place;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, rounds_to_decide};
@@ -13,8 +14,7 @@ use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, round
 pub(super) fn text(samples: &[&Sample], figure: &Figure) -> String {
     let subjects = subjects(samples, figure);
     let is_ours = |subject: &&str| subject.starts_with("kettle");
-    // What people get who set nothing.
-    let own = ["kettle auto", "kettle user"].into_iter().find(|own| subjects.contains(own));
+    let own = OURS.iter().copied().find(|own| subjects.contains(own));
     let Some(own) = own.or_else(|| subjects.iter().copied().find(|subject| is_ours(subject)))
     else {
         return String::new();

@@ -272,6 +272,7 @@ impl Axes {
                                 cipher: *cipher,
                                 group: *group,
                                 resume_by: *resume_by,
+                                http2: None,
                             };
                             cases.push(Case { workers: *workers, key: *key, offer });
                         }
@@ -320,7 +321,7 @@ impl Axes {
     fn base(&self) -> Option<Case> {
         let (version, resume_by) = self.resumption.base()?;
         let (cipher, group) = (self.ciphers.base()?, self.groups.base()?);
-        let offer = Offer { version, cipher, group, resume_by };
+        let offer = Offer { version, cipher, group, resume_by, http2: None };
         Some(Case { workers: self.workers.base()?, key: self.keys.base()?, offer })
     }
 }

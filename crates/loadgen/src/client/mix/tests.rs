@@ -15,6 +15,7 @@ fn load(resume_by: ResumeBy, connections_per_session: u32) -> Load {
         cipher: Cipher::Aes128Gcm,
         group: Group::X25519,
         resume_by,
+        http2: None,
     };
     Load {
         target: ([127, 0, 0, 1], 1).into(),

@@ -1,4 +1,4 @@
-//! Servers that do not start say why.
+//! What is common to the start of all servers.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn a_command_is_told_with_its_variables() {
 fn a_process_starts_on_the_processors_it_is_given() {
     let cpu = process::cpus_allowed()[0];
     let mut command = Command::new("sleep");
-    let mut child = spawn_on(command.arg("60").process_group(0), &[cpu]).unwrap();
+    let mut child = spawn_apart(command.arg("60"), &[cpu]).unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     exit::stop_group(&mut child);
