@@ -1,6 +1,7 @@
 //! The dashboard and the alerts against a real kettle, with a real Prometheus between them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,7 +9,7 @@ use kettle_tests::backend::Backend;
 use kettle_tests::environment::{patience, skip};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
-use kettle_tests::tool::Tool;
+use kettle_tests::tool::{Tool, scrape};
 use serde_json::Value;
 
 use super::has;
@@ -44,17 +45,79 @@ fn queries(dashboard: &Value) -> Vec<String> {
 }
 
 /// A kettle with every kind of counter, and where it tells them.
-fn kettle_with_metrics() -> (Kettle, String) {
+fn kettle_with_metrics() -> (Kettle, SocketAddr) {
     let listen = Backend::listen().address();
     let setup = Setup::default()
         .file("www/a", "content")
-        .listener("")
+        .file("store/seed", "")
+        .listener("http2 = true")
+        .more(
+            "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\ncache = { store = \"main\" }\n",
+        )
+        .more("[[cache]]\nname = \"main\"\ndirectory = \"store\"\n")
         .listener("kind = \"tls\"\nbackend = \"app\"")
         .more("[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:1\"")
-        .set("metrics", &format!("listen = \"{listen}\""));
+        .metrics(listen);
     let kettle = Kettle::start(setup);
     drop(kettle.curl(&[], "/a").succeed());
-    (kettle, listen.to_string())
+    (kettle, listen)
+}
+
+/// The labels of each metric, as the manual has them.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let manual = std::fs::read_to_string(packaging("../docs/operations.md")).unwrap();
+    let words = |cell: &str| -> Vec<String> {
+        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let rows = manual.lines().skip_while(|line| *line != "## Metrics");
+    let rows = rows.take_while(|line| *line != "## Limits");
+    let cells = rows.map(|row| row.split('|').collect::<Vec<_>>());
+    let rows = cells.filter(|cells| cells.len() == 6);
+    rows.flat_map(|cells| {
+        let labels: BTreeSet<String> = words(cells[3]).into_iter().collect();
+        words(cells[1]).into_iter().map(move |name| (format!("kettle_{name}"), labels.clone()))
+    })
+    .collect()
+}
+
+/// What a query says of its metrics besides where they come from: the labels it chooses and adds up by.
+fn labels(query: &str) -> BTreeSet<&str> {
+    let chosen = query.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let chosen = chosen.flat_map(|list| list.split(',')).filter_map(|one| one.split('=').next());
+    let by = query.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
+    let by = by.flat_map(|list| list.split(", "));
+    chosen.chain(by).filter(|label| !["instance", "job", "le"].contains(label)).collect()
+}
+
+#[test]
+fn every_metric_is_in_the_manual_and_every_label_that_is_charted_too() {
+    if !has_packaging() {
+        return;
+    }
+    let (_kettle, listen) = kettle_with_metrics();
+    let documented = documented();
+    let scrape = scrape(listen);
+    for name in scrape.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
+        assert!(documented.contains_key(name), "{name} is not in docs/operations.md");
+    }
+    for sample in scrape.lines().filter(|line| line.contains('{')) {
+        let (name, _) = sample.split_once('{').unwrap();
+        let name = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|part| name.strip_suffix(part))
+            .unwrap_or(name);
+        let has = &documented[name];
+        let said = labels(sample);
+        assert!(said.iter().all(|label| has.contains(*label)), "{sample} has more than {has:?}");
+    }
+    for query in queries(&dashboard()) {
+        let of_query = documented.iter().filter(|(name, _)| {
+            query.contains(&format!("{name}{{")) || query.contains(&format!("{name}_bucket"))
+        });
+        let known: BTreeSet<&str> =
+            of_query.flat_map(|(_, labels)| labels).map(String::as_str).collect();
+        assert!(labels(&query).is_subset(&known), "{query}: {known:?}");
+    }
 }
 
 /// The names in a scrape, those of a histogram's parts among them.
@@ -76,7 +139,7 @@ fn every_metric_that_is_charted_or_alerted_on_exists() {
         return;
     }
     let (_kettle, listen) = kettle_with_metrics();
-    let scrape = Tool::new("curl").args(["-sS", &format!("http://{listen}/metrics")]).succeed();
+    let scrape = scrape(listen);
     let there = names(&scrape);
     let rules = std::fs::read_to_string(packaging("prometheus/kettle.rules.yml")).unwrap();
     let dashboard = queries(&dashboard()).join("\n");
@@ -84,8 +147,8 @@ fn every_metric_that_is_charted_or_alerted_on_exists() {
     for text in [&rules, &dashboard] {
         for (at, _) in text.match_indices("kettle_") {
             let rest = &text[at..];
-            let end =
-                rest.find(|c: char| c != '_' && !c.is_ascii_lowercase()).unwrap_or(rest.len());
+            let is_of_name = |c: char| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit();
+            let end = rest.find(|c: char| !is_of_name(c)).unwrap_or(rest.len());
             let name = &rest[..end];
             assert!(there.contains(name), "{name} is in no scrape: {there:?}");
             used += 1;
