@@ -1,5 +1,7 @@
 //! Configurations of nginx, imported and served, beside nginx itself.
 
+mod one_path;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

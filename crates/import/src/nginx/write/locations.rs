@@ -1,7 +1,6 @@
 //! The locations of a server: which of them become routes, and what of them is left out.
 
 use std::io;
-use std::path::PathBuf;
 
 use super::Writer;
 use super::route::{Common, Route, Setting, nearest, spoken};
@@ -172,7 +171,7 @@ impl Writer<'_> {
     }
 
     /// Leaves a location out, and what would be served there without it.
-    fn close(
+    pub(super) fn close(
         &mut self,
         location: &Location<'_>,
         routes: &mut Vec<Route>,
@@ -192,13 +191,14 @@ impl Writer<'_> {
         routes.retain(|route| route.prefix != prefix);
         if is_served {
             let is_closed = true;
-            let route = Route { is_closed, ..Route::new(prefix, &location.directive.origin) };
-            routes.push(route);
+            let settings = self.route_log(&location.scope).into_iter().collect();
+            let route = Route::new(prefix, &location.directive.origin);
+            routes.push(Route { is_closed, settings, ..route });
         }
         Some(())
     }
 
-    fn leave_out(&mut self, shut: &Shut<'_>, what: &str, is_refused: bool) {
+    pub(super) fn leave_out(&mut self, shut: &Shut<'_>, what: &str, is_refused: bool) {
         let message = format!("{what} is left out because of `{}`", spoken(shut.directive));
         let refused = if is_refused { "; who asks for it gets 403" } else { "" };
         let instead = format!("{}{refused}", shut.why);
@@ -301,87 +301,6 @@ impl Writer<'_> {
         Some(cached)
     }
 
-    /// Locations for one path: nothing where one of them guards a file that is there.
-    fn exact(
-        &mut self,
-        locations: &[Location<'_>],
-        routes: &mut Vec<Route>,
-        common: &mut Common,
-    ) -> Option<()> {
-        for location in locations.iter() {
-            let what = match location.kind {
-                Kind::Exact => format!("`location = {}`", location.path),
-                Kind::Named => format!("`location {}`", location.path),
-                Kind::Prefix | Kind::Pattern => continue,
-            };
-            let origin = &location.directive.origin;
-            if location.kind == Kind::Exact {
-                let rules = self.rules_at(location);
-                let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
-                // A page that answers for a folder takes nothing away from nobody.
-                let shut = shut
-                    .filter(|it| it.directive.name != "try_files" || !location.path.ends_with('/'));
-                let above = nearest(routes, &location.path);
-                let shut = shut.or_else(|| self.stricter(location, above?));
-                let shut = shut.or_else(|| self.elsewhere(location, above?));
-                if let Some(shut) = shut {
-                    if self.is_folder(&location.path, routes) {
-                        // By its name alone a folder gets a redirect.
-                        self.leave_out(&shut, &what, false);
-                        continue;
-                    }
-                    self.close(location, routes, &shut, &what)?;
-                    continue;
-                }
-                if let Some(rules) = rules.ok().filter(|rules| !rules.is_empty()) {
-                    common.rules.extend(rules);
-                    continue;
-                }
-            }
-            let own = location.directive.inner();
-            if self.error_pages.contains(&location.path) {
-            } else if self.cache_control(&location.scope, own).is_some() {
-                self.tell(own);
-            } else {
-                let instead = "the route that it is below answers";
-                self.draft.warn(origin, format!("{what} is not carried over"), instead);
-            }
-        }
-        Some(())
-    }
-
-    /// What says that the files of one path or a pattern lie elsewhere than where their route looks for them.
-    fn elsewhere<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
-        let is_exact = location.kind == Kind::Exact;
-        let path = if is_exact { &location.path } else { &above.prefix };
-        let looked = above.file(path)?;
-        let own = location.directive.inner().iter().find(|it| is_own_root(it));
-        // What is for many places takes the files of each, unless it says more itself.
-        let outer = || location.scope.any_of(&["root", "alias"]).first().copied();
-        let Some(directive) = own.or_else(|| outer().filter(|_| is_exact)) else {
-            let directive = location.directive;
-            return is_exact.then_some(Shut { directive, why: NO_ROOT });
-        };
-        let file = self.prefix.join(directive.word(0)).join(path.trim_start_matches('/'));
-        let is_same = match directive.name.as_str() {
-            "root" => file == looked,
-            // That of the route itself.
-            _ => own.is_none(),
-        };
-        // A page for errors has a file of its own, and its path is seldom asked for.
-        let is_page = self.error_pages.contains(path) && !self.surroundings.is_there(&looked);
-        (!is_same && !is_page).then_some(Shut { directive, why: ELSEWHERE })
-    }
-
-    /// Whether a path without a slash at its end is that of a folder.
-    fn is_folder(&self, path: &str, routes: &[Route]) -> bool {
-        let file = nearest(routes, path).and_then(|above| above.file(path));
-        let is_one =
-            |file: PathBuf| self.surroundings.is_there(&file) && !self.surroundings.is_file(&file);
-        let is_prefix = routes.iter().any(|route| route.prefix == path);
-        !path.ends_with('/') && (is_prefix || file.is_some_and(is_one))
-    }
-
     /// What a location says of who may ask that its route does not say.
     pub(super) fn stricter<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
         let access = self.access(&location.scope).ok()?;
@@ -414,7 +333,10 @@ impl Writer<'_> {
                 continue;
             }
             let what = format!("`{}`", spoken(location.directive));
-            let is_serving = |route: &&Route| route.files.is_some() || route.backend.is_some();
+            // A location for one path comes before one for an expression.
+            let is_serving = |route: &&Route| {
+                route.alone.is_none() && (route.files.is_some() || route.backend.is_some())
+            };
             let mut serving = routes.iter().filter(is_serving);
             let unsaid = |route| self.stricter(location, route).or(self.elsewhere(location, route));
             let stricter = serving.find_map(unsaid);
@@ -456,7 +378,7 @@ fn has_hidden_name(path: &str, hides_all: bool) -> bool {
 }
 
 /// nginx has a folder of its own where nobody names one.
-fn has_root(scope: &Scope<'_>) -> bool {
+pub(super) fn has_root(scope: &Scope<'_>) -> bool {
     !scope.any_of(&["root", "alias"]).is_empty()
 }
 
@@ -466,8 +388,9 @@ pub(super) fn is_own_root(directive: &Directive) -> bool {
 }
 
 const WELL_KNOWN: &str = "/.well-known";
-const ELSEWHERE: &str = "files lie where `root` of their route says";
-const NO_ROOT: &str = "nginx would look into the folder `html` that it was installed with";
+pub(super) const ELSEWHERE: &str = "files lie where `root` of their route says";
+pub(super) const NO_ROOT: &str =
+    "nginx would look into the folder `html` that it was installed with";
 const WHOLE_NAMES: &str = "what it says is for all names that begin so, some of them are there, and a prefix of kettle stands \
                            for whole names between slashes";
 const BOTH_CASES: &str =

@@ -17,6 +17,8 @@ pub(super) struct Route {
     /// Without its last slash.
     pub(super) prefix: String,
     pub(super) files: Option<PathBuf>,
+    /// The path below `prefix` that is looked for whatever is asked for: a location for one path.
+    pub(super) alone: Option<String>,
     /// The name of the backend that requests are passed to.
     pub(super) backend: Option<String>,
     /// Whether nobody may ask it: what nginx has there was not carried over.
@@ -33,6 +35,7 @@ impl Route {
         Self {
             prefix: prefix.to_owned(),
             files: None,
+            alone: None,
             backend: None,
             is_closed: false,
             access: Vec::new(),
@@ -44,8 +47,16 @@ impl Route {
 
     /// Where the file of a path lies.
     pub(super) fn file(&self, path: &str) -> Option<PathBuf> {
-        let below = path.strip_prefix(self.prefix.as_str())?.trim_start_matches('/');
+        let below = path.strip_prefix(self.prefix.as_str())?;
+        let below = self.alone.as_deref().unwrap_or(below).trim_start_matches('/');
         Some(self.files.as_ref()?.join(below))
+    }
+
+    pub(super) fn falls_back_to(&self, path: &str) -> bool {
+        let below = path.strip_prefix(self.prefix.as_str()).map(quoted);
+        self.settings
+            .iter()
+            .any(|(key, value, _)| *key == "fallback" && Some(value) == below.as_ref())
     }
 
     pub(super) fn is_above(&self, prefix: &str) -> bool {

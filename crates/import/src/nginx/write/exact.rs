@@ -1,0 +1,200 @@
+//! `location = /path`: a route of its own where it says something that the route around it does not. Routes are for what lies
+//! below a path as well; there such a route looks for nothing but its one path.
+
+use std::path::PathBuf;
+
+use super::Writer;
+use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
+use super::route::{Common, Route, nearest};
+use crate::nginx::location::{Kind, Location, Shut};
+use crate::nginx::redirect::{self, Rule, exactly};
+
+impl Writer<'_> {
+    /// Locations for one path: nothing where one of them guards a file that is there.
+    pub(super) fn exact(
+        &mut self,
+        locations: &[Location<'_>],
+        routes: &mut Vec<Route>,
+        common: &mut Common,
+    ) -> Option<()> {
+        for location in locations.iter() {
+            let what = match location.kind {
+                Kind::Exact => format!("`location = {}`", location.path),
+                Kind::Named => format!("`location {}`", location.path),
+                Kind::Prefix | Kind::Pattern => continue,
+            };
+            let origin = &location.directive.origin;
+            if location.kind == Kind::Exact {
+                let rules = self.rules_at(location);
+                let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
+                // A page that answers for a folder takes nothing away from nobody.
+                let shut = shut
+                    .filter(|it| it.directive.name != "try_files" || !location.path.ends_with('/'));
+                if let Some(route) = self.own_route(location, shut.as_ref(), &rules, routes, common)
+                {
+                    routes.push(route);
+                    continue;
+                }
+                let above = nearest(routes, &location.path);
+                let shut = shut.or_else(|| self.stricter(location, above?));
+                let shut = shut.or_else(|| self.elsewhere(location, above?));
+                let shut = shut.or_else(|| is_rootless(location, above?));
+                if let Some(shut) = shut {
+                    if self.is_folder(&location.path, routes) {
+                        // By its name alone a folder gets a redirect.
+                        self.leave_out(&shut, &what, false);
+                        continue;
+                    }
+                    self.close(location, routes, &shut, &what)?;
+                    continue;
+                }
+                if let Some(rules) = rules.ok().filter(|rules| !rules.is_empty()) {
+                    common.rules.extend(rules);
+                    continue;
+                }
+            }
+            let own = location.directive.inner();
+            if self.error_pages.contains(&location.path) {
+            } else if self.cache_control(&location.scope, own).is_some() {
+                self.tell(own);
+            } else {
+                let instead = "the route that it is below answers";
+                self.draft.warn(origin, format!("{what} is not carried over"), instead);
+            }
+        }
+        Some(())
+    }
+
+    /// The route of one path, where it is not answered as the route around it answers and can be said.
+    fn own_route(
+        &mut self,
+        location: &Location<'_>,
+        shut: Option<&Shut<'_>>,
+        rules: &Result<Vec<Rule>, Shut<'_>>,
+        routes: &[Route],
+        common: &Common,
+    ) -> Option<Route> {
+        let path = &location.path;
+        let own = location.directive.inner();
+        let is_rewritten = |rule: &Rule| !rule.is_redirect() && path.starts_with(rule.beginning());
+        if path.ends_with('/')
+            || exactly(path).is_none()
+            || routes.iter().any(|route| route.prefix == *path)
+            || common.rules.iter().any(is_rewritten)
+            || self.error_pages.contains(path)
+            || self.is_folder(path, routes)
+        {
+            return None;
+        }
+        let above = nearest(routes, path);
+        if let Some(directive) = own.iter().find(|directive| directive.name == "proxy_pass") {
+            let route = self.passed(location, directive).ok().filter(|_| !location.has_rules())?;
+            return Some(self.alone(
+                location,
+                Route { alone: Some(String::new()), ..route },
+                above,
+            ));
+        }
+        let rules = rules.as_ref().ok().filter(|_| shut.is_none())?;
+        let has_log = own.iter().any(|directive| directive.name == "access_log");
+        if !rules.is_empty() {
+            let route = || self.redirecting(&location.scope, path, rules.clone());
+            return has_log.then(route).filter(|route| log_of(Some(route)) != log_of(above));
+        }
+        let is_stricter = above.is_some_and(|above| self.stricter(location, above).is_some());
+        let (folder, below) = self.file_alone(location)?;
+        let looked = above.and_then(|above| above.file(path));
+        let is_elsewhere = looked.is_none_or(|looked| looked != folder.join(&below));
+        // A fallback that another route answers for would be none.
+        let is_fallback = || above.is_some_and(|above| above.falls_back_to(path));
+        if !(has_log && !is_fallback() || is_stricter || is_elsewhere) {
+            return None;
+        }
+        let route = self.route(&location.scope, path, own, common)?;
+        let is_logged_there = log_of(Some(&route)) == log_of(above);
+        if is_logged_there && !is_stricter && !is_elsewhere {
+            return None;
+        }
+        self.tell(own);
+        let alone = Some(format!("/{below}"));
+        Some(self.alone(location, Route { files: Some(folder), alone, ..route }, above))
+    }
+
+    /// A route that looks for one path, which is below its own.
+    fn alone(&mut self, location: &Location<'_>, mut route: Route, above: Option<&Route>) -> Route {
+        let path = &location.path;
+        let to = format!("{path}{}", route.alone.as_deref().unwrap_or_default());
+        let origin = location.directive.origin.clone();
+        let kind = redirect::Kind::Rewrite;
+        if above.is_some_and(|above| above.backend.is_some()) {
+            let message = format!("`location = {path}` is for what lies below {path}/, too");
+            self.draft.warn(&origin, message, "all of it is answered as that one path");
+        }
+        route.rules.push(Rule { from: None, to, kind, origin, is_wider: false });
+        // There are no folders.
+        route.settings.retain(|(key, ..)| !["index", "listing", "fallback"].contains(key));
+        route
+    }
+
+    /// The folder of `root` and the file below it that one path stands for.
+    fn file_alone(&self, location: &Location<'_>) -> Option<(PathBuf, String)> {
+        let written = location.scope.any_of(&["root", "alias"]).first().copied()?;
+        let is_own = || location.directive.inner().iter().any(is_own_root);
+        let path: PathBuf = self.prefix.join(written.word(0)).components().collect();
+        if written.word(0).contains(['$', '{']) {
+            return None;
+        }
+        match written.name.as_str() {
+            "root" => Some((path, location.path.trim_start_matches('/').to_owned())),
+            _ if is_own() && !written.word(0).ends_with('/') => {
+                let name = path.file_name()?.to_str()?.to_owned();
+                Some((path.parent()?.to_path_buf(), name))
+            }
+            _ => None,
+        }
+    }
+
+    /// What says that the files of one path or a pattern lie elsewhere than where their route looks for them.
+    pub(super) fn elsewhere<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+        let is_exact = location.kind == Kind::Exact;
+        let path = if is_exact { &location.path } else { &above.prefix };
+        let looked = above.file(path)?;
+        let own = location.directive.inner().iter().find(|it| is_own_root(it));
+        // What is for many places takes the files of each, unless it says more itself.
+        let outer = || location.scope.any_of(&["root", "alias"]).first().copied();
+        let Some(directive) = own.or_else(|| outer().filter(|_| is_exact)) else {
+            let directive = location.directive;
+            return is_exact.then_some(Shut { directive, why: NO_ROOT });
+        };
+        let file = self.prefix.join(directive.word(0)).join(path.trim_start_matches('/'));
+        let is_same = match directive.name.as_str() {
+            "root" => file == looked,
+            // That of the route itself.
+            _ => own.is_none(),
+        };
+        // A page for errors has a file of its own, and its path is seldom asked for.
+        let is_page = self.error_pages.contains(path) && !self.surroundings.is_there(&looked);
+        (!is_same && !is_page).then_some(Shut { directive, why: ELSEWHERE })
+    }
+
+    /// Whether a path without a slash at its end is that of a folder.
+    fn is_folder(&self, path: &str, routes: &[Route]) -> bool {
+        let file = nearest(routes, path).and_then(|above| above.file(path));
+        let is_one =
+            |file: PathBuf| self.surroundings.is_there(&file) && !self.surroundings.is_file(&file);
+        let is_prefix = routes.iter().any(|route| route.prefix == path);
+        !path.ends_with('/') && (is_prefix || file.is_some_and(is_one))
+    }
+}
+
+/// Whether nginx looks into a folder that nobody named, and the route around would ask a backend.
+fn is_rootless<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+    let is_asked = above.backend.is_some() && !location.has_rules() && !has_root(&location.scope);
+    is_asked.then_some(Shut { directive: location.directive, why: NO_ROOT })
+}
+
+/// Where the lines of a route go, if not where its site's do.
+fn log_of(route: Option<&Route>) -> Option<&str> {
+    let settings = route.map(|route| route.settings.as_slice()).unwrap_or_default();
+    settings.iter().find(|(key, ..)| *key == "access_log").map(|(_, target, _)| target.as_str())
+}

@@ -1,0 +1,130 @@
+//! `location = /path` of nginx, and what kettle makes of it: what is answered, and which log has the line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::time::Instant;
+
+use kettle_tests::environment::patience;
+
+use super::*;
+
+#[test]
+fn one_path_is_answered_and_logged_as_by_nginx() {
+    let config = NGINX.replace("BACKEND", &replying().to_string()).leak();
+    let files = [
+        ("t/x", Vec::new()),
+        ("www/index.html", b"<p>home".to_vec()),
+        ("www/favicon.ico", b"icon".to_vec()),
+        ("www/secret.txt", b"secret".to_vec()),
+        ("www/robots.txt", b"not this one".to_vec()),
+        ("other/robots.txt", b"nobody".to_vec()),
+        ("other/mark.png", b"png".to_vec()),
+    ];
+    let (theirs, ours) = (Place::new(config, &files), Place::new(config, &files));
+    let Some((_nginx, nginx)) = theirs.nginx() else { return };
+    let (_kettle, kettle) = ours.kettle();
+    for target in TARGETS {
+        let [nginx, kettle] = [nginx, kettle].map(|address| answer(address, target, ""));
+        assert_eq!(kettle.status, nginx.status, "{target}");
+        if nginx.status == 200 {
+            assert_same(&kettle.body, &nginx.body, target);
+            assert_eq!(field(&kettle, "cache-control"), field(&nginx, "cache-control"), "{target}");
+        }
+    }
+    // These are refused here, and still nobody reads of them.
+    for target in ["/said", "/state"] {
+        let [nginx, kettle] = [nginx, kettle].map(|address| answer(address, target, "").status);
+        assert_eq!((nginx, kettle), (200, 403), "{target}");
+    }
+    for address in [nginx, kettle] {
+        answer(address, "/last", "");
+    }
+    assert_eq!(logged(&ours, "log", "/last"), logged(&theirs, "log", "/last"));
+    assert_eq!(logged(&ours, "ready", "/ready"), ["/ready"]);
+}
+
+/// The targets of a log's lines, once this one is among them.
+fn logged(place: &Place, name: &str, last: &str) -> Vec<String> {
+    let deadline = Instant::now() + patience();
+    loop {
+        let text = fs::read_to_string(place.path(name)).unwrap_or_default();
+        let targets =
+            text.lines().filter_map(|line| line.split("\"GET ").nth(1)?.split(' ').next());
+        let targets: Vec<String> = targets.map(str::to_owned).collect();
+        if targets.iter().any(|target| target == last) && text.ends_with('\n') {
+            return targets;
+        }
+        assert!(Instant::now() < deadline, "{name}: {text}");
+        std::thread::yield_now();
+    }
+}
+
+/// A server that answers each request with its target.
+fn replying() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&socket).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let length = target.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close");
+            // Who asked may have gone.
+            let _ = write!(&socket, "{head}\r\n\r\n{target}");
+        }
+    });
+    address
+}
+
+const TARGETS: [&str; 14] = [
+    "/",
+    "/index.html",
+    "/health",
+    "/health?x=1",
+    "/healthy",
+    "/ready",
+    "/favicon.ico",
+    "/robots.txt",
+    "/logo.png",
+    "/moved",
+    "/absent.txt",
+    "/secret.txt",
+    "/app/x",
+    "/app/quiet",
+];
+
+const NGINX: &str = "
+daemon off;
+master_process off;
+worker_processes 1;
+pid FOLDER/pid;
+error_log stderr;
+events { worker_connections 64; }
+http {
+    access_log FOLDER/log combined;
+    client_body_temp_path FOLDER/t/a; proxy_temp_path FOLDER/t/b; fastcgi_temp_path FOLDER/t/c;
+    uwsgi_temp_path FOLDER/t/d; scgi_temp_path FOLDER/t/e;
+    server {
+        listen ADDRESS ssl;
+        server_name localhost;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate ssl/example.crt;
+        ssl_certificate_key ssl/example.key;
+        root FOLDER/www;
+        location = /health { access_log off; proxy_pass http://BACKEND; }
+        location = /ready { access_log FOLDER/ready combined; proxy_pass http://BACKEND; }
+        location = /favicon.ico { access_log off; log_not_found off; }
+        location = /robots.txt { root FOLDER/other; access_log off; expires 1h; }
+        location = /logo.png { alias FOLDER/other/mark.png; }
+        location = /moved { access_log off; return 301 /new; }
+        location = /absent.txt { access_log off; }
+        location = /secret.txt { access_log off; deny 127.0.0.0/8; }
+        location = /said { access_log off; return 200 well; }
+        location = /state { access_log off; stub_status; }
+        location /app/ { proxy_pass http://BACKEND; }
+        location = /app/quiet { access_log off; proxy_pass http://BACKEND; }
+    }
+}
+";
