@@ -29,10 +29,17 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
         ImportedProgram::Nginx => nginx::import_file(&path, &machine),
         ImportedProgram::Stunnel => stunnel::import_file(&path, &machine),
     };
-    let made = made.and_then(|imported| Ok((imported.config()?, imported)));
-    let (config, imported) = match made {
-        Ok(made) => made,
+    let imported = match made {
+        Ok(imported) => imported,
         Err(findings) => return fail_with(&findings),
+    };
+    let config = match imported.config() {
+        Ok(config) => config,
+        Err(findings) => {
+            // What is missing may have been left out, and nobody sees the text that says so.
+            imported.warnings.iter().for_each(warn_of);
+            return fail_with(&findings);
+        }
     };
     print(&imported.toml);
     if !arguments.check {

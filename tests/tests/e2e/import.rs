@@ -104,6 +104,19 @@ fn the_configuration_for_kernel_tls_is_served_by_kernel_tls() {
     }
 }
 
+#[test]
+fn where_nothing_is_left_the_reasons_are_told() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("stunnel.conf");
+    let service = "client = yes\naccept = 127.0.0.1:110\nconnect = 127.0.0.1:995\nOCSPaia = yes\n";
+    fs::write(&file, format!("[mail]\n{service}")).unwrap();
+    let ended = Tool::kettle(["import".as_ref(), "stunnel".as_ref(), file.as_os_str()]).output();
+    assert_eq!((ended.status.code(), ended.text().as_str()), (Some(1), ""));
+    for told in ["OCSPaia", "left out", "no listener is declared"] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+    }
+}
+
 /// A field, in one line where it stands in several.
 fn field(response: &Response, name: &str) -> String {
     let fields = response.head.lines().filter_map(|line| line.split_once(": "));
