@@ -1,5 +1,7 @@
 //! kettle under the names of hitch and stud: their command lines, their configuration, their words to backends.
 
+mod unit;
+
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
