@@ -15,13 +15,16 @@ pub struct ConfigInput<'p> {
     pub port: u16,
     /// Whether it offers HTTP/2.
     pub has_http2: bool,
+    /// Whether kettle serves in its sandbox.
+    pub is_confined: bool,
 }
 
 impl ConfigInput<'_> {
     /// kettle.toml for a `path` and a largest file kept in memory.
     pub fn kettle(&self, path: &str, hot_file: &str) -> String {
         let text = self.fill(KETTLE).replace("@PATH@", path).replace("@HOT_FILE@", hot_file);
-        text.replace("@HTTP2@", &self.has_http2.to_string())
+        let sandbox = if self.is_confined { "required" } else { "off" };
+        text.replace("@HTTP2@", &self.has_http2.to_string()).replace("@SANDBOX@", sandbox)
     }
 
     /// kettle.toml for tunnels by a `path` to a plain server on port 8080.

@@ -22,7 +22,8 @@ fn nonsense_is_refused() {
 
 #[test]
 fn no_word_of_a_configuration_stays_unfilled() {
-    let input = ConfigInput { folder: "/f", site: "/s", port: 8443, has_http2: true };
+    let input =
+        ConfigInput { folder: "/f", site: "/s", port: 8443, has_http2: true, is_confined: true };
     for text in [input.kettle("auto", "0 B"), input.nginx(true, false)] {
         let settings = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         assert!(settings.clone().count() > 10);

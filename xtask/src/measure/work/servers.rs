@@ -19,6 +19,8 @@ enum Config {
 
 /// Part of a name: the guest's script asks for HTTP/2.
 const HTTP2: &str = "-http2-";
+/// The end of a name: without the sandbox, which all others are in.
+const UNCONFINED: &str = "-unconfined";
 
 impl Server {
     /// Its configuration and the ending of the file it is in.
@@ -29,6 +31,7 @@ impl Server {
             site: "/kettle/measure/site",
             port: 8443,
             has_http2: self.name.contains(HTTP2),
+            is_confined: !self.name.ends_with(UNCONFINED),
         };
         match self.config {
             Config::Kettle { path, hot_file } => (input.kettle(path, hot_file), "toml"),
@@ -54,6 +57,11 @@ impl Server {
 pub const SERVERS: &[Server] = &[
     Server {
         name: "kettle-user",
+        is_offloaded: Some(false),
+        config: Config::Kettle { path: "user", hot_file: "64 KiB" },
+    },
+    Server {
+        name: "kettle-user-unconfined",
         is_offloaded: Some(false),
         config: Config::Kettle { path: "user", hot_file: "64 KiB" },
     },
