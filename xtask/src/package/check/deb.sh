@@ -46,7 +46,7 @@ mkdir "$root/tmp/next"
 inside dpkg-deb -R "$(cd "$root" && ls tmp/kettle_*.deb | sed 's|^|/|')" /tmp/next
 sed -i 's/^Version: .*/Version: 9.9.9-1/' "$root/tmp/next/DEBIAN/control"
 echo '# A new default.' >>"$root/tmp/next/etc/kettle/kettle.toml"
-inside dpkg-deb -Zxz --build /tmp/next /tmp/next.deb >/dev/null
+inside dpkg-deb -Znone --build /tmp/next /tmp/next.deb >/dev/null
 inside dpkg --force-confdef --force-depends -i /tmp/next.deb >"$root/tmp/log" 2>&1 || { cat "$root/tmp/log"; fail "upgrade failed"; }
 grep -q example.test "$root/etc/kettle/kettle.toml" || fail "the edited file is gone"
 [ -f "$root/etc/kettle/kettle.toml.dpkg-dist" ] || fail "the new default is not beside it"
