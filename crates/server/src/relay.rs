@@ -15,16 +15,18 @@ mod kernel;
 mod side;
 mod user;
 
+use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use kettle_config::{Truncation, TunnelPathChoice};
 use kettle_tls::buffers::Queue;
+use kettle_tls::stream::StreamError;
 
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
 use crate::tx_path::Flow;
-use direction::{CloseKind, Direction, Fault, Shared, Stage};
+use direction::{CloseKind, Direction, Fault, Shared, Source, Stage};
 
 pub(crate) use end::{Party, TunnelEnd};
 pub(crate) use side::Side;
@@ -106,7 +108,7 @@ impl Relay {
             Party::Backend => (&mut self.to_client, &mut self.backend, &mut self.client),
         };
         let polled = direction.poll(from, to, &shared, context);
-        if direction.is_source_closed && self.end.is_none() {
+        if direction.source == Source::Closed && self.end.is_none() {
             self.end = Some(TunnelEnd::closed_by(source));
         }
         Poll::Ready(match ready!(polled) {
@@ -136,7 +138,14 @@ impl Relay {
             (Fault::Refused, _) => self.finish(source),
             (Fault::Sink(error), _) => {
                 let sink = source.other();
-                self.lose(sink, TunnelEnd::failed(sink, &error));
+                let end = TunnelEnd::failed(sink, &error);
+                if is_gone(&error) && self.may_still_speak(sink) {
+                    self.note(end);
+                    self.finish(source);
+                    self.direction_from(sink).source = Source::Lost;
+                } else {
+                    self.lose(sink, end);
+                }
             }
         }
     }
@@ -197,11 +206,26 @@ impl Relay {
 
     /// Ends what comes from there at once.
     fn finish(&mut self, source: Party) {
-        let direction = match source {
+        let pipes = Rc::clone(&self.pipes);
+        self.direction_from(source).finish(&pipes);
+    }
+
+    fn direction_from(&mut self, source: Party) -> &mut Direction {
+        match source {
             Party::Client => &mut self.to_backend,
             Party::Backend => &mut self.to_client,
+        }
+    }
+
+    /// Whether the kernel may hold what was sent there before its connection broke: an answer that came before a request was
+    /// over, most often. A stream that is taken back has nothing more to say.
+    fn may_still_speak(&mut self, party: Party) -> bool {
+        let side = match party {
+            Party::Client => &self.client,
+            Party::Backend => &self.backend,
         };
-        direction.finish(&self.pipes);
+        let has_socket = matches!(side, Side::Tls(_) | Side::Plain(_));
+        has_socket && self.direction_from(party).stage == Stage::Flowing
     }
 
     /// Ends both directions before their time. Nobody is told that this was all: `truncation` is about clients that end, and
@@ -236,7 +260,8 @@ impl Relay {
     /// Grows whenever something went either way.
     pub(crate) fn progress(&self) -> u64 {
         let of = |direction: &Direction| {
-            direction.flow.bytes + u64::from(direction.stage == Stage::Finished)
+            let told = u64::from(direction.stage == Stage::Finished);
+            direction.flow.bytes + direction.arrived_bytes + told
         };
         of(&self.to_backend) + of(&self.to_client)
     }
@@ -250,6 +275,13 @@ impl Relay {
     pub(crate) fn flows(&self) -> [Flow; 2] {
         [self.to_backend.flow, self.to_client.flow]
     }
+}
+
+/// Whether a socket that failed so has ended: then what it still holds can be received, and nothing follows.
+fn is_gone(error: &StreamError) -> bool {
+    use io::ErrorKind::{ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
+    matches!(error, StreamError::Io(error)
+        if matches!(error.kind(), ConnectionReset | HostUnreachable | NetworkUnreachable | TimedOut))
 }
 
 /// What became of a direction.

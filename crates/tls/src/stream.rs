@@ -30,6 +30,7 @@ pub use accept::{Accepting, ClosingSocket, Handshaking};
 pub use bytes::front_pieces;
 pub use connect::{ConnectStep, Connecting};
 pub use offload::OffloadError;
+pub use pause::Pause;
 pub use reader::Received;
 pub use receive::Fill;
 pub use record_room::RecordRoom;

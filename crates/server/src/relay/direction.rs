@@ -11,7 +11,7 @@ use kettle_config::TunnelPathChoice;
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::socket;
 use kettle_tls::buffers::Queue;
-use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::stream::{Pause, StreamError, TlsStream};
 
 use super::RelaySettings;
 use super::side::Side;
@@ -23,8 +23,7 @@ use crate::tx_path::{Flow, Reason, TxPath};
 /// One direction of a tunnel.
 pub(super) struct Direction {
     pub(super) stage: Stage,
-    /// The source said that this was all.
-    pub(super) is_source_closed: bool,
+    pub(super) source: Source,
     pub(super) flow: Flow,
     pub(super) placement: Placement,
     /// Received, not yet taken by the other side, and not sealed.
@@ -33,6 +32,27 @@ pub(super) struct Direction {
     pub(super) pipe: Option<Pipe>,
     /// How many reads in a row got all they had room for.
     pub(super) full_reads: u8,
+    /// Waits until the other side has what a reset would take from it.
+    leaving: Option<Box<Leaving>>,
+    /// What arrived meanwhile.
+    pub(super) arrived_bytes: u64,
+}
+
+/// What is known of where a direction's bytes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Open,
+    /// It said that this was all.
+    Closed,
+    /// Sending to it found it gone. What it had sent can still be received, but the kernel has said already that it was reset, and
+    /// now says "end".
+    Lost,
+}
+
+#[derive(Default)]
+struct Leaving {
+    pause: Pause,
+    undelivered_bytes: usize,
 }
 
 /// How far a direction has come.
@@ -109,12 +129,14 @@ impl Direction {
         let flow = Flow { bytes: 0, path, reason };
         Self {
             stage: Stage::Flowing,
-            is_source_closed: false,
+            source: Source::Open,
             flow,
             placement,
             queue: received,
             pipe: None,
             full_reads: 0,
+            leaving: None,
+            arrived_bytes: 0,
         }
     }
 
@@ -139,7 +161,7 @@ impl Direction {
                 }
                 Stage::Ending(close_kind) => {
                     ready!(self.poll_pass_on(to, shared, context))?;
-                    ready!(poll_end(to, close_kind, context))?;
+                    ready!(self.poll_end(to, close_kind, context))?;
                     self.stage = Stage::Finished;
                 }
                 Stage::Finished => return Poll::Ready(Ok(())),
@@ -252,8 +274,17 @@ impl Direction {
 
     /// The source has said all it wanted.
     pub(super) fn close(&mut self) {
-        self.is_source_closed = true;
+        self.source = Source::Closed;
         self.end(CloseKind::Close);
+    }
+
+    /// The source's socket has nothing more, which is all there is to an end without TLS.
+    pub(super) fn close_plain(&mut self) -> Result<(), Fault> {
+        if self.source == Source::Lost {
+            return Err(Fault::Truncated);
+        }
+        self.close();
+        Ok(())
     }
 
     /// Ends it after what is held, unless its end has come already.
@@ -266,9 +297,60 @@ impl Direction {
     /// Ends it at once. What is held goes nowhere.
     pub(super) fn finish(&mut self, pipes: &Pipes) {
         self.stage = Stage::Finished;
+        self.leaving = None;
         self.queue.clear();
         if let Some(pipe) = self.pipe.take() {
             pipes.give(pipe);
+        }
+    }
+
+    /// Tells a side that nothing more comes from the other one.
+    fn poll_end(
+        &mut self,
+        to: &mut Side,
+        close_kind: CloseKind,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        match (to, close_kind) {
+            (Side::Plain(to), CloseKind::Close) => Poll::Ready(
+                unless_gone(socket::shutdown_write(to.as_fd())).map_err(Fault::refused_by),
+            ),
+            (Side::Tls(to), close_kind) => {
+                match close_kind {
+                    CloseKind::Close => to.queue_close_notify(),
+                    CloseKind::Cut => to.cut(),
+                }
+                match ready!(to.poll_close(context)) {
+                    Err(StreamError::Io(error)) => {
+                        Poll::Ready(unless_gone(Err(error)).map_err(Fault::refused_by))
+                    }
+                    closed => Poll::Ready(closed.map_err(Fault::Sink)),
+                }
+            }
+            (Side::Stream(to), CloseKind::Close) => {
+                Poll::Ready(to.end().map_err(Fault::refused_by))
+            }
+            (to, _) => {
+                ready!(self.poll_arrived(to, context));
+                to.reset();
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Waits until a reset takes nothing from the other side any more. Nothing tells when, so it is asked again and again.
+    fn poll_arrived(&mut self, to: &mut Side, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let undelivered_bytes = to.undelivered_bytes(context);
+            let before_bytes = self.leaving.as_ref().map_or(0, |it| it.undelivered_bytes);
+            self.arrived_bytes += before_bytes.saturating_sub(undelivered_bytes) as u64;
+            if undelivered_bytes == 0 {
+                self.leaving = None;
+                return Poll::Ready(());
+            }
+            let leaving = self.leaving.get_or_insert_default();
+            leaving.undelivered_bytes = undelivered_bytes;
+            ready!(leaving.pause.poll(context));
         }
     }
 }
@@ -290,36 +372,6 @@ impl Fault {
 
     pub(super) fn source(error: io::Error) -> Self {
         Self::Source(error.into())
-    }
-}
-
-/// Tells a side that nothing more comes from the other one.
-fn poll_end(
-    to: &mut Side,
-    close_kind: CloseKind,
-    context: &mut Context<'_>,
-) -> Poll<Result<(), Fault>> {
-    match (to, close_kind) {
-        (Side::Plain(to), CloseKind::Close) => {
-            Poll::Ready(unless_gone(socket::shutdown_write(to.as_fd())).map_err(Fault::refused_by))
-        }
-        (Side::Tls(to), close_kind) => {
-            match close_kind {
-                CloseKind::Close => to.queue_close_notify(),
-                CloseKind::Cut => to.cut(),
-            }
-            match ready!(to.poll_close(context)) {
-                Err(StreamError::Io(error)) => {
-                    Poll::Ready(unless_gone(Err(error)).map_err(Fault::refused_by))
-                }
-                closed => Poll::Ready(closed.map_err(Fault::Sink)),
-            }
-        }
-        (Side::Stream(to), CloseKind::Close) => Poll::Ready(to.end().map_err(Fault::refused_by)),
-        (to, _) => {
-            to.reset();
-            Poll::Ready(Ok(()))
-        }
     }
 }
 

@@ -71,14 +71,13 @@ impl Direction {
                 self.flow.path = TxPath::KernelSplice;
                 return Poll::Ready(Ok(()));
             }
-            Ok(Some(0)) => self.close(),
-            Ok(None) => {}
-            Err(error) => {
+            received => {
                 pipes.give(pipe);
-                return Poll::Ready(Err(Fault::source(error)));
+                if received.map_err(Fault::source)? == Some(0) {
+                    self.close_plain()?;
+                }
             }
         }
-        pipes.give(pipe);
         Poll::Ready(Ok(()))
     }
 }

@@ -118,6 +118,16 @@ impl Side {
         socket::pending_output_bytes(fd).unwrap_or(0)
     }
 
+    /// What a reset would take back: it went there, has not arrived, and still can. A Unix socket leaves it to its peer.
+    pub(super) fn undelivered_bytes(&mut self, context: &mut Context<'_>) -> usize {
+        let can_arrive = match self {
+            Self::Plain(Socket::Tcp(socket)) => socket::written_bytes(socket.as_fd()).is_ok(),
+            Self::Stream(stream) => stream.poll_gone(context).is_pending(),
+            Self::Tls(_) | Self::Plain(Socket::Unix(_)) | Self::Closed => false,
+        };
+        if can_arrive { self.unacknowledged_bytes() } else { 0 }
+    }
+
     /// Drops the connection so that its peer cannot take what it got for the whole.
     pub(crate) fn reset(&mut self) {
         let fd = match &*self {

@@ -86,7 +86,7 @@ impl Direction {
             None => room.commit(0).map_err(Fault::sink)?,
             Some(0) => {
                 room.commit(0).map_err(Fault::sink)?;
-                self.close();
+                self.close_plain()?;
             }
             Some(bytes) => {
                 room.commit(bytes).map_err(Fault::sink)?;
@@ -175,7 +175,7 @@ impl Direction {
         match received.map_err(Fault::source)? {
             None => Ok(None),
             Some(0) => {
-                self.close();
+                self.close_plain()?;
                 Ok(None)
             }
             Some(bytes) => Ok(scratch.get(..bytes)),

@@ -7,18 +7,20 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A pause, and how long it is.
-pub(super) struct Pause {
+pub struct Pause {
     sleep: Pin<Box<Sleep>>,
     length: Duration,
 }
 
-impl Pause {
-    pub(super) fn new() -> Self {
+impl Default for Pause {
+    fn default() -> Self {
         Self { sleep: Box::pin(sleep(PAUSE_MIN)), length: PAUSE_MIN }
     }
+}
 
+impl Pause {
     /// Waits for its end; then it is twice as long, up to a limit.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         ready!(self.sleep.as_mut().poll(context));
         self.length = (self.length * 2).min(PAUSE_MAX);
         self.sleep.as_mut().reset(Instant::now() + self.length);

@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 use kettle_kernel::pipe::Pipe;
 use kettle_kernel::transfer;
 
-use super::pause::Pause;
 use super::record_room::RecordRoom;
 use super::writer::{FileRecords, Sending, SendingKey};
 use super::{OffloadError, StreamError, TlsStream};
@@ -177,7 +176,7 @@ impl TlsStream {
     pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         ready!(self.poll_flush(context))?;
         while !self.writer.is_passed_to_tcp(&self.socket) {
-            let pause = self.writer.pause.get_or_insert_with(|| Box::new(Pause::new()));
+            let pause = self.writer.pause.get_or_insert_default();
             ready!(pause.poll(context));
         }
         self.writer.pause = None;

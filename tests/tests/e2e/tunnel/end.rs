@@ -8,6 +8,7 @@ use kettle_tests::client::{Dialer, End, Wire};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
+use rustix::process::Signal;
 use socket2::SockRef;
 
 use super::{before, terminator};
@@ -56,6 +57,26 @@ fn a_backend_that_dies_is_no_close_notify() {
         SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
         drop(server);
         assert_eq!(client.end(), End::Cut);
+        assert_eq!(kettle.tunnel().text("end"), "backend_reset");
+    }
+}
+
+/// A server that answers half a request and reads no more of it resets the rest.
+#[test]
+fn an_early_answer_arrives_though_the_client_still_sends() {
+    let backend = Backend::listen();
+    let kettle = terminator("", &[backend.address()]);
+    for suite in 0..2 {
+        let (mut client, mut server) = greeted(&kettle, &backend, suite);
+        // So that kettle finds answer, reset and the client's rest at once.
+        kettle.signal(Signal::STOP);
+        server.write_all(b"413 of half").unwrap();
+        SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        drop(server);
+        client.send(b"the other half").unwrap();
+        kettle.signal(Signal::CONT);
+        assert_eq!(client.end(), End::Cut);
+        assert_eq!(client.beyond(), b"413 of half");
         assert_eq!(kettle.tunnel().text("end"), "backend_reset");
     }
 }
@@ -153,7 +174,7 @@ fn a_stop_lets_tunnels_finish() {
     let backend = Backend::listen();
     let mut kettle = Kettle::start(before("tls", "", &[backend.address()]));
     let (mut client, mut server) = greeted(&kettle, &backend, 0);
-    kettle.signal(rustix::process::Signal::TERM);
+    kettle.signal(Signal::TERM);
     kettle.messages().wait_for("finishing requests");
     server.write_all(b"the rest").unwrap();
     drop(server);
@@ -196,7 +217,7 @@ fn what_a_stop_cuts_off_is_no_end() {
     // Waits for the server that the other one has.
     let mut waiting = connect();
     kettle.wait_for_status("/total/connections_open", 2);
-    kettle.signal(rustix::process::Signal::TERM);
+    kettle.signal(Signal::TERM);
     for socket in [&mut waiting, &mut client, &mut server] {
         let (_, outcome) = read_to_end(socket);
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ConnectionReset);

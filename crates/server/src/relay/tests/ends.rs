@@ -1,6 +1,8 @@
 //! What each side is told about the end of the other one.
 
 use std::future::poll_fn;
+use std::io::ErrorKind;
+use std::task::Poll;
 
 use kettle_config::Truncation;
 use kettle_kernel::transfer;
@@ -10,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::yield_now;
 
-use crate::relay::direction::Fault;
+use crate::relay::direction::{Fault, Stage};
 use crate::relay::{Party, Relay, Side, TunnelEnd};
 use Event::{Closes, Cuts, Resets, Violates};
 use Seen::{Alerted, Closed, Cut, Reset};
@@ -146,6 +148,81 @@ async fn all_that_came_before_a_reset_is_given_on() {
         })
         .await;
     }
+}
+
+/// An answer to half a request, from a server that reads no more of it: its reset is found by sending the rest.
+#[tokio::test]
+async fn what_a_backend_said_is_given_on_though_sending_finds_its_reset() {
+    for (client, backend, seen) in [
+        (Tls13, Tcp, Cut),
+        (Tls12, Tcp, Cut),
+        (Tcp, Tcp, Reset),
+        (Tls13, Tls12, Cut),
+        (Tcp, Tls13, Reset),
+    ] {
+        locally(async {
+            let (mut client, mut backend, tunnel) = Setup::new(client, backend).open().await;
+            client.send(b"up").await;
+            assert_eq!(backend.receive(2).await, b"up");
+            backend.send(b"answer").await;
+            backend.reset();
+            client.send(b"more").await;
+            assert_eq!(client.rest().await, (b"answer".to_vec(), seen));
+            drop(client);
+            assert_eq!(tunnel.await.expect("ended").end, TunnelEnd::BackendReset);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_said_is_given_on_though_sending_finds_its_reset() {
+    for (client, truncation, seen) in
+        [(Tls13, Fin, Closed), (Tls12, ByReset, Reset), (Tcp, Fin, Reset)]
+    {
+        locally(async {
+            let mut setup = Setup::new(client, Tcp);
+            setup.settings.truncation = truncation;
+            let (mut relay, _, mut client, mut backend) = setup.build().await;
+            poll_once(&mut relay).await;
+            client.send(b"last").await;
+            client.cut();
+            let reset = std::io::Error::from(ErrorKind::ConnectionReset);
+            relay.take_fault(Party::Backend, Fault::Sink(reset.into()));
+            let end = poll_fn(|context| relay.poll(context)).await;
+            assert_eq!(end, TunnelEnd::ClientReset);
+            assert_eq!(backend.rest().await, (b"last".to_vec(), seen));
+        })
+        .await;
+    }
+}
+
+/// Without TLS only a reset can say that this was not all, and it must not take anything back.
+#[tokio::test]
+async fn a_client_that_takes_slowly_has_all_that_came_before_it_is_reset() {
+    locally(async {
+        let (mut relay, _, mut client, mut backend) = Setup::new(Tcp, Tls13).build().await;
+        let sent = pattern(300_000);
+        let sending = async {
+            backend.send(&sent).await;
+            backend.cut();
+        };
+        let has_ended = poll_fn(|context| {
+            assert!(relay.poll(context).is_pending());
+            match relay.to_client.stage {
+                Stage::Flowing => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        });
+        tokio::join!(sending, has_ended);
+        let before = relay.progress();
+        let (end, saw) = tokio::join!(poll_fn(|context| relay.poll(context)), client.rest());
+        assert!(saw == (sent, Reset), "not all of it: {} bytes", saw.0.len());
+        assert_eq!(end, TunnelEnd::BackendCut);
+        // Whoever takes something is not idle.
+        assert!(relay.progress() > before + 1);
+    })
+    .await;
 }
 
 /// A backend that has said all and closes; what the client still says is nobody's.
@@ -319,7 +396,7 @@ async fn who_is_left_talking_receives_all_that_was_sent() {
 async fn poll_once(relay: &mut Relay) {
     poll_fn(|context| {
         assert!(relay.poll(context).is_pending());
-        std::task::Poll::Ready(())
+        Poll::Ready(())
     })
     .await;
 }
