@@ -130,8 +130,8 @@ impl Tunnel {
             return;
         }
         // Boxed: connecting is over soon, and idle tunnels are many.
-        let silent_bytes = self.client.silent_bytes().filter(|_| client.received.is_empty());
-        let connected = match Box::pin(self.connect(silent_bytes)).await {
+        let is_silent = self.client.is_silent() && client.received.is_empty();
+        let connected = match Box::pin(self.connect(is_silent)).await {
             Ok(connected) => connected,
             // Nobody is there for whom a server would be had.
             Err(NoServer::Departed(end)) => {
@@ -209,23 +209,24 @@ impl Tunnel {
         }
     }
 
-    /// Waits until a client is gone: it was reset, or ended before it said anything. `silent_bytes` is what came already, if
-    /// that may be an end and nothing else.
-    async fn departure(&self, silent_bytes: Option<usize>) -> TunnelEnd {
-        let (socket, end_bytes_max) = match &self.client {
-            Side::Tls(stream) => (stream.tcp(), CLOSE_NOTIFY_BYTES_MAX),
-            Side::Plain(Socket::Tcp(socket)) => (socket, 0),
+    /// Waits until a client is gone: it was reset, or, where it `is_silent`, ended before it said anything.
+    async fn departure(&self, is_silent: bool) -> TunnelEnd {
+        let socket = match &self.client {
+            Side::Tls(stream) => stream.tcp(),
+            Side::Plain(Socket::Tcp(socket)) => socket,
             Side::Plain(Socket::Unix(_)) | Side::Stream(_) | Side::Closed => {
                 return pending().await;
             }
         };
-        if let Some(before) = silent_bytes {
+        if is_silent {
             // Priority, because that is also "its side is closed", without "there is something to read".
             let ready = socket.ready(Interest::PRIORITY | Interest::ERROR).await;
             let is_reset = ready.is_ok_and(|ready| ready.is_error());
             let mut seen = [0; CLOSE_NOTIFY_BYTES_MAX + 1];
-            let is_silent = |bytes| before + bytes <= end_bytes_max;
-            if !is_reset && socket.peek(&mut seen).await.is_ok_and(is_silent) {
+            if !is_reset
+                && let Ok(bytes) = socket.peek(&mut seen).await
+                && self.client.ends_silently(seen.get(..bytes).unwrap_or_default())
+            {
                 return TunnelEnd::closed_by(Party::Client);
             }
         }
@@ -243,10 +244,7 @@ impl Tunnel {
 
     /// Connects to a server, unless the client is gone before. One that ends before it says anything may wait for a server
     /// that speaks first; as long as it waits in a queue it is taken for one that has given up.
-    async fn connect(
-        &mut self,
-        silent_bytes: Option<usize>,
-    ) -> Result<Connected<Opened>, NoServer> {
+    async fn connect(&mut self, is_silent: bool) -> Result<Connected<Opened>, NoServer> {
         let mut attempts = self.settings.backend.attempts(self.peers.client.ip());
         loop {
             let followed = Cell::new(None);
@@ -259,7 +257,7 @@ impl Tunnel {
             let attempt = tokio::select! {
                 biased;
                 attempt = attempts.next(successor) => attempt.map_err(NoServer::Failed)?,
-                end = self.departure(silent_bytes) => return Err(NoServer::Departed(end)),
+                end = self.departure(is_silent) => return Err(NoServer::Departed(end)),
             };
             if let Some(settings) = followed.take() {
                 self.settings = settings;
@@ -267,7 +265,7 @@ impl Tunnel {
             let opened = tokio::select! {
                 biased;
                 opened = self.open(&attempt) => opened,
-                end = self.departure(None) => return Err(NoServer::Departed(end)),
+                end = self.departure(false) => return Err(NoServer::Departed(end)),
             };
             match opened {
                 Ok(opened) => return Ok(attempts.succeeded(attempt, opened)),

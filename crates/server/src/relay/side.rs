@@ -55,12 +55,22 @@ impl Side {
         }
     }
 
-    /// How many bytes came and were kept, if they may be an end and nothing else; `None` where something was said.
-    pub(crate) fn silent_bytes(&self) -> Option<usize> {
+    /// Whether nothing was said yet that is known of.
+    pub(crate) fn is_silent(&self) -> bool {
         match self {
-            Self::Tls(stream) if !stream.received().bytes().is_empty() => None,
-            Self::Tls(stream) => Some(stream.unopened_bytes()),
-            Self::Plain(_) | Self::Stream(_) | Self::Closed => Some(0),
+            Self::Tls(stream) => stream.received().bytes().is_empty(),
+            Self::Plain(_) | Self::Stream(_) | Self::Closed => true,
+        }
+    }
+
+    /// Whether nothing is said by what came and was kept, and the bytes that wait in the socket of one that has ended: nothing,
+    /// or close_notify and nothing else.
+    pub(crate) fn ends_silently(&self, waiting: &[u8]) -> bool {
+        match self {
+            Self::Tls(stream) if stream.unopened_bytes() + waiting.len() > 0 => {
+                stream.is_close_notify(waiting)
+            }
+            _ => waiting.is_empty(),
         }
     }
 

@@ -58,6 +58,16 @@ impl RecordOpener {
     /// # Errors
     /// [`RecordError`]; the connection cannot go on after one.
     pub fn open(&mut self, record: &mut [u8]) -> Result<Opened, RecordError> {
+        let opened = self.peek(record)?;
+        self.skip()?;
+        Ok(opened)
+    }
+
+    /// As [`open`](Self::open), for a copy of a record that will be opened later.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn peek(&self, record: &mut [u8]) -> Result<Opened, RecordError> {
         let (head, body) =
             record.split_first_chunk_mut::<HEADER_BYTES>().ok_or(RecordError::BadRecordMac)?;
         let [content_type, major, minor, ..] = *head;
@@ -89,7 +99,6 @@ impl RecordOpener {
             .key
             .open_in_place(unique(nonce), Aad::from(additional), sealed)
             .map_err(|_| RecordError::BadRecordMac)?;
-        self.sequence = sequence.checked_add(1).ok_or(RecordError::KeyExhausted)?;
         let start = HEADER_BYTES + explicit_bytes;
         // Padding counts (RFC 8446 §5.4).
         if plaintext.len() > PLAINTEXT_BYTES_MAX + form.inner_type_bytes() {

@@ -11,6 +11,8 @@ use tokio::net::TcpStream;
 
 use super::reader::{Received, Sink};
 use super::{StreamError, TlsStream};
+use crate::control::Alert;
+use crate::records::{ContentType, whole_record_bytes};
 
 /// What receiving led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,19 @@ impl TlsStream {
     #[must_use]
     pub fn unopened_bytes(&self) -> usize {
         self.reader.ciphertext.filled().len()
+    }
+
+    /// Whether what has come and is not opened yet, and `more` behind it, is a close_notify and nothing else.
+    #[must_use]
+    pub fn is_close_notify(&self, more: &[u8]) -> bool {
+        let mut record = [self.reader.ciphertext.filled(), more].concat();
+        if whole_record_bytes(&record).ok().flatten() != Some(record.len()) {
+            return false;
+        }
+        let opened = self.reader.opener.peek(&mut record).ok();
+        let alert = opened.filter(|opened| opened.content_type == ContentType::Alert);
+        let content = alert.and_then(|opened| record.get(opened.plaintext));
+        content == Some(&Alert::CLOSE_NOTIFY.message())
     }
 
     /// Marks the first `bytes` of what was received as done with.

@@ -1,7 +1,7 @@
 //! Which server of a backend gets a connection: limits, failures, checks, the operator's word.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::thread;
 
 use kettle_tests::backend::{Backend, backend, read_exactly};
@@ -9,6 +9,7 @@ use kettle_tests::client::{Client, Dialer, End};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+use kettle_tests::suite::ONE_OF_EACH_VERSION;
 
 fn balancing(settings: &str, servers: &str) -> Kettle {
     let app = format!("\n[[backend]]\nname = \"app\"\n{settings}\n{servers}");
@@ -175,6 +176,22 @@ fn who_has_gone_waits_no_more() {
     kettle.wait_for_status("/backends/0/waiting", 1);
     drop(first);
     assert_eq!(asking.receive(&mut [0; 1]).unwrap(), 1);
+}
+
+/// A record with a word in it is no longer than one with a close_notify.
+#[test]
+fn who_said_a_short_word_and_ended_is_served() {
+    let servers = server("a", answering(), "connections = 1");
+    let kettle = balancing("queue_timeout = \"5m\"", &servers);
+    for suite in ONE_OF_EACH_VERSION {
+        let first = answered(&kettle);
+        let mut asking = Dialer::suite(suite).connect(kettle.address());
+        asking.send(b"?").unwrap();
+        asking.wire.socket.shutdown(Shutdown::Write).unwrap();
+        kettle.wait_for_status("/backends/0/waiting", 1);
+        drop(first);
+        assert_eq!(asking.receive(&mut [0; 1]).unwrap(), 1, "{}", suite.name);
+    }
 }
 
 #[test]
