@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use kettle_tls::stream::StreamError;
 use rustix::io::Errno;
 
 use crate::metrics::Label;
@@ -105,6 +106,18 @@ impl Failure {
     #[must_use]
     pub fn timed_out() -> Self {
         Self::new(Outcome::TimedOut, "it did not answer in time")
+    }
+}
+
+/// A handshake with a server that failed. One that closes has said nothing in TLS: that is as it is without.
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
+        let detail = format!("TLS: {error}");
+        let outcome = match error {
+            StreamError::Io(error) => Self::from(error).outcome,
+            _ => Outcome::Tls,
+        };
+        Self::new(outcome, detail)
     }
 }
 

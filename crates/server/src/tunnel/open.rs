@@ -68,9 +68,7 @@ pub(super) async fn begin_tls(
         return Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"));
     };
     let greeting = starttls(&mut socket, protocol).await?;
-    let connected = TlsStream::connect(socket, connector).await;
-    let stream = connected.map_err(|error| Failure::new(Outcome::Tls, format!("TLS: {error}")))?;
-    Ok((stream, greeting))
+    Ok((TlsStream::connect(socket, connector).await?, greeting))
 }
 
 /// The dialogue before TLS, as the client. Returns what the server greeted with.

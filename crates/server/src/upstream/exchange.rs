@@ -252,9 +252,7 @@ async fn open(upstream: &Upstream, socket: Socket, server: &Server) -> Result<Li
         }
         (None, socket) => Ok(Link::Plain(socket)),
         (Some(connector), Socket::Tcp(socket)) => {
-            let connected = TlsStream::connect(socket, connector).await;
-            let failed = |error| Failure::new(Outcome::Tls, format!("TLS: {error}"));
-            connected.map(Link::Tls).map_err(failed)
+            Ok(Link::Tls(TlsStream::connect(socket, connector).await?))
         }
         (Some(_), Socket::Unix(_)) => {
             Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"))

@@ -1,10 +1,15 @@
 //! What a backend is told of a connection by its PROXY header.
 
-use kettle_tests::backend::{Backend, backend, read_exactly};
+use std::net::{Shutdown, TcpStream};
+
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
 use kettle_tests::client::{Dialer, Wire};
+use kettle_tests::environment::patience;
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
+
+use super::VERIFIED;
 
 fn introducing(version: &str, listener: &str, at: &Backend) -> Kettle {
     let listener = format!("kind = \"tls\"\nbackend = \"app\"\n{listener}");
@@ -83,4 +88,28 @@ fn the_client_of_a_header_received_is_the_one_passed_on() {
     let entry = kettle.tunnel();
     assert_eq!(entry.text("remote"), "192.0.2.7:40000");
     assert!(entry.text("peer").starts_with("127."));
+}
+
+#[test]
+fn a_tls_server_that_closes_on_one_address_is_not_out_for_all() {
+    let at = Backend::listen();
+    let app =
+        backend("app", &format!("send_proxy = \"v1\"\nfails = 1\n{VERIFIED}"), &[at.address()]);
+    let listener = "kind = \"tcp\"\nbackend = \"app\"";
+    let kettle = Kettle::start(Setup::default().listener(listener).more(&app));
+    for ends_in_order in [true, false] {
+        let mut client = TcpStream::connect(kettle.address()).unwrap();
+        client.set_read_timeout(Some(patience())).unwrap();
+        let mut server = at.accept();
+        assert_eq!(read_exactly(&mut server, 10), b"PROXY TCP4");
+        if ends_in_order {
+            server.shutdown(Shutdown::Write).unwrap();
+            let _ = read_to_end(&mut server);
+        }
+        // With bytes unread: by a reset.
+        drop(server);
+        let _ = read_to_end(&mut client);
+        assert_eq!(kettle.tunnel().text("end"), "turned_away");
+        assert_eq!(kettle.status("/backends/0/servers/0/health"), "up");
+    }
 }
