@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use crate::finding::Instead;
 use crate::located::Located;
 use crate::model::{
-    Backend, BackendTls, CheckKind, Config, Listener, ListenerKind, ServerAddress, Site,
+    Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, ServerAddress,
+    Site, Truncation,
 };
 use crate::nearest::meant;
 use crate::read::Reader;
@@ -155,6 +156,7 @@ fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &m
         check_open_door(listener, config, reader);
         check_own_certificates(index, listener, reader);
     }
+    check_resets(index, listener, config, reader);
     let names_backend = listener.backends().next().is_some();
     let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
     let address = &listener.address;
@@ -169,6 +171,27 @@ fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &m
         _ => return,
     };
     reader.find_located(address, message.to_owned(), Instead::write(instead));
+}
+
+/// Who asks for resets must be able to have them.
+fn check_resets(index: usize, listener: &Listener, config: &Config, reader: &mut Reader<'_>) {
+    let resets = listener.tls().is_some_and(|tls| tls.truncation == Truncation::Reset);
+    let Some(place) = reader.place(&format!("listener.{index}.truncation")).filter(|_| resets)
+    else {
+        return;
+    };
+    let reached = config.sites.iter().filter(|site| site.is_reached(listener));
+    let named: Vec<_> = listener.backends().chain(reached.flat_map(Site::backends)).collect();
+    let is_unix = |it: &BackendServer| matches!(it.address.value, ServerAddress::Unix(_));
+    let mut backends = config.backends.iter().filter(|it| named.contains(&&it.name));
+    if let Some(backend) = backends.find(|it| it.servers.iter().any(is_unix)) {
+        let message = format!(
+            "a Unix socket cannot be reset: a server of \"{}\" would take the cut for an end",
+            backend.name
+        );
+        let instead = Instead::act("write \"fin\", or an address with a port for the server");
+        reader.find_at(&place, message, instead);
+    }
 }
 
 /// A protocol that is agreed on must be somebody's.

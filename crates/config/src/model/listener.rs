@@ -127,6 +127,7 @@ words! {
         /// The end of the stream, as if the client had closed. Counted, and named in the log.
         Fin = "fin",
         /// A reset, so that protocols that end by closing cannot be cut short by a third party.
+        /// Servers on Unix sockets cannot be reset.
         Reset = "reset",
     }
 }

@@ -10,6 +10,7 @@ mod scalars;
 mod syntax;
 mod texts;
 mod together;
+mod tunnels;
 
 use std::path::Path;
 
