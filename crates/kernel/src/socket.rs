@@ -30,8 +30,13 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     socket.set_tcp_nodelay(true)?;
     raise_not_sent_low_water(socket.as_fd())?;
     keeper::bind(socket.as_fd(), address)?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    set_backlog(socket.as_fd(), backlog)?;
     Ok(socket.into())
+}
+
+/// Begins to listen, or changes how many connections may wait in a socket that listens already (`__inet_listen_sk`).
+pub fn set_backlog(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
+    SockRef::from(&fd).listen(i32::try_from(backlog).unwrap_or(i32::MAX))
 }
 
 /// Accepts one connection without waiting; the stream is non-blocking.

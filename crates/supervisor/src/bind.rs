@@ -50,10 +50,14 @@ pub fn bind(
     if findings.is_empty() { Ok(bound) } else { Err(findings) }
 }
 
-/// Accepted sockets inherit it. Those that were held before have it from now on, so this belongs to a commit.
-pub fn keep_alive(config: &Config, bound: &[BoundAddress]) {
+/// Sets what sockets that were held before can be told anew, so this belongs to a commit: how many may wait in them, and what
+/// accepted ones inherit.
+pub fn configure(config: &Config, bound: &[BoundAddress]) {
     for (listener, address) in config.listeners.iter().zip(bound) {
         for socket in &address.sockets {
+            if let Err(error) = socket::set_backlog(socket.as_fd(), listener.backlog) {
+                tracing::warn!(%error, "how many clients may wait cannot be changed");
+            }
             if let Err(error) = socket::keep_alive(socket.as_fd(), listener.keepalive) {
                 tracing::warn!(%error, "whether clients are still there cannot be asked");
             }

@@ -14,7 +14,7 @@ use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
-use super::bind::{BoundAddress, bind, keep_alive};
+use super::bind::{BoundAddress, bind, configure};
 use super::prepare::{Prepared, prepare};
 use super::resources::Resources;
 use super::sandbox::Sandbox;
@@ -69,7 +69,7 @@ impl Live {
     ) -> Self {
         metrics
             .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
-        keep_alive(&prepared.config, &bound);
+        configure(&prepared.config, &bound);
         resumption.configure(prepared.config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
         let snapshots = (0..metrics.workers().len())
             .map(|worker| watch::Sender::new(Arc::new(snapshot(&prepared, &bound, worker))))
@@ -198,7 +198,7 @@ impl Live {
         })?;
         self.metrics.reloads_done.fetch_add(1, Relaxed);
         let config = &prepared.config;
-        keep_alive(config, &bound);
+        configure(config, &bound);
         self.resumption.configure(config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
         for setting in changed_beyond_reload(&self.prepared.config, config) {
             prepared.warnings.push(config.finding(

@@ -1,5 +1,6 @@
 //! A new configuration takes the place of the old one while connections are open, or not at all.
 
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -8,7 +9,7 @@ use rustix::process::Signal;
 use kettle_tests::certificate::{Issued, Kind, issue};
 use kettle_tests::client::Dialer;
 use kettle_tests::content::{LARGE, assert_same, content};
-use kettle_tests::environment::{paths_here, scaled, skip};
+use kettle_tests::environment::{paths_here, patience, scaled, skip};
 use kettle_tests::fuse::{Fuse, Silent};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
@@ -33,6 +34,19 @@ fn a_hangup_reloads() {
     kettle.signal(Signal::HUP);
     kettle.messages().wait_for("reloaded");
     assert_eq!(shown(&kettle), new.der.as_ref());
+}
+
+#[test]
+fn more_may_wait_in_a_socket_that_stays() {
+    let kettle = Kettle::start(Setup::default().listener("backlog = 1"));
+    kettle.folder.change_config("backlog = 1", "backlog = 64");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    kettle.signal(Signal::STOP);
+    // With room for one, Linux lets two wait and answers no others.
+    let connect = |_| TcpStream::connect_timeout(&kettle.address(), patience());
+    let waiting: Vec<_> = (0..8).map(connect).collect();
+    kettle.signal(Signal::CONT);
+    assert!(waiting.iter().all(Result::is_ok), "{waiting:?}");
 }
 
 #[test]
