@@ -164,8 +164,9 @@ impl OpenTunnel {
         }
     }
 
+    /// By whole ticks: the one in which something was carried may have been over the moment after.
     fn idle(&self, tick: u32) -> Duration {
-        TICK * tick.saturating_sub(self.active.get())
+        (TICK * tick.saturating_sub(self.active.get())).min(self.accepted.elapsed())
     }
 
     fn status(&self, tick: u32) -> TunnelStatus {
@@ -175,8 +176,8 @@ impl OpenTunnel {
         };
         TunnelStatus {
             connection: self.number,
-            age_seconds: self.accepted.elapsed().as_secs(),
             idle_seconds: self.idle(tick).as_secs(),
+            age_seconds: self.accepted.elapsed().as_secs(),
             client: self.client,
             listener: self.listener,
             server_name: self.server_name.get().map(|name| name.chars().take(NAME_MAX).collect()),

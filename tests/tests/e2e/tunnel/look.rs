@@ -40,6 +40,9 @@ fn open_tunnels_are_shown_by_any_order_and_summed_up() {
         assert_eq!(status["to_backend_bytes"], 60);
         assert_eq!(status["to_client_bytes"], 60);
         let tunnels = status["tunnels"].as_array().unwrap().iter();
+        let time = |it: &Value, name: &str| it[name].as_u64().unwrap();
+        let is_idle_for_longer = |it| time(it, "idle_seconds") > time(it, "age_seconds");
+        assert!(!tunnels.clone().any(is_idle_for_longer), "{status}");
         tunnels.map(|it| it["to_client"]["bytes"].as_u64().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(shown(&[]), [20, 10, 30]);
