@@ -184,6 +184,14 @@ impl Kettle {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
+    /// How often it has read files, whether it got anything or not. Who may see it: as with descriptors.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/io", self.server_process)).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("syscr: "));
+        line.unwrap().parse().unwrap()
+    }
+
     /// Waits until it has no connection left.
     pub fn wait_until_idle(&self) {
         let deadline = Instant::now() + patience();

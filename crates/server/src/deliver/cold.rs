@@ -21,13 +21,12 @@ pub(crate) struct FileBytes {
 
 impl FileBytes {
     /// Reads as much as it gets, but never nothing.
-    fn read(file: &OpenFile, offset: u64, bytes: u64, mut buffer: Vec<u8>) -> io::Result<Self> {
-        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(buffer.len());
-        let room = IoSliceMut::new(buffer.get_mut(..wanted).unwrap_or_default());
-        match transfer::read_at(file.file(), &mut [room], offset, Wait::Allowed)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            bytes => Ok(Self { buffer, bytes }),
-        }
+    fn read(file: &OpenFile, offset: u64, bytes: u64, wait: Wait) -> io::Result<Self> {
+        let wanted = usize::try_from(bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let mut piece = Self { buffer: buffers::take(wanted), bytes: 0 };
+        let room = IoSliceMut::new(piece.buffer.get_mut(..wanted).unwrap_or_default());
+        piece.bytes = transfer::read_at(file.file(), &mut [room], offset, wait)?;
+        if piece.bytes == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(piece) }
     }
 
     /// What was read.
@@ -111,11 +110,33 @@ pub(crate) async fn read(
     offset: u64,
     bytes: u64,
 ) -> io::Result<FileBytes> {
-    let bytes = bytes.min(PIECE_BYTES as u64);
-    if access(worker, file, offset, bytes) != Access::Here {
-        return read_on_thread(worker, file, offset, bytes).await;
+    match read_here(worker, file, offset, bytes)? {
+        Some(read) => Ok(read),
+        None => read_on_thread(worker, file, offset, bytes).await,
     }
-    FileBytes::read(file, offset, bytes, buffer(bytes))
+}
+
+/// Reads what the worker may read of a piece: where the kernel knows what is in memory, that and no more. `None` if a thread
+/// has to.
+fn read_here(
+    worker: &WorkerState,
+    file: &OpenFile,
+    offset: u64,
+    bytes: u64,
+) -> io::Result<Option<FileBytes>> {
+    if reading(worker, file) == Reading::IfResident {
+        match FileBytes::read(file, offset, bytes, Wait::Never) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                file.device().refused_to_say();
+            }
+            read => return read.map(Some),
+        }
+    }
+    if reading(worker, file) != Reading::AtOnce {
+        return Ok(None);
+    }
+    held_up_by(worker, file, || FileBytes::read(file, offset, bytes, Wait::Allowed)).map(Some)
 }
 
 async fn read_on_thread(
@@ -124,21 +145,15 @@ async fn read_on_thread(
     offset: u64,
     bytes: u64,
 ) -> io::Result<FileBytes> {
-    let bytes = bytes.min(PIECE_BYTES as u64);
     let shared = Arc::clone(file);
     let read = move || {
-        // Not before: who waits for a thread holds no buffer.
-        let buffer = buffer(bytes);
-        let (read, waited) = disk::waited(|| FileBytes::read(&shared, offset, bytes, buffer));
+        // Who waits for a thread holds no buffer: it is taken here.
+        let (read, waited) =
+            disk::waited(|| FileBytes::read(&shared, offset, bytes, Wait::Allowed));
         shared.device().took(waited);
         read
     };
     wait_for(worker, file, read).await
-}
-
-/// Room for a piece.
-fn buffer(bytes: u64) -> Vec<u8> {
-    buffers::take(usize::try_from(bytes).unwrap_or(PIECE_BYTES).min(PIECE_BYTES))
 }
 
 /// Finds out how to get at a piece.

@@ -181,6 +181,21 @@ fn a_body_of_any_size_arrives_whole() {
 }
 
 #[test]
+fn a_file_in_memory_is_read_piece_by_piece_and_not_asked_about() {
+    let bytes = 10 << 20;
+    let setup = Setup::default().listener("http2 = true").set("server", "dumpable = true");
+    let kettle = Kettle::start(setup.sizes(&[bytes]));
+    let words = ["--http2", "--fail", "--output", "/dev/null"];
+    let _ = kettle.curl(&words, &format!("/{bytes}")).succeed();
+    let before = kettle.reads();
+    let _ = kettle.curl(&words, &format!("/{bytes}")).succeed();
+    let reads = kettle.reads() - before;
+    // Two frames are a piece, and the client's windows may end within one.
+    let pieces = bytes as u64 / 32_750;
+    assert!(reads < 2 * pieces, "{reads} reads for {pieces} pieces");
+}
+
+#[test]
 fn the_log_and_the_metrics_say_what_went_over_it_and_where_it_was_encrypted() {
     let kettle = Kettle::start(Setup::default().listener("http2 = true").sizes(&[100, 1 << 20]));
     for (target, path) in [("/100", "user"), ("/1048576", "user (http2)")] {
