@@ -14,7 +14,7 @@ mod wire;
 
 pub(crate) use flood::Flood;
 pub(crate) use head::{Refusal, interim_head, request_head, response_head, trailer_fields};
-pub(crate) use outbound::{Outbound, OutboundStream};
+pub(crate) use outbound::{Outbound, OutboundEnd, OutboundStream};
 pub(crate) use tunnel_stream::TunnelStream;
 pub(crate) use websocket::websocket_accept;
 pub(crate) use wire::{Channel, Wire};

@@ -14,6 +14,7 @@
 //! A connection that ends says GOAWAY first, where its client still listens.
 
 mod body;
+mod fresh;
 mod priority;
 mod stream;
 mod tunnel;
@@ -36,6 +37,7 @@ use tokio::task::JoinSet;
 use super::{Connection, End, LINGER};
 use crate::http2::{Channel, FRAME_BYTES_MAX, Outbound, PIECE_BYTES, Wire};
 use crate::limits::{Deadline, Interrupt, Stage};
+use fresh::Fresh;
 use priority::Line;
 
 type Library = h2::server::Connection<Wire, Bytes>;
@@ -86,11 +88,14 @@ struct Driver {
     shared: Rc<Shared>,
     channel: Rc<Channel>,
     library: Library,
-    /// One task for each stream. They end with the connection.
+    /// One task for each stream that takes longer than a turn. They end with the connection.
     streams: JoinSet<()>,
+    fresh: Fresh,
     phase: Phase,
     /// Requests so far.
     begun: u64,
+    /// Those that were not refused.
+    served: u64,
     /// When the client was told to send no more requests.
     left_ticks: Option<u32>,
 }
@@ -123,8 +128,10 @@ impl Connection {
                     channel,
                     library,
                     streams: JoinSet::new(),
+                    fresh: Fresh::default(),
                     phase: Phase::First,
                     begun: 0,
+                    served: 0,
                     left_ticks: None,
                 };
                 let end = driver.run().await;
@@ -296,14 +303,22 @@ impl Driver {
     }
 
     fn poll(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
+        let event = self.poll_turn(deadline, context);
+        self.fresh.end(&mut self.streams, context);
+        event
+    }
+
+    fn poll_turn(&mut self, deadline: &Deadline, context: &mut Context<'_>) -> Poll<Event> {
         self.channel.begin_turn(deadline.ticks());
-        let standing = self.channel.standing();
+        let (standing, served) = (self.channel.standing(), self.served);
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
         while let Poll::Ready(outcome) = self.poll_library(context) {
             match outcome {
-                Some(Ok((request, respond))) => self.begin(request, respond, deadline.ticks()),
+                Some(Ok((request, respond))) => {
+                    self.begin(request, respond, deadline.ticks(), context);
+                }
                 Some(Err(error)) => {
                     return Poll::Ready(Event::Over(self.shared.failed(&error, &self.channel)));
                 }
@@ -340,6 +355,7 @@ impl Driver {
             }
             Poll::Pending => {}
         }
+        self.fresh.end(&mut self.streams, context);
         let is_ending = matches!(self.phase, Phase::Cutting(_) | Phase::Closing);
         let has_streams = !self.streams.is_empty() || self.library.has_streams();
         if self.channel.has_ended() && !is_ending && !has_streams {
@@ -352,10 +368,14 @@ impl Driver {
             return Poll::Ready(Event::PhaseChanged);
         }
         let next = self.next_phase();
-        if std::mem::replace(&mut self.phase, next) == next {
-            return Poll::Pending;
+        if std::mem::replace(&mut self.phase, next) != next {
+            return Poll::Ready(Event::PhaseChanged);
         }
-        Poll::Ready(Event::PhaseChanged)
+        // It was busy meanwhile.
+        if self.served != served && next != Phase::Blocked {
+            deadline.extend(self.limit().0);
+        }
+        Poll::Pending
     }
 
     /// Counts and logs what the library answered without asking: requests whose fields are too many to look at.
@@ -421,6 +441,7 @@ impl Driver {
         request: http::Request<RecvStream>,
         mut respond: SendResponse<Bytes>,
         ticks: u32,
+        context: &mut Context<'_>,
     ) {
         self.begun += 1;
         // The library takes requests until the client has shown that it was told to send none.
@@ -435,8 +456,10 @@ impl Driver {
             connection.adopt(&self.shared.session)
         };
         let outbound = self.shared.outbound.follow(respond.stream_id().into());
+        self.served += 1;
+        let end = outbound.ending();
         let serve = Rc::clone(&self.shared).serve(request, respond, outbound, snapshot, self.begun);
-        self.streams.spawn_local(serve);
+        self.fresh.begin(serve, end, &mut self.streams, context);
         self.leave_if_due(ticks);
     }
 }
