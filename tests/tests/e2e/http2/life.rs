@@ -1,6 +1,7 @@
 //! Streams beside one another, deadlines, and the end of a connection.
 
 use std::fs::File;
+use std::time::{Duration, Instant};
 
 use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::{Dialer, End};
@@ -69,6 +70,20 @@ fn a_connection_with_nothing_to_do_is_closed_with_a_goodbye() {
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&get(1, "/10"));
     assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+}
+
+#[test]
+fn a_connection_that_is_asked_something_time_and_again_is_not_idle() {
+    let setup = setup().set("limits", "idle_timeout = \"1s\"");
+    let kettle = Kettle::start(setup.set("limits", "requests_per_connection = 4_000_000"));
+    let mut frames = Frames::connect(&kettle, &[]);
+    let begun = Instant::now();
+    let mut stream = 1;
+    while begun.elapsed() < Duration::from_secs(4) {
+        frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &fields("HEAD", "/10", &[])));
+        assert_eq!(frames.next_of(HEADERS).stream, stream);
+        stream += 2;
+    }
 }
 
 #[test]
