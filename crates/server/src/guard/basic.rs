@@ -1,7 +1,7 @@
 //! Names and passwords (RFC 7617): who was right a moment ago is believed again, others are checked elsewhere.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kettle_tls::mac::{Mac, MacKey};
 use quick_cache::unsync::Cache;
+use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use super::Guards;
@@ -31,6 +32,16 @@ pub(super) struct Verdicts {
     /// By keyed hash: no password is kept.
     key: MacKey,
     right: RefCell<Cache<Mac, Right>>,
+    /// What is being checked. A page asks for all that is on it at once, with the same password.
+    under_way: RefCell<HashMap<Mac, watch::Receiver<Option<Verdict>>>>,
+}
+
+/// What came of a check.
+#[derive(Clone)]
+enum Verdict {
+    Right(Arc<str>),
+    Wrong,
+    Busy,
 }
 
 #[derive(Clone)]
@@ -42,7 +53,29 @@ struct Right {
 impl Verdicts {
     pub(super) fn new() -> Self {
         let right = RefCell::new(Cache::new(VERDICTS_MAX));
-        Self { key: MacKey::random(), right }
+        Self { key: MacKey::random(), right, under_way: RefCell::default() }
+    }
+
+    /// What was or is being found out about these credentials; else whoever asks is to find it out.
+    async fn known(&self, tag: &Mac, now: Duration) -> Result<Verdict, Check<'_>> {
+        loop {
+            let known = self.right.borrow().get(tag).cloned();
+            if let Some(right) = known.filter(|right| now < right.until) {
+                return Ok(Verdict::Right(right.user));
+            }
+            let under_way = self.under_way.borrow().get(tag).cloned();
+            let Some(mut under_way) = under_way else {
+                let (tell, told) = watch::channel(None);
+                self.under_way.borrow_mut().insert(*tag, told);
+                return Err(Check { verdicts: self, tag: *tag, tell });
+            };
+            // Whoever checked may have gone without a word.
+            if let Ok(verdict) = under_way.wait_for(Option::is_some).await
+                && let Some(verdict) = &*verdict
+            {
+                return Ok(verdict.clone());
+            }
+        }
     }
 
     fn tag(&self, users: u64, credentials: &[u8]) -> Mac {
@@ -50,7 +83,30 @@ impl Verdicts {
     }
 }
 
-/// A check under way. All workers count together: they share the threads that check.
+/// A check that others may wait for.
+struct Check<'v> {
+    verdicts: &'v Verdicts,
+    tag: Mac,
+    tell: watch::Sender<Option<Verdict>>,
+}
+
+impl Check<'_> {
+    fn end(self, verdict: &Verdict, until: Duration) {
+        if let Verdict::Right(user) = verdict {
+            let right = Right { user: Arc::clone(user), until };
+            self.verdicts.right.borrow_mut().insert(self.tag, right);
+        }
+        self.tell.send_replace(Some(verdict.clone()));
+    }
+}
+
+impl Drop for Check<'_> {
+    fn drop(&mut self) {
+        self.verdicts.under_way.borrow_mut().remove(&self.tag);
+    }
+}
+
+/// A check's place in the queue. All workers count together: they share the threads that check.
 struct Pending(IpAddr);
 
 impl Pending {
@@ -116,29 +172,38 @@ impl BasicAuth {
         let (name, password) = credentials.split_once(':').ok_or_else(refused)?;
         let verdicts = &guards.verdicts;
         let tag = verdicts.tag(self.users.number, credentials.as_bytes());
-        let known = verdicts.right.borrow().get(&tag).cloned();
         let now = guards.clock.monotonic();
-        if let Some(right) = known.filter(|right| now < right.until) {
-            (notes.user, notes.refusal) = (Some(right.user), None);
-            return Ok(());
-        }
-        let (hash, is_known) = self.users.hash(name);
-        let busy = |notes: &mut Notes| {
-            notes.refusal = Some("passwords-busy");
-            HttpError::from(503)
+        let verdict = match verdicts.known(&tag, now).await {
+            Ok(verdict) => verdict,
+            Err(check) => {
+                let verdict = self.judge(name, password, request.client).await;
+                check.end(&verdict, now + VERDICT_AGE_MAX);
+                verdict
+            }
         };
-        let Some(_pending) = Pending::begin(request.client) else { return Err(busy(notes)) };
-        let password = Zeroizing::new(password.as_bytes().to_vec());
-        let Ok(is_right) = fits(hash, password).await else { return Err(busy(notes)) };
-        if !(is_right & is_known) {
+        match verdict {
+            Verdict::Right(user) => {
+                (notes.user, notes.refusal) = (Some(user), None);
+                Ok(())
+            }
             // A name is as secret as a password that somebody typed in its place.
-            return Err(refused());
+            Verdict::Wrong => Err(refused()),
+            Verdict::Busy => {
+                notes.refusal = Some("passwords-busy");
+                Err(503.into())
+            }
         }
-        let user: Arc<str> = name.into();
-        let until = now + VERDICT_AGE_MAX;
-        verdicts.right.borrow_mut().insert(tag, Right { user: Arc::clone(&user), until });
-        (notes.user, notes.refusal) = (Some(user), None);
-        Ok(())
+    }
+
+    async fn judge(&self, name: &str, password: &str, client: IpAddr) -> Verdict {
+        let (hash, is_known) = self.users.hash(name);
+        let Some(_pending) = Pending::begin(client) else { return Verdict::Busy };
+        let password = Zeroizing::new(password.as_bytes().to_vec());
+        match fits(hash, password).await {
+            Ok(is_right) if is_right & is_known => Verdict::Right(name.into()),
+            Ok(_) => Verdict::Wrong,
+            Err(_) => Verdict::Busy,
+        }
     }
 }
 

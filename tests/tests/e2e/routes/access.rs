@@ -1,5 +1,7 @@
 //! Who may ask a route.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
@@ -110,12 +112,35 @@ fn a_flood_of_wrong_passwords_is_turned_away_and_counted() {
     );
     let kettle = Kettle::start(setup);
     let mut clients: Vec<_> = (0..32).map(|_| kettle.connect(TLS13_AES_128)).collect();
-    let guess = request("GET", "/in/a", "Authorization: Basic YW5uOndyb25n\r\n");
-    clients.iter_mut().for_each(|client| client.send(&guess).unwrap());
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send(&guess(&format!("ann:wrong{number}"))).unwrap();
+    }
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content", "meanwhile");
     let responses: Vec<_> = clients.iter_mut().map(|client| client.response()).collect();
     let busy = responses.iter().filter(|response| response.status == 503).count();
     assert!(busy > 0 && responses.iter().all(|it| [401, 503].contains(&it.status)));
     assert!(responses.iter().all(|it| it.status == 401 || it.header("retry-after").is_some()));
     kettle.wait_for_status("/total/requests_refused/passwords-busy", busy);
+}
+
+/// As a browser asks for all that is on a page.
+#[test]
+fn what_is_asked_at_once_with_one_password_is_one_check() {
+    let setup = Setup::default().set("server", "workers = 1").file("www/a", "content");
+    let setup = setup.file("users", SLOW).more(
+        "[[site.route]]\nprefix = \"/in\"\nroot = \"www\"\nbasic_auth = { users = \"users\" }\n",
+    );
+    let kettle = Kettle::start(setup);
+    let mut clients: Vec<_> = (0..32).map(|_| kettle.connect(TLS13_AES_128)).collect();
+    clients.iter_mut().for_each(|client| client.send(&guess("ann:wrong")).unwrap());
+    // One that goes leaves the others waiting for no one.
+    drop(clients.swap_remove(0));
+    for client in &mut clients {
+        assert_eq!(client.response().status, 401);
+    }
+}
+
+fn guess(credentials: &str) -> Vec<u8> {
+    let fields = format!("Authorization: Basic {}\r\n", STANDARD.encode(credentials));
+    request("GET", "/in/a", &fields)
 }
