@@ -1,7 +1,8 @@
 //! Stores that no route has or two have the folder of, and routes whose store nobody declared.
 
+use super::proxies::is_ours;
 use crate::finding::Instead;
-use crate::model::{Cache, Config};
+use crate::model::{Cache, Config, RouteCache};
 use crate::nearest::meant;
 use crate::read::Reader;
 
@@ -32,6 +33,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             let message = "only responses of a backend are kept, and the route has none".to_owned();
             reader.find_at(&place, message, Instead::act("remove it: files need no cache"));
         }
+        check_vary(&trail, cache, reader);
         let store = &cache.store;
         if config.caches.iter().any(|it| it.name == *store) || !store.at.is_written() {
             continue;
@@ -42,6 +44,26 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             None => Instead::act(format!("add [[cache]] with name = \"{store}\"")),
         };
         reader.find_located(store, format!("no [[cache]] is named \"{store}\""), instead);
+    }
+}
+
+/// A response can differ only by what its server sees, and by what stands for the same in all requests for it.
+fn check_vary(trail: &str, cache: &RouteCache, reader: &mut Reader<'_>) {
+    let Some(place) = reader.place(&format!("{trail}.vary")) else { return };
+    for name in &cache.vary {
+        let lower = name.to_ascii_lowercase();
+        let message = if is_ours(&lower)
+            || OF_PROXIES.contains(&&*lower)
+            || lower.contains('_')
+            || lower.starts_with("x-forwarded-")
+        {
+            format!("no server sees the `{name}` of a client, so no response differs by it")
+        } else if lower == "range" || lower.starts_with("if-") {
+            format!("`{name}` is answered from what is kept, which is always the whole")
+        } else {
+            continue;
+        };
+        reader.find_at(&place, message, Instead::act(format!("remove \"{name}\"")));
     }
 }
 
@@ -65,3 +87,6 @@ fn check_unlike(index: usize, cache: &Cache, config: &Config, reader: &mut Reade
         }
     }
 }
+
+/// What only a proxy can know of a client, or is part of what responses are kept by anyway.
+const OF_PROXIES: &[&str] = &["early-data", "forwarded", "host", "x-real-ip"];

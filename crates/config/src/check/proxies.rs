@@ -44,12 +44,17 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let lower = name.to_ascii_lowercase();
         let instead = match &*lower {
             "host" => "write backend_host = \"…\"",
-            name if OURS.contains(&name) || name.starts_with("proxy-") => "remove it",
+            name if is_ours(name) => "remove it",
             _ => continue,
         };
         let message = format!("`{name}` is written by kettle for each connection to a server");
         reader.find_at(&place, message, Instead::act(instead));
     }
+}
+
+/// Whether a field, by its name in lower case, is about one message or one connection.
+pub(super) fn is_ours(name: &str) -> bool {
+    OURS.contains(&name) || name.starts_with("proxy-")
 }
 
 /// Its connections are for the requests of many clients, in HTTP/1.1 from their first byte.

@@ -72,3 +72,38 @@ fn routes_have_files_or_a_backend() {
         assert_eq!(first(route, settings), expected, "{route}{settings}");
     }
 }
+
+#[test]
+fn responses_differ_by_what_servers_see() {
+    for (name, expected) in [
+        ("accept-language", "nothing"),
+        (
+            "X-Forwarded-Proto",
+            "kettle.toml:5:14: no server sees the `X-Forwarded-Proto` of a client, so no response differs by it",
+        ),
+        (
+            "Host",
+            "kettle.toml:5:14: no server sees the `Host` of a client, so no response differs by it",
+        ),
+        (
+            "Connection",
+            "kettle.toml:5:14: no server sees the `Connection` of a client, so no response differs by it",
+        ),
+        (
+            "x_user",
+            "kettle.toml:5:14: no server sees the `x_user` of a client, so no response differs by it",
+        ),
+        (
+            "If-None-Match",
+            "kettle.toml:5:14: `If-None-Match` is answered from what is kept, which is always the whole",
+        ),
+    ] {
+        let shown = crate::shown(&format!(
+            "[[site]]\nnames = [\"a\"]\nself_signed = true\n[[site.route]]\n\
+             cache.vary = [\"{name}\"]\ncache.store = \"main\"\nbackend = \"app\"\n\
+             [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n\
+             [[cache]]\nname = \"main\"\ndirectory = \"/srv\"\n"
+        ));
+        assert_eq!(shown.lines().next().unwrap_or_default(), expected, "{name}");
+    }
+}
