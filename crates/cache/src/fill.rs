@@ -38,6 +38,8 @@ pub enum FillState {
     Complete,
     /// The rest never comes.
     Failed,
+    /// The rest may have come, but the store or its disk took no more.
+    Refused,
 }
 
 /// How far a fill is.
@@ -95,6 +97,7 @@ impl Fill {
         let state = match self.shared.state.load(Ordering::Acquire) {
             GROWING => FillState::Growing,
             COMPLETE => FillState::Complete,
+            REFUSED => FillState::Refused,
             _ => FillState::Failed,
         };
         Progress { filled: self.shared.filled.load(Ordering::Acquire), state }
@@ -130,7 +133,12 @@ impl Fill {
     }
 
     pub(crate) fn end(&self, state: FillState) {
-        let state = if state == FillState::Complete { COMPLETE } else { FAILED };
+        let state = match state {
+            FillState::Growing => GROWING,
+            FillState::Complete => COMPLETE,
+            FillState::Failed => FAILED,
+            FillState::Refused => REFUSED,
+        };
         self.shared.state.store(state, Ordering::Release);
         self.wake();
     }
@@ -184,3 +192,4 @@ impl Drop for Waiting {
 const GROWING: u8 = 0;
 const COMPLETE: u8 = 1;
 const FAILED: u8 = 2;
+const REFUSED: u8 = 3;

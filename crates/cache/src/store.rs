@@ -47,7 +47,8 @@ pub struct StoreSettings {
 /// A directory of objects. All workers share it.
 #[derive(Debug)]
 pub struct Store {
-    settings: StoreSettings,
+    bytes_max: AtomicU64,
+    object_bytes_max: AtomicU64,
     directory: OwnedFd,
     index: Index,
     purges: Purges,
@@ -117,7 +118,8 @@ impl Store {
         empty_temporary(directory.as_fd())?;
         let (purges, log_bytes) = purge::read_log(directory.as_fd())?;
         let mut store = Self {
-            settings,
+            bytes_max: AtomicU64::new(settings.bytes_max),
+            object_bytes_max: AtomicU64::new(settings.object_bytes_max),
             directory,
             index: Index::default(),
             purges,
@@ -135,10 +137,23 @@ impl Store {
         Ok(store)
     }
 
-    /// The settings it was opened with.
+    /// What all objects may take on the disk.
     #[must_use]
-    pub fn settings(&self) -> &StoreSettings {
-        &self.settings
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// The longest body that is kept.
+    #[must_use]
+    pub fn object_bytes_max(&self) -> u64 {
+        self.object_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Follows other settings of the same directory. What is there already stays if it fits. Touches the disk.
+    pub fn set_limits(&self, settings: &StoreSettings) {
+        self.bytes_max.store(settings.bytes_max, Ordering::Relaxed);
+        self.object_bytes_max.store(settings.object_bytes_max, Ordering::Relaxed);
+        self.evict();
     }
 
     /// Its open directory.
@@ -199,7 +214,7 @@ impl Store {
     pub fn status(&self) -> Status {
         Status {
             bytes: self.index.bytes() + self.arriving_bytes.load(Ordering::Relaxed),
-            bytes_max: self.settings.bytes_max,
+            bytes_max: self.bytes_max(),
             objects: self.index.len() as u64,
             evictions: self.evictions.load(Ordering::Relaxed),
             damaged: self.damaged.load(Ordering::Relaxed),
@@ -210,7 +225,7 @@ impl Store {
     /// Sets room aside, evicting what is needed least.
     fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
         let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        if arriving > self.settings.bytes_max {
+        if arriving > self.bytes_max() {
             self.release(bytes);
             return Err(StoreError::NoRoom);
         }
@@ -221,7 +236,7 @@ impl Store {
     /// Sets room aside that nobody has.
     fn reserve_free(&self, bytes: u64) -> Result<(), StoreError> {
         let arriving = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
-        if self.index.bytes() + arriving > self.settings.bytes_max {
+        if self.index.bytes() + arriving > self.bytes_max() {
             self.release(bytes);
             return Err(StoreError::NoRoom);
         }
@@ -236,7 +251,7 @@ impl Store {
     fn evict(&self) {
         let is_too_much = || {
             let arriving = self.arriving_bytes.load(Ordering::Acquire);
-            self.index.bytes() + arriving > self.settings.bytes_max
+            self.index.bytes() + arriving > self.bytes_max()
         };
         while is_too_much() {
             let Some(name) = self.index.evict() else { return };

@@ -31,6 +31,7 @@ use crate::disk::{Device, Disks};
 use crate::error_page::HttpError;
 use crate::files::file_route::next_number;
 use crate::files::handler::Files;
+use crate::files::object::ReadyObject;
 use crate::proxy::{self, ProxyRoute};
 use crate::request::Request;
 use crate::response::{Notes, Response};
@@ -140,15 +141,20 @@ pub async fn respond(
             let looking = Looking { route, files, disks: files.disks(), open, pool };
             looking.answer(asked, request, notes).await
         }
-        (_, None) => Answer::Pass("bypass; detail=store"),
-        _ => Answer::Pass("method"),
+        (_, None) => Answer::Pass("bypass; detail=store", None),
+        _ => Answer::Pass("method", None),
     };
     match answer {
         Answer::Ready(response) => response,
-        Answer::Pass(why) => {
-            route.count(CacheOutcome::Bypass, notes);
+        Answer::Pass(why, better) => {
             let method = request.head.method().as_str().to_owned();
-            let response = proxy::respond(&route.proxy, pool, path, request, notes).await?;
+            let answer = proxy::respond(&route.proxy, pool, path, request, notes).await;
+            let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);
+            if let Some(object) = better.filter(|_| is_failure(status)) {
+                return route.stale(&object, request, notes);
+            }
+            route.count(CacheOutcome::Bypass, notes);
+            let response = answer?;
             if let (Some(asked), Some(open)) = (&asked, store)
                 && invalidates(&method, response.status)
             {
@@ -186,6 +192,19 @@ impl CachedRoute {
         notes.cache = Some(outcome.as_str());
     }
 
+    /// The answer from what is better than a failure (RFC 5861 §4).
+    fn stale(
+        &self,
+        object: &ReadyObject,
+        request: &Request<'_>,
+        notes: &mut Notes,
+    ) -> Result<Response, HttpError> {
+        self.count(CacheOutcome::Stale, notes);
+        let (configured, now) = (&self.proxy.configured, SystemTime::now());
+        let response = Kept::whole(object).respond(configured, &request.head, now)?;
+        Ok(with_status(response, "hit; detail=stale-if-error"))
+    }
+
     /// Whatever is the operator's matter is counted and said.
     fn failed(&self, error: &StoreError) {
         if error.is_for_the_operator() {
@@ -209,6 +228,11 @@ async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenSto
 
 fn device(disks: &Disks, open: &OpenStore) -> Arc<Device> {
     disks.device(open.device, open.file_system)
+}
+
+/// Whether an answer is one that a stale response is better than (RFC 5861 §4).
+fn is_failure(status: u16) -> bool {
+    matches!(status, 500 | 502..=504)
 }
 
 /// What is said of a response from the store that is fresh for so long.

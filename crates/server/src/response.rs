@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kettle_cache::Fill;
+use kettle_cache::{Fill, FillState};
 use kettle_config::TxPathChoice;
 use kettle_http::h1::write::write_field;
 use kettle_http::range::ByteRange;
@@ -58,8 +58,11 @@ impl Response {
         Self { status, fields, body, tx_path: None, notes: None, log: Destination::Common }
     }
 
-    /// Notes that a server did not send its body to the end.
+    /// Notes that a server did not send its body to the end, unless it was a store that could not take it.
     pub(crate) fn note_cut(&mut self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::StorageFull {
+            return;
+        }
         let trace = self.notes.as_mut().and_then(|notes| notes.upstream.as_mut());
         if let Some(trace) = trace {
             trace.failure = Some(match error.kind() {
@@ -250,6 +253,18 @@ pub struct Growing {
     pub bytes: Option<u64>,
     /// How long nothing may come.
     pub patience: Duration,
+}
+
+impl Growing {
+    /// Why it ends before its end.
+    #[must_use]
+    pub fn cut(state: FillState) -> io::Error {
+        let kind = match state {
+            FillState::Refused => io::ErrorKind::StorageFull,
+            _ => io::ErrorKind::UnexpectedEof,
+        };
+        kind.into()
+    }
 }
 
 /// The server's side of a tunnel that a response begins.

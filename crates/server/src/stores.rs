@@ -2,27 +2,30 @@
 //! that fails. What is on its way into one is here, too, so that many who ask for it cost one request.
 
 mod arrival;
+mod open_store;
 mod render;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 pub use kettle_cache::Purge;
-use kettle_cache::{Store, StoreError, StoreSettings};
+use kettle_cache::{StoreError, StoreSettings};
 use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
-use rustix::fs::fstat;
 
 use crate::disk::Device;
 pub use arrival::{Arrival, ArrivalState, Arrivals, Arriving, ArrivingBody};
+pub use open_store::OpenStore;
 
 /// All stores.
 #[derive(Debug, Default)]
 pub struct Stores {
     stores: Vec<Arc<KeptStore>>,
+    /// What each is to be from the moment on that they are in force.
+    settings: Vec<StoreSettings>,
 }
 
 /// One store, by its name.
@@ -30,32 +33,21 @@ pub struct Stores {
 pub struct KeptStore {
     /// What routes call it.
     pub name: Box<str>,
-    /// What is on its way into it.
-    pub arrivals: Arc<Arrivals>,
     /// Where it is opened: nothing is known of its device before, and of all who wait for it few do so on a thread.
     pub(crate) opening: Arc<Device>,
-    settings: StoreSettings,
+    directory: PathBuf,
+    settings: Mutex<StoreSettings>,
     opened: OnceLock<OpenStore>,
     /// When it was tried in vain.
     tried: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
+    /// When the disk took no more in the middle of a body.
+    broke_off: Mutex<Option<Instant>>,
     /// Keys whose requests go past the store: until when, and why.
     passed: Mutex<HashMap<Box<str>, (Instant, &'static str)>>,
     errors: AtomicU64,
     /// By [`CacheOutcome`].
     responses: [AtomicU64; CacheOutcome::ALL.len()],
-}
-
-/// A store that could be opened, and where it lies.
-#[derive(Clone, Debug)]
-pub struct OpenStore {
-    /// The store.
-    pub store: Arc<Store>,
-    /// The number of its device.
-    pub device: u64,
-    /// What lies on that.
-    pub file_system: FileSystem,
-    inode: u64,
 }
 
 /// Where a response of a route with a cache came from, in the words of nginx's `$upstream_cache_status`.
@@ -109,7 +101,7 @@ impl CacheOutcome {
 }
 
 impl Stores {
-    /// The stores of a configuration; those of `before` go on that are the same, in the same folder.
+    /// The stores of a configuration; those of `before` go on that have the same name and folder.
     #[must_use]
     pub fn new(caches: &[Cache], before: Option<&Self>) -> Self {
         let store = |cache: &Cache| {
@@ -119,10 +111,31 @@ impl Stores {
                 object_bytes_max: cache.max_object,
             };
             let known = before.and_then(|before| before.find(&cache.name.value));
-            let known = known.filter(|known| known.settings == settings && known.is_in_place());
-            known.map_or_else(|| Arc::new(KeptStore::new(&cache.name.value, settings)), Arc::clone)
+            let known =
+                known.filter(|known| known.directory == settings.directory && known.is_in_place());
+            let store = || Arc::new(KeptStore::new(&cache.name.value, settings.clone()));
+            (known.map_or_else(store, Arc::clone), settings)
         };
-        Self { stores: caches.iter().map(store).collect() }
+        let (stores, settings) = caches.iter().map(store).unzip();
+        Self { stores, settings }
+    }
+
+    /// Has those that go on follow their settings: what a smaller store has too much of goes on a thread of its own.
+    pub fn put_in_force(&self) {
+        for (store, settings) in self.stores.iter().zip(&self.settings) {
+            let mut current = store.settings.lock().unwrap_or_else(PoisonError::into_inner);
+            if *current == *settings {
+                continue;
+            }
+            current.clone_from(settings);
+            let Some(open) = store.get().cloned() else { continue };
+            let settings = settings.clone();
+            let follow = move || open.store.set_limits(&settings);
+            if let Err(error) = std::thread::Builder::new().name("cache-size".into()).spawn(follow)
+            {
+                tracing::warn!(%error, "a cache keeps its old size");
+            }
+        }
     }
 
     /// The one of this name.
@@ -141,12 +154,13 @@ impl KeptStore {
     fn new(name: &str, settings: StoreSettings) -> Self {
         Self {
             name: name.into(),
-            arrivals: Arc::default(),
             opening: Arc::new(Device::new(FileSystem::default())),
-            settings,
+            directory: settings.directory.clone(),
+            settings: Mutex::new(settings),
             opened: OnceLock::new(),
             tried: Mutex::default(),
             warned: Mutex::default(),
+            broke_off: Mutex::default(),
             passed: Mutex::default(),
             errors: AtomicU64::new(0),
             responses: Default::default(),
@@ -156,13 +170,17 @@ impl KeptStore {
     /// Its folder.
     #[must_use]
     pub fn directory(&self) -> &Path {
-        &self.settings.directory
+        &self.directory
     }
 
     /// What its objects may take of the disk.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
-        self.settings.bytes_max
+        self.settings().bytes_max
+    }
+
+    fn settings(&self) -> StoreSettings {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The store, if it is open. Touches no disk.
@@ -192,23 +210,8 @@ impl KeptStore {
             return None;
         }
         *tried = Some(Instant::now());
-        match OpenStore::open(self.settings.clone()) {
-            Ok(open) => {
-                let store = Arc::clone(&open.store);
-                // Ends early when nobody has the store any more.
-                let scan = move || {
-                    let is_ended = || Arc::strong_count(&store) == 1;
-                    if let Err(error) = store.scan(&is_ended) {
-                        tracing::warn!(%error, "the objects of a cache are not all counted");
-                    }
-                };
-                let scanning =
-                    std::thread::Builder::new().name("cache-scan".to_owned()).spawn(scan);
-                if let Err(error) = scanning {
-                    tracing::warn!(%error, "the objects of a cache are not counted");
-                }
-                Some(self.opened.get_or_init(|| open))
-            }
+        match OpenStore::find_or_open(self.settings()) {
+            Ok(open) => Some(self.opened.get_or_init(|| open)),
             Err(error) => {
                 self.failed(&error);
                 None
@@ -222,9 +225,20 @@ impl KeptStore {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         if is_long_ago(*warned, WARNED_AGAIN) {
             *warned = Some(Instant::now());
-            let directory = self.settings.directory.display();
-            tracing::warn!(cache = %self.name, %directory, %error, "a response is passed on without being kept");
+            let directory = self.directory.display();
+            tracing::warn!(cache = %self.name, %directory, %error, "a response is not kept");
         }
+    }
+
+    /// Notes that the disk took no more in the middle of a body.
+    pub(crate) fn broke_off(&self) {
+        *self.broke_off.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether a body may begin for which the disk cannot be asked to set room aside.
+    pub(crate) fn takes_unannounced(&self) -> bool {
+        let broke_off = self.broke_off.lock().unwrap_or_else(PoisonError::into_inner);
+        is_long_ago(*broke_off, TRIED_AGAIN)
     }
 
     /// Lets requests for a key go past the store for a while.
@@ -255,20 +269,7 @@ impl KeptStore {
 
     /// Whether what is open is what its path names.
     fn is_in_place(&self) -> bool {
-        self.get().is_none_or(|open| {
-            let there = rustix::fs::stat(&self.settings.directory);
-            there.is_ok_and(|there| (there.st_dev, there.st_ino) == (open.device, open.inode))
-        })
-    }
-}
-
-impl OpenStore {
-    fn open(settings: StoreSettings) -> Result<Self, StoreError> {
-        let store = Store::open(settings)?;
-        let disk = |errno| StoreError::Disk { action: "look at the directory of the store", errno };
-        let stat = fstat(store.directory()).map_err(disk)?;
-        let file_system = FileSystem::of(store.directory()).unwrap_or_default();
-        Ok(Self { store: Arc::new(store), device: stat.st_dev, file_system, inode: stat.st_ino })
+        self.get().is_none_or(|open| open.is_at(&self.directory))
     }
 }
 

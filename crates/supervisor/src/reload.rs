@@ -212,6 +212,7 @@ impl Live {
             sender.send_replace(Arc::new(snapshot(&prepared, &bound, worker)));
         }
         prepared.backends.put_in_force();
+        prepared.stores.put_in_force();
         self.metrics
             .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
         self.prepared = Arc::new(prepared);

@@ -9,6 +9,7 @@ mod keeps;
 mod kernel;
 mod mirror;
 mod poison;
+mod reloads;
 mod rules;
 
 use std::io::{ErrorKind, Read, Write};
@@ -50,7 +51,11 @@ impl Cached {
     }
 
     fn set_up(setup: Setup, route: &str, settings: &str, store: &str) -> Self {
-        let (backend, folder) = (Backend::listen(), TempDir::new().unwrap());
+        Self::in_folder(TempDir::new().unwrap(), setup, route, settings, store)
+    }
+
+    fn in_folder(folder: TempDir, setup: Setup, route: &str, settings: &str, store: &str) -> Self {
+        let backend = Backend::listen();
         let route = format!(
             "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n{route}\n[site.route.cache]\nstore = \"main\"\n"
         );

@@ -48,7 +48,7 @@ pub fn answer(socket: &mut TcpStream, response: &str) -> String {
 }
 
 /// Reads a response whose body comes in chunks, up to its end.
-fn chunked_response(client: &mut Client) -> Response {
+pub fn chunked_response(client: &mut Client) -> Response {
     let mut response = client.response_head();
     assert_eq!(response.header("transfer-encoding"), Some("chunked"), "{}", response.head);
     loop {

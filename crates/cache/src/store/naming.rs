@@ -28,7 +28,7 @@ impl Store {
     /// # Errors
     /// If it may not or cannot be stored, or was purged meanwhile.
     pub fn keep(self: &Arc<Self>, head: &Head, body: &[u8]) -> Result<Reference, StoreError> {
-        if body.len() as u64 > self.settings.object_bytes_max {
+        if body.len() as u64 > self.object_bytes_max() {
             return Err(StoreError::TooLarge);
         }
         if self.purges.mean_arriving(head) {

@@ -34,7 +34,7 @@ impl Store {
         head: Head,
         announced_bytes: Option<u64>,
     ) -> Result<Writer, StoreError> {
-        if announced_bytes.is_some_and(|bytes| bytes > self.settings.object_bytes_max) {
+        if announced_bytes.is_some_and(|bytes| bytes > self.object_bytes_max()) {
             return Err(StoreError::TooLarge);
         }
         let offset = head.body_offset(announced_bytes).ok_or(StoreError::HeadTooLarge)?;
@@ -71,7 +71,7 @@ impl Writer {
         if needed > *reserved_bytes {
             let more = bytes_on_disk((needed - *reserved_bytes).max(RESERVED_AT_ONCE_BYTES));
             // Nothing makes room for what is not kept.
-            match after > store.settings.object_bytes_max {
+            match after > store.object_bytes_max() {
                 true => store.reserve_free(more)?,
                 false => store.reserve(more)?,
             }
@@ -96,10 +96,15 @@ impl Writer {
         }
     }
 
+    /// Tells readers that it was not the body that failed.
+    pub fn refuse(&mut self) {
+        self.fill.end(FillState::Refused);
+    }
+
     /// Whether so much came that it is not kept, though its readers get all of it.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        self.filled_bytes > self.claim.store.settings.object_bytes_max
+        self.filled_bytes > self.claim.store.object_bytes_max()
     }
 
     /// Ends a body that came whole: its readers have all, and then it gets its name.

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::asked::Asked;
 use super::unread::Unread;
-use super::{CachedRoute, TAGS_MAX, kept};
+use super::{CachedRoute, TAGS_MAX, is_failure, kept};
 use crate::disk::{Device, Disks};
 use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
 use crate::upstream::{
@@ -209,6 +209,9 @@ impl Fetching {
             self.route.failed(&StoreError::TooManyTags);
             return None;
         }
+        if announced_bytes.is_none() && !self.route.store.takes_unannounced() {
+            return None;
+        }
         let store = Arc::clone(&self.open.store);
         let begin = move || store.begin(head, announced_bytes);
         match self.disks.wait_for(&self.device, begin).await {
@@ -253,26 +256,38 @@ impl Fetching {
                 // Before its readers have all of it: they may ask again at once.
                 self.outgrown().await;
             }
-            let write = move || -> Result<Option<Writer>, StoreError> {
+            let write = move || {
                 if is_end {
-                    return writer.finish().map(|_| None);
+                    return (None, writer.finish().map(|_| ()));
                 }
-                pieces.iter().try_for_each(|piece| writer.append(piece))?;
-                writer.tell();
-                Ok(Some(writer))
+                let appended = pieces.iter().try_for_each(|piece| writer.append(piece));
+                if appended.is_ok() {
+                    writer.tell();
+                }
+                (Some(writer), appended)
             };
             match self.disks.wait_for(&self.device, write).await {
-                Ok(Ok(Some(rest))) => writer = rest,
-                Ok(Ok(None)) | Err(_) => return,
-                Ok(Err(error)) => {
-                    // Whoever comes next is answered past the store.
-                    if matches!(error, StoreError::TooLarge | StoreError::NoRoom) {
-                        self.outgrown().await;
-                    }
-                    return self.route.failed(&error);
-                }
+                Ok((Some(rest), Ok(()))) => writer = rest,
+                Ok((Some(rest), Err(error))) => return self.break_off(rest, &error).await,
+                Ok((None, Err(error))) => return self.route.failed(&error),
+                Ok((None, Ok(()))) | Err(_) => return,
             }
         }
+    }
+
+    /// Ends in the middle of a body.
+    async fn break_off(&self, mut writer: Writer, error: &StoreError) {
+        // Whoever comes next is answered past the store, and it may be a reader of this one at once.
+        match error {
+            StoreError::TooLarge | StoreError::NoRoom => self.outgrown().await,
+            StoreError::Disk { .. } => self.route.store.broke_off(),
+            _ => {}
+        }
+        if !matches!(error, StoreError::WrongLength) {
+            writer.refuse();
+        }
+        self.device.close(writer, u64::MAX);
+        self.route.failed(error);
     }
 }
 
@@ -294,11 +309,6 @@ async fn pieces(body: &mut UpstreamBody) -> Result<Vec<Bytes>, UpstreamError> {
         pieces.push(next);
     }
     Ok(pieces)
-}
-
-/// Whether an answer is one that a stale response is better than (RFC 5861 §4).
-fn is_failure(status: u16) -> bool {
-    matches!(status, 500 | 502..=504)
 }
 
 /// How often a task looks whether anybody wants what it does.

@@ -28,8 +28,8 @@ use crate::upstream::Pool;
 
 pub(super) enum Answer {
     Ready(Result<Response, HttpError>),
-    /// The backend answers, for the reason that stands in `Cache-Status`.
-    Pass(&'static str),
+    /// The backend answers, for the reason that stands in `Cache-Status`; if it fails, what there is that is better.
+    Pass(&'static str, Option<Rc<ReadyObject>>),
 }
 
 /// What it takes to look for an answer.
@@ -60,7 +60,7 @@ impl Looking<'_> {
         for _ in 0..ROUNDS_MAX {
             let known = self.open.store.known(&asked.key);
             let found = match self.find(asked).await {
-                Found::Others => return Answer::Pass("vary-miss"),
+                Found::Others => return Answer::Pass("vary-miss", None),
                 Found::Nothing => None,
                 Found::Object(object) => Some(object),
             };
@@ -72,8 +72,9 @@ impl Looking<'_> {
                     Err((object, may_be_stale)) => (Some(object), may_be_stale),
                 },
             };
+            let better = || stale.clone().filter(|_| may_be_stale);
             if asked.has_credentials {
-                return Answer::Pass("request; detail=credentials");
+                return Answer::Pass("request; detail=credentials", better());
             }
             // Something may have got its name while it was looked for.
             let has_changed = match &stale {
@@ -86,13 +87,13 @@ impl Looking<'_> {
             }
             let begun = if request.head.method() == Method::Head {
                 // It lets nothing arrive, but what does is what it asks about.
-                let arrivals = &self.route.store.arrivals;
+                let arrivals = &self.open.arrivals;
                 match arrivals.find(&asked.arrival_key(), &self.open.store) {
                     Some(arrival) => Begun::Joined(arrival),
-                    None => return Answer::Pass(reason),
+                    None => return Answer::Pass(reason, better()),
                 }
             } else if let Some(why) = self.route.store.passes(&asked.arrival_key()) {
-                return Answer::Pass(why);
+                return Answer::Pass(why, better());
             } else {
                 self.begin(asked, request, stale.as_deref(), may_be_stale, false)
             };
@@ -100,7 +101,7 @@ impl Looking<'_> {
                 Begun::Joined(arrival) => {
                     match while_asked(&arrival, request, self.joined(&arrival)).await {
                         Some(led) => (led, CacheOutcome::Collapsed),
-                        None => return Answer::Pass(reason),
+                        None => return Answer::Pass(reason, better()),
                     }
                 }
                 Begun::Leads(arrival, led) => {
@@ -111,16 +112,15 @@ impl Looking<'_> {
                     };
                     (led.unwrap_or(Led::Failed(502, Box::default())), outcome)
                 }
-                Begun::Impossible => return Answer::Pass("bypass"),
+                Begun::Impossible => return Answer::Pass("bypass", better()),
             };
-            let stale = stale.filter(|_| may_be_stale);
             let is_again = matches!(led, Led::Again);
-            match self.led(led, outcome, reason, stale, asked, request, notes) {
+            match self.led(led, outcome, reason, better(), asked, request, notes) {
                 Some(answer) => return answer,
                 None => is_validated = !is_again,
             }
         }
-        Answer::Pass("bypass; detail=busy")
+        Answer::Pass("bypass; detail=busy", None)
     }
 
     /// An object as the answer; or the object, and whether it is better than an error.
@@ -134,7 +134,7 @@ impl Looking<'_> {
     ) -> Result<Answer, (Rc<ReadyObject>, bool)> {
         let targeted = self.route.targeted.as_deref();
         if asked.has_credentials && !kept::is_for_everybody(&object.head, targeted) {
-            return Ok(Answer::Pass("request; detail=credentials"));
+            return Ok(Answer::Pass("request; detail=credentials", None));
         }
         let (outcome, status) = match kept::usable(&object.head, SystemTime::now()) {
             _ if is_validated => {
@@ -155,7 +155,7 @@ impl Looking<'_> {
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.
     async fn joined(&self, arrival: &Arrival) -> Option<Led> {
         let is_late = arrival.is_growing();
-        let known = arrival.known(&self.route.store.arrivals);
+        let known = arrival.known(&self.open.arrivals);
         let limit = self.route.proxy.timeout().saturating_mul(WAITS);
         let known = timeout(limit, known).await.unwrap_or(ArrivalState::Alone);
         if let ArrivalState::Growing(arriving) = &known
@@ -179,7 +179,7 @@ impl Looking<'_> {
         &self,
         led: Led,
         outcome: CacheOutcome,
-        reason: &str,
+        reason: &'static str,
         stale: Option<Rc<ReadyObject>>,
         asked: &Asked,
         request: &Request<'_>,
@@ -197,7 +197,7 @@ impl Looking<'_> {
                 let (head, body) = &*arriving;
                 let head = &*self.as_passed_on(head);
                 if !asked.fits(&request.head, &head.vary) {
-                    return Some(Answer::Pass("vary-miss"));
+                    return Some(Answer::Pass("vary-miss", None));
                 }
                 self.route.count(outcome, notes);
                 let device = device(self.disks, self.open);
@@ -214,14 +214,11 @@ impl Looking<'_> {
                 let response = with_status(response, &format!("fwd={reason}"));
                 Answer::Ready(Ok(response))
             }
-            Led::Alone(None) => Answer::Pass(if reason == "stale" { "stale" } else { "uri-miss" }),
+            Led::Alone(None) => Answer::Pass(reason, stale),
             Led::Failed(status, trace) => {
                 notes.upstream = Some(trace);
                 match stale {
-                    Some(object) => {
-                        self.route.count(CacheOutcome::Stale, notes);
-                        self.ready(&object, request, "hit; detail=stale-if-error")
-                    }
+                    Some(object) => Answer::Ready(self.route.stale(&object, request, notes)),
                     None => {
                         self.route.count(outcome, notes);
                         Answer::Ready(Err(status.into()))
@@ -286,7 +283,7 @@ impl Looking<'_> {
         may_be_stale: bool,
         is_ahead: bool,
     ) -> Begun {
-        let joined = self.route.store.arrivals.join(&asked.arrival_key(), &self.open.store);
+        let joined = self.open.arrivals.join(&asked.arrival_key(), &self.open.store);
         let arriving = match joined {
             Ok(arrival) => return Begun::Joined(arrival),
             Err(arriving) => arriving,

@@ -25,7 +25,7 @@ impl Fetching {
         stored: &Stored,
         body: &mut UpstreamBody,
     ) -> Result<Option<Bytes>, UpstreamError> {
-        let bytes_max = self.open.store.settings().object_bytes_max.min(WHOLE_BYTES_MAX);
+        let bytes_max = self.open.store.object_bytes_max().min(WHOLE_BYTES_MAX);
         if stored.tags.len() > TAGS_MAX {
             return Ok(None);
         }

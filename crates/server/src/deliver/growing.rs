@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::placement::{Demand, Preference};
 use super::upstream::Coding;
-use super::{Delivery, DeliveryError, Piece, cut_short};
+use super::{Delivery, DeliveryError, Piece};
 use crate::request::poll_client;
 use crate::response::Growing;
 
@@ -54,7 +54,7 @@ impl Delivery<'_> {
                 self.delivered.completed = true;
                 return Ok(());
             } else if state != FillState::Growing {
-                return Err(cut_short());
+                return Err(DeliveryError::BodyCutShort(Growing::cut(state)));
             } else {
                 if !prefix.is_empty() {
                     self.send_piece(&prefix, Piece::Memory(&[]), false).await?;

@@ -26,7 +26,8 @@ impl Source for Stores {
         writer.counters(&DAMAGED, self.by_store(|it| it.damaged))?;
         let errors = |it: &KeptStore| it.errors.load(Ordering::Relaxed);
         writer.counters(&ERRORS, self.iter().map(|it| (vec![&*it.name], errors(it))))?;
-        writer.gauges(&WAITERS, self.iter().map(|it| (vec![&*it.name], it.arrivals.waiting())))
+        let waiting = |it: &KeptStore| it.get().map_or(0, |open| open.arrivals.waiting());
+        writer.gauges(&WAITERS, self.iter().map(|it| (vec![&*it.name], waiting(it))))
     }
 }
 

@@ -1,13 +1,19 @@
 //! Objects that arrive when something ends: a purge, the last reader, the server.
 
 use std::io::{Read, Write};
+use std::process::Stdio;
+use std::thread;
 
 use kettle_tests::client::End;
+use kettle_tests::environment::skip;
 use kettle_tests::http::{Connection, get};
+use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 use super::{Cached, answer, ok, ok_head, read_head, status};
+use crate::proxy::chunked_response;
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
@@ -176,4 +182,37 @@ fn what_is_fetched_ahead_and_falls_silent_is_given_up() {
     answer(server, &format!("{}begun", ok_head(FRESH, 200_000)));
     assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
     assert_eq!(cached.get("/app/x").body, b"old");
+}
+
+#[test]
+fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=192k", Stdio::null());
+    let Ok(_mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let cached = Cached::in_folder(folder, Setup::default(), "", "", "");
+    let body = "x".repeat(600_000);
+    let chunked = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    );
+    let answered = |target: &str| {
+        let mut client = cached.client();
+        client.send(&get(target)).unwrap();
+        let mut server = cached.backend.accept();
+        read_head(&mut server);
+        let sent = chunked.clone();
+        // What is cut is not taken to its end.
+        let sending = thread::spawn(move || _ = server.write_all(sent.as_bytes()));
+        (client, sending)
+    };
+    let (mut client, sending) = answered("/app/cut");
+    assert_eq!(client.end(), End::Cut);
+    sending.join().unwrap();
+    let entry = cached.kettle.entry("/app/cut");
+    assert_eq!((entry.is_complete(), entry.text("upstream_failure")), (false, ""));
+    for target in ["/app/cut", "/app/other"] {
+        let (mut client, sending) = answered(target);
+        assert_eq!(chunked_response(&mut client).body, body.as_bytes());
+        sending.join().unwrap();
+    }
 }

@@ -1,0 +1,53 @@
+//! Reloads that change a store while objects arrive in it: there is one store for a folder, whatever it is called.
+
+use std::io::Write;
+
+use kettle_tests::http::{Connection, get};
+
+use super::{Cached, answer, ok, ok_head, read_head, status};
+
+const FRESH: &str = "Cache-Control: max-age=100\r\n";
+
+#[test]
+fn what_was_asked_for_before_a_purge_does_not_come_back_by_a_reload() {
+    // Another size; another name; taken out, and put back.
+    for changes in [
+        &[("size = \"10 MiB\"", "size = \"12 MiB\"")][..],
+        &[("name = \"main\"", "name = \"other\""), ("store = \"main\"", "store = \"other\"")],
+        &[
+            ("[site.route.cache]\nstore = \"main\"", "# out"),
+            ("# out", "[site.route.cache]\nstore = \"main\""),
+        ],
+    ] {
+        let mut cached = Cached::with_store("", "size = \"10 MiB\"");
+        let mut first = cached.client();
+        first.send(&get("/app/x")).unwrap();
+        let mut old = cached.backend.accept();
+        read_head(&mut old);
+        old.write_all(ok_head(FRESH, 200_000).as_bytes()).unwrap();
+        old.write_all(&[b'1'; 100_000]).unwrap();
+        first.response_head();
+        let is_renaming = changes[0].0.starts_with("name");
+        for (from, to) in changes {
+            cached.kettle.folder.change_config(from, to);
+            if !is_renaming {
+                let _ = cached.kettle.ctl(&["reload"]).succeed();
+            }
+        }
+        if is_renaming {
+            let _ = cached.kettle.ctl(&["reload"]).succeed();
+        }
+        let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
+        let mut second = cached.client();
+        second.send(&get("/app/x")).unwrap();
+        answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
+        assert_eq!(second.response().body, b"new");
+        cached.wait_until_kept("/app/x");
+        old.write_all(&[b'1'; 100_000]).unwrap();
+        assert_eq!(first.receive_exactly(200_000), [b'1'; 200_000]);
+        cached.kettle.restart();
+        let kept = cached.get("/app/x");
+        assert!(status(&kept).starts_with("kettle; hit"), "{}", status(&kept));
+        assert_eq!(kept.body, b"new", "{changes:?}");
+    }
+}
