@@ -12,7 +12,7 @@ mod tunnel_stream;
 mod websocket;
 mod wire;
 
-pub(crate) use flood::Flood;
+pub(crate) use flood::{Flood, RESETS_MAX};
 pub(crate) use head::{Refusal, interim_head, request_head, response_head, trailer_fields};
 pub(crate) use outbound::{Outbound, OutboundEnd, OutboundStream};
 pub(crate) use tunnel_stream::TunnelStream;

@@ -1,5 +1,6 @@
 //! The life of a request: read its head, respond, deliver, log, and read past its body.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -83,10 +84,10 @@ impl Connection {
             return Err(Box::pin(refused).await);
         };
         let arrival = Arrival::now(state.answered);
-        let limits = &self.snapshot.config.limits;
+        let (deadline, limits) = (Rc::clone(&self.deadline), &self.snapshot.config.limits);
         let source = TlsSource {
             stream: &mut *stream,
-            deadline: &self.deadline,
+            deadline: &deadline,
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
         };
@@ -136,6 +137,15 @@ impl Connection {
         Some(next)
     }
 
+    /// Whether a reload gave its listener other settings, so that it ends with what is under way. Asked often: what all workers
+    /// count is touched after a reload only.
+    pub(super) fn is_left_behind(&mut self, session: &Session) -> bool {
+        if !self.worker.is_current(&self.snapshot) {
+            let _ = self.adopt(session);
+        }
+        !self.worker.is_current(&self.snapshot)
+    }
+
     /// Answers what never became a request with an error, and logs it.
     pub(super) async fn refuse(
         &self,
@@ -179,11 +189,15 @@ impl Connection {
     }
 
     /// Whether the connection ends with the response to this request.
-    fn closes_after(&self, request: &mut Request<'_>, state: &CycleState, body: &Body) -> bool {
-        let limits = &self.snapshot.config.limits;
+    fn closes_after(&mut self, request: &mut Request<'_>, state: &CycleState, body: &Body) -> bool {
         if matches!(body, Body::Upgraded(_)) {
             return false;
         }
+        let Some(stream) = request.body.stream() else { return true };
+        if stream.must_close() || self.is_left_behind(stream.session()) {
+            return true;
+        }
+        let limits = &self.snapshot.config.limits;
         !request.head.persists()
             // Its end is the end of a body that nobody knows the length of.
             || (request.head.version() == Version::Http10 && body.length().is_none())
@@ -191,9 +205,6 @@ impl Connection {
             // Who sends a target without meaning may mean something else by what follows, too.
             || !request.head.has_target()
             || request.body.is_last()
-            || request.body.stream().is_none_or(|stream| stream.must_close())
-            // Its listener has other settings now.
-            || !self.worker.is_current(&self.snapshot)
             || self.worker.deadlines.is_draining()
     }
 
@@ -263,7 +274,9 @@ impl Connection {
 
     pub(super) fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
         match error {
-            DeliveryError::BodyCutShort(error) if matches!(response.body, Body::Upstream(_)) => {
+            DeliveryError::BodyCutShort(error)
+                if matches!(response.body, Body::Upstream(_) | Body::Growing(_)) =>
+            {
                 let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_deref());
                 let entry = trace.map(Trace::entry);
                 let backend = entry.as_ref().and_then(|entry| entry.backend);

@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::{Connection, End, LINGER};
-use crate::http2::{Channel, FRAME_BYTES_MAX, Outbound, PIECE_BYTES, Wire};
+use crate::http2::{Channel, FRAME_BYTES_MAX, Outbound, PIECE_BYTES, RESETS_MAX, Wire};
 use crate::limits::{Deadline, Interrupt, Stage};
 use fresh::Fresh;
 use priority::Line;
@@ -169,6 +169,8 @@ impl Shared {
             // What bounds a stream is what all may have together, which goes by priority.
             .max_send_buffer_size((PIECES_MAX + 2) * PIECE_BYTES)
             .enable_connect_protocol()
+            // Those that come and go within one read count like others.
+            .max_pending_accept_reset_streams(RESETS_MAX as usize)
             .max_local_error_reset_streams(Some(LOCAL_RESETS_MAX))
             .handshake(Wire(Rc::clone(channel)));
         let mut handshake = std::pin::pin!(handshake);
@@ -422,12 +424,8 @@ impl Driver {
             return;
         }
         let mut connection = self.shared.connection.borrow_mut();
-        // It is asked at each turn: what all workers count is touched after a reload only.
-        if !connection.worker.is_current(&connection.snapshot) {
-            let _ = connection.adopt(&self.shared.session);
-        }
         let is_due = connection.worker.deadlines.is_draining()
-            || !connection.worker.is_current(&connection.snapshot)
+            || connection.is_left_behind(&self.shared.session)
             || self.begun >= connection.snapshot.config.limits.requests_per_connection
             || self.channel.must_close();
         if is_due {

@@ -155,7 +155,7 @@ const UNENDED_MAX: usize = 1_024;
 const WINDOW_TICKS: u32 = 10;
 
 /// A browser that leaves a page takes back what the page still waited for: fewer than there can be streams.
-const RESETS_MAX: u64 = 100;
+pub(crate) const RESETS_MAX: u64 = 100;
 
 const SETTINGS_MAX: u64 = 100;
 

@@ -66,10 +66,23 @@ struct Unsent {
 
 #[derive(Default)]
 struct Progress {
+    has_head: Cell<bool>,
     sealed_bytes: Cell<u64>,
     sent_bytes: Cell<u64>,
     is_sent: Cell<bool>,
+    /// Whether somebody waits for what is sealed, and not for the end alone.
+    is_watched: Cell<bool>,
     waker: Cell<Option<Waker>>,
+}
+
+impl Progress {
+    fn wake_watcher(&self) {
+        if self.is_watched.take()
+            && let Some(waker) = self.waker.take()
+        {
+            waker.wake();
+        }
+    }
 }
 
 /// What one stream sends, as long as somebody serves it.
@@ -157,6 +170,12 @@ impl Outbound {
                 self.foreign.set(self.foreign.get() + 1);
             }
             HEADERS | DATA if flags & END_STREAM != 0 => state.mark(0, true),
+            HEADERS => {
+                if let Some(progress) = state.streams.get(&stream) {
+                    progress.has_head.set(true);
+                    progress.wake_watcher();
+                }
+            }
             WINDOW_UPDATE if stream == 0 => {
                 let window = self.receive_window_bytes.get();
                 self.is_reopened.set(self.is_reopened.get() || window <= 0);
@@ -291,6 +310,7 @@ impl State {
     fn mark(&mut self, data_bytes: u64, is_end: bool) {
         let Some(stream) = self.streams.get(&self.frame.stream) else { return };
         stream.sealed_bytes.set(stream.sealed_bytes.get() + data_bytes);
+        stream.wake_watcher();
         let until_bytes = self.sealed_bytes;
         match self.unsent.back_mut() {
             Some(last) if Rc::ptr_eq(&last.stream, stream) && last.until_bytes == until_bytes => {
@@ -348,6 +368,19 @@ impl OutboundStream {
             return Poll::Ready(self.progress.is_sent.get());
         }
         self.progress.waker.set(Some(context.waker().clone()));
+        Poll::Pending
+    }
+
+    /// Ready when its head and so many bytes of its body are sealed, or no more of it will be: before that, a reset takes back
+    /// what the library has not written.
+    pub(crate) fn poll_sealed(&self, bytes: u64, context: &mut Context<'_>) -> Poll<()> {
+        let Progress { has_head, sealed_bytes, is_watched, waker, .. } = &*self.progress;
+        let is_sealed = has_head.get() && sealed_bytes.get() >= bytes;
+        if is_sealed || self.outbound.is_over.get() || self.outbound.is_input_over.get() {
+            return Poll::Ready(());
+        }
+        is_watched.set(true);
+        waker.set(Some(context.waker().clone()));
         Poll::Pending
     }
 

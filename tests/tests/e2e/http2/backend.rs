@@ -110,6 +110,24 @@ fn a_backend_that_breaks_off_ends_the_stream_with_an_error_and_no_other() {
 }
 
 #[test]
+fn what_a_backend_sent_before_it_broke_off_arrives_before_the_error() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/app/x"));
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    // Its end goes out with the rest.
+    rustix::net::sockopt::set_tcp_cork(&server, true).unwrap();
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+    drop(server);
+    frames.next_of(HEADERS);
+    assert_eq!(frames.next_of(DATA).payload, b"half");
+    assert_eq!(code(&frames.next_of(RST_STREAM).payload), INTERNAL_ERROR);
+    assert_eq!(kettle.entry("/app/x").number("body_bytes"), 4);
+}
+
+#[test]
 fn a_request_that_is_taken_back_leaves_its_backend() {
     let servers = Backend::listen();
     let kettle = start(&servers);

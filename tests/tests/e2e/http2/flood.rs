@@ -33,6 +33,18 @@ fn requests_taken_back_as_fast_as_they_are_made() {
     assert_refused(&start(), &flood, "rapid_reset");
 }
 
+/// As a browser leaves a page that it was still asking for.
+#[test]
+fn a_hundred_taken_back_in_one_read_are_no_flood() {
+    let kettle = start();
+    let mut frames = Frames::connect(&kettle, &[]);
+    let reset = |stream| [get(stream, "/a"), frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())];
+    let mut read: Vec<u8> = streams(100).flat_map(reset).flatten().collect();
+    read.extend(get(201, "/a"));
+    frames.send(&read);
+    assert_eq!(frames.body(201), b"content");
+}
+
 #[test]
 fn requests_that_have_been_accepted_taken_back_too_often() {
     let kettle = start();

@@ -188,3 +188,23 @@ fn a_request_that_waits_is_carried_to_the_servers_of_a_reload() {
     server.write_all(ok("first").as_bytes()).unwrap();
     assert_eq!(first.response().body, b"first");
 }
+
+#[test]
+fn a_reload_that_leaves_the_listener_as_it_is_ends_no_connection() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let mut server = None;
+    for number in 0..3 {
+        client.send(&get("/app")).unwrap();
+        let server = backend.asked(&mut server);
+        read_head(server);
+        if number == 1 {
+            kettle.folder.change_config("name = \"app\"", "name = \"app\"\nqueue = 11");
+        }
+        let _ = kettle.ctl(&["reload"]).succeed();
+        server.write_all(ok("there").as_bytes()).unwrap();
+        let response = client.response();
+        assert_eq!((&*response.body, response.header("connection")), (&b"there"[..], None));
+    }
+}

@@ -88,8 +88,21 @@ impl<'s> Outgoing<'s> {
         }
     }
 
-    /// Ends the stream before its end.
-    pub(super) fn cut(mut self, reason: Reason) {
+    /// Ends the stream before its end, but behind what was sent of it.
+    pub(super) async fn cut(mut self) {
+        let (outbound, queued_bytes) = (self.outbound, self.queued_bytes);
+        (self.place, self.pace) = (None, None);
+        let _ = self
+            .patiently(|stream, context| match outbound.poll_sealed(queued_bytes, context) {
+                Poll::Ready(()) => Poll::Ready(Ok(())),
+                Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+            })
+            .await;
+        self.reset(Reason::INTERNAL_ERROR);
+    }
+
+    /// Ends the stream at once.
+    pub(super) fn reset(mut self, reason: Reason) {
         self.stream.send_reset(reason);
     }
 
@@ -186,7 +199,7 @@ impl<'s> Outgoing<'s> {
             } else if state == FillState::Complete && body.bytes.is_none() {
                 return self.end();
             } else if state != FillState::Growing {
-                return Err(cut_short(io::ErrorKind::UnexpectedEof));
+                return Err(cut_short(Growing::cut(state)));
             } else {
                 self.place = None;
                 let stream = &mut self.stream;

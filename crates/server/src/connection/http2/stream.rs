@@ -159,7 +159,17 @@ impl Shared {
                     response.note_cut(error);
                 }
                 if let Err(error) = sent {
-                    self.delivery_failed(&error, &response, outgoing);
+                    // It logs why.
+                    let _ = self.connection.borrow().delivery_failed(&error, &response);
+                    // A client must not take what it has for the whole.
+                    match error {
+                        DeliveryError::BodyCutShort(_) => outgoing.cut().await,
+                        DeliveryError::Stream(_) => outgoing.reset(Reason::INTERNAL_ERROR),
+                        DeliveryError::Stalled => {
+                            worker.metrics.http2_refused("stalled");
+                            outgoing.reset(Reason::CANCEL);
+                        }
+                    }
                 }
                 self.deadlines.borrow_mut().push(Rc::clone(&deadline));
             }
@@ -217,20 +227,6 @@ impl Shared {
             _ => None,
         };
         (path, reason)
-    }
-
-    /// A client must not take what it has for the whole.
-    fn delivery_failed(&self, error: &DeliveryError, response: &Response, outgoing: Outgoing<'_>) {
-        let connection = self.connection.borrow();
-        // It logs why.
-        let _ = connection.delivery_failed(error, response);
-        outgoing.cut(match error {
-            DeliveryError::Stalled => {
-                connection.worker.metrics.http2_refused("stalled");
-                Reason::CANCEL
-            }
-            DeliveryError::BodyCutShort(_) | DeliveryError::Stream(_) => Reason::INTERNAL_ERROR,
-        });
     }
 
     /// Notes how a stream ended.
