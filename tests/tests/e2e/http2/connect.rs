@@ -238,6 +238,31 @@ fn a_cut_on_one_side_is_a_cut_on_the_other() {
 }
 
 #[test]
+fn what_came_before_a_cut_arrives() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let mut server = standing(&mut frames, &servers, 1);
+    // So that kettle finds all of it and the reset at once.
+    kettle.signal(Signal::STOP);
+    let sent = content(40_000);
+    server.write_all(&sent).unwrap();
+    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    drop(server);
+    kettle.signal(Signal::CONT);
+    let mut received = Vec::new();
+    loop {
+        let next = frames.next().expect("the stream alone is reset");
+        match next.kind {
+            DATA => received.extend(next.payload),
+            RST_STREAM => break assert_eq!(code(&next.payload), CANCEL),
+            _ => {}
+        }
+    }
+    assert_same(&received, &sent, "before the reset");
+}
+
+#[test]
 fn a_client_that_is_gone_takes_its_tunnels_along() {
     let servers = Backend::listen();
     let kettle = start(&servers);
