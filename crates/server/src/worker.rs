@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kettle_kernel::{process, socket};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, LocalSet, spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -120,64 +122,102 @@ async fn tick(worker: Rc<WorkerState>) {
 /// The sockets a worker listens on, each with the task that accepts from it.
 #[derive(Default)]
 pub(crate) struct Accepting {
-    tasks: Vec<(Listening, Arc<Snapshot>, AbortHandle)>,
+    sources: Vec<Source>,
 }
 
+struct Source {
+    listening: Listening,
+    snapshot: Arc<Snapshot>,
+    socket: Rc<ListeningSocket>,
+    task: AbortHandle,
+}
+
+/// Registered with the runtime once and for as long as it is listened on, under the descriptor that there is: a worker that
+/// is out of them must be able to follow a reload.
+type ListeningSocket = AsyncFd<Arc<std::net::TcpListener>>;
+
 impl Accepting {
-    /// Accepts from a snapshot's listeners, and from no others; on an error, from those before.
+    /// Accepts from a snapshot's listeners, and from no others. One that cannot be used keeps none of the others from
+    /// following.
     ///
     /// # Errors
-    /// If a listener cannot be registered with the runtime.
+    /// If a new listener cannot be registered with the runtime.
     pub(crate) fn follow(
         &mut self,
         worker: &Rc<WorkerState>,
         snapshot: &Arc<Snapshot>,
     ) -> io::Result<()> {
-        // What can fail comes first: whoever accepts now goes on until all others can.
-        let sockets =
-            snapshot.listeners.iter().map(|it| TcpListener::from_std(it.socket.try_clone()?));
-        let sockets = sockets.collect::<io::Result<Vec<_>>>()?;
-        let before = std::mem::take(&mut self.tasks);
-        for (listening, socket) in snapshot.listeners.iter().zip(sockets) {
-            let accept = accept(Rc::clone(worker), Arc::clone(snapshot), listening.index, socket);
-            let task = spawn_local(accept).abort_handle();
-            self.tasks.push((listening.clone(), Arc::clone(snapshot), task));
-        }
-        for (listening, old, task) in before {
+        let mut outcome = Ok(());
+        let mut before = std::mem::take(&mut self.sources);
+        for listening in &snapshot.listeners {
+            let is_same = |it: &Source| Arc::ptr_eq(&it.listening.socket, &listening.socket);
             // A socket that stays keeps its backlog; only its settings may have changed.
-            task.abort();
-            let stays = |kept: &Listening| Arc::ptr_eq(&kept.socket, &listening.socket);
-            if !snapshot.listeners.iter().any(stays) {
-                retire(worker, &old, &listening);
+            let socket = match before.iter().position(is_same).map(|at| before.swap_remove(at)) {
+                Some(kept) => {
+                    kept.task.abort();
+                    Ok(kept.socket)
+                }
+                None => register(listening),
+            };
+            match socket {
+                Ok(socket) => self.sources.push(Source::begin(worker, snapshot, listening, socket)),
+                Err(error) => outcome = Err(error),
             }
         }
-        Ok(())
+        for gone in before {
+            gone.retire(worker);
+        }
+        outcome
     }
 
     /// Accepts nothing more.
     pub(crate) fn stop(&mut self, worker: &Rc<WorkerState>) {
-        for (listening, snapshot, task) in self.tasks.drain(..) {
-            task.abort();
-            retire(worker, &snapshot, &listening);
+        for source in self.sources.drain(..) {
+            source.retire(worker);
         }
     }
 }
 
-/// Takes the connections that wait in a socket, then ends its listening. Closing our descriptor
-/// would not do: a snapshot that an old connection keeps still holds one, and what the kernel went
-/// on to queue there nobody would accept.
-fn retire(worker: &Rc<WorkerState>, snapshot: &Arc<Snapshot>, listening: &Listening) {
-    for _ in 0..BACKLOG_TAKEN_MAX {
-        let Ok((socket, remote)) = socket::accept(listening.socket.as_fd()) else {
-            break;
-        };
-        match TcpStream::from_std(socket) {
-            Ok(socket) => begin(worker, snapshot, listening.index, socket, remote),
-            Err(error) => tracing::warn!(%error, "a waiting connection is lost"),
-        }
+#[allow(
+    deprecated,
+    reason = "sound with a listener that is shared as it is; its successor is `unsafe` because of types whose descriptor may change"
+)]
+fn register(listening: &Listening) -> io::Result<Rc<ListeningSocket>> {
+    let socket = AsyncFd::with_interest(Arc::clone(&listening.socket), Interest::READABLE)?;
+    Ok(Rc::new(socket))
+}
+
+impl Source {
+    fn begin(
+        worker: &Rc<WorkerState>,
+        snapshot: &Arc<Snapshot>,
+        listening: &Listening,
+        socket: Rc<ListeningSocket>,
+    ) -> Self {
+        let (listening, snapshot) = (listening.clone(), Arc::clone(snapshot));
+        let accept =
+            accept(Rc::clone(worker), Arc::clone(&snapshot), listening.index, Rc::clone(&socket));
+        let task = spawn_local(accept).abort_handle();
+        Self { listening, snapshot, socket, task }
     }
-    if let Err(error) = socket::stop_listening(listening.socket.as_fd()) {
-        tracing::warn!(%error, "a listening socket stays open");
+
+    /// Takes the connections that wait in the socket, then ends its listening. Closing our descriptor
+    /// would not do: a snapshot that an old connection keeps still holds it, and what the kernel went
+    /// on to queue there nobody would accept.
+    fn retire(self, worker: &Rc<WorkerState>) {
+        self.task.abort();
+        let socket = self.listening.socket.as_fd();
+        for _ in 0..BACKLOG_TAKEN_MAX {
+            let Ok(accepted) = socket::accept(socket) else {
+                break;
+            };
+            if let Err(error) = begin(worker, &self.snapshot, self.listening.index, accepted) {
+                tracing::warn!(%error, "a waiting connection is lost");
+            }
+        }
+        if let Err(error) = socket::stop_listening(socket) {
+            tracing::warn!(%error, "a listening socket stays open");
+        }
     }
 }
 
@@ -186,15 +226,20 @@ async fn accept(
     worker: Rc<WorkerState>,
     snapshot: Arc<Snapshot>,
     index: usize,
-    listener: TcpListener,
+    socket: Rc<ListeningSocket>,
 ) {
     let connections_max = snapshot.config.limits.connections_per_worker;
     loop {
         worker.room_for(connections_max).await;
-        match listener.accept().await {
-            Ok((socket, remote)) => begin(&worker, &snapshot, index, socket, remote),
+        let accepted = socket.async_io(Interest::READABLE, |socket| socket::accept(socket.as_fd()));
+        match accepted.await.and_then(|accepted| begin(&worker, &snapshot, index, accepted)) {
+            Ok(()) => {}
             // The client is gone again already.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::NotConnected
+                ) => {}
             // Out of descriptors or memory: trying again at once would only burn the CPU.
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -209,11 +254,12 @@ fn begin(
     worker: &Rc<WorkerState>,
     snapshot: &Arc<Snapshot>,
     listener: usize,
-    socket: TcpStream,
-    remote: SocketAddr,
-) {
+    (socket, remote): (std::net::TcpStream, SocketAddr),
+) -> io::Result<()> {
+    let socket = TcpStream::from_std(socket)?;
     let connection = Connection::new(Rc::clone(worker), Arc::clone(snapshot), listener, remote);
     spawn_local(connection.serve(socket));
+    Ok(())
 }
 
 /// Connections that may wait in a socket when it retires: the largest backlog there is.
