@@ -183,12 +183,7 @@ impl Connection {
                 Handshaking::Complete(stream) => {
                     let session = stream.session();
                     self.worker.metrics.handshake_finished(session, self.accepted.elapsed());
-                    if session.peer.is_none()
-                        && self
-                            .snapshot
-                            .router
-                            .is_certificate_optional(session.server_name.as_deref())
-                    {
+                    if session.peer.is_none() && session.is_certificate_asked {
                         self.worker.metrics.client_certificate("none");
                     }
                     return Some(stream);

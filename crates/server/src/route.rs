@@ -264,15 +264,6 @@ impl Router {
         Some(site)
     }
 
-    /// Whether clients of connections with this name may come without the certificate that they are asked for.
-    #[must_use]
-    pub fn is_certificate_optional(&self, server_name: Option<&str>) -> bool {
-        let site = self
-            .number_of(server_name.map(str::as_bytes))
-            .and_then(|number| self.sites.get(number));
-        site.is_some_and(|site| site.is_certificate_optional)
-    }
-
     /// Which certificates clients of connections with this name were asked for.
     fn client_auth_of(&self, server_name: Option<&[u8]>) -> Option<usize> {
         self.sites.get(self.number_of(server_name)?)?.client_auth

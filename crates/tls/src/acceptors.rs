@@ -23,6 +23,7 @@ pub struct Acceptor {
     pub(crate) config: Arc<ServerConfig>,
     allows_tls13: bool,
     is_alpn_required: bool,
+    pub(crate) asks_certificate: bool,
     audience: Audience,
 }
 
@@ -39,8 +40,9 @@ impl Acceptor {
     ) -> Result<Self, PolicyError> {
         let config = policy::group_config(policy, identities, resumption, group)?;
         let is_alpn_required = group.is_alpn_required;
-        let audience = group.audience();
-        Ok(Self { is_alpn_required, audience, ..Self::new(&config, &policy.versions) })
+        let (audience, asks_certificate) = (group.audience(), group.client_auth.is_some());
+        let acceptor = Self::new(&config, &policy.versions);
+        Ok(Self { is_alpn_required, asks_certificate, audience, ..acceptor })
     }
 
     /// Takes a configuration, and the versions that it was made for.
@@ -53,6 +55,7 @@ impl Acceptor {
             config: Arc::new(config),
             allows_tls13: versions.contains(&Version::Tls13),
             is_alpn_required: false,
+            asks_certificate: false,
             audience: SiteGroup::default().audience(),
         }
     }

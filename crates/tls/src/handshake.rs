@@ -256,6 +256,7 @@ impl Handshake {
         let agreed = Agreed::of(&connection)?;
         let audience = guard.audience_for(observed.server_name.as_deref());
         let audience = audience.ok_or(HandshakeError::Unsupported("two readings of a name"))?;
+        let is_certificate_asked = guard.asks_certificate();
         let resumed = match agreed.is_resumed {
             true if observed.has_read_ticket => Resumption::Ticket,
             true => Resumption::SessionId,
@@ -267,6 +268,7 @@ impl Handshake {
         let (keys, _) =
             connection.dangerous_into_kernel_connection().map_err(HandshakeError::Rustls)?;
         let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, server_name)?;
+        session.is_certificate_asked = is_certificate_asked;
         session.peer = peer;
         session.ticket_epoch = ticket_epoch;
         session.audience = Some(audience);
@@ -365,6 +367,7 @@ impl Agreed {
             resumed,
             server_name,
             alpn,
+            is_certificate_asked: false,
             peer: None,
             ticket_epoch: None,
             audience: None,

@@ -25,6 +25,7 @@ fn session() -> Session {
         resumed: Resumption::Ticket,
         server_name: Some("example.org".into()),
         alpn: None,
+        is_certificate_asked: false,
         peer: None,
         ticket_epoch: None,
         audience: None,

@@ -16,6 +16,7 @@ fn session() -> Session {
         resumed: Resumption::Full,
         server_name: None,
         alpn: None,
+        is_certificate_asked: false,
         peer: None,
         ticket_epoch: Some(TicketEpoch::Previous),
         audience: None,

@@ -206,9 +206,6 @@ fn site_that_asks_for_certificates_takes_only_connections_that_were_asked_for_th
     let unverified = |name: &'static str| router.site(Some(name.as_bytes()), Some(name), false);
     assert!(unverified("one.example").is_none(), "whatever let this connection in");
     assert!(unverified("lax.example").is_some() && unverified("public.example").is_some());
-    assert!(router.is_certificate_optional(Some("lax.example")));
-    assert!(!router.is_certificate_optional(Some("one.example")));
-    assert!(!router.is_certificate_optional(None));
 
     // Clients without a name are asked as those of the default site are.
     let mut with_default = sites();

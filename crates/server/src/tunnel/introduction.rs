@@ -118,6 +118,7 @@ mod tests {
             resumed: Resumption::Full,
             server_name: Some("a.example".into()),
             alpn: Some(Alpn::new(b"h2")),
+            is_certificate_asked: false,
             peer: None,
             ticket_epoch: None,
             audience: None,

@@ -202,7 +202,7 @@ impl<'a> ClientHandshake<'a> {
             ..
         } = *self;
         let agreed = Agreed::of(&connection)?;
-        let Observed { client_secret, server_secret, .. } = observed;
+        let Observed { client_secret, server_secret, is_certificate_requested, .. } = observed;
         let secrets = traffic_secrets(&connection, client_secret, server_secret)?;
         let peer = if proves_peer { peer_identity(&connection)? } else { None };
         let (keys, connection) =
@@ -216,6 +216,7 @@ impl<'a> ClientHandshake<'a> {
         let tickets = is_tls13.then(|| Box::new(TicketReader::new(connection)));
         let sent_name = sent_name.as_deref().map(Box::from);
         let (sealer, opener, mut session) = agreed.into_session(&keys, resumed, sent_name)?;
+        session.is_certificate_asked = is_certificate_requested;
         session.peer = peer;
         let incoming = feed.into_waiting().ok_or(BEHIND_FINISHED)?;
         Ok(Established { sealer, opener, secrets, tickets, session, incoming, outgoing })

@@ -94,6 +94,11 @@ impl Guard {
         chosen.is_same(&self.chosen).then(|| chosen.audience())
     }
 
+    /// Whether the client was asked for a certificate.
+    pub(super) fn asks_certificate(&self) -> bool {
+        self.chosen.asks_certificate
+    }
+
     /// Decides about the next record of those that wait.
     ///
     /// # Errors

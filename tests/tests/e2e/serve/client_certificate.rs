@@ -146,6 +146,25 @@ fn optional_certificate_may_be_left_out() {
 }
 
 #[test]
+fn who_was_not_asked_is_not_counted() {
+    let authority = ClientAuthority::new("clients");
+    let own = "kind = \"tls\"\nbackend = \"app\"\n\
+               [[listener.certificate]]\nchain = \"localhost.pem\"\nkey = \"localhost.key\"";
+    let asking = "client_auth = { roots = \"clients.pem\", mode = \"optional\" }";
+    let setup = setup(&authority, ", mode = \"optional\"")
+        .listener("path = \"auto\"")
+        .listener(own)
+        .listener(&format!("{own}\n{asking}"))
+        .more(&backend("app", "", &[Backend::echoing()]));
+    let kettle = Kettle::start(setup);
+    for (address, count) in kettle.addresses.iter().zip([1, 1, 2]) {
+        let mut client = Dialer::default().connect(*address);
+        client.send(b"x").unwrap();
+        assert_eq!(counted(&kettle, "none"), count, "{address}");
+    }
+}
+
+#[test]
 fn connection_made_for_another_name_does_not_reach_such_a_site() {
     let authority = ClientAuthority::new("clients");
     let both = issue(&["localhost", "secret.test"], Kind::Ecdsa);
