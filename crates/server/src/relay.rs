@@ -50,6 +50,7 @@ pub(crate) struct Relay {
     to_client: Direction,
     truncation: Truncation,
     end: Option<TunnelEnd>,
+    backend_alert: Option<Box<str>>,
     pipes: Rc<Pipes>,
     offloads: Rc<Offloads>,
 }
@@ -79,6 +80,7 @@ impl Relay {
             backend,
             truncation: settings.truncation,
             end: None,
+            backend_alert: None,
             pipes: Rc::clone(pipes),
             offloads: Rc::clone(offloads),
         }
@@ -122,6 +124,11 @@ impl Relay {
 
     /// Does what a fault of the direction from `source` means for both.
     fn take_fault(&mut self, source: Party, fault: Fault) {
+        if let (Fault::Source(error @ StreamError::AlertReceived(_)), Party::Backend) =
+            (&fault, source)
+        {
+            self.backend_alert = Some(error.to_string().into());
+        }
         match (fault, source) {
             (Fault::Truncated, Party::Client) => {
                 self.note(TunnelEnd::ClientCut);
@@ -269,6 +276,11 @@ impl Relay {
     /// The client's and the backend's connection, for what is to be told of them.
     pub(crate) fn sides(&self) -> [&Side; 2] {
         [&self.client, &self.backend]
+    }
+
+    /// The alert by which the backend ended, in words.
+    pub(crate) fn backend_alert(&self) -> Option<&str> {
+        self.backend_alert.as_deref()
     }
 
     /// What went to the backend, and what to the client.

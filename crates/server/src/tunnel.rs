@@ -17,7 +17,7 @@ use kettle_preamble::proxy;
 use tokio::io::Interest;
 
 use crate::access_log::TunnelEntry;
-use crate::backend::{Attempt, ConnectError, Connected, Failure, Server, Slot, Socket};
+use crate::backend::{Attempt, ConnectError, Connected, Failure, Outcome, Server, Slot, Socket};
 use crate::clock::Clock;
 use crate::limits::{Deadline, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
@@ -66,7 +66,7 @@ pub(crate) struct Tunnel {
     client: Side,
     carried: Option<Carried>,
     end: &'static str,
-    /// Why no server could be had.
+    /// Why no server could be had, or what the server ended with.
     failure: Option<Box<str>>,
     is_recorded: bool,
 }
@@ -180,6 +180,13 @@ impl Tunnel {
         };
         let end = run(&mut carried.relay, &self.deadline, &time, &self.shown).await;
         self.end = end.as_str();
+        // Whether it takes our certificate a server of TLS 1.3 says behind the handshake.
+        if let (Some(alert), Some(server)) =
+            (carried.relay.backend_alert(), self.shown.server.get())
+        {
+            server.state.note(Failure::new(Outcome::Tls, format!("TLS: {alert}")));
+            self.failure = Some(alert.into());
+        }
         self.record();
         self.linger(end).await;
     }

@@ -290,10 +290,15 @@ impl ServerState {
         locked(&self.last_failure).clone()
     }
 
+    /// Something is wrong with it that takes it out for nobody.
+    pub(crate) fn note(&self, failure: Failure) {
+        *locked(&self.last_failure) = Some(failure);
+    }
+
     fn remember(&self, failure: &Failure) {
         let more = |bad: u32| Some(bad.saturating_add(1));
         let _ = self.bad_in_a_row.fetch_update(Relaxed, Relaxed, more);
-        *locked(&self.last_failure) = Some(failure.clone());
+        self.note(failure.clone());
     }
 
     /// Forgets failed connects.

@@ -1,6 +1,13 @@
 //! Looking after backends: checks of their servers, in TLS where tunnels speak it, and lookups of their names.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use kettle_kernel::ktls::Version;
+use kettle_tls::stream::{Fill, TlsStream};
+use tokio::time::timeout;
 
 use super::open::begin_tls;
 use crate::backend::{
@@ -46,7 +53,34 @@ impl Handshake for AsUsed {
         let connector = ways.next().or_else(|| self.1.connector(backend, server));
         let unknown = || Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it");
         let connector = connector.ok_or_else(unknown)?;
-        let (stream, _) = begin_tls(socket, connector, backend.settings.starttls()).await?;
+        let (mut stream, _) = begin_tls(socket, connector, backend.settings.starttls()).await?;
+        let time_max = backend.settings.check.as_ref().map_or(VERDICT_MAX, |it| it.timeout / 4);
+        let verdict = timeout(time_max.min(VERDICT_MAX), verdict_on_us(&mut stream)).await;
+        // Silence is consent.
+        verdict.unwrap_or(Ok(()))?;
         Ok(stream as Box<dyn Stream>)
     }
 }
+
+/// Waits for what a server makes of our certificate, or of our having none. In TLS 1.3 that comes behind the handshake: an alert
+/// says no, tickets say yes.
+async fn verdict_on_us(stream: &mut TlsStream) -> Result<(), Failure> {
+    let session = stream.session();
+    if session.version != Version::Tls13 || !session.is_certificate_asked {
+        return Ok(());
+    }
+    let verdict = poll_fn(|context| match stream.poll_fill(context) {
+        Poll::Pending if stream.tickets().count > 0 => Poll::Ready(Ok(Fill::Data)),
+        polled => polled,
+    });
+    match verdict.await {
+        Ok(Fill::Data) => Ok(()),
+        Ok(Fill::Closed | Fill::Truncated) => {
+            Err(Failure::new(Outcome::Closed, "it closed after it had asked for a certificate"))
+        }
+        Err(error) => Err(Failure::new(Outcome::Tls, format!("TLS: {error}"))),
+    }
+}
+
+/// How long a check waits for it where a server says nothing; at most a quarter of its time.
+const VERDICT_MAX: Duration = Duration::from_millis(250);

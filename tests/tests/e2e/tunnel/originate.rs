@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::{Backend, backend, read_to_end};
 use kettle_tests::certificate::ClientAuthority;
 use kettle_tests::client::Dialer;
 use kettle_tests::http::{Connection, get};
@@ -124,4 +124,48 @@ fn a_server_that_asks_for_a_certificate_gets_ours() {
     let outer = Kettle::start(setup);
     assert!(ask(&outer).ends_with(b"inside"));
     assert!(inner.entry("/a").text("client").contains("kettle"));
+}
+
+#[test]
+fn a_certificate_refused_behind_the_handshake_is_told() {
+    let (known, unknown) = (ClientAuthority::new("clients"), ClientAuthority::new("strangers"));
+    let (ours, strange) = (known.issue("kettle", 1, 2099), unknown.issue("kettle", 1, 2099));
+    let shown = |name| format!("certificate = {{ chain = \"{name}.pem\", key = \"{name}.key\" }}");
+    for version in ["tls1.2", "tls1.3"] {
+        let inner = Setup::default()
+            .set("tls", &format!("versions = [\"{version}\"]"))
+            .file("www/a", "inside")
+            .file("clients.pem", known.pem())
+            .site("client_auth = { roots = \"clients.pem\" }");
+        let inner = Kettle::start(inner);
+        let outer = |tls: &str| {
+            let app = backend("app", &format!("{VERIFIED}\n{tls}"), &[inner.address()]);
+            Setup::default()
+                .listener("kind = \"tcp\"\nbackend = \"app\"")
+                .file("ours.pem", ours.chain.clone())
+                .file("ours.key", ours.key.clone())
+                .file("strange.pem", strange.chain.clone())
+                .file("strange.key", strange.key.clone())
+                .more(&app)
+        };
+        for (certificate, told) in
+            [("", "asked for a certificate, got none"), (&shown("strange"), "UnknownCA")]
+        {
+            let kettle = Kettle::start(outer(certificate));
+            let mut client = TcpStream::connect(kettle.address()).unwrap();
+            assert!(read_to_end(&mut client).1.is_err(), "{version}");
+            let failure = kettle.tunnel().text("failure").to_owned();
+            assert!(failure.contains(told), "{version}: {failure}");
+            let shown = kettle.ctl(&["backends"]).succeed();
+            assert!(shown.contains(told), "{version}: {shown}");
+        }
+        let check =
+            "# shown\n[backend.check]\nkind = \"tls\"\ninterval = \"50ms\"\nfall = 1\nrise = 1";
+        let kettle = Kettle::start(outer(check));
+        kettle.wait_for_status("/backends/0/servers/0/health", "down");
+        kettle.folder.change_config("# shown", &shown("ours"));
+        let _ = kettle.ctl(&["reload"]).succeed();
+        kettle.wait_for_status("/backends/0/servers/0/health", "up");
+        assert!(ask(&kettle).ends_with(b"inside"), "{version}");
+    }
 }
