@@ -208,16 +208,8 @@ impl Attempt {
         self.slot
     }
 
-    /// Connects.
-    ///
-    /// # Errors
-    /// [`Failure`], to be reported by [`Attempts::failed`].
-    pub async fn connect(&self) -> Result<Socket, Failure> {
-        let addresses = self.server().state.addresses();
-        Ok(socket::connect(&self.server().address, &addresses, self.deadline).await?)
-    }
-
-    /// Connects and makes of the connection what is wanted, all before the deadline.
+    /// Connects and makes of the connection what is wanted, all before the deadline. Of a name's addresses the next is tried
+    /// where either fails.
     ///
     /// # Errors
     /// [`Failure`], to be reported by [`Attempts::failed`].
@@ -225,9 +217,10 @@ impl Attempt {
         &self,
         make: impl AsyncFn(Socket, &Server) -> Result<S, Failure>,
     ) -> Result<S, Failure> {
-        let socket = self.connect().await?;
-        let made = timeout_at(self.deadline, make(socket, self.server())).await;
-        made.unwrap_or_else(|_| Err(Failure::timed_out()))
+        let server = self.server();
+        let addresses = server.state.addresses();
+        let make = async |socket| make(socket, server).await;
+        socket::connect(&server.address, &addresses, self.deadline, make).await
     }
 }
 

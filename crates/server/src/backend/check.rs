@@ -83,7 +83,22 @@ async fn ask(
     deadline: Instant,
 ) -> Result<(), Failure> {
     let addresses = server.state.addresses();
-    let mut socket = socket::connect(&server.address, &addresses, deadline).await?;
+    let make = async |socket| begin(backend, server, check, handshake, socket).await;
+    let mut stream = socket::connect(&server.address, &addresses, deadline, make).await?;
+    match check.kind {
+        CheckKind::Http => get(&mut *stream, &check.path, &host(check, server)).await,
+        CheckKind::Tcp | CheckKind::Tls => Ok(()),
+    }
+}
+
+/// What a client's connection begins with, too: of a name's addresses the next is tried where it fails.
+async fn begin(
+    backend: &Backend,
+    server: &Server,
+    check: &Check,
+    handshake: &impl Handshake,
+    mut socket: Socket,
+) -> Result<Box<dyn Stream>, Failure> {
     // Its own words for a check: nobody is spoken for.
     match backend.settings.send_proxy {
         SendProxy::Off => {}
@@ -97,17 +112,13 @@ async fn ask(
         SendProxy::Ip => socket.write_all(&[2, 127, 0, 0, 1]).await?,
     }
     let over_tls = match check.kind {
-        CheckKind::Tcp => return Ok(()),
+        CheckKind::Tcp => false,
         CheckKind::Tls => true,
         CheckKind::Http => backend.settings.tls.is_some(),
     };
-    let mut stream: Box<dyn Stream> = match over_tls {
-        true => handshake.handshake(backend, server, socket).await?,
-        false => Box::new(socket),
-    };
-    match check.kind {
-        CheckKind::Http => get(&mut *stream, &check.path, &host(check, server)).await,
-        CheckKind::Tcp | CheckKind::Tls => Ok(()),
+    match over_tls {
+        true => handshake.handshake(backend, server, socket).await,
+        false => Ok(Box::new(socket)),
     }
 }
 

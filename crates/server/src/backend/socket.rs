@@ -14,6 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::failure::Failure;
+
 /// A connection as the bytes are, without TLS.
 #[derive(Debug)]
 pub enum Socket {
@@ -23,28 +25,36 @@ pub enum Socket {
     Unix(UnixStream),
 }
 
-/// Connects to a server: to the first of its addresses that takes the connection. Each has an equal share of the time
-/// that is left, so that one that does not answer leaves some to the others, but enough for a long way.
+/// Connects to a server, and makes of the connection what is wanted: of that to the first of its addresses with which that can
+/// be done. For a connection each has an equal share of the time that is left, so that one that does not answer leaves some to
+/// the others, but enough for a long way; for what is made of it half of what is left, as long as there are others.
 ///
 /// # Errors
-/// What the last address said; [`io::ErrorKind::TimedOut`] at the deadline.
-pub(super) async fn connect(
+/// What came of the last address.
+pub(super) async fn connect<S>(
     server: &ServerAddress,
     addresses: &[SocketAddr],
     deadline: Instant,
-) -> io::Result<Socket> {
+    make: impl AsyncFn(Socket) -> Result<S, Failure>,
+) -> Result<S, Failure> {
+    let late = |_| Err(Failure::timed_out());
     if let ServerAddress::Unix(path) = server {
-        let connected = timeout_at(deadline, connect_unix(path)).await;
-        return connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let made = async { make(connect_unix(path).await?).await };
+        return timeout_at(deadline, made).await.unwrap_or_else(late);
     }
-    let mut outcome = Err(io::ErrorKind::TimedOut.into());
+    let within = |share: Duration| deadline.min(Instant::now() + share.max(ADDRESS_TIME_MIN));
+    let time_left = || deadline.saturating_duration_since(Instant::now());
+    let mut outcome = Err(Failure::timed_out());
     for (index, address) in addresses.iter().enumerate() {
-        let now = Instant::now();
         let left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-        let share = (deadline.saturating_duration_since(now) / left).max(ADDRESS_TIME_MIN);
-        outcome = match timeout_at(deadline.min(now + share), TcpStream::connect(*address)).await {
-            Ok(connected) => connected.and_then(prepared),
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        let connected = timeout_at(within(time_left() / left), TcpStream::connect(*address)).await;
+        let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        outcome = match connected.and_then(prepared) {
+            Ok(socket) => {
+                let until = within(time_left() / left.min(2));
+                timeout_at(until, make(socket)).await.unwrap_or_else(late)
+            }
+            Err(error) => Err(error.into()),
         };
         if outcome.is_ok() {
             break;

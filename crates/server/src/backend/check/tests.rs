@@ -154,6 +154,34 @@ async fn tls_that_fails_is_a_failed_check() {
     assert_eq!(asked(&backend, &NoTls).await.unwrap_err().outcome, Outcome::Tls);
 }
 
+#[tokio::test]
+async fn of_a_name_s_addresses_a_check_tries_the_next_too() {
+    struct NotAt(SocketAddr);
+
+    impl Handshake for NotAt {
+        async fn handshake(
+            &self,
+            _: &Backend,
+            _: &Server,
+            socket: Socket,
+        ) -> Result<Box<dyn Stream>, Failure> {
+            match &socket {
+                Socket::Tcp(stream) if stream.peer_addr().unwrap() == self.0 => {
+                    Err(Failure::new(Outcome::Tls, "no"))
+                }
+                _ => Ok(Box::new(socket)),
+            }
+        }
+    }
+
+    let listeners = [listener().await, listener().await];
+    let addresses = listeners.each_ref().map(|it| it.local_addr().unwrap());
+    let check = Check { kind: CheckKind::Tls, ..Check::default() };
+    let backend = backend(settings(addresses[0], check));
+    backend.servers[0].state.found_at(&addresses);
+    asked(&backend, &NotAt(addresses[0])).await.unwrap();
+}
+
 /// Lets the (paused) time pass until a server's health is such, and says how long that took.
 async fn until(backend: &Backend, health: Health) -> Duration {
     let begun = Instant::now();

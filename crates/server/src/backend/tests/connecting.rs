@@ -63,6 +63,29 @@ async fn of_a_name_s_addresses_all_are_tried_and_share_the_time() {
     assert_eq!(count(&app, 0, Outcome::Connected) + count(&app, 0, Outcome::Refused), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_a_name_s_addresses_the_next_is_tried_where_nothing_can_be_made_of_one() {
+    let listeners = some_listeners(3).await;
+    let addresses: Vec<_> = listeners.iter().map(|it| it.local_addr().unwrap()).collect();
+    let app = app(&settings(vec![at("app.example:1")]));
+    app.servers[0].state.found_at(&addresses);
+    let handshake = async |socket, _: &Server| {
+        let Socket::Tcp(stream) = socket else { panic!("not TCP") };
+        match stream.peer_addr().unwrap() {
+            first if first == addresses[0] => Err(Failure::new(Outcome::Tls, "no")),
+            second if second == addresses[1] => std::future::pending().await,
+            third => Ok(third),
+        }
+    };
+    let connected = app.connect_with(CLIENT, handshake).await.unwrap();
+    assert_eq!(connected.socket, addresses[2]);
+    let share = app.settings.connect_timeout / 2;
+    assert!(connected.connect_time >= share && connected.connect_time < share * 2);
+    assert_eq!(count(&app, 0, Outcome::Connected), 1);
+    app.servers[0].state.found_at(&addresses[..2]);
+    assert_eq!(app.connect_with(CLIENT, handshake).await.unwrap_err().reason(), "timeout");
+}
+
 #[tokio::test]
 async fn each_balance_finds_a_server() {
     use kettle_config::Balance::{First, LeastConnections, RandomTwo, RoundRobin, SourceHash};
