@@ -290,7 +290,7 @@ impl Tunnel {
             self.shown.number,
         );
         let open = async |socket, server: &Server| {
-            open::open(socket, server, &self.settings, &introduction).await
+            open::open(socket, server, &self.settings, self.client.session(), &introduction).await
         };
         attempt.connect_with(&open).await
     }

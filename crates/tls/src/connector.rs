@@ -101,6 +101,21 @@ impl Connector {
         Ok(Self { config: Arc::new(config), name, sent_name, resume_by, proves_peer })
     }
 
+    /// The same for who has agreed on a protocol, or on none, with somebody whose words go on over this connection: of several
+    /// that are offered only that one is left. The memory of sessions is shared. Nothing where that makes no difference, or where
+    /// a protocol was agreed on that is not among them.
+    #[must_use]
+    pub fn bound_to(&self, agreed: Option<&[u8]>) -> Option<Self> {
+        let offered = &self.config.alpn_protocols;
+        let is_offered = agreed.is_none_or(|agreed| offered.iter().any(|it| it == agreed));
+        if offered.len() < 2 || !is_offered {
+            return None;
+        }
+        let mut config = ClientConfig::clone(&self.config);
+        config.alpn_protocols.retain(|it| Some(it.as_slice()) == agreed);
+        Some(Self { config: Arc::new(config), ..self.clone() })
+    }
+
     /// The same settings with a new, empty memory of sessions: the next handshake is a full one.
     #[must_use]
     pub fn forget_sessions(&self) -> Self {

@@ -4,7 +4,8 @@ use kettle_config::StartTls;
 use kettle_kernel::process::hostname;
 use kettle_preamble::starttls::{Dialogue, Next, StartTlsError, postgres, smtp};
 use kettle_tls::connector::Connector;
-use kettle_tls::stream::TlsStream;
+use kettle_tls::stream::{StreamError, TlsStream};
+use kettle_tls::{Alpn, Session};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -24,14 +25,15 @@ pub(super) async fn open(
     mut socket: Socket,
     server: &Server,
     settings: &TunnelSettings,
+    client: Option<&Session>,
     introduction: &[u8],
 ) -> Result<Opened, Failure> {
     if introduction.is_empty() {
-        return begin(socket, server, settings).await;
+        return begin(socket, server, settings, client).await;
     }
     socket.write_all(introduction).await?;
     // Whoever closes on one client's address may be well for all others. Whether it is, checks find out.
-    begin(socket, server, settings).await.map_err(|failure| match failure.outcome {
+    begin(socket, server, settings, client).await.map_err(|failure| match failure.outcome {
         Outcome::Closed => Failure { outcome: Outcome::TurnedAway, ..failure },
         _ => failure,
     })
@@ -41,6 +43,7 @@ async fn begin(
     mut socket: Socket,
     server: &Server,
     settings: &TunnelSettings,
+    client: Option<&Session>,
 ) -> Result<Opened, Failure> {
     let Some(connector) = settings.connector(server) else {
         if settings.is_greeted() {
@@ -48,7 +51,14 @@ async fn begin(
         }
         return Ok(Opened { side: Side::from(socket), greeting: Vec::new() });
     };
-    let (mut stream, mut greeting) = begin_tls(socket, connector, settings.starttls()).await?;
+    // Bytes are carried as they are: both sides have to mean the same by them.
+    let bound =
+        client.and_then(|session| connector.bound_to(session.alpn.as_ref().map(Alpn::as_bytes)));
+    // It is well, and does not speak what this client does.
+    let unspoken = bound.as_ref().map_or(Outcome::Tls, |_| Outcome::TurnedAway);
+    let connector = bound.as_ref().unwrap_or(connector);
+    let begun = begin_tls(socket, connector, settings.starttls(), unspoken).await;
+    let (mut stream, mut greeting) = begun?;
     if settings.is_greeted() {
         greeting.clear();
         if settings.starttls() == StartTls::Off {
@@ -58,17 +68,25 @@ async fn begin(
     Ok(Opened { side: Side::from(stream), greeting })
 }
 
-/// The dialogue before TLS, and the handshake. Returns what the server greeted with in plain text, too.
+/// The dialogue before TLS, and the handshake. Returns what the server greeted with in plain text, too. `unspoken` is what it
+/// means that it speaks no protocol that is offered.
 pub(super) async fn begin_tls(
     socket: Socket,
     connector: &Connector,
     protocol: StartTls,
+    unspoken: Outcome,
 ) -> Result<(Box<TlsStream>, Vec<u8>), Failure> {
     let Socket::Tcp(mut socket) = socket else {
         return Err(Failure::new(Outcome::Tls, "TLS is not spoken over Unix sockets"));
     };
     let greeting = starttls(&mut socket, protocol).await?;
-    Ok((TlsStream::connect(socket, connector).await?, greeting))
+    let failed = |error: StreamError| {
+        let is_unspoken = error.reason() == "no_application_protocol";
+        let failure = Failure::from(error);
+        if is_unspoken { Failure { outcome: unspoken, ..failure } } else { failure }
+    };
+    let stream = TlsStream::connect(socket, connector).await.map_err(failed)?;
+    Ok((stream, greeting))
 }
 
 /// The dialogue before TLS, as the client. Returns what the server greeted with.

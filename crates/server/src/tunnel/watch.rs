@@ -53,7 +53,8 @@ impl Handshake for AsUsed {
         let connector = ways.next().or_else(|| self.1.connector(backend, server));
         let unknown = || Failure::new(Outcome::Tls, "no listener says how TLS is spoken to it");
         let connector = connector.ok_or_else(unknown)?;
-        let (mut stream, _) = begin_tls(socket, connector, backend.settings.starttls()).await?;
+        let starttls = backend.settings.starttls();
+        let (mut stream, _) = begin_tls(socket, connector, starttls, Outcome::Tls).await?;
         let time_max = backend.settings.check.as_ref().map_or(VERDICT_MAX, |it| it.timeout / 4);
         let verdict = timeout(time_max.min(VERDICT_MAX), verdict_on_us(&mut stream)).await;
         // Silence is consent.
@@ -78,7 +79,7 @@ async fn verdict_on_us(stream: &mut TlsStream) -> Result<(), Failure> {
         Ok(Fill::Closed | Fill::Truncated) => {
             Err(Failure::new(Outcome::Closed, "it closed after it had asked for a certificate"))
         }
-        Err(error) => Err(Failure::new(Outcome::Tls, format!("TLS: {error}"))),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -122,6 +122,7 @@ fn reason(error: &rustls::Error) -> &'static str {
         Error::PeerMisbehaved(_)
         | Error::InappropriateMessage { .. }
         | Error::InappropriateHandshakeMessage { .. } => "peer_misbehaved",
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => "no_application_protocol",
         Error::AlertReceived(_) => "alert_received",
         Error::InvalidMessage(_) => "not_tls",
         Error::NoApplicationProtocol => "no_application_protocol",

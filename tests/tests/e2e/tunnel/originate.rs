@@ -5,13 +5,13 @@ use std::net::TcpStream;
 
 use kettle_tests::backend::{Backend, backend, read_to_end};
 use kettle_tests::certificate::ClientAuthority;
-use kettle_tests::client::Dialer;
+use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::Tool;
 
-use super::VERIFIED;
+use super::{VERIFIED, terminator};
 
 /// Plain in, TLS to this server.
 fn originator(to: &Kettle, tls: &str) -> Kettle {
@@ -168,4 +168,38 @@ fn a_certificate_refused_behind_the_handshake_is_told() {
         kettle.wait_for_status("/backends/0/servers/0/health", "up");
         assert!(ask(&kettle).ends_with(b"inside"), "{version}");
     }
+}
+
+#[test]
+fn a_server_is_offered_what_was_agreed_on_with_the_client() {
+    let both = "alpn = [\"h2\", \"http/1.1\"]";
+    let before = |inner: &Kettle| {
+        let app = backend("app", &format!("{VERIFIED}\n{both}"), &[inner.address()]);
+        let listener = format!("kind = \"tls\"\nbackend = \"app\"\n{both}");
+        Kettle::start(Setup::default().listener(&listener).more(&app))
+    };
+    let carries = |outer: &Kettle, offered: &[&str], agreed: &str| {
+        let mut client = Dialer::default().alpn(offered).connect(outer.address());
+        client.send(b"ping").unwrap();
+        assert_eq!(client.receive_exactly(4), b"ping", "{offered:?}");
+        drop(client);
+        let entry = outer.tunnel();
+        assert_eq!([entry.text("alpn"), entry.text("server_alpn")], [agreed; 2], "{offered:?}");
+    };
+    let inner = terminator(both, &[Backend::echoing()]);
+    let outer = before(&inner);
+    carries(&outer, &["http/1.1"], "http/1.1");
+    carries(&outer, &["http/1.1", "h2"], "h2");
+    carries(&outer, &[], "");
+
+    // A server is not out for those that speak something else.
+    let inner = terminator("alpn = [\"http/1.1\"]", &[Backend::echoing()]);
+    let outer = before(&inner);
+    for _ in 0..3 {
+        let mut client = Dialer::default().alpn(&["h2"]).connect(outer.address());
+        assert_eq!(client.end(), End::Cut);
+        assert_eq!(outer.tunnel().text("end"), "turned_away");
+    }
+    assert_eq!(outer.status("/backends/0/servers/0/health"), "up");
+    carries(&outer, &["http/1.1"], "http/1.1");
 }
