@@ -24,7 +24,7 @@ pub struct BoundAddress {
 }
 
 /// Binds every address of the configuration that is not held already. The result is in the order
-/// of `config.listeners`; what `held` has and it has not may be closed.
+/// of `config.listeners`; what `held` has and it has not may be closed. Workers may not have left those in `leaving` yet.
 ///
 /// # Errors
 ///
@@ -33,6 +33,7 @@ pub fn bind(
     config: &Config,
     workers: usize,
     held: &[BoundAddress],
+    leaving: &[SocketAddr],
 ) -> Result<Vec<BoundAddress>, Vec<Finding>> {
     let mut bound = Vec::with_capacity(config.listeners.len());
     let mut findings = Vec::new();
@@ -42,7 +43,11 @@ pub fn bind(
             bound.push(kept.clone());
             continue;
         }
-        match bind_address(address, listener.backlog, workers) {
+        // What our own sockets hold they share with others of the same user.
+        let mut own = held.iter().map(|held| &held.actual).chain(leaving);
+        let is_own = own.any(|own| covers_the_same(*own, address));
+        let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
+        match is_free.and_then(|()| bind_address(address, listener.backlog, workers)) {
             Ok(sockets) => bound.push(sockets),
             Err(error) => findings.push(finding(config, listener, &error)),
         }
@@ -66,7 +71,6 @@ pub fn configure(config: &Config, bound: &[BoundAddress]) {
 }
 
 fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result<BoundAddress> {
-    refuse_used_port(address)?;
     let first = socket::listen(address, backlog)?;
     let actual = first.local_addr()?;
     let mut sockets = vec![Arc::new(first)];
@@ -74,6 +78,13 @@ fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result
         sockets.push(Arc::new(socket::listen(actual, backlog)?));
     }
     Ok(BoundAddress { configured: address, actual, sockets })
+}
+
+/// Whether they are the same, or one is the other's port on all addresses of the machine. IPv6 sockets take IPv6 only.
+fn covers_the_same(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port()
+        && one.is_ipv4() == other.is_ipv4()
+        && (one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified())
 }
 
 /// With `SO_REUSEPORT` a second kettle of the same user would silently share the port, and each
@@ -99,7 +110,15 @@ pub(super) fn explain(address: SocketAddr, error: &io::Error) -> (String, String
     let port = address.port();
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let owner = port_owner(port).map_or(String::new(), |owner| format!(" by {owner}"));
+            let owner = port_owner(port);
+            let own = format!("(process {})", std::process::id());
+            if owner.as_ref().is_some_and(|owner| owner.ends_with(&own)) {
+                let message = format!(
+                    "cannot listen on {address}: port {port} is in use by this server itself"
+                );
+                return (message, "restart kettle: a reload cannot move it".to_owned());
+            }
+            let owner = owner.map_or(String::new(), |owner| format!(" by {owner}"));
             let message = format!("cannot listen on {address}: port {port} is in use{owner}");
             (message, format!("stop that program, or listen on another port than {port}"))
         }

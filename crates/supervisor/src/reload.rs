@@ -3,9 +3,10 @@
 //!
 //! Whatever may wait for a disk happens on other threads; the commit itself waits for nothing.
 
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kettle_config::{Config, Finding, Position};
@@ -27,6 +28,8 @@ pub struct Live {
     prepared: Arc<Prepared>,
     bound: Vec<BoundAddress>,
     resources: Resources,
+    /// Sockets that reloads have given up: workers may not have left them yet.
+    leaving: Vec<Weak<TcpListener>>,
     sandbox: Arc<Sandbox>,
     /// Ticket keys and sessions outlive every configuration, so that clients can go on resuming.
     resumption: SharedResumption,
@@ -77,6 +80,7 @@ impl Live {
         Self {
             prepared: Arc::new(prepared),
             bound,
+            leaving: Vec::new(),
             resources,
             sandbox: Arc::default(),
             resumption,
@@ -139,6 +143,7 @@ impl Live {
             loader: self.loader.clone(),
             in_force: Arc::clone(&self.prepared),
             bound: self.bound.clone(),
+            leaving: self.leaving.iter().filter_map(|it| it.upgrade()?.local_addr().ok()).collect(),
             resources: self.resources,
             sandbox: Arc::clone(&self.sandbox),
             resumption: self.resumption.clone(),
@@ -216,7 +221,11 @@ impl Live {
         self.metrics
             .set_source(Arc::new((Arc::clone(&prepared.backends), Arc::clone(&prepared.stores))));
         self.prepared = Arc::new(prepared);
-        self.bound = bound;
+        let before = std::mem::replace(&mut self.bound, bound);
+        let stays = |old: &BoundAddress| self.bound.iter().any(|now| now.actual == old.actual);
+        let gone = before.into_iter().filter(|old| !stays(old)).flat_map(|old| old.sockets);
+        self.leaving.extend(gone.map(|socket| Arc::downgrade(&socket)));
+        self.leaving.retain(|it| it.strong_count() > 0);
         Ok(())
     }
 }
@@ -227,6 +236,7 @@ struct Query {
     loader: Option<Loader>,
     in_force: Arc<Prepared>,
     bound: Vec<BoundAddress>,
+    leaving: Vec<SocketAddr>,
     resources: Resources,
     sandbox: Arc<Sandbox>,
     resumption: SharedResumption,
@@ -251,7 +261,7 @@ impl Query {
         }
         self.resources.fill_in(&mut config, Some(self.workers));
         let prepared = prepare(config, &self.resumption, Some(&self.in_force))?;
-        let bound = bind(&prepared.config, self.workers, &self.bound)?;
+        let bound = bind(&prepared.config, self.workers, &self.bound, &self.leaving)?;
         Ok(Candidate { prepared, bound })
     }
 }

@@ -34,7 +34,7 @@ impl Fixture {
             panic!("{}", findings.iter().map(Finding::to_string).collect::<String>())
         });
         let metrics = Arc::new(Metrics::new(2));
-        let bound = bind(&prepared.config, 2, &[]).unwrap();
+        let bound = bind(&prepared.config, 2, &[], &[]).unwrap();
         let log = AccessLog::start(
             &prepared.config.log,
             HashSet::new(),
@@ -302,4 +302,29 @@ fn keepalive_of_held_sockets_changes_with_the_commit_and_not_before() {
     write(&fixture, "");
     fixture.reload().unwrap();
     assert!(!are_asked(&fixture));
+}
+
+#[test]
+fn a_listener_moves_between_one_address_and_all() {
+    let mut fixture = Fixture::new();
+    let (one, mut all) = (fixture.address, fixture.address);
+    all.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
+    for address in [all, one] {
+        write_config(&fixture.directory, address, "");
+        fixture.reload().unwrap();
+        assert_eq!(fixture.addresses(), [address]);
+    }
+}
+
+#[test]
+fn an_address_may_come_back_before_workers_have_left_it() {
+    let mut fixture = Fixture::new();
+    let (first, other) = (fixture.address, free_address("127.0.0.1"));
+    let old = Arc::clone(&fixture.seen.borrow());
+    for address in [other, first] {
+        write_config(&fixture.directory, address, "");
+        fixture.reload().unwrap();
+        assert_eq!(fixture.addresses(), [address]);
+    }
+    drop(old);
 }
