@@ -88,7 +88,7 @@ struct Driver {
     shared: Rc<Shared>,
     channel: Rc<Channel>,
     library: Library,
-    /// One task for each stream that takes longer than a turn. They end with the connection.
+    /// One task for each stream that is not alone, or takes longer than a turn. They end with the connection.
     streams: JoinSet<()>,
     fresh: Fresh,
     phase: Phase,
@@ -316,20 +316,22 @@ impl Driver {
         // Who has ended makes room for another.
         while let Poll::Ready(Some(_)) = self.streams.poll_join_next(context) {}
         self.leave_if_due(deadline.ticks());
-        while let Poll::Ready(outcome) = self.poll_library(context) {
-            match outcome {
-                Some(Ok((request, respond))) => {
-                    self.begin(request, respond, deadline.ticks(), context);
+        loop {
+            match self.poll_library(context) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    self.begin(request, respond, deadline.ticks());
                 }
-                Some(Err(error)) => {
+                Poll::Ready(Some(Err(error))) => {
                     return Poll::Ready(Event::Over(self.shared.failed(&error, &self.channel)));
                 }
                 // What is queued yet may be the end of a response, and whoever sends it waits to see it gone. It fails
                 // where nobody listens.
-                None if self.channel.poll_flush(context).is_ready() => {
+                Poll::Ready(None) if self.channel.poll_flush(context).is_ready() => {
                     return Poll::Ready(Event::Over(End::Announced));
                 }
-                None => break,
+                // What it has to say is for the library to write.
+                Poll::Pending if self.fresh.look(context) => {}
+                Poll::Ready(None) | Poll::Pending => break,
             }
         }
         self.log_foreign();
@@ -439,7 +441,6 @@ impl Driver {
         request: http::Request<RecvStream>,
         mut respond: SendResponse<Bytes>,
         ticks: u32,
-        context: &mut Context<'_>,
     ) {
         self.begun += 1;
         // The library takes requests until the client has shown that it was told to send none.
@@ -457,7 +458,7 @@ impl Driver {
         self.served += 1;
         let end = outbound.ending();
         let serve = Rc::clone(&self.shared).serve(request, respond, outbound, snapshot, self.begun);
-        self.fresh.begin(serve, end, &mut self.streams, context);
+        self.fresh.begin(serve, end, &mut self.streams);
         self.leave_if_due(ticks);
     }
 }

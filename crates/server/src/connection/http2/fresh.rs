@@ -1,4 +1,7 @@
-//! Streams in the turn they begin in. Most responses are whole by its end: those streams never have a task of their own.
+//! A stream that is alone on its connection, in the turn it begins in. Most responses are whole by its end: such a stream never
+//! has a task of its own.
+//!
+//! Where there are several, each has a task: their responses are made one after the other, and go out together.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -7,38 +10,52 @@ use tokio::task::JoinSet;
 
 use crate::http2::OutboundEnd;
 
-/// Streams that were looked at once and are not over. None outlasts its turn here.
+/// The stream that was alone so far. It does not outlast its turn here.
 #[derive(Default)]
-pub(super) struct Fresh(Vec<(Stream, OutboundEnd)>);
+pub(super) struct Fresh {
+    alone: Option<(Stream, OutboundEnd)>,
+    is_looked_at: bool,
+}
 
 type Stream = Pin<Box<dyn Future<Output = ()>>>;
 
 impl Fresh {
-    /// Begins to serve a stream whose response ends so.
+    /// Takes a stream whose response ends so.
     pub(super) fn begin(
         &mut self,
         serve: impl Future<Output = ()> + 'static,
         end: OutboundEnd,
         tasks: &mut JoinSet<()>,
-        context: &mut Context<'_>,
     ) {
-        let mut serve: Stream = Box::pin(serve);
-        if self.0.len() == FRESH_MAX {
-            tasks.spawn_local(serve);
-        } else if serve.as_mut().poll(context).is_pending() {
-            self.0.push((serve, end));
+        if self.alone.is_none() && !self.is_looked_at && tasks.is_empty() {
+            self.alone = Some((Box::pin(serve), end));
+            return;
         }
+        if let Some((before, _)) = self.alone.take() {
+            tasks.spawn_local(before);
+        }
+        tasks.spawn_local(serve);
     }
 
-    /// Lets those end whose responses the kernel has, and gives a task to each other.
+    /// Looks at the stream that is alone, if there is one and it was not looked at yet: whether there was.
+    pub(super) fn look(&mut self, context: &mut Context<'_>) -> bool {
+        let Some((serve, _)) = self.alone.as_mut().filter(|_| !self.is_looked_at) else {
+            return false;
+        };
+        self.is_looked_at = true;
+        if serve.as_mut().poll(context).is_ready() {
+            self.alone = None;
+        }
+        true
+    }
+
+    /// Lets it end if the kernel has its response, and gives it a task if not.
     pub(super) fn end(&mut self, tasks: &mut JoinSet<()>, context: &mut Context<'_>) {
-        for (mut serve, end) in self.0.drain(..) {
-            if !end.is_sent() || serve.as_mut().poll(context).is_pending() {
-                tasks.spawn_local(serve);
-            }
+        self.is_looked_at = false;
+        if let Some((mut serve, end)) = self.alone.take()
+            && (!end.is_sent() || serve.as_mut().poll(context).is_pending())
+        {
+            tasks.spawn_local(serve);
         }
     }
 }
-
-/// How many wait for the end of a turn. Others have turns of their own, among those of the worker.
-const FRESH_MAX: usize = 16;
