@@ -201,8 +201,8 @@ impl CachedRoute {
     ) -> Result<Response, HttpError> {
         self.count(CacheOutcome::Stale, notes);
         let (configured, now) = (&self.proxy.configured, SystemTime::now());
-        let response = Kept::whole(object).respond(configured, &request.head, now)?;
-        Ok(with_status(response, "hit; detail=stale-if-error"))
+        let answer = Kept::whole(object).respond(configured, &request.head, now);
+        told(answer, "hit; detail=stale-if-error")
     }
 
     /// Whatever is the operator's matter is counted and said.
@@ -238,6 +238,14 @@ fn is_failure(status: u16) -> bool {
 /// What is said of a response from the store that is fresh for so long.
 fn hit(left: Duration) -> String {
     format!("hit; ttl={}", left.as_secs())
+}
+
+/// Says where an answer came from, also where a condition failed or a range is beyond the end.
+fn told(answer: Result<Response, HttpError>, status: &str) -> Result<Response, HttpError> {
+    answer.map(|response| with_status(response, status)).map_err(|mut error| {
+        error.fields.push(("cache-status", format!("kettle; {status}")));
+        error
+    })
 }
 
 /// Says where a response came from (RFC 9211).

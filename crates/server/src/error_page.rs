@@ -10,20 +10,20 @@ use kettle_kernel::keeper;
 
 use crate::response::{Body, ConfiguredFields, Response, ResponseFields};
 
-/// A status to answer with, and the one field it needs besides the usual ones.
+/// A status to answer with, and the fields it needs besides the usual ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpError {
     /// The status.
     pub status: u16,
-    /// Name and value, such as `allow`.
-    pub field: Option<(&'static str, String)>,
+    /// Names and values, such as `allow`.
+    pub fields: Vec<(&'static str, String)>,
 }
 
 impl From<u16> for HttpError {
     fn from(status: u16) -> Self {
         // An overload passes; a minute would keep clients away longer than most last.
-        let field = (status == 503).then(|| ("retry-after", "1".to_owned()));
-        Self { status, field }
+        let fields = (status == 503).then(|| ("retry-after", "1".to_owned()));
+        Self { status, fields: fields.into_iter().collect() }
     }
 }
 
@@ -95,7 +95,7 @@ pub fn content_type_of(path: &Path) -> String {
 #[must_use]
 pub fn response(error: &HttpError, page: Page, configured: &ConfiguredFields) -> Response {
     let mut fields = ResponseFields::ready(configured.without_caching().clone());
-    if let Some((name, value)) = &error.field {
+    for (name, value) in &error.fields {
         fields = fields.with(name, value);
     }
     let fields = fields.with("content-type", page.content_type);

@@ -83,8 +83,8 @@ impl Guard {
                 }
                 Err(Exceeded::Client { seconds }) => {
                     notes.refusal = Some("rate");
-                    let field = Some(("retry-after", seconds.to_string()));
-                    return Err(HttpError { status: 429, field });
+                    let fields = vec![("retry-after", seconds.to_string())];
+                    return Err(HttpError { status: 429, fields });
                 }
                 Err(Exceeded::Crowd) => {
                     notes.refusal = Some("clients-busy");

@@ -103,7 +103,7 @@ impl<'k> Kept<'k> {
                 let length = self.bytes.unwrap_or_default();
                 Err(HttpError {
                     status: 416,
-                    field: Some(("content-range", format!("bytes */{length}"))),
+                    fields: vec![("content-range", format!("bytes */{length}"))],
                 })
             }
             RangeOutcome::Ranges(spans) if spans.len() == 1 => {

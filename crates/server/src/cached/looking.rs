@@ -16,7 +16,7 @@ use super::asked::Asked;
 use super::fetching::{Fetching, Led};
 use super::interim::while_asked;
 use super::kept::{self, Kept};
-use super::{CachedRoute, WRITE_TIME_MAX, device, hit, with_status};
+use super::{CachedRoute, WRITE_TIME_MAX, device, hit, told, with_status};
 use crate::disk::Disks;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
@@ -323,9 +323,8 @@ impl Looking<'_> {
         request: &Request<'_>,
         status: &str,
     ) -> Result<Response, HttpError> {
-        let response =
-            kept.respond(&self.route.proxy.configured, &request.head, SystemTime::now())?;
-        Ok(with_status(response, status))
+        let configured = &self.route.proxy.configured;
+        told(kept.respond(configured, &request.head, SystemTime::now()), status)
     }
 }
 

@@ -17,8 +17,8 @@ fn what_belongs_to_no_site_is_answered_with_a_short_page() {
 #[test]
 fn an_overloaded_server_says_when_to_come_back() {
     let error = HttpError::from(503);
-    assert_eq!(error.field, Some(("retry-after", "1".to_owned())));
-    assert_eq!(HttpError::from(404).field, None);
+    assert_eq!(error.fields, [("retry-after", "1".to_owned())]);
+    assert_eq!(HttpError::from(404).fields, []);
 }
 
 #[test]

@@ -291,8 +291,8 @@ pub fn allow(
             Some(Ok(Response::new(204, fields.with("allow", METHODS), Body::Empty)))
         }
         Method::Other(_) => {
-            let field = Some(("allow", METHODS.to_owned()));
-            Some(Err(HttpError { status: 405, field }))
+            let fields = vec![("allow", METHODS.to_owned())];
+            Some(Err(HttpError { status: 405, fields }))
         }
     }
 }

@@ -38,8 +38,8 @@ pub fn respond(entry: &Entry, head: &Head, clock: &dyn Clock) -> Result<Response
     match ranges.map_or(RangeOutcome::Whole, |ranges| range::parse_ranges(ranges, bytes)) {
         RangeOutcome::Whole => Ok(whole(entry)),
         RangeOutcome::Unsatisfiable => {
-            let field = Some(("content-range", format!("bytes */{bytes}")));
-            Err(HttpError { status: 416, field })
+            let fields = vec![("content-range", format!("bytes */{bytes}"))];
+            Err(HttpError { status: 416, fields })
         }
         RangeOutcome::Ranges(spans) => Ok(match *spans {
             [span] => one_range(entry, span),

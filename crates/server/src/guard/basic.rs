@@ -160,8 +160,8 @@ impl BasicAuth {
         notes: &mut Notes,
     ) -> Result<(), HttpError> {
         let refused = || {
-            let field = Some(("www-authenticate", self.challenge.clone()));
-            HttpError { status: 401, field }
+            let fields = vec![("www-authenticate", self.challenge.clone())];
+            HttpError { status: 401, fields }
         };
         notes.refusal = Some("credentials");
         let credentials = request.head.sole_header("authorization").and_then(decode);

@@ -53,7 +53,7 @@ pub async fn respond(
     }
     // It would show a client what only servers are told.
     if request.head.method().as_str() == "TRACE" {
-        return Err(HttpError { status: 405, field: Some(("allow", METHODS.to_owned())) });
+        return Err(HttpError { status: 405, fields: vec![("allow", METHODS.to_owned())] });
     }
     let takes_upgrade = route.takes_upgrades && framing == BodyFraming::None;
     let asks_upgrade = takes_upgrade && request.head.upgrade().is_some_and(is_websocket);

@@ -83,7 +83,9 @@ fn conditions_and_ranges_of_what_arrives_are_those_of_files() {
     first.response_head();
     let none = cached.ask("HEAD", "/app/x", "If-None-Match: \"v1\"\r\n");
     assert_eq!((none.status, none.header("etag")), (304, Some("\"v1\"")));
-    assert_eq!(cached.ask("GET", "/app/x", "If-Match: \"v2\"\r\n").status, 412);
+    let failed = cached.ask("GET", "/app/x", "If-Match: \"v2\"\r\n");
+    assert_eq!(failed.status, 412);
+    assert_eq!(status(&failed), "kettle; fwd=uri-miss; stored; collapsed");
     // Only from the store are those answered who ask for that; here it is on its way to it.
     let only = cached.ask("HEAD", "/app/x", "Cache-Control: only-if-cached\r\n");
     assert_eq!(only.status, 200);

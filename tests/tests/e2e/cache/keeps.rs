@@ -45,6 +45,7 @@ fn hits_have_ranges_conditions_and_heads_as_files_have() {
     assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
     let beyond = cached.ask("GET", "/app/x", "Range: bytes=10-\r\n");
     assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("bytes */10")));
+    assert!(status(&beyond).starts_with("kettle; hit; ttl="), "{}", beyond.head);
     for condition in [
         "If-None-Match: W/\"v1\"\r\n",
         "If-None-Match: \"v0\", \"v1\"\r\n",
