@@ -273,10 +273,15 @@ impl RequestBody<'_> {
         self.framing
     }
 
-    /// Whether the client waits to be told to go on before it sends the body.
+    /// Whether the client waits to be told to go on before it sends the body. One that has begun does not (RFC 9110 §10.1.1).
     #[must_use]
-    pub fn is_awaited(&self) -> bool {
-        self.is_awaited
+    pub fn is_awaited(&mut self) -> bool {
+        let has_begun = match &mut self.source {
+            Source::Nothing { .. } => false,
+            Source::Tls(source) => !source.stream.received().bytes().is_empty(),
+            Source::Stream(source, ..) => source.body.flow_control().used_capacity() > 0,
+        };
+        self.is_awaited && !has_begun
     }
 
     /// Tells a client that waits for it to go on. To be waited for to its end.

@@ -90,16 +90,25 @@ pub(super) async fn upload(
     bytes_max: u64,
     trailers: &TrailerFilter,
 ) -> Result<Upload, UploadError> {
+    let is_two_way = body.stream().is_some();
+    let (unsent, has_ended, mut early) = (Vec::new(), false, None);
     if body.is_awaited() {
         if let Some(head) = await_go_on(exchange).await? {
-            return Ok(Upload::Answered { head, is_complete: false });
+            let mut answer = Early::new(head, is_head)?;
+            if !is_success(&answer.head) || answer.is_whole(exchange.received()) {
+                return Ok(Upload::Answered { head: answer.head, is_complete: false });
+            }
+            early = Some(answer);
         }
+        // Also behind the beginning of an answer: the rest of that may be made of the body.
         body.go_on().await.map_err(UploadError::Client)?;
     }
-    let is_two_way = body.stream().is_some();
-    let (unsent, has_ended) = (Vec::new(), false);
-    let mut sending = Sending { exchange, is_head, early: None, is_two_way, unsent, has_ended };
-    let next = sending.pass(body, bytes_max, trailers).await?;
+    let mut sending = Sending { exchange, is_head, early, is_two_way, unsent, has_ended };
+    let next = if is_two_way && sending.early.is_some() {
+        Next::IsAnswered
+    } else {
+        sending.pass(body, bytes_max, trailers).await?
+    };
     let Sending { early, unsent, has_ended, .. } = sending;
     Ok(match early {
         Some(Early { head, .. }) if is_two_way && is_success(&head) && next != Next::GoesOn => {

@@ -175,4 +175,14 @@ fn a_client_that_waits_is_told_to_go_on() {
     assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"3\r\nnow\r\n0\r\n\r\n");
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
     assert_eq!(frames.body(1), b"ok");
+    // Also by the beginning of an answer that is made of the body.
+    let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
+    frames.send(&frame(HEADERS, END_HEADERS, 3, &expecting));
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nnow").unwrap();
+    assert_eq!(frames.next_of(HEADERS).flags & END_STREAM, 0);
+    frames.send(&frame(DATA, END_STREAM, 3, b"now"));
+    assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"3\r\nnow\r\n0\r\n\r\n");
+    server.write_all(b"now").unwrap();
+    assert_eq!(frames.body(3), b"nownow");
 }

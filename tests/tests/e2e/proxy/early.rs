@@ -53,6 +53,41 @@ fn what_comes_back_reaches_the_client_before_it_has_sent_all() {
 }
 
 #[test]
+fn a_client_that_asks_first_is_told_to_go_on_with_the_beginning_of_an_answer() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let mut client = Dialer::default().connect(kettle.address());
+    let asking = request("POST", "/app", "Content-Length: 5\r\nExpect: 100-continue\r\n");
+    client.send(&asking).unwrap();
+    let mut server = backend.accept();
+    for has_begun in [false, true] {
+        if has_begun {
+            // It did not wait, so it is told nothing.
+            client.send(&[&asking[..], b"other"].concat()).unwrap();
+        }
+        answer(&mut server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst");
+        if !has_begun {
+            assert_eq!(client.response_head().status, 100);
+        }
+        assert_eq!(client.response_head().status, 200);
+        assert_eq!(client.receive_exactly(5), b"first");
+        if !has_begun {
+            client.send(b"other").unwrap();
+        }
+        assert_eq!(read_exactly(&mut server, 5), b"other");
+        server.write_all(b"other").unwrap();
+        assert_eq!(client.receive_exactly(5), b"other");
+    }
+    // One that is here as a whole asks for nothing.
+    let mut client = Dialer::default().connect(kettle.address());
+    client.send(&asking).unwrap();
+    answer(&mut server, &ok("known"));
+    let response = client.response();
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
+    assert_eq!(read_to_end(&mut server).0, b"");
+}
+
+#[test]
 fn a_client_that_reads_only_when_it_has_sent_all_is_served() {
     let backend = Backend::listen();
     let kettle = Kettle::start(before("", "", &[backend.address()]));
