@@ -1,9 +1,9 @@
 //! A request as its handler sees it: a head that was parsed once, and a body that is read when
 //! somebody wants it.
 
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,10 +15,12 @@ use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
 use crate::limits::{BYTES_PER_SECOND_MIN, Deadline, Interrupt, Stage};
 
 mod beside;
+mod departure;
 mod stream_body;
 
 pub use beside::{Beside, Passed};
 pub(crate) use beside::{chunk, last_chunk};
+pub(crate) use departure::{Departed, poll_client};
 pub use stream_body::StreamSource;
 
 /// A request's head, in the bytes that were received.
@@ -406,31 +408,6 @@ impl TlsSource<'_> {
         sent.map_err(|_| BodyError::TimedOut)?.map_err(BodyError::Stream)
     }
 }
-
-/// Ready when nothing more is to be learned of a client that waits for its response: it ended its side, or has sent as much
-/// ahead as is kept for it.
-///
-/// # Errors
-/// [`StreamError`]: it has gone.
-pub(crate) fn poll_client(
-    client: &mut TlsStream,
-    context: &mut Context<'_>,
-) -> Poll<Result<(), StreamError>> {
-    while client.received().bytes().len() < SENT_AHEAD_BYTES_MAX {
-        match std::task::ready!(client.poll_fill(context))? {
-            Fill::Data => {}
-            Fill::Closed => break,
-            Fill::Truncated => {
-                let gone = io::Error::from(io::ErrorKind::UnexpectedEof);
-                return Poll::Ready(Err(gone.into()));
-            }
-        }
-    }
-    Poll::Ready(Ok(()))
-}
-
-/// What is read of requests that a client sends before it has the answer to the one before.
-const SENT_AHEAD_BYTES_MAX: usize = 16 * 1_024;
 
 /// How long a client is waited for now, after it was waited for so long in all, for so many bytes; nothing if that was too long.
 /// Whoever wants the body is kept busy all the while, so a client may not make it last by sending a byte now and then.

@@ -6,18 +6,22 @@ use std::pin::pin;
 use bytes::Bytes;
 use kettle_http::Version;
 
-use crate::request::Request;
+use crate::request::{Departed, Request};
 use crate::stores::Arrival;
 
-/// Waits until it is known what becomes of an arrival, and passes on what its backend says before.
+/// Waits until it is known what becomes of an arrival, and passes on what its backend says before. What arrives does so for
+/// others, too: it goes on when this client has gone.
+///
+/// # Errors
+/// [`Departed`].
 pub(super) async fn while_asked<T>(
     arrival: &Arrival,
     request: &mut Request<'_>,
     known: impl Future<Output = T>,
-) -> T {
+) -> Result<T, Departed> {
     let mut known = pin!(known);
     if request.head.version() == Version::Http10 || arrival.is_growing() {
-        return known.await;
+        return request.body.while_there(known).await;
     }
     let mut interim = arrival.interim();
     let mut told = 0;
@@ -27,13 +31,18 @@ pub(super) async fn while_asked<T>(
         for head in heads {
             if request.body.send_interim(&head).await.is_err() {
                 // Whoever sends the response finds out why.
-                return known.await;
+                return request.body.while_there(known).await;
             }
         }
-        tokio::select! {
-            biased;
-            Ok(()) = interim.changed() => {}
-            known = &mut known => return known,
+        let next = async {
+            tokio::select! {
+                biased;
+                Ok(()) = interim.changed() => None,
+                known = &mut known => Some(known),
+            }
+        };
+        if let Some(known) = request.body.while_there(next).await? {
+            return Ok(known);
         }
     }
 }

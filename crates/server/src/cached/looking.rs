@@ -21,7 +21,8 @@ use crate::disk::Disks;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
 use crate::files::object::{FoundObject, ReadyObject};
-use crate::request::Request;
+use crate::proxy;
+use crate::request::{Departed, Request};
 use crate::response::{Notes, Response};
 use crate::stores::{Arrival, ArrivalState, CacheOutcome, OpenStore};
 use crate::upstream::Pool;
@@ -100,17 +101,20 @@ impl Looking<'_> {
             let (led, outcome) = match begun {
                 Begun::Joined(arrival) => {
                     match while_asked(&arrival, request, self.joined(&arrival)).await {
-                        Some(led) => (led, CacheOutcome::Collapsed),
-                        None => return Answer::Pass(reason, better()),
+                        Ok(Some(led)) => (led, CacheOutcome::Collapsed),
+                        Ok(None) => return Answer::Pass(reason, better()),
+                        Err(Departed) => return self.departed(CacheOutcome::Collapsed, notes),
                     }
                 }
                 Begun::Leads(arrival, led) => {
-                    let led = while_asked(&arrival, request, led).await;
                     let outcome = match &stale {
                         Some(_) => CacheOutcome::Expired,
                         None => CacheOutcome::Miss,
                     };
-                    (led.unwrap_or(Led::Failed(502, Box::default())), outcome)
+                    match while_asked(&arrival, request, led).await {
+                        Ok(led) => (led.unwrap_or(Led::Failed(502, Box::default())), outcome),
+                        Err(Departed) => return self.departed(outcome, notes),
+                    }
                 }
                 Begun::Impossible => return Answer::Pass("bypass", better()),
             };
@@ -150,6 +154,12 @@ impl Looking<'_> {
         };
         self.route.count(outcome, notes);
         Ok(self.ready(&object, request, &status))
+    }
+
+    /// What comes of a client that did not wait.
+    fn departed(&self, outcome: CacheOutcome, notes: &mut Notes) -> Answer {
+        self.route.count(outcome, notes);
+        Answer::Ready(Err(proxy::departed(&self.route.proxy, notes)))
     }
 
     /// Waits for what another has asked for; `None` if that is no good for those who came so late.

@@ -1,23 +1,19 @@
 //! From a request to a server's response, with an eye on the client: for one that has gone nobody is kept busy.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bytes::Bytes;
 use kettle_http::Version;
 use kettle_http::h1::framing::BodyFraming;
 use kettle_http::h1::response::ResponseHead;
-use kettle_tls::stream::TlsStream;
 
 use super::ProxyRoute;
 use super::upload::{Upload, UploadError, upload};
 use crate::access_log::Destination;
 use crate::error_page::HttpError;
 use crate::http2::websocket_accept;
-use crate::request::{Head, Request, poll_client};
+use crate::request::{Departed, Head, Request};
 use crate::response::{Body, Notes, Response, Upgraded};
 use crate::upstream::{Exchange, OutgoingRequest, Pool, Trace, UpstreamError, binds_connection};
 
@@ -33,6 +29,12 @@ enum ProxyError {
 impl From<UpstreamError> for ProxyError {
     fn from(error: UpstreamError) -> Self {
         Self::Upstream(error)
+    }
+}
+
+impl From<Departed> for ProxyError {
+    fn from(_: Departed) -> Self {
+        Self::Departed
     }
 }
 
@@ -93,7 +95,7 @@ async fn ask(
     let mut may_reuse = !is_bound;
     loop {
         let begin = Exchange::begin(&mut upstream, pool, &mut attempts, may_reuse, trace);
-        let mut exchange = beside(request.body.stream(), begin).await??;
+        let mut exchange = request.body.while_there(begin).await??;
         let (head, sent) = match converse(route, &mut exchange, outgoing, request).await {
             Ok(answered) => answered,
             Err(ProxyError::Upstream(error)) if exchange.retries(outgoing, &error, trace) => {
@@ -147,7 +149,13 @@ async fn converse(
     if request.body.framing() != BodyFraming::None {
         let (is_head, bytes_max) = (outgoing.is_head(), route.request_body_bytes_max);
         let trailers = route.request_trailers(&request.head);
-        match upload(exchange, is_head, &mut request.body, bytes_max, &trailers).await {
+        let taken_back = request.body.taken_back();
+        let uploaded = tokio::select! {
+            biased;
+            uploaded = upload(exchange, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
+            () = taken_back => return Err(ProxyError::Departed),
+        };
+        match uploaded {
             Ok(Upload::Complete) => {}
             Ok(Upload::Answered { head, is_complete: true }) => return Ok((head, Sent::Whole)),
             Ok(Upload::Answered { head, is_complete: false }) => return Ok((head, Sent::Part)),
@@ -159,7 +167,7 @@ async fn converse(
         }
     }
     loop {
-        let head = beside(request.body.stream(), exchange.next_head()).await??;
+        let head = request.body.while_there(exchange.next_head()).await??;
         match head.status() {
             100 => {}
             102..=199 if request.head.version() != Version::Http10 => {
@@ -222,30 +230,6 @@ fn takes_trailers(head: &Head) -> bool {
     }
 }
 
-/// Waits for a server, but not for the sake of a client that has gone. One that only ended its side gets its answer; what one
-/// sends ahead is kept, up to a bound, for the next request.
-async fn beside<T>(
-    stream: Option<&mut TlsStream>,
-    work: impl Future<Output = T>,
-) -> Result<T, ProxyError> {
-    let mut work = pin!(work);
-    let mut stream = stream;
-    poll_fn(|context| {
-        if let Poll::Ready(done) = work.as_mut().poll(context) {
-            return Poll::Ready(Ok(done));
-        }
-        match stream.as_deref_mut().map_or(Poll::Pending, |client| poll_client(client, context)) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(_)) => Poll::Ready(Err(ProxyError::Departed)),
-            Poll::Ready(Ok(())) => {
-                stream = None;
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
-
 /// What servers are asked with.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
@@ -253,6 +237,14 @@ const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 pub(crate) fn is_for_nobody(response: &Response) -> bool {
     let trace = response.notes.as_ref().and_then(|notes| notes.upstream.as_ref());
     trace.is_some_and(|trace| trace.failure == Some(DEPARTED))
+}
+
+/// What comes of a request whose client has gone while others ask for it.
+pub(crate) fn departed(route: &ProxyRoute, notes: &mut Notes) -> HttpError {
+    let trace = notes.upstream.get_or_insert_default();
+    trace.backend.get_or_insert_with(|| Arc::clone(&route.upstream.backend));
+    trace.failure = Some(DEPARTED);
+    CLIENT_GONE.into()
 }
 
 /// For the log: nobody was there to be told (the number is nginx's).

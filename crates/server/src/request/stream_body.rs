@@ -21,6 +21,8 @@ pub struct StreamSource<'c> {
     pub trailers: Vec<u8>,
     /// Sends the head of an interim response, written as for HTTP/1.1.
     pub send_interim: &'c dyn Fn(&[u8]) -> Result<(), BodyError>,
+    /// Ready when the request was taken back, or its connection is over.
+    pub poll_taken_back: &'c dyn Fn(&mut Context<'_>) -> Poll<()>,
     /// When the client could last send nothing because the window of its connection was full of what others have not read.
     pub shut_ticks: &'c dyn Fn() -> Option<u32>,
     /// The stream's own deadline.

@@ -72,6 +72,12 @@ impl TlsStream {
         self.poll_open(context, &mut Keep { has_taken: false })
     }
 
+    /// Waits until the peer has ended the connection on its side, whatever it sent before and was not read.
+    pub async fn peer_ended(&self) {
+        // What comes out of band nobody asked the kernel about: of this interest that leaves the end.
+        let _ = self.socket.ready(Interest::PRIORITY).await;
+    }
+
     /// As [`poll_fill`](Self::poll_fill), but shows the plaintext to `visit` where it was opened, record by record,
     /// instead of keeping it.
     ///

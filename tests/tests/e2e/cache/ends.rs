@@ -1,12 +1,13 @@
 //! Objects that arrive when something ends: a purge, the last reader, the server.
 
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::process::Stdio;
 use std::thread;
 
 use kettle_tests::client::End;
 use kettle_tests::environment::skip;
-use kettle_tests::http::{Connection, get};
+use kettle_tests::http::{Connection, get, request};
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
 use rustix::process::Signal;
@@ -89,6 +90,51 @@ fn what_nobody_reads_any_more_stops_where_most_of_it_is_missing() {
         matches!(&end, Ok(0))
             || end.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
     );
+}
+
+#[test]
+fn who_goes_while_it_waits_takes_along_what_it_asked_behind() {
+    let cached = Cached::start("");
+    let mut stays = cached.client();
+    stays.send(&get("/app/joined")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    let behind = request("POST", "/app/behind", "Content-Length: 0\r\n");
+    let old = "GET /app/led HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
+    let mut led = None;
+    for (target, first, cache) in [
+        ("/app/led", get("/app/led"), "miss"),
+        ("/app/led", old.into(), "collapsed"),
+        ("/app/joined", get("/app/joined"), "collapsed"),
+        ("/app/joined", request("HEAD", "/app/joined", ""), "collapsed"),
+    ] {
+        let mut goes = cached.client();
+        goes.send(&[first, behind.clone()].concat()).unwrap();
+        led.get_or_insert_with(|| cached.backend.accept());
+        // Without a goodbye.
+        goes.wire.socket.shutdown(Shutdown::Write).unwrap();
+        let entry = cached.kettle.entry(target);
+        let words = ["upstream_failure", "cache", "backend"].map(|word| entry.text(word));
+        assert_eq!((entry.number("status"), words), (499, ["client_gone", cache, "app"]));
+    }
+    // Who waits for the same has it, and the next that is asked is another's.
+    server.write_all(ok(FRESH, "here").as_bytes()).unwrap();
+    assert_eq!(stays.response().body, b"here");
+    let (_, head) = cached.get_through(&mut Some(server), "/app/next", "", &ok(FRESH, "next"));
+    assert!(head.starts_with("GET /app/next "), "{head}");
+}
+
+#[test]
+fn a_stop_does_not_wait_for_who_has_gone() {
+    let mut cached = Cached::start("");
+    let mut client = cached.client();
+    client.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    client.wire.reset();
+    assert_eq!(cached.kettle.entry("/app/x").number("status"), 499);
+    cached.kettle.signal(Signal::TERM);
+    assert!(cached.kettle.ended().status.success());
 }
 
 #[test]

@@ -137,7 +137,46 @@ fn a_request_that_is_taken_back_leaves_its_backend() {
     drop(read_until(&mut server, b"\r\n\r\n"));
     frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
     assert_eq!(server.read(&mut [0]).unwrap(), 0);
-    assert_eq!(kettle.entry("/app/x").number("status"), 499);
+    assert_gone(&kettle, "/app/x", "");
+}
+
+/// The line of a request that was taken back says whom it was for.
+fn assert_gone(kettle: &Kettle, target: &str, cache: &str) {
+    let entry = kettle.entry(target);
+    let words = ["upstream_failure", "cache", "backend"].map(|word| entry.text(word));
+    assert_eq!((entry.number("status"), words), (499, ["client_gone", cache, "app"]), "{target}");
+}
+
+#[test]
+fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
+    let servers = Backend::listen();
+    let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[site.route.cache]\nstore = \"main\"\n\
+                 [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
+    let setup = Setup::default().listener("http2 = true").more(route).file("kept/.keep", "");
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
+    let mut frames = Frames::connect(&kettle, &[]);
+    let asking = fields("POST", "/app/asks", &[("expect", "100-continue")]);
+    let mut asked = Vec::new();
+    for (stream, request, target, cache) in [
+        (1, get(1, "/app/x"), "/app/x", "miss"),
+        (3, get(3, "/app/x"), "/app/x", "collapsed"),
+        (
+            5,
+            frame(HEADERS, END_HEADERS | END_STREAM, 5, &fields("POST", "/app/y", &[])),
+            "/app/y",
+            "bypass",
+        ),
+        (7, frame(HEADERS, END_HEADERS, 7, &asking), "/app/asks", "bypass"),
+    ] {
+        frames.send(&request);
+        if stream != 3 {
+            let mut server = servers.accept();
+            drop(read_until(&mut server, b"\r\n\r\n"));
+            asked.push(server);
+        }
+        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+        assert_gone(&kettle, target, cache);
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Servers that do not do what they should: what the client gets, what the log says, and that nobody takes a part for the whole.
 
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 
-use kettle_tests::backend::{Backend, read_to_end};
+use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::{Dialer, End};
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::kettle::Kettle;
@@ -164,6 +164,35 @@ fn a_client_that_goes_takes_its_request_along() {
         client.wire.reset();
         assert_eq!(read_to_end(&mut server).0, b"");
         assert!(!kettle.entry("/app").is_complete());
+    }
+}
+
+#[test]
+fn a_client_that_has_sent_much_ahead_and_goes_is_noticed_too() {
+    let backend = Backend::listen();
+    let kettle = Kettle::start(before("", "", &[backend.address()]));
+    let behind = [request("POST", "/app/behind", "Content-Length: 4000\r\n"), vec![b'x'; 4_000]];
+    let all = [get("/app"), behind.concat().repeat(8)].concat();
+    let mut goes = Dialer::default().connect(kettle.address());
+    goes.send(&all).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    goes.wire.socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(kettle.entry("/app").text("upstream_failure"), "client_gone");
+    assert_eq!(read_to_end(&mut server).0, b"");
+    // One that says goodbye waits for all its answers.
+    let mut stays = Dialer::default().connect(kettle.address());
+    stays.send(&all).unwrap();
+    let mut server = backend.accept();
+    read_head(&mut server);
+    stays.close_sending();
+    server.write_all(ok("first").as_bytes()).unwrap();
+    assert_eq!(stays.response().body, b"first");
+    for _ in 0..8 {
+        read_head(&mut server);
+        assert_eq!(read_exactly(&mut server, 4_000), vec![b'x'; 4_000]);
+        server.write_all(ok("next").as_bytes()).unwrap();
+        assert_eq!(stays.response().body, b"next");
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -17,14 +16,13 @@ use kettle_http::h1::framing::BodyFraming;
 use super::Shared;
 use super::body::Outgoing;
 use super::priority::Priority;
-use crate::access_log::Destination;
 use crate::connection::cycle::Arrival;
 use crate::deliver::{Delivered, DeliveryError, Demand, Preference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::http2::{OutboundStream, Refusal, interim_head, request_head, response_head};
 use crate::limits::LazyDeadline;
-use crate::proxy::CLIENT_GONE;
+use crate::proxy::{self, CLIENT_GONE};
 use crate::request::{BodyError, Head, Request, StreamSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, ResponseFields};
@@ -70,10 +68,13 @@ impl Shared {
             let sent = respond_with.borrow_mut().send_informational(interim_head(head)?);
             sent.map_err(|_| BodyError::Ended)
         };
+        let poll_taken_back =
+            |context: &mut Context<'_>| poll_taken_back(&respond_with, &outbound, context);
         let source = StreamSource {
             body,
             trailers: Vec::new(),
             send_interim: &send_interim,
+            poll_taken_back: &poll_taken_back,
             shut_ticks: &shut_ticks,
             deadline: &deadline,
             timeout: limits.request_timeout,
@@ -85,14 +86,13 @@ impl Shared {
             None => Some(error_page::plain(&421.into())),
             Some(snapshot) => {
                 let asked = (&*worker, &**snapshot, &mut request);
-                respond_unless_taken_back(asked, &respond_with, &outbound).await
+                respond_unless_taken_back(asked, &poll_taken_back).await
             }
         };
         let Request { head, body: mut request_body, .. } = request;
-        let Some(response) = response else {
-            let name = self.session.server_name.as_deref();
-            let log = snapshot.map(|snapshot| snapshot.router.log(&head, name));
-            return self.log_taken_back(&head, log.unwrap_or_default(), &arrival);
+        let response = match response {
+            Some(response) if !proxy::is_for_nobody(&response) => response,
+            unsent => return self.log_taken_back(unsent, snapshot.as_deref(), &head, &arrival),
         };
         if matches!(response.body, Body::Upgraded(_)) {
             let Some(receive) = request_body.into_stream() else { return };
@@ -247,31 +247,46 @@ impl Shared {
         connection.log(&self.session, None, &response, 0, &delivered, &Arrival::now(number));
     }
 
-    /// The client took its request back before there was a response, or the connection ends.
-    fn log_taken_back(&self, head: &Head, log: Destination, arrival: &Arrival) {
+    /// The client took its request back before there was a response, or the connection ends. `unsent` says what is known of it.
+    fn log_taken_back(
+        &self,
+        unsent: Option<Response>,
+        snapshot: Option<&Snapshot>,
+        head: &Head,
+        arrival: &Arrival,
+    ) {
         self.note_end(false);
-        let response = Response::new(CLIENT_GONE, ResponseFields::default(), Body::Empty);
-        let response = Response { log, ..response };
+        let response = unsent.unwrap_or_else(|| {
+            let name = self.session.server_name.as_deref();
+            let log = snapshot.map(|snapshot| snapshot.router.log(head, name)).unwrap_or_default();
+            let gone = Response::new(CLIENT_GONE, ResponseFields::default(), Body::Empty);
+            Response { log, ..gone }
+        });
         self.connection.borrow().log_unsent(&self.session, head, &response, arrival);
+    }
+}
+
+/// Ready when a request was taken back, or its connection is over.
+fn poll_taken_back(
+    respond_with: &RefCell<SendResponse<Bytes>>,
+    outbound: &OutboundStream,
+    context: &mut Context<'_>,
+) -> Poll<()> {
+    match outbound.poll_sent(context) {
+        Poll::Ready(_) => Poll::Ready(()),
+        Poll::Pending => respond_with.borrow_mut().poll_reset(context).map(drop),
     }
 }
 
 /// The response to a request, unless that was taken back before: nobody is kept busy for it then.
 async fn respond_unless_taken_back(
     (worker, snapshot, request): (&WorkerState, &Snapshot, &mut Request<'_>),
-    respond_with: &RefCell<SendResponse<Bytes>>,
-    outbound: &OutboundStream,
+    poll_taken_back: &dyn Fn(&mut Context<'_>) -> Poll<()>,
 ) -> Option<Response> {
     let WorkerState { files, guards, pool, .. } = worker;
-    let mut work = pin!(respond(files, guards, pool, &snapshot.router, request));
-    poll_fn(|context| {
-        if let Poll::Ready(response) = work.as_mut().poll(context) {
-            return Poll::Ready(Some(response));
-        }
-        if outbound.poll_sent(context).is_ready() {
-            return Poll::Ready(None);
-        }
-        respond_with.borrow_mut().poll_reset(context).map(|_| None)
-    })
-    .await
+    tokio::select! {
+        biased;
+        response = respond(files, guards, pool, &snapshot.router, request) => Some(response),
+        () = poll_fn(poll_taken_back) => None,
+    }
 }
