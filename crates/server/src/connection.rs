@@ -23,6 +23,7 @@ mod starttls;
 mod tunnel;
 mod upgraded;
 
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
@@ -41,6 +42,7 @@ use crate::response::Upgraded;
 use crate::setup::Snapshot;
 use crate::worker_state::{OpenConnection, WorkerState};
 use cycle::CycleState;
+use plain::poll_read;
 
 /// One accepted connection.
 pub(crate) struct Connection {
@@ -113,7 +115,8 @@ impl Connection {
         match self.listener().map(|listener| &listener.kind) {
             Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
-                let handshake = self.handshake(socket, received, self.acceptors());
+                let stage = self.first_stage();
+                let handshake = self.handshake(socket, received, self.acceptors(), stage);
                 if let Some(mut stream) = Box::pin(handshake).await {
                     if stream.session().alpn.as_ref().is_some_and(|it| it.as_bytes() == b"h2") {
                         return Box::pin(self.http2(stream, peer)).await;
@@ -146,18 +149,29 @@ impl Connection {
         }
     }
 
-    /// The handshake. `received` is what came before it and is read first.
+    /// What a client is in the middle of that has said nothing since, or behind its PROXY header.
+    fn first_stage(&self) -> Stage {
+        if self.proxy_header.is_some() { Stage::Begun } else { Stage::Idle }
+    }
+
+    /// The handshake. `received` is what came before it and is read first; where that is nothing, the client is at this stage.
     async fn handshake(
         &self,
-        socket: TcpStream,
-        received: Vec<u8>,
+        mut socket: TcpStream,
+        mut received: Vec<u8>,
         acceptors: &Acceptors,
+        stage: Stage,
     ) -> Option<Box<TlsStream>> {
         self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
-        // A client that only connects costs a socket, and no handshake's memory.
+        // A client that only connects costs a socket, and no handshake's memory. It is read from, since a socket that was just
+        // accepted counts as readable.
         if received.is_empty() {
-            match self.deadline.wait(Stage::Idle, |context| socket.poll_read_ready(context)).await {
-                Ok(Ok(())) => {}
+            let read = |context: &mut Context<'_>| poll_read(&mut socket, &mut received, context);
+            match self.deadline.wait(stage, read).await {
+                Ok(Ok(1..)) => {}
+                Ok(Ok(0)) => {
+                    return self.handshake_failed(&io::Error::from(ErrorKind::UnexpectedEof).into());
+                }
                 Ok(Err(error)) => return self.handshake_failed(&error.into()),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),
             }
@@ -166,6 +180,7 @@ impl Connection {
             Ok(accepting) => accepting,
             Err(error) => return self.handshake_failed(&error),
         };
+        drop(received);
         loop {
             let exchange = |context: &mut Context<'_>| accepting.poll_exchange(context);
             match self.deadline.wait(Stage::Begun, exchange).await {

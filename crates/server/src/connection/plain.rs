@@ -70,7 +70,7 @@ impl Connection {
                 Ok(Parse::Complete { head, .. }) => break head.moved_to(()),
                 Err(error) => return Some((None, error_page::plain(&error.status().into()))),
             }
-            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let stage = if received.is_empty() { self.first_stage() } else { Stage::Begun };
             let read = self
                 .deadline
                 .wait(stage, |context| poll_read(socket, &mut received, context))

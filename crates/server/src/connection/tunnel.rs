@@ -59,7 +59,11 @@ impl Connection {
                 let is_direct = *starttls == StartTls::Postgres && !received.is_empty();
                 let demanding = is_direct.then(|| acceptors.demanding_protocol());
                 let acceptors = demanding.as_ref().unwrap_or(acceptors);
-                let stream = self.handshake(socket, received, acceptors).await?;
+                let stage = match starttls {
+                    StartTls::Off => self.first_stage(),
+                    _ => Stage::Begun,
+                };
+                let stream = self.handshake(socket, received, acceptors, stage).await?;
                 let session = stream.session();
                 let agreed = session.alpn.as_ref().map(|alpn| alpn.as_bytes());
                 let ways = routes.find(session.server_name.as_deref());
@@ -104,7 +108,7 @@ impl Connection {
                 Peeked::NotTls => break Err(("not_tls", UNEXPECTED_MESSAGE)),
                 Peeked::NoHello => break Err(("no_hello", UNEXPECTED_MESSAGE)),
             }
-            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let stage = if received.is_empty() { self.first_stage() } else { Stage::Begun };
             let read =
                 self.deadline.wait(stage, |context| poll_read(&mut socket, &mut received, context));
             if !matches!(read.await, Ok(Ok(1..))) {

@@ -1,7 +1,7 @@
 //! The orderly end: what is under way is finished, for a bounded time.
 
 use std::any::Any;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use rustix::process::Signal;
@@ -167,6 +167,22 @@ fn stop_lets_go(clients: [Doing; 6], drain_timeout: &str) {
     let messages = kettle.messages().text();
     assert!(ended.status.success());
     assert!(!messages.contains("the time to drain is over"), "{messages}");
+}
+
+/// A header that came alone is a beginning; to have connected is none.
+#[test]
+fn who_has_only_connected_goes_before_whose_proxy_header_was_taken() {
+    let setup = Setup::path("user").listener("accept_proxy = [\"127.0.0.0/8\"]");
+    let kettle = Kettle::start(setup);
+    let mut silent = TcpStream::connect(kettle.address()).unwrap();
+    let mut begun = TcpStream::connect(kettle.addresses[1]).unwrap();
+    begun.write_all(b"PROXY TCP4 192.0.2.1 192.0.2.2 1 443\r\n").unwrap();
+    kettle.wait_for_status("/total/proxy_headers/v1 client", 1);
+    kettle.wait_for_status("/total/connections_open", 2);
+    kettle.signal(Signal::TERM);
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+    begun.set_nonblocking(true).unwrap();
+    assert_eq!(begun.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 #[test]
