@@ -253,7 +253,7 @@ fn write_private(path: &Path, text: &str) {
 }
 
 /// An address of this machine that no other test uses.
-fn unused_address() -> SocketAddr {
+pub fn unused_address() -> SocketAddr {
     static NEXT_PORT: AtomicU16 = AtomicU16::new(20_000);
     SocketAddr::new(unused_ip(), NEXT_PORT.fetch_add(1, Ordering::Relaxed))
 }

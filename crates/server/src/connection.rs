@@ -149,6 +149,11 @@ impl Connection {
         }
     }
 
+    /// What is left of the time from connecting to the end of the handshake, with all that comes before it.
+    fn handshake_time_left(&self) -> Duration {
+        self.snapshot.config.tls.handshake_timeout.saturating_sub(self.accepted.elapsed())
+    }
+
     /// What a client is in the middle of that has said nothing since, or behind its PROXY header.
     fn first_stage(&self) -> Stage {
         if self.proxy_header.is_some() { Stage::Begun } else { Stage::Idle }
@@ -162,7 +167,7 @@ impl Connection {
         acceptors: &Acceptors,
         stage: Stage,
     ) -> Option<Box<TlsStream>> {
-        self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
+        self.deadline.extend(self.handshake_time_left());
         // A client that only connects costs a socket, and no handshake's memory. It is read from, since a socket that was just
         // accepted counts as readable.
         if received.is_empty() {
@@ -170,7 +175,8 @@ impl Connection {
             match self.deadline.wait(stage, read).await {
                 Ok(Ok(1..)) => {}
                 Ok(Ok(0)) => {
-                    return self.handshake_failed(&io::Error::from(ErrorKind::UnexpectedEof).into());
+                    return self
+                        .handshake_failed(&io::Error::from(ErrorKind::UnexpectedEof).into());
                 }
                 Ok(Err(error)) => return self.handshake_failed(&error.into()),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),

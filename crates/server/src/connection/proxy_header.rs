@@ -18,8 +18,8 @@ impl Connection {
     pub(super) async fn read_proxy_header(&mut self, socket: &mut TcpStream) -> Option<Vec<u8>> {
         let networks = self.listener().map_or(&[][..], |listener| &listener.accept_proxy);
         let is_trusted = networks.iter().any(|network| network.contains(self.remote.ip()));
-        let handshake_timeout = self.snapshot.config.tls.handshake_timeout;
-        self.deadline.extend(if is_trusted { PROXY_HEADER_TIMEOUT } else { handshake_timeout });
+        let time = if is_trusted { PROXY_HEADER_TIMEOUT } else { self.handshake_time_left() };
+        self.deadline.extend(time);
         let mut received = Vec::new();
         let outcome = loop {
             match parse(&received) {

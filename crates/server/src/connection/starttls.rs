@@ -26,7 +26,7 @@ impl Connection {
             StartTls::Smtp => Box::new(smtp::Server::new(&hostname())),
             StartTls::Postgres => Box::new(postgres::Server::default()),
         };
-        self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
+        self.deadline.extend(self.handshake_time_left());
         let reason = match self.converse(socket, received, &mut *dialogue).await {
             Ok(begun) => return Some(begun),
             Err(reason) => reason,

@@ -88,7 +88,7 @@ impl Connection {
         mut received: Vec<u8>,
         routes: &TunnelRoutes,
     ) -> Option<(Client, Arc<TunnelSettings>)> {
-        self.deadline.extend(self.snapshot.config.tls.handshake_timeout);
+        self.deadline.extend(self.handshake_time_left());
         // Looked at again only when it may be whole: single bytes must not each cost a look at all before them.
         let mut whole_bytes = 0;
         let outcome = loop {

@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use kettle_tests::backend::{Backend, backend};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::kettle::Kettle;
-use kettle_tests::setup::Setup;
+use kettle_tests::setup::{Setup, unused_address};
+use kettle_tests::tool::scrape;
 
 use super::frames::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
@@ -153,6 +154,8 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n[site.route.cache]\nstore = \"main\"\n\
                  [[cache]]\nname = \"main\"\ndirectory = \"kept\"\n";
     let setup = Setup::default().listener("http2 = true").more(route).file("kept/.keep", "");
+    let metrics = unused_address();
+    let setup = setup.metrics(metrics);
     let kettle = Kettle::start(setup.more(&backend("app", "", &[servers.address()])));
     let mut frames = Frames::connect(&kettle, &[]);
     let asking = fields("POST", "/app/asks", &[("expect", "100-continue")]);
@@ -169,7 +172,10 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
         (7, frame(HEADERS, END_HEADERS, 7, &asking), "/app/asks", "bypass"),
     ] {
         frames.send(&request);
-        if stream != 3 {
+        if stream == 3 {
+            // One task waits for the first client's, which has gone.
+            while !scrape(metrics).contains("kettle_cache_waiters{store=\"main\"} 1\n") {}
+        } else {
             let mut server = servers.accept();
             drop(read_until(&mut server, b"\r\n\r\n"));
             asked.push(server);
