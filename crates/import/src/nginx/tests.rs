@@ -186,6 +186,24 @@ fn logs_of_servers_and_locations_become_those_of_sites_and_routes() {
 }
 
 #[test]
+fn routes_of_one_path_and_rewrites_leave_each_other_alone() {
+    for (words, expected) in [
+        ("location = /i { access_log off; rewrite ^ /img/i last; }", &["/"][..]),
+        (
+            "location = /i { access_log off; } location ~ \\.gif$ { rewrite ^ /blank.png last; }",
+            &["/", "/i"],
+        ),
+        ("location = /a { rewrite ^ /b last; } location = /b { access_log off; }", &["/"]),
+    ] {
+        let config = config(&server(&format!("server_name a.example; root /srv; {words}")));
+        let routes = config.sites.first().map(|site| site.routes.as_slice()).unwrap_or_default();
+        let mut prefixes: Vec<_> = routes.iter().map(|it| it.prefix.as_str()).collect();
+        prefixes.sort_unstable();
+        assert_eq!(prefixes, expected, "{words}");
+    }
+}
+
+#[test]
 fn an_upstream_that_is_asked_in_two_ways_is_two_backends() {
     let plain = "server { listen 5432; proxy_pass db; }";
     let secured = "server { listen 5433; proxy_pass db; proxy_ssl on; proxy_protocol on; }";

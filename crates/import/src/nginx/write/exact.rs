@@ -49,6 +49,11 @@ impl Writer<'_> {
                     continue;
                 }
                 if let Some(rules) = rules.ok().filter(|rules| !rules.is_empty()) {
+                    let own = location.directive.inner();
+                    if let Some(log) = own.iter().find(|it| it.name == "access_log") {
+                        let message = format!("`access_log` of {what} is not carried over");
+                        self.draft.warn(&log.origin, message, "the route that it is below has one");
+                    }
                     common.rules.extend(rules);
                     continue;
                 }
@@ -76,7 +81,10 @@ impl Writer<'_> {
     ) -> Option<Route> {
         let path = &location.path;
         let own = location.directive.inner();
-        let is_rewritten = |rule: &Rule| !rule.is_redirect() && path.starts_with(rule.beginning());
+        let is_rewritten = |rule: &Rule| {
+            let leads_here = || rule.target() == Some(path.as_str());
+            !rule.is_redirect() && (path.starts_with(rule.beginning()) || leads_here())
+        };
         if path.ends_with('/')
             || exactly(path).is_none()
             || routes.iter().any(|route| route.prefix == *path)
@@ -97,6 +105,10 @@ impl Writer<'_> {
         }
         let rules = rules.as_ref().ok().filter(|_| shut.is_none())?;
         let has_log = own.iter().any(|directive| directive.name == "access_log");
+        if !rules.iter().all(Rule::is_redirect) {
+            // Another file of the route around it, which has the log.
+            return None;
+        }
         if !rules.is_empty() {
             let route = || self.redirecting(&location.scope, path, rules.clone());
             return has_log.then(route).filter(|route| log_of(Some(route)) != log_of(above));

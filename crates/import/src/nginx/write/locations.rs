@@ -54,8 +54,10 @@ impl Writer<'_> {
         }
         close_well_known(&mut well_known, &mut routes);
         self.exact(&locations, &mut routes, &mut common)?;
+        // A location for one path comes before one for an expression, and behind what the server says.
+        let before = common.rules.len();
         self.expressions(&locations, &routes, &mut common)?;
-        self.spread(common.rules, &mut routes)?;
+        self.spread(common.rules, before, &mut routes)?;
         self.mend_fallbacks(&mut routes);
         Some(routes)
     }

@@ -98,12 +98,21 @@ impl Writer<'_> {
         }
     }
 
-    /// Gives rules to all routes that have paths which they are for; nothing where one of them cannot have it.
-    pub(super) fn spread(&mut self, rules: Vec<Rule>, routes: &mut Vec<Route>) -> Option<()> {
+    /// Gives rules to all routes that have paths which they are for, those behind the first `for_all` not to routes of one path;
+    /// nothing where one of them cannot have it.
+    pub(super) fn spread(
+        &mut self,
+        rules: Vec<Rule>,
+        for_all: usize,
+        routes: &mut Vec<Route>,
+    ) -> Option<()> {
         let mut firsts: Vec<Vec<Rule>> = routes.iter().map(|_| Vec::new()).collect();
         let mut homeless = Vec::new();
-        for rule in rules {
-            let concerned = concerned(&rule, routes);
+        for (number, rule) in rules.into_iter().enumerate() {
+            let mut concerned = concerned(&rule, routes);
+            let is_for_one =
+                |number: &usize| routes.get(*number).is_some_and(|it| it.alone.is_some());
+            concerned.retain(|route| number < for_all || !is_for_one(route));
             let can_all = concerned.iter().filter_map(|number| routes.get(*number));
             if !can_all.into_iter().all(|route| can_have(route, &rule, routes)) {
                 let message =
