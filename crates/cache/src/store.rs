@@ -149,10 +149,14 @@ impl Store {
         self.object_bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Follows other settings of the same directory. What is there already stays if it fits. Touches the disk.
-    pub fn set_limits(&self, settings: &StoreSettings) {
-        self.bytes_max.store(settings.bytes_max, Ordering::Relaxed);
+    /// Follows other settings of the same directory from now on; whether it has become smaller by them.
+    pub fn set_limits(&self, settings: &StoreSettings) -> bool {
         self.object_bytes_max.store(settings.object_bytes_max, Ordering::Relaxed);
+        self.bytes_max.swap(settings.bytes_max, Ordering::Relaxed) > settings.bytes_max
+    }
+
+    /// Removes what there is too much of. Touches the disk.
+    pub fn fit(&self) {
         self.evict();
     }
 

@@ -8,7 +8,7 @@ mod render;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 pub use kettle_cache::Purge;
@@ -120,20 +120,13 @@ impl Stores {
         Self { stores, settings }
     }
 
-    /// Has those that go on follow their settings: what a smaller store has too much of goes on a thread of its own.
+    /// Has those that go on follow their settings.
     pub fn put_in_force(&self) {
         for (store, settings) in self.stores.iter().zip(&self.settings) {
-            let mut current = store.settings.lock().unwrap_or_else(PoisonError::into_inner);
-            if *current == *settings {
-                continue;
-            }
+            let mut current = store.settings();
             current.clone_from(settings);
-            let Some(open) = store.get().cloned() else { continue };
-            let settings = settings.clone();
-            let follow = move || open.store.set_limits(&settings);
-            if let Err(error) = std::thread::Builder::new().name("cache-size".into()).spawn(follow)
-            {
-                tracing::warn!(%error, "a cache keeps its old size");
+            if let Some(open) = store.get() {
+                open.follow(&current);
             }
         }
     }
@@ -179,8 +172,8 @@ impl KeptStore {
         self.settings().bytes_max
     }
 
-    fn settings(&self) -> StoreSettings {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn settings(&self) -> MutexGuard<'_, StoreSettings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store, if it is open. Touches no disk.
@@ -210,8 +203,14 @@ impl KeptStore {
             return None;
         }
         *tried = Some(Instant::now());
-        match OpenStore::find_or_open(self.settings()) {
-            Ok(open) => Some(self.opened.get_or_init(|| open)),
+        let settings = self.settings().clone();
+        match OpenStore::find_or_open(settings) {
+            Ok(open) => {
+                let open = self.opened.get_or_init(|| open);
+                // It may have been there for another, or a reload came meanwhile.
+                open.follow(&self.settings());
+                Some(open)
+            }
             Err(error) => {
                 self.failed(&error);
                 None

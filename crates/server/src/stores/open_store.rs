@@ -28,11 +28,11 @@ impl OpenStore {
     /// The one that has this folder, if somebody still has it.
     pub(super) fn find_or_open(settings: StoreSettings) -> Result<Self, StoreError> {
         let disk = |errno| StoreError::Disk { action: "look at the directory of the store", errno };
-        if let Ok(stat) = rustix::fs::stat(&settings.directory)
-            && let Some(open) = find_living(&living(), (stat.st_dev, stat.st_ino))
-        {
-            open.store.set_limits(&settings);
-            return Ok(open);
+        if let Ok(stat) = rustix::fs::stat(&settings.directory) {
+            let there = find_living(&mut living(), (stat.st_dev, stat.st_ino));
+            if let Some(open) = there {
+                return Ok(open);
+            }
         }
         let store = Arc::new(Store::open(settings)?);
         let stat = fstat(store.directory()).map_err(disk)?;
@@ -42,7 +42,7 @@ impl OpenStore {
         {
             let mut living = living();
             // Two may have come at once.
-            if let Some(other) = find_living(&living, (device, inode)) {
+            if let Some(other) = find_living(&mut living, (device, inode)) {
                 return Ok(other);
             }
             living.retain(|it| it.store.strong_count() > 0);
@@ -51,6 +51,18 @@ impl OpenStore {
         }
         open.scan();
         Ok(open)
+    }
+
+    /// Has it follow these settings from now on. What a smaller one has too much of goes on a thread of its own.
+    pub(super) fn follow(&self, settings: &StoreSettings) {
+        if !self.store.set_limits(settings) {
+            return;
+        }
+        let store = Arc::clone(&self.store);
+        let fit = move || store.fit();
+        if let Err(error) = std::thread::Builder::new().name("cache-size".to_owned()).spawn(fit) {
+            tracing::warn!(%error, "a cache is larger than its size until something new comes");
+        }
     }
 
     /// Whether it is in this folder.
@@ -84,12 +96,16 @@ struct Living {
     inode: u64,
 }
 
-fn find_living(living: &[Living], (device, inode): (u64, u64)) -> Option<OpenStore> {
-    let it = living
-        .iter()
-        .find(|it| (it.device, it.inode) == (device, inode) && it.store.strong_count() > 0)?;
-    let (store, arrivals) = (it.store.upgrade()?, it.arrivals.upgrade().unwrap_or_default());
-    Some(OpenStore { store, arrivals, device, file_system: it.file_system, inode })
+fn find_living(living: &mut [Living], folder: (u64, u64)) -> Option<OpenStore> {
+    let of_folder = |it: &&mut Living| (it.device, it.inode) == folder;
+    let Living { store, arrivals, device, file_system, inode } =
+        living.iter_mut().find(|it| of_folder(it) && it.store.strong_count() > 0)?;
+    let store = store.upgrade()?;
+    // What is remembered of objects may be all that has the store.
+    let known = arrivals.upgrade().unwrap_or_default();
+    *arrivals = Arc::downgrade(&known);
+    let (device, file_system, inode) = (*device, *file_system, *inode);
+    Some(OpenStore { store, arrivals: known, device, file_system, inode })
 }
 
 /// Held for no look at a disk.
