@@ -273,6 +273,12 @@ impl Relay {
         of(&self.to_backend) + of(&self.to_client)
     }
 
+    /// Whether the backend has gone, and only what it had said is still on its way.
+    pub(crate) fn has_lost_backend(&self) -> bool {
+        self.to_backend.stage == Stage::Finished
+            && self.to_client.stage == Stage::Ending(CloseKind::Cut)
+    }
+
     /// The client's and the backend's connection, for what is to be told of them.
     pub(crate) fn sides(&self) -> [&Side; 2] {
         [&self.client, &self.backend]

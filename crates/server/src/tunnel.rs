@@ -178,9 +178,9 @@ impl Tunnel {
             idle: backend.idle_timeout,
             end: backend.total_timeout.map(|total| self.shown.accepted + total),
         };
-        let end = run(&mut carried.relay, &self.deadline, &time, &self.shown).await;
+        let end = run(carried, &self.deadline, &time, &self.shown).await;
         self.end = end.as_str();
-        // Whether it takes our certificate a server of TLS 1.3 says behind the handshake.
+        // Whether it takes our certificate, most often, which a server of TLS 1.3 says behind the handshake.
         if let (Some(alert), Some(server)) =
             (carried.relay.backend_alert(), self.shown.server.get())
         {
@@ -387,12 +387,22 @@ fn goes_on_lingering(end: TunnelEnd, before_bytes: usize, unacknowledged_bytes: 
 }
 
 /// Carries bytes until both directions have ended or the time is over.
-async fn run(relay: &mut Relay, deadline: &Deadline, time: &Time, shown: &OpenTunnel) -> TunnelEnd {
+async fn run(
+    carried: &mut Carried,
+    deadline: &Deadline,
+    time: &Time,
+    shown: &OpenTunnel,
+) -> TunnelEnd {
+    let Carried { relay, slot, .. } = carried;
     let mut progress = relay.progress();
     shown.carried(relay.flows(), deadline.ticks());
     deadline.extend(time.left());
     let carry = |context: &mut Context<'_>| {
         let polled = relay.poll(context);
+        // A client that takes slowly what came before keeps nobody else from a server that has none of it.
+        if relay.has_lost_backend() {
+            *slot = None;
+        }
         if relay.progress() != progress {
             // Whoever always has something to say is not let go on for ever.
             if polled.is_pending() && time.is_over_within(Duration::ZERO) {

@@ -151,7 +151,7 @@ impl Accepting {
         let mut before = std::mem::take(&mut self.sources);
         for listening in &snapshot.listeners {
             let is_same = |it: &Source| Arc::ptr_eq(&it.listening.socket, &listening.socket);
-            // A socket that stays keeps its backlog; only its settings may have changed.
+            // A socket that stays keeps the connections that wait in it; only its settings may have changed.
             let socket = match before.iter().position(is_same).map(|at| before.swap_remove(at)) {
                 Some(kept) => {
                     kept.task.abort();

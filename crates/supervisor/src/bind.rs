@@ -43,8 +43,13 @@ pub fn bind(
             bound.push(kept.clone());
             continue;
         }
-        // What our own sockets hold they share with others of the same user.
-        let mut own = held.iter().map(|held| &held.actual).chain(leaving);
+        // What our own sockets hold they share with others of the same user. Those that stay have to leave room for this one at
+        // the next start, too.
+        let stays = |held: &BoundAddress| {
+            config.listeners.iter().any(|it| it.address.value == held.configured)
+        };
+        let given_up = held.iter().filter(|held| !stays(held)).map(|held| &held.actual);
+        let mut own = given_up.chain(leaving);
         let is_own = own.any(|own| covers_the_same(*own, address));
         let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
         match is_free.and_then(|()| bind_address(address, listener.backlog, workers)) {
@@ -116,7 +121,7 @@ pub(super) fn explain(address: SocketAddr, error: &io::Error) -> (String, String
                 let message = format!(
                     "cannot listen on {address}: port {port} is in use by this server itself"
                 );
-                return (message, "restart kettle: a reload cannot move it".to_owned());
+                return (message, "name one of both, or restart kettle if this address is to take the place of another".to_owned());
             }
             let owner = owner.map_or(String::new(), |owner| format!(" by {owner}"));
             let message = format!("cannot listen on {address}: port {port} is in use{owner}");

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::failure::Failure;
+use super::failure::{Failure, Outcome};
 
 /// A connection as the bytes are, without TLS.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ pub enum Socket {
 /// the others, but enough for a long way; for what is made of it half of what is left, as long as there are others.
 ///
 /// # Errors
-/// What came of the last address.
+/// What came of the last address with which there was a connection, else of the last one. A server that turned its client away has
+/// spoken for all of them.
 pub(super) async fn connect<S>(
     server: &ServerAddress,
     addresses: &[SocketAddr],
@@ -45,19 +46,23 @@ pub(super) async fn connect<S>(
     let within = |share: Duration| deadline.min(Instant::now() + share.max(ADDRESS_TIME_MIN));
     let time_left = || deadline.saturating_duration_since(Instant::now());
     let mut outcome = Err(Failure::timed_out());
+    let mut has_connected = false;
     for (index, address) in addresses.iter().enumerate() {
         let left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
         let connected = timeout_at(within(time_left() / left), TcpStream::connect(*address)).await;
         let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        outcome = match connected.and_then(prepared) {
+        match connected.and_then(prepared) {
             Ok(socket) => {
                 let until = within(time_left() / left.min(2));
-                timeout_at(until, make(socket)).await.unwrap_or_else(late)
+                outcome = timeout_at(until, make(socket)).await.unwrap_or_else(late);
+                has_connected = true;
             }
-            Err(error) => Err(error.into()),
-        };
-        if outcome.is_ok() {
-            break;
+            Err(error) if !has_connected => outcome = Err(error.into()),
+            Err(_) => {}
+        }
+        match &outcome {
+            Err(failure) if failure.outcome != Outcome::TurnedAway => {}
+            _ => break,
         }
     }
     outcome

@@ -1,5 +1,6 @@
 //! The life of a request: read its head, respond, deliver, log, and read past its body.
 
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -274,6 +275,9 @@ impl Connection {
 
     pub(super) fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {
         match error {
+            DeliveryError::BodyCutShort(error) if error.kind() == ErrorKind::StorageFull => {
+                tracing::debug!(remote = %self.remote, "a store took no more of a response");
+            }
             DeliveryError::BodyCutShort(error)
                 if matches!(response.body, Body::Upstream(_) | Body::Growing(_)) =>
             {

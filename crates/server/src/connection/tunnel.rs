@@ -150,8 +150,8 @@ fn find(routes: &TunnelRoutes, hello: &ClientHello<'_>) -> Result<Routed, (&'sta
 
 type Routed = (Option<Box<str>>, Arc<TunnelSettings>);
 
-/// Four times the longest hello that is carried: it may come in records of a few bytes each.
-const PEEKED_BYTES_MAX: usize = 4 * 16 * 1_024;
+/// The longest hello that is carried, the heads of its records among it.
+const PEEKED_BYTES_MAX: usize = 64 * 1_024;
 
 /// Fatal alerts in records of their own (RFC 8446 §6), for clients with whom nothing is agreed on.
 pub(super) const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 1, 0, 2, 2, 10];

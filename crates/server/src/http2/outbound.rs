@@ -371,6 +371,11 @@ impl OutboundStream {
         Poll::Pending
     }
 
+    /// The head that is written now is the response's: those before it were interim ones.
+    pub(crate) fn begin_head(&self) {
+        self.progress.has_head.set(false);
+    }
+
     /// Ready when its head and so many bytes of its body are sealed, or no more of it will be: before that, a reset takes back
     /// what the library has not written.
     pub(crate) fn poll_sealed(&self, bytes: u64, context: &mut Context<'_>) -> Poll<()> {

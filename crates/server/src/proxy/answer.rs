@@ -152,8 +152,9 @@ async fn converse(
         let taken_back = request.body.taken_back();
         let uploaded = tokio::select! {
             biased;
-            uploaded = upload(exchange, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
+            // The body's end comes with it.
             () = taken_back => return Err(ProxyError::Departed),
+            uploaded = upload(exchange, is_head, &mut request.body, bytes_max, &trailers) => uploaded,
         };
         match uploaded {
             Ok(Upload::Complete) => {}

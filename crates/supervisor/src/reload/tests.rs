@@ -317,6 +317,17 @@ fn a_listener_moves_between_one_address_and_all() {
 }
 
 #[test]
+fn a_reload_takes_no_address_that_the_next_start_could_not() {
+    let mut fixture = Fixture::new();
+    let (one, mut all) = (fixture.address, fixture.address);
+    all.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
+    write_config(&fixture.directory, one, &format!("[[listener]]\naddress = \"{all}\"\n"));
+    let findings = fixture.reload().unwrap_err();
+    assert!(findings[0].to_string().contains("by this server itself"), "{}", findings[0]);
+    assert_eq!(fixture.addresses(), [one]);
+}
+
+#[test]
 fn an_address_may_come_back_before_workers_have_left_it() {
     let mut fixture = Fixture::new();
     let (first, other) = (fixture.address, free_address("127.0.0.1"));

@@ -173,7 +173,12 @@ impl<'s> Outgoing<'s> {
                     stream.poll_reset(context).map(|_| Err(gone()))
                 }
             });
-            match timeout(limit, next).await.unwrap_or_else(|_| Err(cut_short(TimedOut)))? {
+            let Ok(next) = timeout(limit, next).await else {
+                // It is not kept busy while the client takes what came.
+                body.cut();
+                return Err(cut_short(TimedOut));
+            };
+            match next? {
                 Some(bytes) => {
                     self.pace = self.pace.filter(|_| !body.is_over());
                     self.passing(bytes).await?;

@@ -139,6 +139,7 @@ impl Shared {
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
         let obstacle = self.ask_for_home(&worker, preference, demand);
         let fields = response_head(response.status, &head);
+        outbound.begin_head();
         let begun = respond_with.borrow_mut().send_response(fields, length == Some(0));
         match begun {
             Ok(stream) => {
