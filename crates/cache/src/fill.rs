@@ -133,13 +133,7 @@ impl Fill {
     }
 
     pub(crate) fn end(&self, state: FillState) {
-        let state = match state {
-            FillState::Growing => GROWING,
-            FillState::Complete => COMPLETE,
-            FillState::Failed => FAILED,
-            FillState::Refused => REFUSED,
-        };
-        self.shared.state.store(state, Ordering::Release);
+        self.shared.state.store(state as u8, Ordering::Release);
         self.wake();
     }
 
@@ -189,7 +183,6 @@ impl Drop for Waiting {
     }
 }
 
-const GROWING: u8 = 0;
-const COMPLETE: u8 = 1;
-const FAILED: u8 = 2;
-const REFUSED: u8 = 3;
+const GROWING: u8 = FillState::Growing as u8;
+const COMPLETE: u8 = FillState::Complete as u8;
+const REFUSED: u8 = FillState::Refused as u8;

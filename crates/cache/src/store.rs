@@ -155,11 +155,6 @@ impl Store {
         self.bytes_max.swap(settings.bytes_max, Ordering::Relaxed) > settings.bytes_max
     }
 
-    /// Removes what there is too much of. Touches the disk.
-    pub fn fit(&self) {
-        self.evict();
-    }
-
     /// Its open directory.
     #[must_use]
     pub fn directory(&self) -> BorrowedFd<'_> {
@@ -251,8 +246,8 @@ impl Store {
         self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// Removes objects until the rest fits.
-    fn evict(&self) {
+    /// Removes objects until the rest fits. Touches the disk.
+    pub fn evict(&self) {
         let is_too_much = || {
             let arriving = self.arriving_bytes.load(Ordering::Acquire);
             self.index.bytes() + arriving > self.bytes_max()

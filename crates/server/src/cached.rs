@@ -200,9 +200,21 @@ impl CachedRoute {
         notes: &mut Notes,
     ) -> Result<Response, HttpError> {
         self.count(CacheOutcome::Stale, notes);
-        let (configured, now) = (&self.proxy.configured, SystemTime::now());
-        let answer = Kept::whole(object).respond(configured, &request.head, now);
-        told(answer, "hit; detail=stale-if-error")
+        self.answer_from(&Kept::whole(object), request, "hit; detail=stale-if-error")
+    }
+
+    /// The answer from what is kept, and where that came from: also where a condition failed or a range is beyond the end.
+    fn answer_from(
+        &self,
+        kept: &Kept<'_>,
+        request: &Request<'_>,
+        status: &str,
+    ) -> Result<Response, HttpError> {
+        let answer = kept.respond(&self.proxy.configured, &request.head, SystemTime::now());
+        answer.map(|response| with_status(response, status)).map_err(|mut error| {
+            error.fields.push((CACHE_STATUS, by_us(status)));
+            error
+        })
     }
 
     /// Whatever is the operator's matter is counted and said.
@@ -240,20 +252,18 @@ fn hit(left: Duration) -> String {
     format!("hit; ttl={}", left.as_secs())
 }
 
-/// Says where an answer came from, also where a condition failed or a range is beyond the end.
-fn told(answer: Result<Response, HttpError>, status: &str) -> Result<Response, HttpError> {
-    answer.map(|response| with_status(response, status)).map_err(|mut error| {
-        error.fields.push(("cache-status", format!("kettle; {status}")));
-        error
-    })
-}
-
 /// Says where a response came from (RFC 9211).
 fn with_status(mut response: Response, status: &str) -> Response {
     let fields = std::mem::take(&mut response.fields);
-    response.fields = fields.with("cache-status", format!("kettle; {status}"));
+    response.fields = fields.with(CACHE_STATUS, by_us(status));
     response
 }
+
+fn by_us(status: &str) -> String {
+    format!("kettle; {status}")
+}
+
+const CACHE_STATUS: &str = "cache-status";
 
 /// Tags that one object may have.
 const TAGS_MAX: usize = 256;

@@ -115,7 +115,7 @@ impl Connection {
         match self.listener().map(|listener| &listener.kind) {
             Some(ListenerKind::Https(_)) => {
                 // Boxed: handshakes are large and over soon, and idle connections are many.
-                let stage = self.first_stage();
+                let stage = self.stage(&received);
                 let handshake = self.handshake(socket, received, self.acceptors(), stage);
                 if let Some(mut stream) = Box::pin(handshake).await {
                     if stream.session().alpn.as_ref().is_some_and(|it| it.as_bytes() == b"h2") {
@@ -154,9 +154,12 @@ impl Connection {
         self.snapshot.config.tls.handshake_timeout.saturating_sub(self.accepted.elapsed())
     }
 
-    /// What a client is in the middle of that has said nothing since, or behind its PROXY header.
-    fn first_stage(&self) -> Stage {
-        if self.proxy_header.is_some() { Stage::Begun } else { Stage::Idle }
+    /// What a client is in the middle of that has said this since it connected, or behind its PROXY header.
+    fn stage(&self, received: &[u8]) -> Stage {
+        match received.is_empty() && self.proxy_header.is_none() {
+            true => Stage::Idle,
+            false => Stage::Begun,
+        }
     }
 
     /// The handshake. `received` is what came before it and is read first; where that is nothing, the client is at this stage.

@@ -23,9 +23,8 @@ pub use open_store::OpenStore;
 /// All stores.
 #[derive(Debug, Default)]
 pub struct Stores {
-    stores: Vec<Arc<KeptStore>>,
-    /// What each is to be from the moment on that they are in force.
-    settings: Vec<StoreSettings>,
+    /// Each with what it is to be from the moment on that they are in force.
+    stores: Vec<(Arc<KeptStore>, StoreSettings)>,
 }
 
 /// One store, by its name.
@@ -116,13 +115,12 @@ impl Stores {
             let store = || Arc::new(KeptStore::new(&cache.name.value, settings.clone()));
             (known.map_or_else(store, Arc::clone), settings)
         };
-        let (stores, settings) = caches.iter().map(store).unzip();
-        Self { stores, settings }
+        Self { stores: caches.iter().map(store).collect() }
     }
 
     /// Has those that go on follow their settings.
     pub fn put_in_force(&self) {
-        for (store, settings) in self.stores.iter().zip(&self.settings) {
+        for (store, settings) in &self.stores {
             let mut current = store.settings();
             current.clone_from(settings);
             if let Some(open) = store.get() {
@@ -134,12 +132,12 @@ impl Stores {
     /// The one of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<KeptStore>> {
-        self.stores.iter().find(|store| &*store.name == name)
+        self.iter().find(|store| &*store.name == name)
     }
 
     /// All, in the order of the configuration.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KeptStore>> {
-        self.stores.iter()
+        self.stores.iter().map(|(store, _)| store)
     }
 }
 

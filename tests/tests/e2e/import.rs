@@ -16,7 +16,8 @@ use kettle_tests::kernel_counts::{KernelCounts, Turn};
 use kettle_tests::tool::{Running, Tool, wait_until_listening};
 use tempfile::TempDir;
 
-/// A folder with a certificate and an nginx.conf, in which `FOLDER` and `ADDRESS` stand for what they are.
+/// A folder with a certificate and an nginx.conf, in which `FOLDER` and `ADDRESS` stand for what they are, and the words of `SAID` for
+/// what all of them say.
 struct Place {
     folder: TempDir,
     config: &'static str,
@@ -49,7 +50,9 @@ impl Place {
 
     fn nginx_conf(&self, address: SocketAddr) -> PathBuf {
         let folder = self.folder.path().to_str().unwrap();
-        let text = self.config.replace("ADDRESS", &address.to_string()).replace("FOLDER", folder);
+        let text =
+            SAID.iter().fold(self.config.to_owned(), |text, (word, said)| text.replace(word, said));
+        let text = text.replace("ADDRESS", &address.to_string()).replace("FOLDER", folder);
         let path = self.path("nginx.conf");
         fs::write(&path, text).unwrap();
         path
@@ -82,6 +85,33 @@ impl Place {
         Some((running, address))
     }
 }
+
+/// An nginx that is ours alone, in the foreground.
+const SAID: [(&str, &str); 3] = [
+    (
+        "PROCESS",
+        "daemon off;
+master_process off;
+worker_processes 1;
+pid FOLDER/pid;
+error_log stderr;
+events { worker_connections 64; }",
+    ),
+    (
+        "TEMPORARY",
+        "client_body_temp_path FOLDER/t/a; proxy_temp_path FOLDER/t/b; fastcgi_temp_path FOLDER/t/c;
+    uwsgi_temp_path FOLDER/t/d; scgi_temp_path FOLDER/t/e;",
+    ),
+    (
+        "SITE",
+        "listen ADDRESS ssl;
+        server_name localhost;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate ssl/example.crt;
+        ssl_certificate_key ssl/example.key;
+        root FOLDER/www;",
+    ),
+];
 
 #[test]
 fn the_configuration_for_kernel_tls_is_served_by_kernel_tls() {
@@ -261,16 +291,10 @@ const TARGETS: [&str; 45] = [
 ];
 
 const NGINX: &str = "
-daemon off;
-master_process off;
-worker_processes 1;
-pid FOLDER/pid;
-error_log stderr;
-events { worker_connections 64; }
+PROCESS
 http {
     access_log off;
-    client_body_temp_path FOLDER/t/a; proxy_temp_path FOLDER/t/b; fastcgi_temp_path FOLDER/t/c;
-    uwsgi_temp_path FOLDER/t/d; scgi_temp_path FOLDER/t/e;
+    TEMPORARY
     types { text/html html htm; text/css css; image/png png; video/mp2t ts; text/plain txt; }
     default_type application/octet-stream;
     absolute_redirect off;
@@ -279,12 +303,7 @@ http {
     charset utf-8;
     charset_types text/css text/plain;
     server {
-        listen ADDRESS ssl;
-        server_name localhost;
-        ssl_protocols TLSv1.2 TLSv1.3;
-        ssl_certificate ssl/example.crt;
-        ssl_certificate_key ssl/example.key;
-        root FOLDER/www;
+        SITE
         index index.html index.htm;
         add_header X-Site one;
         error_page 404 /404.html;

@@ -1,4 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -51,12 +51,16 @@ fn servers_of(listeners: &[TcpListener]) -> Vec<BackendServer> {
 }
 
 /// An address that nobody listens on, and nobody else in this process gets.
-async fn refusing() -> BackendServer {
+fn dead_address() -> SocketAddr {
     let held = TcpSocket::new_v4().unwrap();
     held.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-    let server = at(held.local_addr().unwrap());
+    let address = held.local_addr().unwrap();
     std::mem::forget(held);
-    server
+    address
+}
+
+async fn refusing() -> BackendServer {
+    at(dead_address())
 }
 
 /// Nobody listens there any more, and nobody else in this process gets the addresses.

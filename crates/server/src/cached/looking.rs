@@ -16,7 +16,7 @@ use super::asked::Asked;
 use super::fetching::{Fetching, Led};
 use super::interim::while_asked;
 use super::kept::{self, Kept};
-use super::{CachedRoute, WRITE_TIME_MAX, device, hit, told, with_status};
+use super::{CachedRoute, WRITE_TIME_MAX, device, hit, with_status};
 use crate::disk::Disks;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
@@ -215,7 +215,7 @@ impl Looking<'_> {
                 let kept = Kept::arriving(head, body, device, patience);
                 let stored = if body.is_kept() { "; stored" } else { "" };
                 let status = format!("fwd={reason}{stored}{collapsed}");
-                Answer::Ready(self.respond_from(&kept, request, &status))
+                Answer::Ready(self.route.answer_from(&kept, request, &status))
             }
             Led::Alone(Some((response, trace))) => {
                 notes.upstream = Some(trace);
@@ -324,17 +324,7 @@ impl Looking<'_> {
     }
 
     fn ready(&self, object: &ReadyObject, request: &Request<'_>, status: &str) -> Answer {
-        Answer::Ready(self.respond_from(&Kept::whole(object), request, status))
-    }
-
-    fn respond_from(
-        &self,
-        kept: &Kept<'_>,
-        request: &Request<'_>,
-        status: &str,
-    ) -> Result<Response, HttpError> {
-        let configured = &self.route.proxy.configured;
-        told(kept.respond(configured, &request.head, SystemTime::now()), status)
+        Answer::Ready(self.route.answer_from(&Kept::whole(object), request, status))
     }
 }
 

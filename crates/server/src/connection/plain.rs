@@ -16,7 +16,6 @@ use tokio::net::TcpStream;
 use super::{Connection, LINGER};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
-use crate::limits::Stage;
 use crate::redirect::Redirect;
 use crate::request::{Head, Request};
 use crate::respond::respond_by;
@@ -70,7 +69,7 @@ impl Connection {
                 Ok(Parse::Complete { head, .. }) => break head.moved_to(()),
                 Err(error) => return Some((None, error_page::plain(&error.status().into()))),
             }
-            let stage = if received.is_empty() { self.first_stage() } else { Stage::Begun };
+            let stage = self.stage(&received);
             let read = self
                 .deadline
                 .wait(stage, |context| poll_read(socket, &mut received, context))

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::Connection;
 use super::plain::poll_read;
-use crate::limits::{Interrupt, Stage};
+use crate::limits::Interrupt;
 
 impl Connection {
     /// Reads the header of a trusted peer; the client it names is then this connection's. From others there may be none.
@@ -33,7 +33,7 @@ impl Connection {
                 Err(ProxyError::Missing) if !is_trusted => return Some(received),
                 Err(error) => break error.reason(),
             }
-            let stage = if received.is_empty() { Stage::Idle } else { Stage::Begun };
+            let stage = self.stage(&received);
             let read = self
                 .deadline
                 .wait(stage, |context| poll_read(socket, &mut received, context))

@@ -60,7 +60,7 @@ impl Connection {
                 let demanding = is_direct.then(|| acceptors.demanding_protocol());
                 let acceptors = demanding.as_ref().unwrap_or(acceptors);
                 let stage = match starttls {
-                    StartTls::Off => self.first_stage(),
+                    StartTls::Off => self.stage(&received),
                     _ => Stage::Begun,
                 };
                 let stream = self.handshake(socket, received, acceptors, stage).await?;
@@ -108,7 +108,7 @@ impl Connection {
                 Peeked::NotTls => break Err(("not_tls", UNEXPECTED_MESSAGE)),
                 Peeked::NoHello => break Err(("no_hello", UNEXPECTED_MESSAGE)),
             }
-            let stage = if received.is_empty() { self.first_stage() } else { Stage::Begun };
+            let stage = self.stage(&received);
             let read =
                 self.deadline.wait(stage, |context| poll_read(&mut socket, &mut received, context));
             if !matches!(read.await, Ok(Ok(1..))) {

@@ -59,8 +59,8 @@ impl OpenStore {
             return;
         }
         let store = Arc::clone(&self.store);
-        let fit = move || store.fit();
-        if let Err(error) = std::thread::Builder::new().name("cache-size".to_owned()).spawn(fit) {
+        let evict = move || store.evict();
+        if let Err(error) = std::thread::Builder::new().name("cache-size".to_owned()).spawn(evict) {
             tracing::warn!(%error, "a cache is larger than its size until something new comes");
         }
     }

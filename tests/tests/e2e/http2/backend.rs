@@ -18,6 +18,23 @@ fn start(backends: &Backend) -> Kettle {
     Kettle::start(setup.more(&backend("app", "", &[backends.address()])))
 }
 
+/// A server whose backend has the request for `/app/x` of a client.
+fn asked() -> (Kettle, Frames, TcpStream) {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/app/x"));
+    let server = reached(&servers);
+    (kettle, frames, server)
+}
+
+/// The connection to a backend that a request has come by.
+fn reached(servers: &Backend) -> TcpStream {
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    server
+}
+
 pub fn read_until(socket: &mut TcpStream, end: &[u8]) -> Vec<u8> {
     let mut read = Vec::new();
     while !read.ends_with(end) {
@@ -94,12 +111,7 @@ fn an_upload_arrives_as_it_was_framed_for_http_1_1() {
 
 #[test]
 fn a_backend_that_breaks_off_ends_the_stream_with_an_error_and_no_other() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
-    frames.send(&get(1, "/app/x"));
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let (kettle, mut frames, mut server) = asked();
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
     assert_eq!(frames.next_of(DATA).payload, b"half");
     drop(server);
@@ -112,12 +124,7 @@ fn a_backend_that_breaks_off_ends_the_stream_with_an_error_and_no_other() {
 
 #[test]
 fn what_a_backend_sent_before_it_broke_off_arrives_before_the_error() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
-    frames.send(&get(1, "/app/x"));
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let (kettle, mut frames, mut server) = asked();
     // Its end goes out with the rest.
     rustix::net::sockopt::set_tcp_cork(&server, true).unwrap();
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
@@ -130,12 +137,7 @@ fn what_a_backend_sent_before_it_broke_off_arrives_before_the_error() {
 
 #[test]
 fn a_request_that_is_taken_back_leaves_its_backend() {
-    let servers = Backend::listen();
-    let kettle = start(&servers);
-    let mut frames = Frames::connect(&kettle, &[]);
-    frames.send(&get(1, "/app/x"));
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let (kettle, mut frames, mut server) = asked();
     frames.send(&frame(RST_STREAM, 0, 1, &CANCEL.to_be_bytes()));
     assert_eq!(server.read(&mut [0]).unwrap(), 0);
     assert_gone(&kettle, "/app/x", "");
@@ -176,9 +178,7 @@ fn a_request_for_what_is_kept_is_taken_back_like_any_other() {
             // One task waits for the first client's, which has gone.
             while !scrape(metrics).contains("kettle_cache_waiters{store=\"main\"} 1\n") {}
         } else {
-            let mut server = servers.accept();
-            drop(read_until(&mut server, b"\r\n\r\n"));
-            asked.push(server);
+            asked.push(reached(&servers));
         }
         frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
         assert_gone(&kettle, target, cache);
@@ -194,8 +194,7 @@ fn what_a_server_says_before_its_answer_is_passed_on() {
         let curl = kettle.curl(&words, target);
         move || curl.succeed()
     });
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = reached(&servers);
     server.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n").unwrap();
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
     let said = asking.join().unwrap();
@@ -211,8 +210,7 @@ fn a_client_that_waits_is_told_to_go_on() {
     let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
     let mut frames = Frames::connect(&kettle, &[]);
     frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
-    let mut server = servers.accept();
-    drop(read_until(&mut server, b"\r\n\r\n"));
+    let mut server = reached(&servers);
     server.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").unwrap();
     let interim = frames.next_of(HEADERS);
     assert_eq!(interim.flags & END_STREAM, 0);

@@ -96,23 +96,12 @@ const TARGETS: [&str; 14] = [
 ];
 
 const NGINX: &str = "
-daemon off;
-master_process off;
-worker_processes 1;
-pid FOLDER/pid;
-error_log stderr;
-events { worker_connections 64; }
+PROCESS
 http {
     access_log FOLDER/log combined;
-    client_body_temp_path FOLDER/t/a; proxy_temp_path FOLDER/t/b; fastcgi_temp_path FOLDER/t/c;
-    uwsgi_temp_path FOLDER/t/d; scgi_temp_path FOLDER/t/e;
+    TEMPORARY
     server {
-        listen ADDRESS ssl;
-        server_name localhost;
-        ssl_protocols TLSv1.2 TLSv1.3;
-        ssl_certificate ssl/example.crt;
-        ssl_certificate_key ssl/example.key;
-        root FOLDER/www;
+        SITE
         location = /health { access_log off; proxy_pass http://BACKEND; }
         location = /ready { access_log FOLDER/ready combined; proxy_pass http://BACKEND; }
         location = /favicon.ico { access_log off; log_not_found off; }
