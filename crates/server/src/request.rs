@@ -81,11 +81,13 @@ impl<'c> Request<'c> {
         source: Source<'c>,
         client: IpAddr,
     ) -> Self {
-        let is_awaited = framing != BodyFraming::None && head.expects_continue();
+        let reader = BodyReader::new(framing);
+        // Of no bytes nobody waits for the permission to send them.
+        let is_awaited = !reader.is_done() && head.expects_continue();
         let body = RequestBody {
             source,
             framing,
-            reader: BodyReader::new(framing),
+            reader,
             lent_bytes: 0,
             is_awaited,
             is_broken: false,

@@ -28,6 +28,8 @@ struct Validation {
     lines: Vec<u8>,
     asked: SystemTime,
     answered: SystemTime,
+    /// What the object belongs to that was asked about, at the latest.
+    generation: u64,
 }
 
 impl Fetching {
@@ -40,7 +42,8 @@ impl Fetching {
     ) {
         let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let lines = self.own_lines(head, answered);
-        let validation = Validation { fields, lines, asked, answered };
+        let generation = self.arriving.generation();
+        let validation = Validation { fields, lines, asked, answered, generation };
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
@@ -105,6 +108,10 @@ impl Validation {
         let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
             return Ok(());
         };
+        if object.head.generation > self.generation {
+            // What was asked about was purged, and this has come since.
+            return Ok(());
+        }
         let fresher = self.fresher(&object, route);
         match fresher.map(|fresher| store.refresh(&mut object, fresher)) {
             // It has to come anew.
