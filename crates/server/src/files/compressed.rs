@@ -22,6 +22,9 @@ pub fn coding_for(
     content: &Content,
 ) -> Option<Coding> {
     let coding = preference.among(&route.live_codings).codings().next()?;
+    if preference.is_on_disk() {
+        return None;
+    }
     let is_small = matches!(content, Content::Memory(bytes) if bytes.len() >= BYTES_MIN);
     let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
     (is_small && facts.coding.is_none() && is_text(&route.types.of(name))).then_some(coding)

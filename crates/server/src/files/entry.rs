@@ -30,7 +30,7 @@ pub struct Entry {
     pub content_type: String,
     /// The fields of its responses.
     pub lines: Lines,
-    /// Whether its other form, compressed here, has the same date: a part of one must not follow a part of the other.
+    /// Whether another form of it may have the same date: a part of one must not follow a part of the other.
     pub shares_date: bool,
     /// When it was last known to be what its path names.
     pub checked: Cell<Duration>,
@@ -153,7 +153,7 @@ impl Entry {
             .is_ok_and(|age| age > MODIFICATION_GRANULARITY_MAX);
         let lines = Lines { bytes: bytes.into_boxed_slice().into(), shared_end, coding_end };
         let checked = Cell::new(monotonic);
-        let shares_date = !route.live_codings.is_empty();
+        let shares_date = !route.offered.is_empty();
         Self {
             content,
             identity,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use kettle_config::Limits;
 use kettle_http::target::Target;
-use kettle_http::{Method, negotiate};
+use kettle_http::{Method, negotiate, range};
 use rustix::io::Errno;
 
 use super::entry::Entry;
@@ -304,8 +304,8 @@ fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
         let preference =
             Preference::negotiate(&route.offered, head.header_values("accept-encoding"));
         // What is compressed here may come out otherwise another time: no range of it is sent.
-        match !route.live_codings.is_empty() && head.header("range").is_some() {
-            true => preference.among(&route.codings),
+        match !route.live_codings.is_empty() && range::requested(head).is_some() {
+            true => preference.on_disk(&route.codings),
             false => preference,
         }
     };

@@ -7,7 +7,7 @@ use kettle_http::negotiate;
 
 /// Content codings in order of preference, small enough to be part of a cache key.
 ///
-/// Two bits a coding, the best one lowest; zero ends the list.
+/// Two bits a coding, the best one lowest; zero ends the list. Another says [`on_disk`](Self::on_disk).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preference(u8);
 
@@ -45,6 +45,22 @@ impl Preference {
     pub fn among(self, codings: &[Coding]) -> Self {
         let kept = self.codings().filter(|coding| codings.contains(coding)).enumerate();
         Self(kept.fold(0, |bits, (place, coding)| bits | digit(coding) << (2 * place)))
+    }
+
+    /// Those of these codings that are on disk, where nothing is to be compressed. It is another preference than the same one without
+    /// that, since what was compressed is remembered.
+    #[must_use]
+    pub fn on_disk(self, codings: &[Coding]) -> Self {
+        match self.among(codings) {
+            Self::NONE => Self::NONE,
+            Self(bits) => Self(bits | ON_DISK),
+        }
+    }
+
+    /// Whether nothing is to be compressed.
+    #[must_use]
+    pub fn is_on_disk(self) -> bool {
+        self.0 & ON_DISK != 0
     }
 
     /// The codings, best first.
@@ -87,6 +103,9 @@ pub fn suffix(coding: Coding) -> &'static str {
 }
 
 const CODINGS_MAX: usize = 3;
+
+/// A bit that no coding needs.
+const ON_DISK: u8 = 1 << (2 * CODINGS_MAX);
 
 #[cfg(test)]
 mod tests;

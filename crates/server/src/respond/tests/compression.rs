@@ -106,8 +106,36 @@ async fn ranges_are_of_the_file_and_conditions_of_what_was_sent() {
     let resumed = format!("If-Range: {packed}");
     let whole = server.get("/a.txt", &[GZIP, "Range: bytes=2-5", &resumed]).await;
     assert_eq!((whole.status, whole.text()), (200, &*text()));
-    let head = server.ask("HEAD", "/a.txt", &[GZIP]).await;
-    assert_eq!(head.header("content-encoding"), Some("gzip"));
+    for fields in [&[GZIP][..], &[GZIP, "Range: bytes=2-5"]] {
+        let head = server.ask("HEAD", "/a.txt", fields).await;
+        assert_eq!(head.header("content-encoding"), Some("gzip"), "{fields:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_range_is_of_what_was_compressed_here_where_siblings_are_looked_for_too() {
+    let stage = compressing().file("b.txt", text()).file("b.txt.gz", "made before");
+    let server = stage.route(|route| route.precompressed = vec![Coding::Gzip]).open();
+    for known in [false, true] {
+        let part = server.get("/a.txt", &[GZIP, "Range: bytes=2-5"]).await;
+        assert_eq!((part.status, part.text()), (206, "line"), "{known}");
+        let whole = server.get("/a.txt", &[GZIP]).await;
+        assert_eq!(whole.header("content-encoding"), Some("gzip"), "{known}");
+        let part = server.get("/b.txt", &[GZIP, "Range: bytes=0-3"]).await;
+        assert_eq!((part.status, part.text()), (206, "made"), "{known}");
+    }
+}
+
+#[tokio::test]
+async fn a_date_that_two_forms_share_tells_nobody_which_one_he_has() {
+    let stage = Stage::new().file("a.txt", text()).file("a.txt.gz", "made before");
+    let server = stage.route(|route| route.precompressed = vec![Coding::Gzip]).open();
+    for name in ["a.txt", "a.txt.gz"] {
+        set_modified(&server.path(name), 5);
+    }
+    let packed = server.get("/a.txt", &[GZIP]).await;
+    let resumed = format!("If-Range: {}", packed.header("last-modified").unwrap());
+    assert_eq!(server.get("/a.txt", &["Range: bytes=2-5", &resumed]).await.status, 200);
 }
 
 #[tokio::test]
