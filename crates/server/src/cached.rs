@@ -184,6 +184,8 @@ fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
     matches!(request.head.method(), Method::Get | Method::Head)
         && matches!(request.body.framing(), BodyFraming::None | BodyFraming::Length(0))
         && !(route.proxy.takes_upgrades() && request.head.upgrade().is_some())
+        // Its client would take what is kept for the server's side of a tunnel.
+        && !request.head.is_extended_connect()
 }
 
 impl CachedRoute {

@@ -27,7 +27,10 @@ fn setup(servers: &Backend, settings: &str) -> Setup {
     };
     let setup = Setup::default().listener("http2 = true").sizes(&[10]);
     let setup = setup.more(&route("/app", "websocket = true")).more(&route("/plain", ""));
+    let setup = setup.more(&route("/kept", "cache = { store = \"main\" }"));
+    let setup = setup.more("[[cache]]\nname = \"main\"\ndirectory = \"kept\"\n");
     let guarded = route("/guarded", "websocket = true\ndeny = [\"0.0.0.0/0\"]");
+    let setup = setup.file("kept/.keep", "");
     setup.more(&guarded).more(&backend("app", settings, &[servers.address()]))
 }
 
@@ -188,9 +191,13 @@ fn what_leads_to_no_tunnel_is_refused_by_status() {
     let servers = Backend::listen();
     let kettle = start(&servers);
     let mut frames = Frames::connect(&kettle, &[]);
-    for (stream, target, status) in
-        [(1, "/plain/1", 501), (3, "/10", 501), (5, "/guarded/1", 403), (7, "/nothing", 501)]
-    {
+    for (stream, target, status) in [
+        (1, "/plain/1", 501),
+        (3, "/10", 501),
+        (5, "/guarded/1", 403),
+        (7, "/nothing", 501),
+        (9, "/kept/1", 501),
+    ] {
         frames.send(&connect(stream, target, &[]));
         assert_eq!(frames.next_of(HEADERS).stream, stream);
         assert_eq!(kettle.entry(target).number("status"), status, "{target}");
