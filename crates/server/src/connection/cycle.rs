@@ -240,7 +240,10 @@ impl Connection {
         let edge = Edge {
             date_line: self.worker.date_line(),
             version: request.map(|head| head.version()),
-            is_head: request.is_some_and(|head| head.method() == Method::Head),
+            is_head: match request {
+                Some(head) => head.method() == Method::Head,
+                None => stream.received().bytes().starts_with(b"HEAD "),
+            },
             is_tls: true,
             closes,
         };

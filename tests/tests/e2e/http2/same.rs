@@ -162,6 +162,7 @@ fn rules_of_routes_and_limits() {
         (&[], "/new/%zz", "400"),
         (&[], "/new/b%00", "400"),
         (&[], &long, "414"),
+        (&["--head"], &long, "414"),
     ] {
         assert_eq!(assert_alike(&kettle, words, target).0, status, "{words:?} {target:.100}");
     }

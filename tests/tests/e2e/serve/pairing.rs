@@ -221,12 +221,13 @@ fn head_has_no_ranges_and_no_body() {
             let beyond = request("HEAD", "/a", "Range: bytes=100-\r\n");
             let within = request("HEAD", "/b", "Range: bytes=0-1\r\n");
             let missing = request("HEAD", "/none", "");
-            data(keys, &[beyond, within, missing].concat())
+            let too_long = request("HEAD", &format!("/{:x<9000}", ""), "");
+            data(keys, &[beyond, within, missing, too_long].concat())
         },
         |said| {
             let text = String::from_utf8(said.data.clone()).unwrap();
             let heads: Vec<&str> = text.split_inclusive("\r\n\r\n").collect();
-            let [beyond, within, missing] = heads[..] else { panic!("{text}") };
+            let [beyond, within, missing, too_long] = heads[..] else { panic!("{text}") };
             for head in [beyond, within] {
                 assert!(
                     head.starts_with("HTTP/1.1 200 ") && head.contains("ength: 12\r\n"),
@@ -234,6 +235,7 @@ fn head_has_no_ranges_and_no_body() {
                 );
             }
             assert!(missing.starts_with("HTTP/1.1 404 "), "{missing}");
+            assert!(too_long.starts_with("HTTP/1.1 414 "), "{too_long}");
         },
     );
 }

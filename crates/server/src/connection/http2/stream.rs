@@ -10,7 +10,6 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use kettle_config::TxPathChoice;
-use kettle_http::Method;
 use kettle_http::h1::framing::BodyFraming;
 
 use super::Shared;
@@ -49,7 +48,7 @@ impl Shared {
         let arrival = Arrival::now(number);
         let (parts, body) = request.into_parts();
         let respond_with = RefCell::new(respond_with);
-        let has_body = !body.is_end_stream();
+        let (has_body, is_head) = (!body.is_end_stream(), parts.method == http::Method::HEAD);
         let (head, framing) = match request_head(&parts, has_body, &head_limits) {
             Ok(read) => read,
             Err(Refusal::Malformed) => {
@@ -58,7 +57,9 @@ impl Shared {
             }
             Err(Refusal::Status(status)) => {
                 let response = error_page::plain(&status.into());
-                return self.deliver(&respond_with, &outbound, None, response, &arrival).await;
+                let delivered =
+                    self.deliver(&respond_with, &outbound, None, is_head, response, &arrival);
+                return delivered.await;
             }
         };
         drop(parts);
@@ -101,7 +102,7 @@ impl Shared {
             let carry = self.carry(&respond_with, receive, outbound, head, response, arrival);
             return Box::pin(carry).await;
         }
-        self.deliver(&respond_with, &outbound, Some(&head), response, &arrival).await;
+        self.deliver(&respond_with, &outbound, Some(&head), is_head, response, &arrival).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -115,6 +116,7 @@ impl Shared {
         respond_with: &RefCell<SendResponse<Bytes>>,
         outbound: &OutboundStream,
         request: Option<&Head>,
+        is_head: bool,
         mut response: Response,
         arrival: &Arrival,
     ) {
@@ -126,7 +128,7 @@ impl Shared {
         let edge = Edge {
             date_line: worker.date_line(),
             version: None,
-            is_head: request.is_some_and(|head| head.method() == Method::Head),
+            is_head,
             is_tls: true,
             closes: false,
         };
