@@ -68,15 +68,6 @@ pub async fn respond(
     response
 }
 
-/// Answers a request to a plain listener, which has one handler for all.
-pub async fn respond_by(handler: &Handler, files: &Files, request: &mut Request<'_>) -> Response {
-    let handled = match request.head.target() {
-        Ok(target) if target.has_encoded_slash => Err(RequestError::PathCharacter.status().into()),
-        _ => handle(handler, files, request).await,
-    };
-    handled.unwrap_or_else(|error| error_page::plain(&error))
-}
-
 async fn respond_for(
     files: &Files,
     guards: &Guards,
@@ -186,7 +177,9 @@ async fn respond_by_route(
                 None => cached::respond(cached, files, pool, &path, request, notes).await,
             }
         }
-        handler => handle(handler, files, request).await,
+        Handler::Nothing(configured) => not_found(request, configured),
+        #[cfg(test)]
+        Handler::Echo(echo) => echo.respond(request).await,
     }
 }
 
@@ -197,26 +190,6 @@ fn is_whole_of(site: &Site, route: &Route, path: &str) -> bool {
         Some(Cow::Borrowed(_)) => true,
         Some(Cow::Owned(plain)) => site.route(&plain).is_some_and(|it| std::ptr::eq(it, route)),
         None => false,
-    }
-}
-
-async fn handle(
-    handler: &Handler,
-    files: &Files,
-    request: &mut Request<'_>,
-) -> Result<Response, HttpError> {
-    match handler {
-        Handler::Files(route) => {
-            let target = request.head.target().map_err(|error| error.status())?;
-            files.respond(route, target, target.path, &request.head).await
-        }
-        Handler::Nothing(configured) => not_found(request, configured),
-        // Sites alone have such routes, and ask them themselves.
-        Handler::Proxy(route) => not_found(request, &route.configured),
-        Handler::Cached(route) => not_found(request, &route.proxy.configured),
-        Handler::Redirect(redirect) => redirect.respond(&request.head),
-        #[cfg(test)]
-        Handler::Echo(echo) => echo.respond(request).await,
     }
 }
 

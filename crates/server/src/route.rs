@@ -17,7 +17,6 @@ use crate::cached::CachedRoute;
 use crate::files::file_route::FileRoute;
 use crate::guard::{Guard, UsersMistake};
 use crate::proxy::ProxyRoute;
-use crate::redirect::Redirect;
 use crate::redirect::pattern::Paths;
 use crate::request::Head;
 use crate::response::ConfiguredFields;
@@ -92,8 +91,6 @@ pub enum Handler {
     Cached(Arc<CachedRoute>),
     /// Nobody: all there is was said before.
     Nothing(ConfiguredFields),
-    /// A way to HTTPS; all that a plain listener has.
-    Redirect(Redirect),
     /// Whatever a test wants to know of a body.
     #[cfg(test)]
     Echo(crate::request::tests::Echo),

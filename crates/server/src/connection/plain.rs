@@ -17,10 +17,8 @@ use super::{Connection, LINGER};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::redirect::Redirect;
-use crate::request::{Head, Request};
-use crate::respond::respond_by;
+use crate::request::Head;
 use crate::response::{Body, Response};
-use crate::route::Handler;
 
 impl Connection {
     /// Answers one request and closes: a client that is redirected goes elsewhere. `received` is what it said already.
@@ -79,10 +77,8 @@ impl Connection {
             }
         };
         let head = Box::new(head.moved_to(Received::from(received)));
-        let handler = Handler::Redirect(self.redirect_for(&head)?);
-        let mut request = Request::without_body(head, None);
-        let response = respond_by(&handler, &self.worker.files, &mut request).await;
-        Some((Some(request.head), response))
+        let response = self.redirect_for(&head)?.respond(&head);
+        Some((Some(head), response.unwrap_or_else(|error| error_page::plain(&error))))
     }
 
     fn redirect_for(&self, head: &Head) -> Option<Redirect> {

@@ -1,15 +1,14 @@
 //! The request that a server gets for a client's, written from its parsed parts. Nothing that a client says about itself or
 //! about this connection reaches a server.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use kettle_http::h1::framing::BodyFraming;
-use kettle_http::target::{Form, Target};
+use kettle_http::target::Target;
 use kettle_http::trailers::TrailerFilter;
 
 use super::ProxyRoute;
-use crate::redirect::path_and_query;
+use crate::redirect::reference;
 use crate::request::{Head, Request};
 use crate::upstream::{CONNECTION_OPTIONS_MAX, OutgoingRequest};
 
@@ -124,49 +123,6 @@ impl ProxyRoute {
             }
         }
     }
-}
-
-/// Path and query as the server gets them. A path that was only encoded in its own way stays as it was sent: decoded once it
-/// is the path that the route was chosen by. Any other, rewritten or with segments that were resolved, is encoded anew.
-///
-/// `None` for one that would have to be encoded anew and has an encoded slash, since it could mean two things then.
-pub(super) fn reference<'t>(target: Target<'t>, raw: &'t str) -> Option<Cow<'t, str>> {
-    let (raw_path, _) = raw.split_once('?').unwrap_or((raw, ""));
-    match target.form == Form::Origin && is_same_path(raw_path, target.path) {
-        true => Some(Cow::Borrowed(raw)),
-        false if target.has_encoded_slash => None,
-        false => Some(Cow::Owned(path_and_query(target, ""))),
-    }
-}
-
-/// Whether a path decodes to another one byte for byte, with nothing to be resolved. An encoded slash stays encoded.
-fn is_same_path(raw: &str, path: &str) -> bool {
-    let mut raw = raw.bytes();
-    let mut decoded = path.bytes();
-    while let Some(byte) = raw.next() {
-        let is_encoded = byte == b'%';
-        let byte = match byte {
-            b'%' => {
-                let mut digit = || char::from(raw.next()?).to_digit(16);
-                match digit()
-                    .zip(digit())
-                    .and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
-                {
-                    Some(byte) => byte,
-                    None => return false,
-                }
-            }
-            byte => byte,
-        };
-        let is_same = match (byte, is_encoded) {
-            (b'/', true) => decoded.by_ref().take(3).eq(*b"%2F"),
-            _ => decoded.next() == Some(byte),
-        };
-        if !is_same {
-            return false;
-        }
-    }
-    decoded.next().is_none()
 }
 
 /// Whether a field of a client's is not passed on, because we say it ourselves, because only a proxy can know it, or because

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kettle_http::target::Target;
 
 use super::ProxyRoute;
-use super::outgoing::reference;
+use crate::redirect::reference;
 use crate::request::Request;
 use crate::upstream::OutgoingRequest;
 

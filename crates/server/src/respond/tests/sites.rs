@@ -4,20 +4,18 @@ use std::time::Duration;
 
 use kettle_config::{Hsts, Located, Route, Site};
 
-use super::stage::{Reply, Server, Stage, head};
+use super::stage::{Reply, Stage, head};
 use crate::clock::DateLine;
+use crate::error_page;
 use crate::http1::Edge;
 use crate::redirect::Redirect;
-use crate::request::Request;
-use crate::respond::respond_by;
-use crate::route::Handler;
 
-async fn redirect(server: &Server, text: &str, https_port: u16, status: u16) -> Reply {
-    let handler = Handler::Redirect(Redirect { https_port, status: Some(status) });
-    let mut request = Request::without_body(head(text), None);
-    let response = respond_by(&handler, &server.files, &mut request).await;
+fn redirect(text: &str, https_port: u16, status: u16) -> Reply {
+    let head = head(text);
+    let response = Redirect { https_port, status: Some(status) }.respond(&head);
+    let response = response.unwrap_or_else(|error| error_page::plain(&error));
     let date_line = DateLine::new().at(std::time::SystemTime::now());
-    let version = Some(request.head.version());
+    let version = Some(head.version());
     Reply::new(response, &Edge { date_line, version, is_head: false, is_tls: false, closes: true })
 }
 
@@ -76,28 +74,29 @@ async fn the_connection_line_says_what_happens_to_the_connection() {
     }
 }
 
-#[tokio::test]
-async fn plain_http_is_sent_to_the_same_address_over_https() {
-    let server = Stage::new().open();
+#[test]
+fn plain_http_is_sent_to_the_same_address_over_https() {
     for (line, host, port, location) in [
         ("GET /", "example.org", 443, "https://example.org/"),
         ("GET /a%20b/c?d=%0d%0a", "example.org:80", 443, "https://example.org/a%20b/c?d=%0d%0a"),
         ("GET //evil.example/x", "example.org", 8443, "https://example.org:8443/evil.example/x"),
         ("GET /x", "[2001:db8::1]:8080", 8443, "https://[2001:db8::1]:8443/x"),
+        ("GET /a;b=c/@d:e,f+g?h=/", "example.org", 443, "https://example.org/a;b=c/@d:e,f+g?h=/"),
+        ("GET /a%3bb/c%2Fd", "example.org", 443, "https://example.org/a%3bb/c%2Fd"),
         ("POST /form", "example.org", 443, "https://example.org/form"),
-        ("GET http://example.org/x?y", "example.org", 443, "https://example.org/x?y"),
+        ("GET http://example.org/x;y?z", "example.org", 443, "https://example.org/x;y?z"),
+        ("OPTIONS *", "example.org", 443, "https://example.org/"),
     ] {
         let text = format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        let reply = redirect(&server, &text, port, 308).await;
+        let reply = redirect(&text, port, 308);
         assert_eq!((reply.status, reply.header("location")), (308, Some(location)), "{line}");
         assert_eq!(reply.header("strict-transport-security"), None, "RFC 6797 §7.2");
     }
 }
 
-#[tokio::test]
-async fn plain_http_without_a_host_or_with_a_bad_path_is_refused() {
-    let server = Stage::new().open();
-    assert_eq!(redirect(&server, "GET / HTTP/1.0\r\n\r\n", 443, 301).await.status, 400);
+#[test]
+fn plain_http_without_a_host_or_with_a_bad_path_is_refused() {
+    assert_eq!(redirect("GET / HTTP/1.0\r\n\r\n", 443, 301).status, 400);
     let text = "GET /%00 HTTP/1.1\r\nHost: example.org\r\n\r\n";
-    assert_eq!(redirect(&server, text, 443, 301).await.status, 400);
+    assert_eq!(redirect(text, 443, 301).status, 400);
 }
