@@ -64,26 +64,33 @@ impl Progress {
         buffer: &'b [u8],
         limits: &Limits,
     ) -> Result<Parse<'b>, RequestError> {
-        // An empty line may have begun with the last three bytes of the previous call.
-        let fresh = buffer.get(self.seen_bytes.saturating_sub(3)..).unwrap_or(buffer);
-        self.seen_bytes = buffer.len();
-        let is_worthwhile = buffer.len() >= self.parsed_bytes.saturating_mul(2)
-            || buffer.len() >= limits.head_bytes_max.min(HEAD_BYTES_MAX)
-            || has_empty_line(fresh);
-        if !is_worthwhile {
+        if !self.is_worthwhile(buffer, limits.head_bytes_max.min(HEAD_BYTES_MAX)) {
             return Ok(Parse::Partial);
         }
-        self.parsed_bytes = buffer.len();
         let parse = parse_request(buffer, limits)?;
         if matches!(parse, Parse::Complete { .. }) {
             *self = Progress::default();
         }
         Ok(parse)
     }
+
+    /// Whether a parse may find more than the one before. The longest head has `head_bytes_max`.
+    pub(crate) fn is_worthwhile(&mut self, buffer: &[u8], head_bytes_max: usize) -> bool {
+        // An empty line may have begun with the last three bytes of the previous call.
+        let fresh = buffer.get(self.seen_bytes.saturating_sub(3)..).unwrap_or(buffer);
+        self.seen_bytes = buffer.len();
+        let is_worthwhile = buffer.len() >= self.parsed_bytes.saturating_mul(2)
+            || buffer.len() >= head_bytes_max
+            || has_empty_line(fresh);
+        if is_worthwhile {
+            self.parsed_bytes = buffer.len();
+        }
+        is_worthwhile
+    }
 }
 
 /// Whether a head may end in these bytes, however strictly it is read.
-pub(crate) fn has_empty_line(bytes: &[u8]) -> bool {
+fn has_empty_line(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|it| it == b"\n\r\n")
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::framing::{self, BodyFraming};
-use super::parse::{checked_fields, field_error, has_empty_line};
+use super::parse::{Progress, checked_fields, field_error};
 use crate::error::RequestError;
 use crate::field;
 use crate::fields::Fields;
@@ -80,12 +80,9 @@ impl From<RequestError> for ResponseError {
     }
 }
 
-/// Spares a slow sender's head from being parsed again at every byte, as [`Progress`](super::parse::Progress) does.
+/// Spares a slow sender's head from being parsed again at every byte, as [`Progress`] does.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ResponseProgress {
-    seen_bytes: usize,
-    parsed_bytes: usize,
-}
+pub struct ResponseProgress(Progress);
 
 impl ResponseProgress {
     /// Parses `buffer`, which begins with the bytes of the previous call.
@@ -93,16 +90,9 @@ impl ResponseProgress {
     /// # Errors
     /// As [`parse_response`]; an error may be found a few calls later than there.
     pub fn parse<'b>(&mut self, buffer: &'b [u8]) -> Result<ParseResponse<'b>, ResponseError> {
-        // An empty line may have begun with the last three bytes of the previous call.
-        let fresh = buffer.get(self.seen_bytes.saturating_sub(3)..).unwrap_or(buffer);
-        self.seen_bytes = buffer.len();
-        let is_worthwhile = buffer.len() >= self.parsed_bytes.saturating_mul(2)
-            || buffer.len() >= HEAD_BYTES_MAX
-            || has_empty_line(fresh);
-        if !is_worthwhile {
+        if !self.0.is_worthwhile(buffer, HEAD_BYTES_MAX) {
             return Ok(ParseResponse::Partial);
         }
-        self.parsed_bytes = buffer.len();
         let parse = parse_response(buffer)?;
         if matches!(parse, ParseResponse::Complete { .. }) {
             *self = Self::default();
