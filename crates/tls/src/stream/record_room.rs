@@ -16,14 +16,15 @@ pub struct RecordRoom<'w> {
 }
 
 impl<'w> RecordRoom<'w> {
-    /// Room for `bytes` bytes behind `head`, as far as [`RECORDS_PER_READ`] records hold them.
+    /// Room for `bytes` bytes behind `head`, as far as [`RECORDS_PER_READ`] records hold them, from the one on in which it ends.
     pub(super) fn new(
         sealer: &'w mut RecordSealer,
         outgoing: &'w mut Queue,
         head: &[u8],
         bytes: usize,
     ) -> Self {
-        let plaintext_max = (RECORDS_PER_READ * PLAINTEXT_BYTES_MAX).max(head.len());
+        let records_max = head.len() / PLAINTEXT_BYTES_MAX + RECORDS_PER_READ;
+        let plaintext_max = records_max * PLAINTEXT_BYTES_MAX;
         let plaintext_bytes = head.len().saturating_add(bytes).min(plaintext_max);
         let mut room = Self { sealer, outgoing, head_bytes: head.len(), plaintext_bytes };
         if !head.is_empty() {

@@ -49,7 +49,7 @@ impl TlsStream {
     }
 
     /// Room for up to `bytes` bytes behind `head`, where their records keep them: what is received into it is sealed in
-    /// place. At most [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records.
+    /// place. At most [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records beyond those that the head fills.
     ///
     /// # Errors
     /// [`StreamError::Bug`] if the kernel encrypts this connection or it has ended.
@@ -62,7 +62,7 @@ impl TlsStream {
     }
 
     /// Reads up to `bytes` bytes of `file` straight into records behind `head`, seals and queues
-    /// them. One call queues at most [`RECORDS_PER_READ`](crate::buffers::RECORDS_PER_READ) records.
+    /// them. One call queues at most as many records as [`record_room`](Self::record_room) has.
     ///
     /// # Errors
     /// [`StreamError::Io`] if the file cannot be read.

@@ -71,6 +71,18 @@ fn a_variant_that_is_not_kept_leaves_others_to_be_kept() {
 }
 
 #[test]
+fn a_head_longer_than_records_goes_before_a_file() {
+    let cached = Cached::start("");
+    let (fields, body) = (format!("{FRESH}X-Long: {:x<60000}\r\n", ""), "y".repeat(200_000));
+    let (response, _) = cached.get_through(&mut None, "/app/x", "", &ok(&fields, &body));
+    cached.wait_until_kept("/app/x");
+    for response in [response, cached.get("/app/x")] {
+        assert_eq!(response.header("x-long").map(str::len), Some(60_000));
+        assert!(response.body == body.as_bytes(), "{}", status(&response));
+    }
+}
+
+#[test]
 fn a_get_with_an_empty_body_or_an_upgrade_that_nobody_takes_is_a_get() {
     let cached = Cached::start("");
     let mut server = None;

@@ -80,6 +80,15 @@ fn there_is_room_for_two_records_and_no_more() {
 }
 
 #[test]
+fn a_head_of_any_length_leaves_room_behind_it() {
+    for head_bytes in [16_384, 32_767, 32_768, 65_536] {
+        let head = vec![b'h'; head_bytes];
+        let records = sealed(SUITES[0], &head, 10, 10);
+        assert_eq!(records.concat(), [&head[..], &pattern(10)].concat(), "{head_bytes}");
+    }
+}
+
+#[test]
 fn a_commit_of_part_leaves_the_rest_out() {
     for (wanted, committed) in [(10, 3), (16_385, 16_384), (32_768, 16_384), (32_768, 16_385)] {
         let records = sealed(SUITES[0], b"head", wanted, committed);
@@ -133,12 +142,13 @@ proptest! {
     #[test]
     fn what_is_committed_is_what_arrives(
         suite in 0..SUITES.len(),
-        head in 0..20_000_usize,
+        head in 0..70_000_usize,
         wanted in 0..70_000_usize,
         part in 0.0..=1.0_f64,
     ) {
         let head = vec![b'h'; head];
-        let room_bytes = wanted.min((2 * PLAINTEXT_BYTES_MAX).saturating_sub(head.len()));
+        let in_last_record = head.len() % PLAINTEXT_BYTES_MAX;
+        let room_bytes = wanted.min(2 * PLAINTEXT_BYTES_MAX - in_last_record);
         let committed = (room_bytes as f64 * part) as usize;
         let records = sealed(SUITES[suite], &head, wanted, committed);
         let expected = [&head[..], &pattern(wanted)[..committed]].concat();
