@@ -14,7 +14,7 @@ use x509_parser::prelude::FromDer;
 use crate::error::PolicyError;
 use crate::observed;
 use crate::peer_identity::PeerIdentity;
-use crate::trust::{RevocationLists, Roots};
+use crate::trust::{RevocationLists, Roots, chain_error};
 
 /// Whether a client must show a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,8 @@ impl ClientCertVerifier for NotingVerifier {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.verifier.verify_client_cert(end_entity, intermediates, now)?;
+        let verified = self.verifier.verify_client_cert(end_entity, intermediates, now);
+        let verified = verified.map_err(chain_error)?;
         let bad = |_| Error::InvalidCertificate(CertificateError::BadEncoding);
         PeerIdentity::of(std::slice::from_ref(end_entity)).map_err(bad)?;
         let mut last = self.lists_until;

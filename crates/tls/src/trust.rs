@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustls::RootCertStore;
+use rustls::{CertificateError, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 use x509_parser::prelude::{FromDer, X509Version};
 use x509_parser::revocation_list::CertificateRevocationList;
@@ -84,7 +84,7 @@ impl Roots {
         }
     }
 
-    fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), rustls::Error> {
+    fn add(&mut self, certificate: CertificateDer<'static>) -> Result<(), Error> {
         let digest = sha256(&certificate);
         Arc::make_mut(&mut self.store).add(certificate)?;
         self.digests.push(digest);
@@ -96,6 +96,29 @@ impl fmt::Debug for Roots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Roots({})", self.digests.len())
     }
+}
+
+/// Why a chain is not taken: whoever has the name of a trusted authority and not its key is another authority, such as one
+/// that was made anew.
+pub(crate) fn chain_error(error: Error) -> Error {
+    use CertificateError::{BadSignature, UnsupportedSignatureAlgorithmForPublicKeyContext};
+    let Error::InvalidCertificate(bad) = &error else { return error };
+    let is_by_another_key = match bad {
+        BadSignature => true,
+        UnsupportedSignatureAlgorithmForPublicKeyContext {
+            signature_algorithm_id,
+            public_key_algorithm_id,
+        } => !is_of_one_kind(signature_algorithm_id, public_key_algorithm_id),
+        _ => false,
+    };
+    if is_by_another_key { CertificateError::UnknownIssuer.into() } else { error }
+}
+
+/// Whether keys of this kind make such signatures at all, by the arcs that both object identifiers begin with: those of RSA
+/// (RFC 8017 §A.1) and of elliptic curves (RFC 5480 §2.1.1); Ed25519's is one for both (RFC 8410 §3).
+fn is_of_one_kind(signature_algorithm_id: &[u8], public_key_algorithm_id: &[u8]) -> bool {
+    let [signature, key] = [signature_algorithm_id, public_key_algorithm_id].map(|id| id.get(2..6));
+    signature == key
 }
 
 /// Lists of revoked certificates: of those with one issuer, the newest.

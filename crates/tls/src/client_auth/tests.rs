@@ -142,6 +142,7 @@ fn bad_certificates_are_refused_with_the_alert_that_says_why() {
             AlertDescription::CertificateExpired,
         ),
         (stranger.client(&good), "unknown_ca", AlertDescription::UnknownCA),
+        (Authority::new("ca.example").client(&good), "unknown_ca", AlertDescription::UnknownCA),
         (authority.client(&revoked), "certificate_revoked", AlertDescription::CertificateRevoked),
         (
             authority.client(&for_servers),

@@ -19,7 +19,7 @@ use crate::observed;
 use crate::peer_identity::{PeerIdentity, sha256};
 use crate::pin::Pin;
 use crate::refusal::CertificateRefusal;
-use crate::trust::Roots;
+use crate::trust::{Roots, chain_error};
 
 /// Whom a client trusts.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl Verifier {
             Accepts::Signed(authorities) => authorities
                 .verify_server_cert(end_entity, intermediates, name, &[], now)
                 .map(|_| ())
-                .map_err(refused),
+                .map_err(|error| refused(chain_error(error))),
             Accepts::Keys(pins) => {
                 // The same reader finds the key that the handshake's signature is verified with.
                 let parsed = ParsedCertificate::try_from(end_entity).map_err(refused)?;

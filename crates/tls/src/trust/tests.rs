@@ -78,6 +78,27 @@ fn expired_root_is_warned_of_and_taken() {
 }
 
 #[test]
+fn another_key_under_the_name_of_an_authority_is_another_authority() {
+    const ECDSA_WITH_SHA256: [u8; 10] = [6, 8, 42, 134, 72, 206, 61, 4, 3, 2];
+    const RSA: [u8; 13] = [6, 9, 42, 134, 72, 134, 247, 13, 1, 1, 1, 5, 0];
+    const ELLIPTIC_CURVE: [u8; 9] = [6, 7, 42, 134, 72, 206, 61, 2, 1];
+    let by = |key: &[u8]| {
+        CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext {
+            signature_algorithm_id: ECDSA_WITH_SHA256.to_vec(),
+            public_key_algorithm_id: key.to_vec(),
+        }
+        .into()
+    };
+    let unknown = Error::from(CertificateError::UnknownIssuer);
+    assert_eq!(chain_error(CertificateError::BadSignature.into()), unknown);
+    assert_eq!(chain_error(by(&RSA)), unknown);
+    // What the key could have made is only not supported.
+    assert_eq!(chain_error(by(&ELLIPTIC_CURVE)), by(&ELLIPTIC_CURVE));
+    let revoked = Error::from(CertificateError::Revoked);
+    assert_eq!(chain_error(revoked.clone()), revoked);
+}
+
+#[test]
 fn system_has_authorities_or_says_how_to_get_them() {
     match Roots::system() {
         Ok(roots) => assert!(!roots.digests.is_empty()),

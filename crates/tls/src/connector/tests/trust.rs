@@ -51,6 +51,7 @@ async fn a_certificate_that_is_not_taken_is_explained_to_both_sides() {
         (signed(&authority, &early), "certificate_not_yet_valid", "before 2125-01-01"),
         (signed(&stranger, &good), "unknown_ca", "not trusted (CN=other.example); name that"),
         (self_signed(&good), "unknown_ca", "not trusted (CN=a.example)"),
+        (signed(&Authority::new("ca.example"), &good), "unknown_ca", "not trusted (CN=ca.example)"),
         (
             signed(&authority, &lasting(&["b.example", "*.c.example"])),
             "wrong_name",
