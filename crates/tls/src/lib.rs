@@ -27,7 +27,6 @@ mod session;
 pub mod stream;
 mod ticket_reader;
 pub mod tickets;
-pub mod transport;
 pub mod trust;
 
 #[cfg(test)]

@@ -35,7 +35,6 @@ pub use reader::Received;
 pub use receive::Fill;
 pub use record_room::RecordRoom;
 pub use writer::FileRecords;
-pub(crate) use writer::poll_writable;
 
 use crate::control::{ControlReader, Peer, Violation};
 use crate::handshake::{Established, HandshakeError};

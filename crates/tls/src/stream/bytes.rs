@@ -1,49 +1,18 @@
-//! The stream as tokio's traits know it, and files through it.
+//! The stream as tokio's traits know it.
 //!
 //! The end of what is received is told truthfully: a close_notify is an end, and anything else is an error. What is sent
 //! ends with a close_notify only by `poll_shutdown`; a stream that is dropped is cut.
 
 use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use kettle_kernel::transfer::Wait;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::reader::{Received, Sink};
-use super::{FileRecords, Fill, StreamError, TlsStream};
+use super::{Fill, StreamError, TlsStream};
 use crate::buffers::RECORDS_PER_WRITE;
 use crate::records::PLAINTEXT_BYTES_MAX;
-
-impl TlsStream {
-    /// Sends up to `bytes` bytes of a file from `offset`, which advances by what is returned; zero means that the file
-    /// ends there. What is not in memory is waited for.
-    ///
-    /// # Errors
-    /// [`StreamError`].
-    pub(crate) fn poll_send_file(
-        &mut self,
-        context: &mut Context<'_>,
-        file: BorrowedFd<'_>,
-        offset: &mut u64,
-        bytes: u64,
-    ) -> Poll<Result<usize, StreamError>> {
-        if self.is_offloaded() {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            return self.poll_kernel_sendfile(context, file, offset, bytes);
-        }
-        ready!(self.poll_flush(context))?;
-        let FileRecords::Sealed(read_bytes) =
-            self.seal_file(&[], file, *offset, bytes, Wait::Allowed)?
-        else {
-            return Poll::Ready(Err(io::Error::from(io::ErrorKind::Unsupported).into()));
-        };
-        *offset += read_bytes as u64;
-        self.writer.try_flush(&self.socket, context)?;
-        Poll::Ready(Ok(read_bytes))
-    }
-}
 
 impl AsyncRead for TlsStream {
     fn poll_read(

@@ -381,7 +381,7 @@ pub(super) fn poll_send(
 }
 
 /// Runs a call that sends without waiting, when the socket takes bytes.
-pub(crate) fn poll_writable<T>(
+fn poll_writable<T>(
     socket: &TcpStream,
     context: &mut Context<'_>,
     mut call: impl FnMut() -> io::Result<T>,

@@ -8,5 +8,5 @@ mod duplex;
 mod harness;
 mod kernel;
 mod received;
-mod transport;
+mod traits;
 mod user;
