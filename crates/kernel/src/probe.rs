@@ -74,12 +74,6 @@ impl Capabilities {
         self.suite(version, cipher).is_some_and(|suite| suite.tx.is_ok())
     }
 
-    /// Whether the kernel decrypts what is received with this version and cipher.
-    #[must_use]
-    pub fn carries_rx(&self, version: Version, cipher: Cipher) -> bool {
-        self.suite(version, cipher).is_some_and(|suite| suite.rx.is_ok())
-    }
-
     /// Whether every TLS 1.3 suite that the kernel carries can change its keys (Linux 6.14).
     #[must_use]
     pub fn carries_rekey(&self) -> bool {

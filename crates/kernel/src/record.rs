@@ -7,9 +7,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The content type of ChangeCipherSpec (RFC 8446, section 5.1).
-pub const CHANGE_CIPHER_SPEC: u8 = 20;
-/// The content type of alerts.
+/// The content type of alerts (RFC 8446, section 5.1).
 pub const ALERT: u8 = 21;
 /// The content type of handshake messages.
 pub const HANDSHAKE: u8 = 22;

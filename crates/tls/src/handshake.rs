@@ -208,14 +208,10 @@ impl Handshake {
         // Only as long as something is to be encoded: after that rustls would go on with messages
         // it has located in the input, and panic since they are gone.
         while self.connection.wants_write()
-            && let UnbufferedStatus {
-                state: Ok(ConnectionState::EncodeTlsData(mut encode)), ..
-            } = self.connection.process_tls_records(&mut [])
+            && let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(message)), .. } =
+                self.connection.process_tls_records(&mut [])
         {
-            match encode.encode(self.outgoing.room(ENCODED_BYTES_USUAL)) {
-                Ok(written) => self.outgoing.commit(written),
-                Err(_) => break,
-            }
+            encode(message, &mut self.outgoing);
         }
     }
 
@@ -423,7 +419,7 @@ const HANDSHAKE_SERVER_HELLO: u8 = 2;
 const SERVER_RANDOM_AT: usize = HEADER_BYTES + MESSAGE_HEADER_BYTES + 2;
 
 /// Most messages of a handshake fit; a certificate chain tells how much more it needs.
-pub(crate) const ENCODED_BYTES_USUAL: usize = 2_048;
+const ENCODED_BYTES_USUAL: usize = 2_048;
 
 #[cfg(test)]
 mod tests;

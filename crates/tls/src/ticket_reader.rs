@@ -6,6 +6,7 @@ use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 
 use crate::control::{Alert, Violation, unexpected};
+use crate::hello::MESSAGE_HEADER_BYTES;
 
 /// The tickets that a TLS 1.3 server has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,9 +81,6 @@ impl TicketReader {
 
 /// `HandshakeType` of a NewSessionTicket (RFC 8446 §4).
 const NEW_SESSION_TICKET: u8 = 4;
-
-/// `HandshakeType msg_type; uint24 length`.
-const MESSAGE_HEADER_BYTES: usize = 4;
 
 /// Two vectors of at most 65,535 bytes and a nonce of 255 with their lengths, lifetime and age.
 const TICKET_BYTES_MAX: usize = 8 + 256 + 2 * 65_537;

@@ -10,8 +10,8 @@ use super::Connector;
 use crate::buffers::Queue;
 use crate::control::Violation;
 use crate::handshake::{
-    Agreed, BEHIND_FINISHED, ENCODED_BYTES_USUAL, Established, Feed, HandshakeError, Progress,
-    encode, peer_identity, traffic_secrets,
+    Agreed, BEHIND_FINISHED, Established, Feed, HandshakeError, Progress, encode, peer_identity,
+    traffic_secrets,
 };
 use crate::hello::{ClientHello, Peeked, peek};
 use crate::observed::Observed;
@@ -162,14 +162,10 @@ impl<'a> ClientHandshake<'a> {
         // Only as long as something is to be encoded: after that rustls would go on with messages
         // it has located in the input, and panic since they are gone.
         while self.connection.wants_write()
-            && let UnbufferedStatus {
-                state: Ok(ConnectionState::EncodeTlsData(mut encode)), ..
-            } = self.connection.process_tls_records(&mut [])
+            && let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(message)), .. } =
+                self.connection.process_tls_records(&mut [])
         {
-            match encode.encode(self.outgoing.room(ENCODED_BYTES_USUAL)) {
-                Ok(written) => self.outgoing.commit(written),
-                Err(_) => break,
-            }
+            encode(message, &mut self.outgoing);
         }
         ClientStep::Failed(error, std::mem::take(&mut self.outgoing))
     }
