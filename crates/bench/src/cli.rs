@@ -6,9 +6,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use kettle_loadgen::offer::ResumeBy;
+use kettle_tls::{Cipher, Version};
+use kettle_tls::policy::Group;
+
 use crate::number::parse_size;
+use crate::peers::subject::{Key, Path, Program, Role};
 use crate::scenario::options::{DownloadClient, Effort};
-use crate::scenario::word::{Cipher, Group, Key, Path, Program, ResumeBy, Role, Version, Word};
+use crate::word::Word;
 
 #[derive(Debug, Parser)]
 #[command(name = "kettle", version, propagate_version = true)]

@@ -15,3 +15,4 @@ pub mod report;
 pub mod results;
 pub mod scenario;
 pub mod stats;
+mod word;

@@ -11,7 +11,7 @@ pub mod identity;
 mod launch;
 pub mod memory_limit;
 mod nginx_stream;
-mod openssl;
+pub mod openssl;
 pub mod own_config;
 mod release;
 pub mod site;

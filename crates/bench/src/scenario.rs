@@ -29,7 +29,6 @@ pub mod streaming;
 pub mod summary;
 pub mod tps_ramp;
 mod web_sizes;
-pub mod word;
 
 pub use bench::Bench;
 pub use error::BenchError;

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use crate::command::output::print;
 use crate::peers;
+use crate::peers::subject::Program;
 use crate::scenario::SCENARIOS;
-use crate::scenario::word::{Program, Word};
+use crate::word::Word;
 
 /// Prints them.
 pub(crate) fn list() -> ExitCode {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use kettle_loadgen::client::outcome::Handshakes;
 use kettle_loadgen::client::{self, Outcome, Progress};
 use kettle_loadgen::load::{Arrivals, BodyUse, End, Expect, Load, LoadModel, Reuse};
+use kettle_loadgen::offer::{Offer, ResumeBy};
 use serde_json::json;
 
 use super::url::Url;
@@ -19,7 +20,6 @@ use crate::number::{count, digits, latency};
 use crate::scenario::capacity;
 use crate::scenario::measured::encode;
 use crate::scenario::stop::Stop;
-use crate::scenario::word::{Offer, ResumeBy};
 
 /// Puts the load on and prints what came of it. Ctrl-C ends it early and prints what there is.
 pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {

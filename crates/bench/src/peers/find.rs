@@ -11,6 +11,7 @@ use super::exit;
 use super::nginx_stream::NginxStream;
 use super::release::{self, Release};
 use super::subject::Program;
+use crate::word::Word;
 
 /// A server program of this machine.
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ pub fn variable(program: Program) -> &'static str {
 
 fn search(program: Program) -> Option<Found> {
     let this = env::current_exe().ok().filter(|_| program == Program::Kettle);
-    let beside = this.and_then(|this| Some(this.parent()?.join(program.as_str())));
+    let beside = this.and_then(|this| Some(this.parent()?.join(program.word())));
     let beside = beside.filter(|place| place.is_file());
     let found = beside.or_else(|| file_names(program).iter().find_map(|name| installed(name)));
     found.map(|executable| bare(program, executable)).or_else(|| unpacked_nginx(program))

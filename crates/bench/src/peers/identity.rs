@@ -9,6 +9,7 @@ use kettle_tls::identity::KeyKind;
 use kettle_tls::self_signed::{self, SelfSignedError};
 
 use super::subject::Key;
+use crate::word::Word;
 
 /// A certificate and its key in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Identity {
 /// The certificate with this kind of key in the folder, made if it is not there: a comparison has one, whatever the server, and
 /// RSA keys take long to make.
 pub fn obtain(folder: &Path, key: Key) -> Result<Identity, IdentityError> {
-    let path = |kind: &str| folder.join(format!("{}-{kind}.pem", key.as_str()));
+    let path = |kind: &str| folder.join(format!("{}-{kind}.pem", key.word()));
     let identity =
         Identity { certificate: path("certificate"), key: path("key"), both: path("both") };
     // Written last, so what is there is whole.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::config::has_placeholder;
 use super::find::{Found, Missing, find};
 use super::subject::{self, Program};
+use crate::word::Word;
 
 /// An nginx.conf as it is used, made a template.
 pub struct OwnNginx {
@@ -77,7 +78,7 @@ pub fn on_path(imported: &str, path: subject::Path) -> String {
             text.push('\n');
         }
         if line == "[[listener]]" {
-            text.push_str(&format!("path = \"{}\"\n", path.as_str()));
+            text.push_str(&format!("path = \"{}\"\n", path.word()));
         }
     }
     text

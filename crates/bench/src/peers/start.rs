@@ -19,6 +19,7 @@ use super::launch::{self, ATTEMPT_STEP, last_words, unwritable};
 use super::own_config;
 use super::subject::{OwnConfig, Program, Role, Setup, Subject};
 use super::varnish::{self, Varnish};
+use crate::word::Word;
 
 /// A server that runs. Dropping it stops it.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ pub fn start(subject: &Subject, found: &Found, setup: &Setup) -> Result<Running,
     // It is inherited, and not every server raises it; one that needs more than there is says so itself.
     _ = process::raise_open_files_limit();
     let kernel_connections_before = kernel_connections();
-    let program = subject.program.as_str();
+    let program = subject.program.word();
     let mut child = launch::spawn_apart(&mut command, &setup.cpus)
         .map_err(|source| PeerError::NotStarted { program, source })?;
     let listens =

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use kettle_loadgen::offer::Offer;
 
+use crate::word::Word;
+
 /// A server in one of its ways of working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
@@ -118,40 +120,13 @@ pub enum Key {
     Ed25519,
 }
 
-impl Program {
-    /// Its name on the command line and in charts.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Program::Kettle => "kettle",
-            Program::Nginx => "nginx",
-            Program::Haproxy => "haproxy",
-            Program::Hitch => "hitch",
-            Program::Stunnel => "stunnel",
-        }
-    }
-}
-
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.word())
     }
 }
 
 impl Path {
-    /// Its name on the command line and in charts.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Path::Plain => "plain",
-            Path::User => "user",
-            Path::KernelWrite => "kernel-write",
-            Path::KernelSendfile => "kernel-sendfile",
-            Path::KernelSplice => "kernel-splice",
-            Path::Auto => "auto",
-        }
-    }
-
     /// Whether every connection is encrypted in the kernel.
     #[must_use]
     pub fn is_kernel(self) -> bool {
@@ -167,33 +142,55 @@ impl Role {
     }
 }
 
-impl Key {
-    /// Its name on the command line and in charts.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Key::Rsa2048 => "rsa2048",
-            Key::Rsa3072 => "rsa3072",
-            Key::Rsa4096 => "rsa4096",
-            Key::P256 => "p256",
-            Key::Ed25519 => "ed25519",
-        }
-    }
-}
-
 /// `kettle auto`, `nginx kernel-sendfile`, `hitch`, `nginx terminator`, `kettle terminator user`, `nginx cache user`,
 /// `hitch and Varnish`.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.program.as_str())?;
+        f.write_str(self.program.word())?;
         match (self.role, self.program) {
             // These do nothing else, so it goes without saying.
             (Role::Terminator, Program::Hitch | Program::Stunnel) => Ok(()),
-            (Role::Terminator, Program::Kettle) => write!(f, " terminator {}", self.path.as_str()),
+            (Role::Terminator, Program::Kettle) => write!(f, " terminator {}", self.path.word()),
             (Role::Terminator, _) => f.write_str(" terminator"),
             (Role::Cache, Program::Hitch) => f.write_str(" and Varnish"),
-            (Role::Cache, _) => write!(f, " cache {}", self.path.as_str()),
-            (Role::Files, _) => write!(f, " {}", self.path.as_str()),
+            (Role::Cache, _) => write!(f, " cache {}", self.path.word()),
+            (Role::Files, _) => write!(f, " {}", self.path.word()),
         }
     }
+}
+
+impl Word for Key {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Key::P256, "p256"),
+        (Key::Rsa2048, "rsa2048"),
+        (Key::Rsa3072, "rsa3072"),
+        (Key::Rsa4096, "rsa4096"),
+        (Key::Ed25519, "ed25519"),
+    ];
+}
+
+impl Word for Program {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Program::Kettle, "kettle"),
+        (Program::Nginx, "nginx"),
+        (Program::Haproxy, "haproxy"),
+        (Program::Hitch, "hitch"),
+        (Program::Stunnel, "stunnel"),
+    ];
+}
+
+impl Word for Path {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Path::Plain, "plain"),
+        (Path::User, "user"),
+        (Path::KernelWrite, "kernel-write"),
+        (Path::KernelSendfile, "kernel-sendfile"),
+        (Path::KernelSplice, "kernel-splice"),
+        (Path::Auto, "auto"),
+    ];
+}
+
+impl Word for Role {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Role::Files, "files"), (Role::Terminator, "terminator"), (Role::Cache, "cache")];
 }

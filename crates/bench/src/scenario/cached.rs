@@ -13,12 +13,11 @@ use super::choose::{self, cache, files};
 use super::error::BenchError;
 use super::options::Options;
 use super::rules;
-use super::word::{Path, Program, Role};
 use crate::figure;
 use crate::number;
 use crate::peers::backend::{Backend, PACED_TIME};
 use crate::peers::memory_limit::MemoryLimit;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Role, Subject};
 use crate::results::{Point, Value};
 
 /// The scenario.

@@ -2,8 +2,8 @@
 
 use super::error::BenchError;
 use super::options::Options;
-use super::word::{Path, Program, Role, Word};
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Role, Subject};
+use crate::word::Word;
 
 /// Those of `usual`, or what was asked for of all there are. A choice the user left open keeps the values it has in `usual`.
 pub fn subjects(usual: &[Subject], options: &Options) -> Result<Vec<Subject>, BenchError> {

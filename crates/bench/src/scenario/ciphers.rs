@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kettle_loadgen::load::{End, Load, LoadModel};
+use kettle_tls::Cipher;
 
 use super::Scenario;
 use super::bench::{Bench, at};
@@ -10,11 +11,11 @@ use super::choose::{self, files};
 use super::error::BenchError;
 use super::options::Options;
 use super::rules;
-use super::word::{Cipher, Path, Program, Word};
 use crate::figure;
 use crate::number;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
+use crate::word::Word;
 
 /// The scenario.
 pub const SCENARIO: Scenario = Scenario {

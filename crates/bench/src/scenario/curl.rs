@@ -9,9 +9,12 @@ use hdrhistogram::Histogram;
 use kettle_kernel::process::keep_to_cpus;
 use kettle_loadgen::client::outcome::{Handshakes, Outcome};
 use kettle_loadgen::load::Load;
+use kettle_tls::Version;
 
 use super::error::BenchError;
-use super::word::{Cipher, Group, Version};
+use crate::peers::openssl;
+use crate::peers::subject::Key;
+use crate::word::Word;
 
 /// Downloads once what the load asks for, on its processors.
 pub fn download(load: &Load) -> Result<Outcome, BenchError> {
@@ -51,46 +54,24 @@ fn command(load: &Load) -> Command {
     let (target, port) = (load.target.ip(), load.target.port());
     curl.args(["--resolve", &format!("{}:{port}:{target}", load.host)]);
     let scheme = if let Some(offer) = &load.tls {
+        let version = offer.version.word();
+        curl.args([&format!("--tlsv{version}"), "--tls-max", version]);
         match offer.version {
-            Version::Tls12 => curl.args(["--tlsv1.2", "--tls-max", "1.2"]),
-            Version::Tls13 => curl.args(["--tlsv1.3", "--tls-max", "1.3"]),
+            Version::Tls12 => {
+                // Whichever of them the certificate is for.
+                let suites = [Key::P256, Key::Rsa2048];
+                let suites = suites.map(|key| openssl::suite_tls12(offer.cipher, key));
+                curl.args(["--ciphers", &suites.join(":")])
+            }
+            Version::Tls13 => curl.args(["--tls13-ciphers", openssl::suite_tls13(offer.cipher)]),
         };
-        match offer.version {
-            Version::Tls12 => curl.args(["--ciphers", suites_of_tls12(offer.cipher)]),
-            Version::Tls13 => curl.args(["--tls13-ciphers", suite_of_tls13(offer.cipher)]),
-        };
-        curl.args(["--curves", group(offer.group)]);
+        curl.args(["--curves", openssl::group(offer.group)]);
         "https"
     } else {
         "http"
     };
     curl.arg(format!("{scheme}://{}:{port}{}", load.host, load.path));
     curl
-}
-
-fn suite_of_tls13(cipher: Cipher) -> &'static str {
-    match cipher {
-        Cipher::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
-        Cipher::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
-        Cipher::Chacha20Poly1305 => "TLS_CHACHA20_POLY1305_SHA256",
-    }
-}
-
-fn suites_of_tls12(cipher: Cipher) -> &'static str {
-    match cipher {
-        Cipher::Aes128Gcm => "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
-        Cipher::Aes256Gcm => "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
-        Cipher::Chacha20Poly1305 => "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305",
-    }
-}
-
-fn group(group: Group) -> &'static str {
-    match group {
-        Group::X25519 => "X25519",
-        Group::P256 => "P-256",
-        Group::P384 => "P-384",
-        Group::X25519MlKem768 => "X25519MLKEM768",
-    }
 }
 
 fn parse(text: &str) -> Option<Seen> {

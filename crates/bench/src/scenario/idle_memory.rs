@@ -19,10 +19,9 @@ use super::options::Options;
 use super::plan::{self, Key, interleaved};
 use super::rules;
 use super::tps_ramp::reading::replace;
-use super::word::{Path, Program};
 use crate::figure;
 use crate::peers::backend::Backend;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Sample, Value};
 
 /// The scenario.

@@ -12,10 +12,9 @@ use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
 use super::rules;
-use super::word::{Path, Program};
 use crate::figure;
 use crate::number;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::Point;
 
 /// The scenario.

@@ -19,10 +19,9 @@ use super::options::Options;
 use super::plan::Key;
 use super::rules;
 use super::streaming::{most, rates};
-use super::word::{Path, Program};
 use crate::figure;
 use crate::number;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 
 /// The scenario.

@@ -14,10 +14,9 @@ use super::measured::Measured;
 use super::options::{DownloadClient, Options};
 use super::plan::Key;
 use super::rules;
-use super::word::{Path, Program};
 use crate::figure;
 use crate::number;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::Point;
 
 /// The scenario.

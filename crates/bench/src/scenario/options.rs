@@ -9,6 +9,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use crate::peers::subject::{Key, OwnConfig, Path, Program, Role};
+use crate::word::Word;
 
 /// What the user asked for. `None` leaves it to the scenario.
 #[derive(Clone, Debug, Default)]
@@ -117,12 +118,12 @@ impl Options {
     }
 }
 
-impl super::word::Word for Effort {
+impl Word for Effort {
     const ALL: &'static [(Self, &'static str)] =
         &[(Effort::Quick, "quick"), (Effort::Normal, "normal"), (Effort::Thorough, "thorough")];
 }
 
-impl super::word::Word for DownloadClient {
+impl Word for DownloadClient {
     const ALL: &'static [(Self, &'static str)] =
         &[(DownloadClient::Own, "own"), (DownloadClient::Curl, "curl")];
 }

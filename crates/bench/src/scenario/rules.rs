@@ -1,10 +1,12 @@
 //! The rules of fairness that all scenarios share, as sentences with this run's values in them.
 
 use kettle_loadgen::offer::{Offer, ResumeBy};
+use kettle_tls::policy::Group;
+use kettle_tls::{Cipher, Version};
 
 use super::options::{Options, OwnNginx};
-use super::word::{Cipher, Group, Key, Version, Word};
-use crate::peers::subject::OwnConfig;
+use crate::peers::subject::{Key, OwnConfig};
+use crate::word::Word;
 
 /// What client and servers agree on unless a scenario compares it: one choice each.
 #[must_use]
@@ -94,7 +96,7 @@ fn first<T: Copy>(list: &Option<Vec<T>>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::word::Program;
+    use crate::peers::subject::Program;
 
     #[test]
     fn rules_name_what_was_agreed_on() {

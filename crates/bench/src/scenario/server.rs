@@ -16,8 +16,7 @@ use super::impossible;
 use super::measured::Measured;
 use super::plan::{self, Key};
 use super::rules;
-use super::word::Path;
-use crate::peers::subject::{Setup, Subject};
+use crate::peers::subject::{Path, Setup, Subject};
 use crate::peers::{self, PeerError};
 use crate::results::{self, Line, Point};
 

@@ -24,10 +24,9 @@ use super::measured::Measured;
 use super::options::Options;
 use super::plan::Key;
 use super::rules;
-use super::word::{Path, Program};
 use crate::figure;
 use crate::number;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 
 /// The scenario.

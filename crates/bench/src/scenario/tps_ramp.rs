@@ -29,9 +29,9 @@ use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::Key;
 use super::rules;
-use super::word::Role;
 use crate::figure::{self, Figure};
 use crate::peers::backend::Backend;
+use crate::peers::subject::Role;
 use crate::results::{Point, Sample};
 
 /// The scenario.

@@ -16,11 +16,10 @@ use super::error::BenchError;
 use super::options::Options;
 use super::plan::Key;
 use super::rules;
-use super::word::{Path, Program};
 use crate::figure;
 use crate::number;
 use crate::peers::backend::Backend;
-use crate::peers::subject::Subject;
+use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Sample};
 
 /// The scenario.

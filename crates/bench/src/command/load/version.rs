@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use kettle_loadgen::client::{self, Failure, LoadError};
 use kettle_loadgen::load::{End, Load, LoadModel, Reuse};
+use kettle_loadgen::offer::Offer;
+use kettle_tls::Version;
 
-use crate::scenario::word::{Offer, Version, Word};
+use crate::word::Word;
 
 /// The error in words, and what may be the cause.
 pub(super) fn explain(error: &LoadError, load: &Load) -> String {

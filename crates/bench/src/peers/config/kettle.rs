@@ -1,22 +1,13 @@
 //! The words of kettle.toml.
 
 use kettle_loadgen::offer::ResumeBy;
-use kettle_tls::{Cipher, Version};
 
 use super::{CACHE_FOLDER, CACHE_GIB, ConfigInput, SESSIONS_MAX, TICKETS, Words, resume_by};
 use crate::peers::subject::{Path, Role};
+use crate::word::Word;
 
 pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     let offer = input.setup.offer;
-    let version = match offer.version {
-        Version::Tls12 => "tls1.2",
-        Version::Tls13 => "tls1.3",
-    };
-    let suite = match offer.cipher {
-        Cipher::Aes128Gcm => "aes-128-gcm",
-        Cipher::Aes256Gcm => "aes-256-gcm",
-        Cipher::Chacha20Poly1305 => "chacha20-poly1305",
-    };
     let (tickets, sessions) = match resume_by(input.setup) {
         ResumeBy::Nothing => (0, 0),
         ResumeBy::SessionId => (0, SESSIONS_MAX),
@@ -30,13 +21,13 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         Role::Cache => ("kind = \"https\"", cache(input) + &backend(input)),
     };
     vec![
-        ("VERSION", version.to_owned()),
-        ("SUITE", suite.to_owned()),
+        ("VERSION", format!("tls{}", offer.version.word())),
+        ("SUITE", offer.cipher.word().to_owned()),
         ("GROUP", offer.group.name().to_owned()),
         ("TICKETS", tickets.to_string()),
         ("SESSION_CACHE", sessions.to_string()),
         ("HOT_FILE", hot_file.to_owned()),
-        ("PATH", input.subject.path.as_str().to_owned()),
+        ("PATH", input.subject.path.word().to_owned()),
         ("LISTENER", format!("{listener}{}", if offer.http2.is_some() { HTTP2 } else { "" })),
         ("SERVES", serves),
     ]

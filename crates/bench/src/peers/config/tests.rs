@@ -8,6 +8,7 @@ use kettle_tls::{Cipher, Version};
 
 use super::*;
 use crate::peers::subject::{Key, Path, Role};
+use crate::word::Word;
 
 fn setup() -> Setup {
     Setup {
@@ -184,7 +185,7 @@ fn kettle_relays_bytes_as_a_terminator() {
                 "name = \"plain\"",
                 "address = \"127.0.0.1:8080\"",
                 "tickets = 2",
-                &format!("path = \"{}\"", path.as_str()),
+                &format!("path = \"{}\"", path.word()),
             ],
         );
         assert_absent(&text, &["[[site.route]]", "\"https\""]);

@@ -12,7 +12,7 @@ use crate::peers::subject::{Key, Path, Program, Role, Subject};
 use crate::results::{Point, Value};
 use crate::scenario::Options;
 use crate::scenario::options::Effort;
-use crate::scenario::word::Word;
+use crate::word::Word;
 
 /// A server set up in one way, on which a ramp is run for each number of transactions per session.
 #[derive(Clone, Debug, PartialEq)]
