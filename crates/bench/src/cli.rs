@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
-
 use kettle_loadgen::offer::ResumeBy;
-use kettle_tls::{Cipher, Version};
 use kettle_tls::policy::Group;
+use kettle_tls::{Cipher, Version};
 
-use crate::number::parse_size;
-use crate::peers::subject::{Key, Path, Program, Role};
-use crate::scenario::options::{DownloadClient, Effort};
+use crate::number::{parse_count, parse_positive, parse_time, parse_time_or_none};
+use crate::peers::subject::{Program, Role};
+use crate::scenario::options::{Effort, Http, Options};
 use crate::word::Word;
 
 #[derive(Debug, Parser)]
@@ -107,7 +107,7 @@ pub(crate) struct RunArguments {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// How much time the answer is worth: quick, normal or thorough
-    #[arg(long, default_value = "normal", value_name = "EFFORT", value_parser = word::<Effort>)]
+    #[arg(long, default_value = "normal", value_name = "EFFORT", value_parser = Effort::from_word)]
     pub(crate) effort: Effort,
     /// Where results and page are put [default: ./kettle-bench-DATE]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -116,102 +116,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE", exclusive = true, value_hint = ValueHint::FilePath)]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) what: WhatArguments,
-    #[command(flatten)]
-    pub(crate) how: HowArguments,
-}
-
-/// Which HTTP is spoken.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct HttpArguments {
-    /// Version of HTTP: 1 or 2
-    #[arg(long, default_value_t = 1, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=2))]
-    http: u8,
-    /// Over HTTP/2: requests that are sent at once and count as one
-    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    at_once: u32,
-}
-
-impl HttpArguments {
-    /// How many requests at once over HTTP/2, if it is that.
-    pub(crate) fn at_once(self) -> Option<u32> {
-        (self.http == 2).then_some(self.at_once)
-    }
-}
-
-/// What is compared. Lists are separated by commas.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "What is compared (lists with commas)")]
-pub(crate) struct WhatArguments {
-    /// Programs: kettle, nginx, haproxy, hitch, stunnel
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Program>)]
-    pub(crate) servers: Option<Vec<Program>>,
-    /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Path>)]
-    pub(crate) paths: Option<Vec<Path>>,
-    /// What they do: files, terminator
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Role>)]
-    pub(crate) roles: Option<Vec<Role>>,
-    /// Sizes of bodies, such as 1k,64k,10M
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
-    pub(crate) sizes: Option<Vec<u64>>,
-    /// TLS version: 1.2 or 1.3
-    #[arg(long, value_name = "VERSION", value_parser = word::<Version>)]
-    pub(crate) tls: Option<Version>,
-    #[command(flatten)]
-    pub(crate) http: HttpArguments,
-    /// Suites: aes-128-gcm, aes-256-gcm, chacha20-poly1305
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Cipher>)]
-    pub(crate) suite: Option<Vec<Cipher>>,
-    /// Groups: x25519, p256, p384, x25519mlkem768
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Group>)]
-    pub(crate) group: Option<Vec<Group>>,
-    /// Keys of the certificate: p256, rsa2048, rsa3072, rsa4096, ed25519
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<Key>)]
-    pub(crate) key: Option<Vec<Key>>,
-    /// Ways of resuming sessions: none, session-id, ticket, early-data
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = word::<ResumeBy>)]
-    pub(crate) resume_by: Option<Vec<ResumeBy>>,
-    /// Transactions with one TLS session, such as 1,4,8,80
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
-    pub(crate) per_session: Option<Vec<u32>>,
-    /// Connections open at the same time
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = at_least_one)]
-    pub(crate) connections: Option<Vec<u32>>,
-    /// Workers of each server
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) workers: Option<Vec<usize>>,
-    /// Throughputs in Gb/s (streaming)
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) throughput: Option<Vec<f64>>,
-    /// Who downloads in nginx-1g: own or curl
-    #[arg(long, default_value = "own", value_name = "CLIENT", value_parser = word::<DownloadClient>)]
-    pub(crate) client: DownloadClient,
-}
-
-/// How it is measured.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "How it is measured")]
-pub(crate) struct HowArguments {
-    /// Rounds over all servers [default: by effort]
-    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
-    pub(crate) rounds: Option<u32>,
-    /// Length of one sample, without its warm-up, such as 2 or 500ms [default: by effort]
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
-    pub(crate) seconds: Option<f64>,
-    /// CPUs for servers, such as 0,2 [default: chosen, apart from the client's]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) server_cpus: Option<Vec<usize>>,
-    /// CPUs for the client
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) client_cpus: Option<Vec<usize>>,
-    /// Your configuration in place of the generated one: your nginx.conf, which kettle is then run by, too, or a template
-    /// made from `kettle bench config nginx`
-    #[arg(long, value_name = "PROGRAM=FILE", value_parser = own_config)]
-    pub(crate) config: Vec<(Program, PathBuf)>,
-    /// Where the files to serve are put while measuring; they should fit into memory
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) directory: Option<PathBuf>,
+    pub(crate) options: Options,
 }
 
 #[derive(Debug, Args)]
@@ -257,46 +162,46 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) connect: Option<SocketAddr>,
     /// Connections open at the same time; each asks again as soon as it has its answer
-    #[arg(long, short, default_value_t = 10, value_name = "NUMBER", value_parser = at_least_one)]
+    #[arg(long, short, default_value_t = 10, value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) connections: u32,
     /// Transactions begun each second whatever the server does; latency counts from when they were due
-    #[arg(long, value_name = "NUMBER", conflicts_with = "connections", value_parser = positive)]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "connections", value_parser = parse_positive)]
     pub(crate) rate: Option<f64>,
     /// The same, with a rate that grows from A to B
     #[arg(long, value_name = "A..B", conflicts_with_all = ["connections", "rate"], value_parser = ramp)]
     pub(crate) ramp: Option<(f64, f64)>,
     /// How long, such as 10, 10s or 2min [default: 10, or until --requests are made]
-    #[arg(long, short, value_name = "TIME", value_parser = seconds)]
-    pub(crate) seconds: Option<f64>,
+    #[arg(long, short, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) seconds: Option<Duration>,
     /// End after so many requests, warm-up included
-    #[arg(long, short = 'n', value_name = "NUMBER", value_parser = at_least_one)]
+    #[arg(long, short = 'n', value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) requests: Option<u32>,
     /// Left out of the figures, at the beginning
-    #[arg(long, default_value = "0", value_name = "TIME", value_parser = seconds_or_none)]
-    pub(crate) warm_up: f64,
+    #[arg(long, default_value = "0", value_name = "TIME", value_parser = parse_time_or_none)]
+    pub(crate) warm_up: Duration,
     /// TLS version: 1.2 or 1.3
-    #[arg(long, default_value = "1.3", value_name = "VERSION", value_parser = word::<Version>)]
+    #[arg(long, default_value = "1.3", value_name = "VERSION", value_parser = Version::from_word)]
     pub(crate) tls: Version,
     #[command(flatten)]
-    pub(crate) http: HttpArguments,
+    pub(crate) http: Http,
     /// The only suite offered
-    #[arg(long, default_value = "aes-128-gcm", value_name = "SUITE", value_parser = word::<Cipher>)]
+    #[arg(long, default_value = "aes-128-gcm", value_name = "SUITE", value_parser = Cipher::from_word)]
     pub(crate) suite: Cipher,
     /// The only group offered
-    #[arg(long, default_value = "x25519", value_name = "GROUP", value_parser = word::<Group>)]
+    #[arg(long, default_value = "x25519", value_name = "GROUP", value_parser = Group::from_word)]
     pub(crate) group: Group,
     /// Requests on one connection before it is closed [default: as many as there is time for]
-    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) requests_per_connection: Option<u32>,
     /// Connections with one TLS session: one full handshake, the others resume it
-    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = parse_count)]
     pub(crate) connections_per_session: u32,
     /// How they resume it: ticket, session-id or early-data [default: ticket, if there is a session to resume]
-    #[arg(long, value_name = "HOW", value_parser = word::<ResumeBy>)]
+    #[arg(long, value_name = "HOW", value_parser = ResumeBy::from_word)]
     pub(crate) resume: Option<ResumeBy>,
     /// A transaction that takes longer has failed
-    #[arg(long, default_value = "10", value_name = "TIME", value_parser = seconds)]
-    pub(crate) timeout: f64,
+    #[arg(long, default_value = "10", value_name = "TIME", value_parser = parse_time)]
+    pub(crate) timeout: Duration,
     /// Open and check every record, instead of dropping bodies unread in the kernel
     #[arg(long)]
     pub(crate) open: bool,
@@ -311,61 +216,19 @@ pub(crate) struct LoadArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
     /// nginx, haproxy, hitch, stunnel or kettle
-    #[arg(value_name = "PROGRAM", value_parser = word::<Program>)]
+    #[arg(value_name = "PROGRAM", value_parser = Program::from_word)]
     pub(crate) program: Program,
     /// What it does: files or terminator; matters for nginx alone
-    #[arg(long, default_value = "files", value_name = "ROLE", value_parser = word::<Role>)]
+    #[arg(long, default_value = "files", value_name = "ROLE", value_parser = Role::from_word)]
     pub(crate) role: Role,
-}
-
-fn word<W: Word>(text: &str) -> Result<W, String> {
-    W::from_word(text)
-}
-
-fn at_least_one(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write 1 or more".to_owned())
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok();
-    number
-        .filter(|number| number.is_finite() && *number > 0.0)
-        .ok_or_else(|| "write a number above 0, such as 100".to_owned())
-}
-
-/// A time in seconds, or in the unit behind it: `2`, `2s`, `500ms`, `1.5min`.
-fn seconds(text: &str) -> Result<f64, String> {
-    let unit_at = text.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let unit = UNITS.iter().find(|(name, _)| *name == unit);
-    let (_, of_unit) =
-        unit.ok_or_else(|| "write a time such as 2, 2s, 500ms or 1min".to_owned())?;
-    let seconds = positive(number.trim_end())? * of_unit;
-    if seconds <= SECONDS_MAX { Ok(seconds) } else { Err("a day is the most".to_owned()) }
-}
-
-fn seconds_or_none(text: &str) -> Result<f64, String> {
-    if matches!(text, "0" | "0s") { Ok(0.0) } else { seconds(text) }
 }
 
 /// `50..5000`.
 fn ramp(text: &str) -> Result<(f64, f64), String> {
     let wrong = || "write the rate at the start and at the end, such as 50..5000".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
-    Ok((positive(from).map_err(|_| wrong())?, positive(to).map_err(|_| wrong())?))
+    Ok((parse_positive(from).map_err(|_| wrong())?, parse_positive(to).map_err(|_| wrong())?))
 }
-
-/// `nginx=my.conf`.
-fn own_config(text: &str) -> Result<(Program, PathBuf), String> {
-    let (program, file) =
-        text.split_once('=').ok_or("write PROGRAM=FILE, such as nginx=my.conf")?;
-    Ok((Program::from_word(program)?, PathBuf::from(file)))
-}
-
-/// Units of time, in seconds.
-const UNITS: &[(&str, f64)] =
-    &[("", 1.0), ("s", 1.0), ("ms", 0.001), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
-const SECONDS_MAX: f64 = 86_400.0;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,15 +4,15 @@
 //! `report` draws them, `diff` compares two of them. `calibrate` asks a smaller question: where each record path wins.
 #![forbid(unsafe_code)]
 
-pub mod calibrate;
+mod calibrate;
 mod cli;
 pub mod command;
-pub mod diff;
-pub mod figure;
-pub mod number;
+mod diff;
+mod figure;
+mod number;
 pub mod peers;
 pub mod report;
 pub mod results;
-pub mod scenario;
+mod scenario;
 pub mod stats;
 mod word;

@@ -172,6 +172,53 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|size| *size <= SIZE_MAX).ok_or_else(refused)
 }
 
+/// Reads a whole number from 1 on.
+///
+/// # Errors
+/// What to write instead.
+pub fn parse_count(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write 1 or more".to_owned())
+}
+
+/// Reads a number above zero.
+///
+/// # Errors
+/// What to write instead.
+pub fn parse_positive(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .filter(|number| number.is_finite() && *number > 0.0)
+        .ok_or_else(|| "write a number above 0, such as 100".to_owned())
+}
+
+/// Reads a time in seconds, or in the unit behind it: `2`, `2s`, `500ms`, `1.5min`.
+///
+/// # Errors
+/// What to write instead.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let unit = TIME_UNITS.iter().find(|(name, _)| *name == unit);
+    let (_, of_unit) =
+        unit.ok_or_else(|| "write a time such as 2, 2s, 500ms or 1min".to_owned())?;
+    let seconds = parse_positive(number.trim_end())? * of_unit;
+    let is_short = seconds <= SECONDS_MAX;
+    is_short.then(|| Duration::from_secs_f64(seconds)).ok_or_else(|| "a day is the most".to_owned())
+}
+
+/// The same, or no time at all.
+///
+/// # Errors
+/// What to write instead.
+pub fn parse_time_or_none(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s") { Ok(Duration::ZERO) } else { parse_time(text) }
+}
+
+/// Units of time, in seconds.
+const TIME_UNITS: &[(&str, f64)] =
+    &[("", 1.0), ("s", 1.0), ("ms", 0.001), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
+const SECONDS_MAX: f64 = 86_400.0;
+
 /// The largest body that is asked for, in bytes.
 const SIZE_MAX: u64 = 1 << 30;
 

@@ -1,6 +1,7 @@
 use clap::CommandFactory;
 
 use super::*;
+use crate::peers::subject::OwnConfig;
 
 #[test]
 fn the_command_line_is_consistent() {
@@ -61,26 +62,27 @@ fn load(words: &[&str]) -> Result<LoadArguments, clap::Error> {
 fn lists_are_separated_by_commas() {
     let arguments = run(&["web-sizes", "--servers", "kettle,nginx", "--sizes", "1k,64KiB,10M"]);
     assert_eq!(arguments.names, ["web-sizes"]);
-    assert_eq!(arguments.what.servers, Some(vec![Program::Kettle, Program::Nginx]));
-    assert_eq!(arguments.what.sizes, Some(vec![1024, 65_536, 10 << 20]));
+    assert_eq!(arguments.options.servers, Some(vec![Program::Kettle, Program::Nginx]));
+    assert_eq!(arguments.options.sizes, Some(vec![1024, 65_536, 10 << 20]));
 }
 
 #[test]
 fn nothing_said_is_left_to_the_scenario() {
     let arguments = run(&["ciphers"]);
     assert_eq!(arguments.effort, Effort::Normal);
-    assert!(arguments.what.servers.is_none());
-    assert!(arguments.what.sizes.is_none());
-    assert!(arguments.how.rounds.is_none());
-    assert!(arguments.how.seconds.is_none());
-    assert!(arguments.how.config.is_empty());
+    assert!(arguments.options.servers.is_none());
+    assert!(arguments.options.sizes.is_none());
+    assert!(arguments.options.rounds.is_none());
+    assert!(arguments.options.seconds.is_none());
+    assert!(arguments.options.configs.is_empty());
 }
 
 #[test]
 fn a_configuration_belongs_to_a_program() {
     let arguments = run(&["ciphers", "--config", "nginx=my.conf", "--config", "hitch=h.conf"]);
-    let expected = [(Program::Nginx, "my.conf".into()), (Program::Hitch, "h.conf".into())];
-    assert_eq!(arguments.how.config, expected);
+    let own = |file: &str| OwnConfig::Template(file.into());
+    let expected = [(Program::Nginx, own("my.conf")), (Program::Hitch, own("h.conf"))];
+    assert_eq!(arguments.options.configs, expected);
     assert!(bench(&["run", "ciphers", "--config", "my.conf"]).is_err());
     assert!(bench(&["run", "ciphers", "--config", "apache=my.conf"]).is_err());
 }
@@ -125,5 +127,5 @@ fn nothing_is_counted_from_zero() {
     ] {
         assert!(load(&words).is_err(), "{words:?}");
     }
-    assert_eq!(load(&["--warm-up", "0"]).unwrap().warm_up, 0.0);
+    assert_eq!(load(&["--warm-up", "0"]).unwrap().warm_up, Duration::ZERO);
 }

@@ -81,7 +81,6 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         http2: arguments.http.at_once(),
     };
     let end = end(arguments);
-    let warm_up = Duration::from_secs_f64(arguments.warm_up);
     let (model, connections, per_second) = model(arguments);
     let cpus = arguments
         .cpus
@@ -99,7 +98,7 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         },
         model,
         end,
-        warm_up,
+        warm_up: arguments.warm_up,
         expect: Expect::default(),
         body: match arguments.open {
             true => BodyUse::Open,
@@ -112,15 +111,14 @@ fn plan(arguments: &LoadArguments, url: &Url) -> Result<Load, String> {
         } else {
             1
         },
-        timeout: Duration::from_secs_f64(arguments.timeout),
+        timeout: arguments.timeout,
     })
 }
 
 /// After a time, or after so many requests.
 fn end(arguments: &LoadArguments) -> End {
-    let warm_up = Duration::from_secs_f64(arguments.warm_up);
-    let length = |seconds: Option<f64>| seconds.map(|it| Duration::from_secs_f64(it) + warm_up);
-    match (arguments.requests, length(arguments.seconds)) {
+    let warm_up = arguments.warm_up;
+    match (arguments.requests, arguments.seconds.map(|length| length + warm_up)) {
         (Some(count), length) => {
             End::Requests { count: count.into(), at_most: length.unwrap_or(REQUESTS_TIME_MAX) }
         }

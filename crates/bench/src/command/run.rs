@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::list::names;
 use super::report::{page_beside, read};
 use super::screen::Screen;
 use crate::cli::{BenchArguments, BenchCommand, Cli, Command, RunArguments};
 use crate::command::output::{fail, print, print_line};
-use crate::peers::subject::OwnConfig;
 use crate::scenario::options::Options;
 use crate::scenario::run::{Ended, Request, run as run_scenarios};
 use crate::scenario::stop::Stop;
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
     let as_begun = begun.as_ref().unwrap_or(arguments);
     let request = Request {
         names: as_begun.names.clone(),
-        options: options(as_begun),
+        options: Options { effort: as_begun.effort, ..as_begun.options.clone() },
         results: results_file(arguments),
         resumes: begun.is_some(),
         kettle: env!("CARGO_PKG_VERSION").to_owned(),
@@ -128,45 +127,14 @@ fn date(time: SystemTime) -> String {
     format!("{:04}-{month:02}-{day:02}", year + era * 400 + next)
 }
 
-fn options(arguments: &RunArguments) -> Options {
-    let (what, how) = (&arguments.what, &arguments.how);
-    Options {
-        effort: arguments.effort,
-        rounds: how.rounds,
-        seconds: how.seconds.map(Duration::from_secs_f64),
-        sizes: what.sizes.clone(),
-        servers: what.servers.clone(),
-        paths: what.paths.clone(),
-        roles: what.roles.clone(),
-        suites: what.suite.clone(),
-        groups: what.group.clone(),
-        keys: what.key.clone(),
-        version: what.tls,
-        http2: what.http.at_once(),
-        resume: what.resume_by.clone(),
-        per_session: what.per_session.clone(),
-        workers: what.workers.clone(),
-        connections: what.connections.clone(),
-        throughputs: what.throughput.clone(),
-        server_cpus: how.server_cpus.clone(),
-        client_cpus: how.client_cpus.clone(),
-        configs: how
-            .config
-            .iter()
-            .map(|(program, file)| (*program, OwnConfig::Template(file.clone())))
-            .collect(),
-        own_nginx: None,
-        client: what.client,
-        directory: how.directory.clone(),
-    }
-}
-
 /// What shells say of a command that Ctrl-C ended: 128 and SIGINT.
 const INTERRUPTED: u8 = 130;
 const RUNS_A_DAY_MAX: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -1,65 +1,118 @@
-//! What the user asked for; everything left open is the scenario's to choose.
+//! What the user asked for, as the command line has it; everything left open is the scenario's to choose.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::{Args, ValueHint};
 use kettle_loadgen::offer::ResumeBy;
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
+use crate::number::{parse_count, parse_size, parse_time};
 use crate::peers::subject::{Key, OwnConfig, Path, Program, Role};
 use crate::word::Word;
 
 /// What the user asked for. `None` leaves it to the scenario.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "What is compared (lists with commas)")]
 pub struct Options {
     /// How much time the answer is worth.
+    #[arg(skip)]
     pub effort: Effort,
-    /// Rounds over all subjects of a point.
-    pub rounds: Option<u32>,
-    /// The length of one sample, without its warm-up.
-    pub seconds: Option<Duration>,
-    /// Body sizes in bytes.
-    pub sizes: Option<Vec<u64>>,
-    /// The programs to compare.
+    /// Programs: kettle, nginx, haproxy, hitch, stunnel
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Program::from_word)]
     pub servers: Option<Vec<Program>>,
-    /// Where they encrypt.
+    /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Path::from_word)]
     pub paths: Option<Vec<Path>>,
-    /// What they do.
+    /// What they do: files, terminator
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Role::from_word)]
     pub roles: Option<Vec<Role>>,
-    /// Ciphers.
-    pub suites: Option<Vec<Cipher>>,
-    /// Key exchange groups.
-    pub groups: Option<Vec<Group>>,
-    /// Certificate keys.
-    pub keys: Option<Vec<Key>>,
-    /// The version of TLS.
+    /// Sizes of bodies, such as 1k,64k,10M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_size)]
+    pub sizes: Option<Vec<u64>>,
+    /// TLS version: 1.2 or 1.3
+    #[arg(id = "tls", long = "tls", value_name = "VERSION", value_parser = Version::from_word)]
     pub version: Option<Version>,
-    /// HTTP/2 in place of HTTP/1.1, with so many requests at once.
-    pub http2: Option<u32>,
-    /// Ways of resuming.
+    #[command(flatten)]
+    pub http: Http,
+    /// Suites: aes-128-gcm, aes-256-gcm, chacha20-poly1305
+    #[arg(long = "suite", value_name = "LIST", value_delimiter = ',', value_parser = Cipher::from_word)]
+    pub suites: Option<Vec<Cipher>>,
+    /// Groups: x25519, p256, p384, x25519mlkem768
+    #[arg(long = "group", value_name = "LIST", value_delimiter = ',', value_parser = Group::from_word)]
+    pub groups: Option<Vec<Group>>,
+    /// Keys of the certificate: p256, rsa2048, rsa3072, rsa4096, ed25519
+    #[arg(long = "key", value_name = "LIST", value_delimiter = ',', value_parser = Key::from_word)]
+    pub keys: Option<Vec<Key>>,
+    /// Ways of resuming sessions: none, session-id, ticket, early-data
+    #[arg(id = "resume_by", long = "resume-by", value_name = "LIST", value_delimiter = ',',
+          value_parser = ResumeBy::from_word)]
     pub resume: Option<Vec<ResumeBy>>,
-    /// Transactions with one TLS session.
+    /// Transactions with one TLS session, such as 1,4,8,80
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_count)]
     pub per_session: Option<Vec<u32>>,
-    /// Worker counts.
-    pub workers: Option<Vec<usize>>,
-    /// Connections open at the same time.
+    /// Connections open at the same time
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_count)]
     pub connections: Option<Vec<u32>>,
-    /// Throughputs in Gb/s, for streaming.
+    /// Workers of each server
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub workers: Option<Vec<usize>>,
+    /// Throughputs in Gb/s (streaming)
+    #[arg(long = "throughput", value_name = "LIST", value_delimiter = ',')]
     pub throughputs: Option<Vec<f64>>,
-    /// Processors for servers.
-    pub server_cpus: Option<Vec<usize>>,
-    /// Processors for the client.
-    pub client_cpus: Option<Vec<usize>>,
-    /// Configurations in place of the generated ones.
-    pub configs: BTreeMap<Program, OwnConfig>,
-    /// The operator's own nginx.conf, if nginx has one that is no template.
-    pub own_nginx: Option<OwnNginx>,
-    /// Who downloads in `nginx-1g`.
+    /// Who downloads in nginx-1g: own or curl
+    #[arg(long, default_value = "own", value_name = "CLIENT", value_parser = DownloadClient::from_word)]
     pub client: DownloadClient,
-    /// Where files to serve, configurations and sockets are put while measuring.
+    /// Rounds over all servers [default: by effort]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_count, help_heading = HOW)]
+    pub rounds: Option<u32>,
+    /// Length of one sample, without its warm-up, such as 2 or 500ms [default: by effort]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = HOW)]
+    pub seconds: Option<Duration>,
+    /// CPUs for servers, such as 0,2 [default: chosen, apart from the client's]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = HOW)]
+    pub server_cpus: Option<Vec<usize>>,
+    /// CPUs for the client
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = HOW)]
+    pub client_cpus: Option<Vec<usize>>,
+    /// Your configuration in place of the generated one: your nginx.conf, which kettle is then run by, too, or a template
+    /// made from `kettle bench config nginx`
+    #[arg(long = "config", value_name = "PROGRAM=FILE", value_parser = own_config, help_heading = HOW)]
+    pub configs: Vec<(Program, OwnConfig)>,
+    /// Where the files to serve are put while measuring; they should fit into memory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = HOW)]
     pub directory: Option<PathBuf>,
+    /// The operator's own nginx.conf, if nginx has one that is no template.
+    #[arg(skip)]
+    pub own_nginx: Option<OwnNginx>,
+}
+
+const HOW: &str = "How it is measured";
+
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Http {
+    /// Version of HTTP: 1 or 2
+    #[arg(long, default_value_t = 1, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=2))]
+    http: u8,
+    /// Over HTTP/2: requests that are sent at once and count as one
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    at_once: u32,
+}
+
+impl Http {
+    /// How many requests at once over HTTP/2, if it is that.
+    pub fn at_once(self) -> Option<u32> {
+        (self.http == 2).then_some(self.at_once)
+    }
+}
+
+/// `nginx=my.conf`.
+fn own_config(text: &str) -> Result<(Program, OwnConfig), String> {
+    let (program, file) =
+        text.split_once('=').ok_or("write PROGRAM=FILE, such as nginx=my.conf")?;
+    Ok((Program::from_word(program)?, OwnConfig::Template(file.into())))
 }
 
 /// An nginx.conf that both servers are measured by.
@@ -115,6 +168,12 @@ impl Options {
     #[must_use]
     pub fn seconds_or(&self, quick: u64, normal: u64, thorough: u64) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(self.effort.pick(quick, normal, thorough)))
+    }
+
+    /// The configuration in place of a program's generated one; of several, the last.
+    #[must_use]
+    pub fn config(&self, program: Program) -> Option<&OwnConfig> {
+        self.configs.iter().rev().find(|(of, _)| *of == program).map(|(_, config)| config)
     }
 }
 

@@ -16,7 +16,7 @@ pub fn offer(options: &Options) -> Offer {
         cipher: first(&options.suites).unwrap_or(Cipher::Aes128Gcm),
         group: first(&options.groups).unwrap_or(Group::X25519),
         resume_by: ResumeBy::Nothing,
-        http2: options.http2,
+        http2: options.http.at_once(),
     }
 }
 

@@ -248,7 +248,7 @@ fn working_folder(options: &Options) -> Result<tempfile::TempDir, BenchError> {
 fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError> {
     let mut request = request.clone();
     let options = &mut request.options;
-    let Some(OwnConfig::Template(file)) = options.configs.get(&Program::Nginx).cloned() else {
+    let Some(OwnConfig::Template(file)) = options.config(Program::Nginx).cloned() else {
         return Ok(request);
     };
     let Some(own) = own_config::OwnNginx::of(&file).map_err(BenchError::Options)? else {
@@ -263,8 +263,10 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     let path = if lacks { peers::subject::Path::User } else { own.path };
     let template = folder.join("own-nginx.conf");
     std::fs::write(&template, own.template).map_err(BenchError::file(&template))?;
-    options.configs.insert(Program::Nginx, OwnConfig::Template(template.clone()));
-    options.configs.entry(Program::Kettle).or_insert(OwnConfig::OfNginx(template));
+    options.configs.push((Program::Nginx, OwnConfig::Template(template.clone())));
+    if options.config(Program::Kettle).is_none() {
+        options.configs.push((Program::Kettle, OwnConfig::OfNginx(template)));
+    }
     options.own_nginx = Some(OwnNginx { file, path });
     Ok(request)
 }

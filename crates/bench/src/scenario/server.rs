@@ -87,7 +87,7 @@ impl Bench<'_> {
         let folder = format!("{what}-{}", setup.workers).replace([' ', ',', '/'], "-");
         // Servers of one key share the folder above theirs, which holds the certificate.
         setup.folder = self.folder("servers")?.join(folder);
-        setup.config = self.options.configs.get(&subject.program).cloned();
+        setup.config = self.options.config(subject.program).cloned();
         let running = match peers::start(&subject, &found, &setup) {
             Ok(running) => running,
             Err(error @ PeerError::Useless { .. }) if self.options.own_nginx.is_some() => {
