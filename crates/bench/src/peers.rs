@@ -19,8 +19,8 @@ mod start;
 pub mod subject;
 mod varnish;
 
-pub use capability::{body_bytes_max, kernel_lacks, kernel_obstacle, unavailable};
+pub use capability::{kernel_lacks, kernel_obstacle, unavailable};
 pub use error::PeerError;
 pub use find::{Found, Missing, at, find};
-pub use first_answer::NoAnswer;
+pub use first_answer::kernel_connections;
 pub use start::{Running, start};

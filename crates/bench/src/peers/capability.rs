@@ -74,13 +74,6 @@ fn lacks_stream(found: &Found) -> Option<String> {
     })
 }
 
-/// The largest body this subject answers with; `None` is any.
-#[must_use]
-pub fn body_bytes_max(subject: &Subject) -> Option<u64> {
-    (subject.program == Program::Haproxy && subject.role == Role::Files)
-        .then_some(haproxy::BODY_BYTES_MAX)
-}
-
 fn has_small_file(site: &std::path::Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(site) else { return false };
     entries.any(|entry| {

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use kettle_loadgen::offer::ResumeBy;
 
+use super::error::PeerError;
 use super::identity::Identity;
 use super::openssl;
 use super::subject::{Program, Role, Setup, Subject};
@@ -55,8 +56,11 @@ pub fn file_name(program: Program) -> &'static str {
     }
 }
 
-/// A template with the words of this place filled in. The error is a placeholder that does not exist.
-pub fn text(input: &ConfigInput<'_>, template: &str) -> Result<String, String> {
+/// A template with the words of this place filled in.
+///
+/// # Errors
+/// A placeholder does not exist.
+pub fn text(input: &ConfigInput<'_>, template: &str) -> Result<String, PeerError> {
     filled_for(input.subject.program, input, template)
 }
 
@@ -65,7 +69,7 @@ pub fn filled_for(
     program: Program,
     input: &ConfigInput<'_>,
     template: &str,
-) -> Result<String, String> {
+) -> Result<String, PeerError> {
     let words = match program {
         Program::Kettle => kettle::words(input),
         Program::Nginx => nginx::words(input),
@@ -74,7 +78,12 @@ pub fn filled_for(
         Program::Stunnel => stunnel::words(input),
     };
     // A program's own word for something comes before the common one.
-    fill(template, &words.into_iter().chain(common(input)).collect::<Words>())
+    let words = words.into_iter().chain(common(input)).collect();
+    fill(template, &words).map_err(|word| {
+        PeerError::Unprepared(format!(
+            "the configuration has {word}, which stands for nothing; `kettle bench config` shows what there is"
+        ))
+    })
 }
 
 /// OpenSSL's own configuration for programs that have no setting for it: without it, those that resume nothing would still make
@@ -112,7 +121,7 @@ fn common(input: &ConfigInput<'_>) -> Words {
     ]
 }
 
-/// Replaces each `@WORD@`; a text for several lines keeps the placeholder's indentation.
+/// Replaces each `@WORD@`; a text for several lines keeps the placeholder's indentation. The error is one that does not exist.
 fn fill(template: &str, words: &Words) -> Result<String, String> {
     let mut filled = String::with_capacity(template.len());
     for line in template.lines() {

@@ -10,24 +10,27 @@ use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 
 use super::subject::{Path, Role, Setup, Subject};
 
-/// Asks once, as a client of the scenario will.
-pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Result<(), NoAnswer> {
+/// Asks once, as a client of the scenario will. The error says what the server did instead, to follow its name.
+pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Result<(), String> {
+    let failed = |why: &str| Err(format!("runs, but a first request failed ({why})"));
     let before = kernel_connections().unwrap_or(0);
-    let outcome = client::run(&load(subject, setup, address), &mut |_| {})
-        .map_err(|error| NoAnswer::Failed(error.to_string()))?;
+    let outcome = match client::run(&load(subject, setup, address), &mut |_| {}) {
+        Ok(outcome) => outcome,
+        Err(error) => return failed(&error.to_string()),
+    };
     // The site may lie elsewhere in an operator's own configuration; any answer is one.
     let wrong = outcome.failures.get(WRONG_STATUS).copied().unwrap_or(0);
     if outcome.succeeded + wrong == 0 {
-        return Err(NoAnswer::Failed(outcome.causes_in_words()));
+        return failed(&outcome.causes_in_words());
     }
     if subject.path.is_kernel() && kernel_connections().unwrap_or(0) <= before {
-        return Err(NoAnswer::StayedInUserSpace);
+        return Err(STAYED.to_owned());
     }
     Ok(())
 }
 
 /// Sending sides the kernel has taken over in this network namespace; `None` without kernel TLS.
-pub(super) fn kernel_connections() -> Option<u64> {
+pub fn kernel_connections() -> Option<u64> {
     tls_stat::read().map(|stat| stat.count("TlsTxSw") + stat.count("TlsTxDevice"))
 }
 
@@ -64,15 +67,8 @@ fn path(subject: &Subject, setup: &Setup) -> String {
     }
 }
 
-/// Why a server that runs is of no use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
-    /// What went wrong, in the client's words.
-    Failed(String),
-    /// It was to encrypt in the kernel, and the kernel has not seen it.
-    StayedInUserSpace,
-}
-
+const STAYED: &str =
+    "stayed in user space: /proc/net/tls_stat did not move on its first connection";
 /// The name in every certificate.
 const HOST: &str = "localhost";
 /// Long enough for the first handshake on a busy machine.

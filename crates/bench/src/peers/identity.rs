@@ -6,8 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use kettle_tls::identity::KeyKind;
-use kettle_tls::self_signed::{self, SelfSignedError};
+use kettle_tls::self_signed;
 
+use super::error::PeerError;
 use super::subject::Key;
 use crate::word::Word;
 
@@ -24,7 +25,7 @@ pub struct Identity {
 
 /// The certificate with this kind of key in the folder, made if it is not there: a comparison has one, whatever the server, and
 /// RSA keys take long to make.
-pub fn obtain(folder: &Path, key: Key) -> Result<Identity, IdentityError> {
+pub fn obtain(folder: &Path, key: Key) -> Result<Identity, PeerError> {
     let path = |kind: &str| folder.join(format!("{}-{kind}.pem", key.word()));
     let identity =
         Identity { certificate: path("certificate"), key: path("key"), both: path("both") };
@@ -33,15 +34,15 @@ pub fn obtain(folder: &Path, key: Key) -> Result<Identity, IdentityError> {
         return Ok(identity);
     }
     let names = self_signed::default_names(None);
-    let pem = self_signed::generate_pem(&names, kind(key)).map_err(IdentityError::Generation)?;
+    let pem = self_signed::generate_pem(&names, kind(key))
+        .map_err(|error| PeerError::Unprepared(format!("no certificate: {error}")))?;
     let both = [pem.key.as_str(), pem.certificate.as_str()].concat();
     for (path, text) in [
         (&identity.certificate, pem.certificate.as_str()),
         (&identity.key, pem.key.as_str()),
         (&identity.both, both.as_str()),
     ] {
-        write_private(path, text)
-            .map_err(|source| IdentityError::Unwritable { path: path.clone(), source })?;
+        write_private(path, text).map_err(PeerError::unwritable(path))?;
     }
     Ok(identity)
 }
@@ -64,30 +65,3 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(&temporary)?.write_all(text.as_bytes())?;
     fs::rename(temporary, path)
 }
-
-/// Why there is no certificate.
-#[derive(Debug)]
-pub enum IdentityError {
-    /// It could not be made.
-    Generation(SelfSignedError),
-    /// A file could not be written.
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-}
-
-impl std::fmt::Display for IdentityError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Generation(error) => write!(f, "no certificate: {error}"),
-            Self::Unwritable { path, source } => {
-                write!(f, "cannot write {}: {source}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for IdentityError {}

@@ -11,19 +11,82 @@ use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
 
-use super::error::{Fault, PeerError};
+use super::error::PeerError;
 use super::exit::{self, START_PATIENCE};
 
-/// Has it write what it says to a file, and read nothing.
-pub(super) fn write_to(command: &mut Command, log: &Path) -> Result<(), PeerError> {
-    let output = File::create(log).map_err(unwritable(log))?;
-    let errors = output.try_clone().map_err(unwritable(log))?;
-    command.stdin(Stdio::null()).stdout(output).stderr(errors);
-    Ok(())
+/// A process, with all that it starts. Dropping it stops them.
+#[derive(Debug)]
+pub(super) struct Launched(Child);
+
+/// What a process has to be before it counts as launched.
+pub(super) struct Awaited<'l> {
+    /// What messages call it.
+    pub(super) program: &'l str,
+    pub(super) address: SocketAddr,
+    /// It and its workers are so many processes.
+    pub(super) processes: usize,
+    /// What it says is written there.
+    pub(super) log: &'l Path,
+}
+
+impl Launched {
+    /// Starts it on these processors and waits until it takes connections.
+    pub(super) fn start(
+        mut command: Command,
+        cpus: &[usize],
+        awaited: &Awaited<'_>,
+    ) -> Result<Self, PeerError> {
+        let Awaited { program, log, .. } = awaited;
+        let output = File::create(log).map_err(PeerError::unwritable(log))?;
+        let errors = output.try_clone().map_err(PeerError::unwritable(log))?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = spawn_apart(&mut command, cpus)
+            .map_err(|error| PeerError::Unprepared(format!("cannot start {program}: {error}")))?;
+        let mut launched = Self(child);
+        match launched.await_connections(awaited) {
+            Ok(()) => Ok(launched),
+            Err(fault) => {
+                let said = last_words(log);
+                Err(PeerError::Silent(format!("{program} {fault}; it said: {said}")))
+            }
+        }
+    }
+
+    /// Its processes, the first one first.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        exit::group(self.0.id())
+    }
+
+    /// Whether it has ended, after a moment's wait for that.
+    pub(super) fn has_ended(&mut self) -> io::Result<bool> {
+        exit::within(&mut self.0, ATTEMPT_STEP)
+    }
+
+    fn await_connections(&mut self, awaited: &Awaited<'_>) -> Result<(), String> {
+        let deadline = Instant::now() + START_PATIENCE;
+        while Instant::now() < deadline {
+            // The wait between two attempts ends early when there is nothing left to wait for.
+            if self.has_ended().unwrap_or(true) {
+                return Err("ended at once".to_owned());
+            }
+            let connects = TcpStream::connect_timeout(&awaited.address, ATTEMPT_STEP).is_ok();
+            // nginx's first process listens before there are workers.
+            if connects && self.processes().len() >= awaited.processes {
+                return Ok(());
+            }
+        }
+        Err(format!("took no connection within {START_PATIENCE:?}"))
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        exit::stop_group(&mut self.0);
+    }
 }
 
 /// On processors, which a process inherits from the thread that starts it: a thread of its own leaves those of all others alone.
-pub(super) fn spawn_apart(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
+fn spawn_apart(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
     // A group of its own is what stops it with all it started, and keeps a Ctrl-C at the terminal from stopping it early.
     command.process_group(0);
     thread::scope(|scope| {
@@ -35,30 +98,10 @@ pub(super) fn spawn_apart(command: &mut Command, cpus: &[usize]) -> io::Result<C
     })
 }
 
-/// Waits until it takes connections and consists of so many processes.
-pub(super) fn await_connections(
-    child: &mut Child,
-    address: SocketAddr,
-    processes: usize,
-) -> Result<(), Fault> {
-    let deadline = Instant::now() + START_PATIENCE;
-    while Instant::now() < deadline {
-        // The wait between two attempts ends early when there is nothing left to wait for.
-        if exit::within(child, ATTEMPT_STEP).unwrap_or(true) {
-            return Err(Fault::Ended);
-        }
-        let connects = TcpStream::connect_timeout(&address, ATTEMPT_STEP).is_ok();
-        // nginx's first process listens before there are workers.
-        if connects && exit::group(child.id()).len() >= processes {
-            return Ok(());
-        }
-    }
-    Err(Fault::DoesNotListen)
-}
-
 /// An address nobody listens on. Somebody may take it before the server does; the server then ends and says so.
-pub(super) fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+pub(super) fn free_address() -> Result<SocketAddr, PeerError> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+    bound.map_err(|error| PeerError::Unprepared(format!("no free port on 127.0.0.1: {error}")))
 }
 
 /// The command as a shell would take it.
@@ -76,12 +119,7 @@ pub(super) fn last_words(log: &Path) -> String {
     String::from_utf8_lossy(tail).trim().to_owned()
 }
 
-pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> PeerError {
-    let path = path.to_owned();
-    move |source| PeerError::Unwritable { path, source }
-}
-
-pub(super) const ATTEMPT_STEP: Duration = Duration::from_millis(20);
+const ATTEMPT_STEP: Duration = Duration::from_millis(20);
 /// The end of a log is where the reason is.
 const SAID_BYTES_MAX: usize = 2000;
 

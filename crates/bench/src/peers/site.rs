@@ -1,11 +1,10 @@
 //! The files servers serve: random, without holes, named by their size, and in the page cache before anyone measures.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kettle_kernel::transfer::{self, RESIDENCY_BYTES_MAX, Residency};
 use sha2::{Digest, Sha256};
@@ -21,16 +20,19 @@ impl Site {
     ///
     /// What is in a file matters twice: a sparse file would be read without a disk or a cache, and bytes that repeat would pass
     /// a hash check after a mix-up.
-    pub fn make(folder: &Path, sizes: &[u64]) -> Result<Self, SiteError> {
-        fs::create_dir_all(folder).map_err(SiteError::file(folder))?;
+    ///
+    /// # Errors
+    /// A sentence on what could not be written or read, or is not kept in memory.
+    pub fn make(folder: &Path, sizes: &[u64]) -> Result<Self, String> {
+        fs::create_dir_all(folder).map_err(about(folder))?;
         let mut hashes = BTreeMap::new();
         for bytes in sizes {
             let path = folder.join(bytes.to_string());
             let is_there = fs::metadata(&path).is_ok_and(|metadata| metadata.len() == *bytes);
             if !is_there {
-                write_random(&path, *bytes).map_err(SiteError::file(&path))?;
+                write_random(&path, *bytes).map_err(about(&path))?;
             }
-            hashes.insert(*bytes, hash(&path).map_err(SiteError::file(&path))?);
+            hashes.insert(*bytes, hash(&path).map_err(about(&path))?);
         }
         // Only when all are written: the last could have pushed out the first.
         for bytes in sizes {
@@ -74,56 +76,29 @@ fn copy(from: &mut impl Read, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> io
     }
 }
 
-fn warm(path: &Path, bytes: u64) -> Result<(), SiteError> {
-    let file = File::open(path).map_err(SiteError::file(path))?;
-    transfer::warm(file.as_fd(), 0, bytes).map_err(SiteError::file(path))?;
+fn warm(path: &Path, bytes: u64) -> Result<(), String> {
+    let file = File::open(path).map_err(about(path))?;
+    transfer::warm(file.as_fd(), 0, bytes).map_err(about(path))?;
     let mut offset = 0;
     while offset < bytes {
         let piece = RESIDENCY_BYTES_MAX.min(bytes - offset);
         match transfer::residency(file.as_fd(), offset, piece) {
             // Some file systems do not tell; those that matter do.
             Residency::Resident | Residency::Unsupported | Residency::Unknown => offset += piece,
-            Residency::Cold | Residency::BeyondEnd => return Err(SiteError::Cold(path.to_owned())),
+            Residency::Cold | Residency::BeyondEnd => {
+                return Err(format!(
+                    "the page cache does not keep {}; free some memory or measure smaller files",
+                    path.display()
+                ));
+            }
         }
     }
     Ok(())
 }
 
-/// Why there is nothing to serve.
-#[derive(Debug)]
-pub enum SiteError {
-    /// A file could not be written or read.
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// The page cache does not keep a file.
-    Cold(PathBuf),
+fn about(path: &Path) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("{}: {error}", path.display())
 }
-
-impl SiteError {
-    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::File { path, source }
-    }
-}
-
-impl fmt::Display for SiteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Cold(path) => write!(
-                f,
-                "the page cache does not keep {}; free some memory or measure smaller files",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SiteError {}
 
 const COPY_BYTES: usize = 256 * 1024;
 

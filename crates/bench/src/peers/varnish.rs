@@ -3,63 +3,49 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use super::config::CACHE_GIB;
 use super::error::PeerError;
 use super::exit;
 use super::find;
-use super::launch;
+use super::launch::{self, Awaited, Launched};
 use super::release::Release;
 use super::subject::Setup;
 
-/// A Varnish that runs. Dropping it stops it.
+/// A Varnish that runs.
 #[derive(Debug)]
 pub(super) struct Varnish {
     /// Where it takes plain HTTP.
     pub(super) address: SocketAddr,
     /// Its command, as a comment, and what it was configured with.
     pub(super) config: String,
-    child: Child,
+    launched: Launched,
 }
 
 impl Varnish {
-    /// Starts one before the backend of this setup, on the same processors, and waits until it takes connections.
-    pub(super) fn start(setup: &Setup) -> Result<Self, PeerError> {
-        let program = executable().ok_or(PeerError::NoVarnish)?;
-        let backend = setup.backend.ok_or(PeerError::NoBackend)?;
-        let address = launch::free_address().map_err(PeerError::NoPort)?;
+    /// Starts one before a backend, on the processors of this setup, and waits until it takes connections.
+    pub(super) fn start(setup: &Setup, backend: SocketAddr) -> Result<Self, PeerError> {
+        let program = executable().ok_or_else(|| PeerError::Unprepared(MISSING.to_owned()))?;
+        let address = launch::free_address()?;
         let vcl = vcl(backend);
         let path = setup.folder.join("varnish.vcl");
-        fs::write(&path, &vcl).map_err(launch::unwritable(&path))?;
+        fs::write(&path, &vcl).map_err(PeerError::unwritable(&path))?;
         let log = setup.folder.join("varnish.log");
         let mut command = Command::new(program);
         // In the foreground, as whoever started it: the folder is that user's alone.
         command.args(["-F", "-j", "none", "-n"]).arg(setup.folder.join("varnish"));
         command.arg("-a").arg(address.to_string()).arg("-f").arg(&path);
         command.arg("-s").arg(format!("malloc,{CACHE_GIB}g"));
-        launch::write_to(&mut command, &log)?;
         let config = format!("# {}\n{vcl}", launch::words(&command).join(" "));
-        let mut child = launch::spawn_apart(&mut command, &setup.cpus)
-            .map_err(|source| PeerError::NotStarted { program: NAME, source })?;
-        let listens = launch::await_connections(&mut child, address, PROCESSES);
-        let varnish = Self { address, config, child };
-        listens.map(|()| varnish).map_err(|fault| PeerError::Silent {
-            program: NAME,
-            fault,
-            said: launch::last_words(&log),
-        })
+        let awaited = Awaited { program: NAME, address, processes: PROCESSES, log: &log };
+        let launched = Launched::start(command, &setup.cpus, &awaited)?;
+        Ok(Self { address, config, launched })
     }
 
     /// Its two processes.
     pub(super) fn processes(&self) -> Vec<u32> {
-        exit::group(self.child.id())
-    }
-}
-
-impl Drop for Varnish {
-    fn drop(&mut self) {
-        exit::stop_group(&mut self.child);
+        self.launched.processes()
     }
 }
 
@@ -84,6 +70,7 @@ fn vcl(backend: SocketAddr) -> String {
 }
 
 const NAME: &str = "varnishd";
+const MISSING: &str = "there is no Varnish; apt-get install varnish";
 /// The one that keeps the other alive, and the other.
 const PROCESSES: usize = 2;
 

@@ -224,9 +224,7 @@ impl<'a> Bench<'a> {
         let total: u64 = sizes.iter().sum();
         self.preparing(&format!("writing {} of files to serve", number::size(total)));
         let folder = self.folder("site")?;
-        let site = Site::make(&folder, sizes);
-        let site = site.map_err(|error| BenchError::Machine(error.to_string()))?;
-        self.site = Some(site);
+        self.site = Some(Site::make(&folder, sizes).map_err(BenchError::Machine)?);
         Ok(folder)
     }
 

@@ -90,7 +90,7 @@ impl Bench<'_> {
         setup.config = self.options.config(subject.program).cloned();
         let running = match peers::start(&subject, &found, &setup) {
             Ok(running) => running,
-            Err(error @ PeerError::Useless { .. }) if self.options.own_nginx.is_some() => {
+            Err(error @ PeerError::Useless(_)) if self.options.own_nginx.is_some() => {
                 let why = format!("{error}; {OTHER_OFFER}");
                 return self.absent(what, why).map(|()| None);
             }
@@ -100,9 +100,9 @@ impl Bench<'_> {
             scenario: self.scenario.to_owned(),
             name: name.clone(),
             point: point.clone(),
-            version: running.version().to_owned(),
-            command: running.command().to_vec(),
-            config: running.config().to_owned(),
+            version: running.version.clone(),
+            command: running.command.clone(),
+            config: running.config.clone(),
         }))?;
         Ok(Some(Server { subject, name, point: point.clone(), setup, running }))
     }
