@@ -129,13 +129,30 @@ impl<'a> Bench<'a> {
             let began = Instant::now();
             match self.possible(&key, |bench| measure(bench, server, &key)) {
                 Ok(sample) => self.record(sample, began.elapsed())?,
-                Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
+                failure => {
                     failed.push(&server.name);
                     let place = plan::place(&key.point);
-                    self.absent(format!("{}, {place}", server.name), error)?;
+                    self.or_absent(format!("{}, {place}", server.name), failure)?;
                 }
-                Err(error) => return Err(error),
             }
+        }
+        Ok(())
+    }
+
+    /// The same at each of these sizes of bodies, each sample taking about so long.
+    pub fn interleave_sizes(
+        &mut self,
+        servers: &[Server],
+        sizes: &[u64],
+        (rounds, each): (u32, Duration),
+        mut measure: impl FnMut(&mut Self, &Server, u64, &Key) -> Result<Measured, BenchError>,
+    ) -> Result<(), BenchError> {
+        let points: Vec<Point> = sizes.iter().map(|size| at("size", *size)).collect();
+        self.plan_rounds(servers, &points, rounds, each);
+        for (size, point) in sizes.iter().zip(&points) {
+            self.interleave(servers, point, rounds, |bench, server, key| {
+                measure(bench, server, *size, key)
+            })?;
         }
         Ok(())
     }
@@ -189,6 +206,20 @@ impl<'a> Bench<'a> {
         (self.write)(&Line::Absent(absent))
     }
 
+    /// What came of an attempt; one that the server made fail is a line on what this run cannot show.
+    pub fn or_absent<T>(
+        &mut self,
+        what: impl ToString,
+        outcome: Result<T, BenchError>,
+    ) -> Result<Option<T>, BenchError> {
+        match outcome {
+            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
+                self.absent(what, error).map(|()| None)
+            }
+            outcome => outcome.map(Some),
+        }
+    }
+
     /// Tells the user something.
     pub fn note(&mut self, text: &str) {
         (self.watch)(Event::Note(text));
@@ -219,13 +250,13 @@ impl<'a> Bench<'a> {
         Ok(path)
     }
 
-    /// A folder with a file of each size, named by its bytes, in the page cache.
-    pub fn site(&mut self, sizes: &[u64]) -> Result<PathBuf, BenchError> {
+    /// Makes the folder that servers serve, with a file of each size, named by its bytes, in the page cache.
+    pub fn make_site(&mut self, sizes: &[u64]) -> Result<(), BenchError> {
         let total: u64 = sizes.iter().sum();
         self.preparing(&format!("writing {} of files to serve", number::size(total)));
         let folder = self.folder("site")?;
         self.site = Some(Site::make(&folder, sizes).map_err(BenchError::Machine)?);
-        Ok(folder)
+        Ok(())
     }
 
     /// Refuses more connections than this process and a server of the same limits can have open.

@@ -13,6 +13,7 @@ use super::choose::{self, cache, files};
 use super::error::BenchError;
 use super::options::Options;
 use super::rules;
+use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
 use crate::peers::backend::{Backend, PACED_TIME};
@@ -61,7 +62,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     bench.require_descriptors(CONNECTIONS)?;
     let wanted = choose::subjects(USUAL, options)?;
     let mut setup = bench.setup();
-    setup.site = bench.site(&sizes)?;
+    bench.make_site(&sizes)?;
     let of_backend = [sizes.as_slice(), &[MISS_BYTES, LATE_BYTES, COLD_BYTES]].concat();
     let backend = behind::start(bench, &wanted, &of_backend)?;
     let backend = backend.as_ref();
@@ -149,12 +150,7 @@ fn cold(
 }
 
 fn steady(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
-    Load {
-        model: LoadModel::Closed { connections: CONNECTIONS },
-        end: End::After(WARM_UP + seconds(bench.options)),
-        warm_up: WARM_UP,
-        ..bench.load_on(server, size)
-    }
+    bench.steady_load(server, size, CONNECTIONS, seconds(bench.options))
 }
 
 /// Clients that come one after the other while the first one's download is under way.
@@ -196,7 +192,6 @@ const COLD_OBJECTS: u64 = 1024;
 const COLD_MEMORY_BYTES: u64 = 256 << 20;
 const FILL_MAX: Duration = Duration::from_secs(120);
 const CONNECTIONS: u32 = 100;
-const WARM_UP: Duration = Duration::from_millis(500);
 
 const USUAL: &[Subject] = &[
     cache(Program::Nginx, Path::User),

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use kettle_loadgen::load::{End, Load, LoadModel};
 use kettle_tls::Cipher;
 
 use super::Scenario;
-use super::bench::{Bench, at};
+use super::bench::Bench;
 use super::choose::{self, files};
 use super::error::BenchError;
-use super::options::Options;
+use super::options::{Options, first};
 use super::rules;
+use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
@@ -43,25 +43,17 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let size = size(options);
     let wanted = choose::subjects(USUAL, options)?;
-    let site = bench.site(&[size])?;
+    bench.make_site(&[size])?;
     let mut servers = Vec::new();
     for suite in suites(options) {
         let mut setup = bench.setup();
-        setup.site.clone_from(&site);
         setup.offer.cipher = suite;
         let axis = Point::from([("suite".to_owned(), Value::Word(suite.word().to_owned()))]);
         servers.extend(bench.start_all(&wanted, &setup, &axis)?);
     }
-    let point = at("size", size);
-    let points = std::slice::from_ref(&point);
-    bench.plan_rounds(&servers, points, rounds(options), WARM_UP + seconds(options));
-    bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
-        let load = Load {
-            model: LoadModel::Closed { connections: CONNECTIONS },
-            end: End::After(WARM_UP + seconds(bench.options)),
-            warm_up: WARM_UP,
-            ..bench.load_on(server, size)
-        };
+    let rounds = (rounds(options), WARM_UP + seconds(options));
+    bench.interleave_sizes(&servers, &[size], rounds, |bench, server, size, key| {
+        let load = bench.steady_load(server, size, CONNECTIONS, seconds(bench.options));
         bench.measure(server, &load, key)
     })
 }
@@ -71,7 +63,7 @@ fn suites(options: &Options) -> Vec<Cipher> {
 }
 
 fn size(options: &Options) -> u64 {
-    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(1 << 20)
+    first(&options.sizes).unwrap_or(1 << 20)
 }
 
 fn rounds(options: &Options) -> u32 {
@@ -83,7 +75,6 @@ fn seconds(options: &Options) -> Duration {
 }
 
 const CONNECTIONS: u32 = 16;
-const WARM_UP: Duration = Duration::from_millis(500);
 
 const USUAL: &[Subject] = &[
     files(Program::Nginx, Path::User),

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use super::bench::Bench;
+use super::choose::files;
 use crate::number::size;
+use crate::peers::subject::{Path, Program};
 use crate::stats::Estimate;
 
 /// From which size on the second way costs less than the first.
@@ -16,6 +19,18 @@ pub enum Crossover {
     Never,
     /// The figures of the largest size do not tell the two apart.
     Undecided,
+}
+
+/// Says from which size on each program's paths through the kernel cost less than its process.
+pub fn say(bench: &mut Bench<'_>, paths: &[Path], figure: &str) {
+    for program in [Program::Nginx, Program::Kettle] {
+        for path in paths {
+            let costs = |path| bench.medians(&files(program, path), "size", figure);
+            if let Some(crossover) = of(&costs(Path::User), &costs(*path)) {
+                bench.note(&format!("{} {crossover}", files(program, *path)));
+            }
+        }
+    }
 }
 
 /// Compares costs at sizes that both have, smallest first; `None` with fewer than two.

@@ -22,7 +22,7 @@ use super::tps_ramp::reading::replace;
 use crate::figure;
 use crate::peers::backend::Backend;
 use crate::peers::subject::{Path, Program, Subject};
-use crate::results::{Point, Sample, Value};
+use crate::results::{Point, Value};
 
 /// The scenario.
 pub const SCENARIO: Scenario = Scenario {
@@ -65,10 +65,9 @@ fn rules(options: &Options) -> Vec<String> {
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let wanted = choose::subjects(USUAL, options)?;
-    let site = bench.site(&[BODY_BYTES])?;
+    bench.make_site(&[BODY_BYTES])?;
     let backend = behind::start(bench, &wanted, &[BODY_BYTES])?;
     let mut setup = bench.setup();
-    setup.site = site;
     setup.backend = backend.as_ref().map(|backend| backend.address);
     let points = points(bench, backend.is_some())?;
     let rounds = options.rounds_or(1, 3, 5);
@@ -93,13 +92,9 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             continue;
         };
         let idle = Idle { server: &server, backend: backend.as_ref(), point };
-        match idle.measure(bench, key) {
-            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-                let place = plan::place(&key.point);
-                bench.absent(format!("{subject}, {place}, round {}", key.round), error)?;
-            }
-            other => other?,
-        }
+        let measured = idle.measure(bench, key);
+        let place = plan::place(&key.point);
+        bench.or_absent(format!("{subject}, {place}, round {}", key.round), measured)?;
     }
     Ok(())
 }
@@ -152,18 +147,7 @@ impl Idle<'_> {
             let descriptors = of_each(during.descriptors, before.descriptors);
             replace(&mut figures, [(figure::DESCRIPTORS_PER_CONNECTION.name, descriptors)]);
         }
-        let sample = Sample {
-            scenario: key.scenario.clone(),
-            subject: key.subject.clone(),
-            part: key.part.clone(),
-            point: key.point.clone(),
-            round: key.round,
-            figures,
-            histogram: None,
-            failures: BTreeMap::new(),
-            warnings: Vec::new(),
-        };
-        bench.record(sample, began.elapsed())
+        bench.record(key.sample(figures), began.elapsed())
     }
 
     /// Does something while so many connections are open and idle. A server that does not hold all of them is not measured.

@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use kettle_loadgen::load::{End, Load, LoadModel, Reuse};
+use kettle_loadgen::load::{Load, Reuse};
 
 use super::Scenario;
-use super::bench::{Bench, at};
-use super::choose::{self, files};
+use super::bench::Bench;
+use super::choose::files;
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
 use super::rules;
+use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
-use crate::results::Point;
 
 /// The scenario.
 pub const SCENARIO: Scenario = Scenario {
@@ -45,35 +45,16 @@ fn rules(options: &Options) -> Vec<String> {
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let sizes = sizes(options);
-    let wanted = choose::subjects(USUAL, options)?;
-    let mut setup = bench.setup();
-    setup.site = bench.site(&sizes)?;
-    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-    let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
-    bench.plan_rounds(&servers, &points, rounds(options), WARM_UP + seconds(options));
-    for size in &sizes {
-        bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
-            let reuse = Reuse { requests_per_connection: Some(1), connections_per_session: 1 };
-            let load = Load {
-                reuse,
-                model: LoadModel::Closed { connections: CONNECTIONS },
-                end: End::After(WARM_UP + seconds(bench.options)),
-                warm_up: WARM_UP,
-                ..bench.load_on(server, *size)
-            };
-            bench.measure(server, &load, key)
-        })?;
-    }
-    for program in [Program::Nginx, Program::Kettle] {
-        let costs = |path| {
-            bench.medians(&files(program, path), "size", figure::CPU_US_PER_TRANSACTION.name)
+    let servers = bench.start_file_servers(USUAL, &sizes)?;
+    let rounds = (rounds(options), WARM_UP + seconds(options));
+    bench.interleave_sizes(&servers, &sizes, rounds, |bench, server, size, key| {
+        let load = Load {
+            reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+            ..bench.steady_load(server, size, CONNECTIONS, seconds(bench.options))
         };
-        let (user, kernel) = (costs(Path::User), costs(Path::KernelSendfile));
-        if let Some(crossover) = crossover::of(&user, &kernel) {
-            let subject = files(program, Path::KernelSendfile);
-            bench.note(&format!("{subject} {crossover}"));
-        }
-    }
+        bench.measure(server, &load, key)
+    })?;
+    crossover::say(bench, &[Path::KernelSendfile], figure::CPU_US_PER_TRANSACTION.name);
     Ok(())
 }
 
@@ -82,10 +63,6 @@ fn sizes(options: &Options) -> Vec<u64> {
     let few = [1 << 10, 64 << 10, 1 << 20];
     let usual = options.effort.pick(few.to_vec(), all.to_vec(), all.to_vec());
     options.sizes.clone().unwrap_or(usual)
-}
-
-fn point(size: u64) -> Point {
-    at("size", size)
 }
 
 fn rounds(options: &Options) -> u32 {
@@ -97,7 +74,6 @@ fn seconds(options: &Options) -> Duration {
 }
 
 const CONNECTIONS: u32 = 16;
-const WARM_UP: Duration = Duration::from_millis(500);
 
 const USUAL: &[Subject] = &[
     files(Program::Nginx, Path::User),

@@ -131,15 +131,10 @@ impl Measured {
     pub fn sample(&self, key: &Key) -> Sample {
         let failures = &self.outcome.failures;
         Sample {
-            scenario: key.scenario.clone(),
-            subject: key.subject.clone(),
-            part: key.part.clone(),
-            point: key.point.clone(),
-            round: key.round,
-            figures: self.figures(),
             histogram: encode(&self.outcome.latency),
             failures: failures.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect(),
             warnings: self.warnings.clone(),
+            ..key.sample(self.figures())
         }
     }
 }

@@ -12,13 +12,14 @@ use kettle_loadgen::load::{End, Load, LoadModel};
 
 use super::Scenario;
 use super::bench::{Bench, Server};
-use super::choose::{self, files};
+use super::choose::files;
 use super::error::BenchError;
 use super::measured::Measured;
-use super::options::Options;
+use super::options::{Options, first};
 use super::plan::Key;
 use super::rules;
 use super::streaming::{most, rates};
+use super::tps_ramp::new_connections;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
@@ -58,10 +59,7 @@ fn rules(options: &Options) -> Vec<String> {
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let size = body_bytes(options);
-    let wanted = choose::subjects(USUAL, options)?;
-    let mut setup = bench.setup();
-    setup.site = bench.site(&[FLOOD_BYTES, size])?;
-    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let servers = bench.start_file_servers(USUAL, &[FLOOD_BYTES, size])?;
     let Some(throughput) = bulk_throughput(bench, &servers, size)? else {
         return Ok(());
     };
@@ -107,10 +105,8 @@ impl Mix {
         let stop = bench.stop.clone();
         let mut of_flood = None;
         let mut measured = bench.measure_by(server, &bulk, key, |on_progress| {
-            let failed =
-                |error: client::LoadError| BenchError::Load(format!("{}: {error}", server.name));
             let Some(flood) = &flood else {
-                return client::run_with(&bulk, stop.now(), on_progress).map_err(failed);
+                return client::run_with(&bulk, stop.now(), on_progress).map_err(server.failed());
             };
             // The flood is not to outlive bulk transfers that failed.
             let is_over = AtomicBool::new(false);
@@ -123,8 +119,8 @@ impl Mix {
                 let flooded = flooding
                     .join()
                     .map_err(|_| BenchError::Bug("the flood's thread panicked".to_owned()))?;
-                of_flood = Some(flooded.map_err(failed)?);
-                outcome.map_err(failed)
+                of_flood = Some(flooded.map_err(server.failed())?);
+                outcome.map_err(server.failed())
             })
         })?;
         bulk_only(&mut measured);
@@ -157,7 +153,7 @@ impl Mix {
     fn flood(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Option<Load> {
         (self.flood > 0.0).then(|| Load {
             warm_up: WARM_UP,
-            ..flood::load(bench, server, FLOOD_BYTES, self.flood, length)
+            ..new_connections(bench, server, FLOOD_BYTES, self.flood, length)
         })
     }
 }
@@ -209,11 +205,11 @@ fn point(flood: f64) -> Point {
 }
 
 fn connections(options: &Options) -> u32 {
-    options.connections.as_ref().and_then(|all| all.first().copied()).unwrap_or(CONNECTIONS)
+    first(&options.connections).unwrap_or(CONNECTIONS)
 }
 
 fn body_bytes(options: &Options) -> u64 {
-    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(BODY_BYTES)
+    first(&options.sizes).unwrap_or(BODY_BYTES)
 }
 
 const BODY_BYTES: u64 = 100_000;

@@ -7,17 +7,16 @@ use kettle_loadgen::load::{End, Expect, Load, Reuse};
 
 use super::Scenario;
 use super::bench::{Bench, Server, at};
-use super::choose::{self, files};
+use super::choose::files;
 use super::curl;
 use super::error::BenchError;
 use super::measured::Measured;
-use super::options::{DownloadClient, Options};
+use super::options::{DownloadClient, Options, first};
 use super::plan::Key;
 use super::rules;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
-use crate::results::Point;
 
 /// The scenario.
 pub const SCENARIO: Scenario = Scenario {
@@ -51,10 +50,7 @@ fn rules(options: &Options) -> Vec<String> {
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let size = size(options);
-    let wanted = choose::subjects(USUAL, options)?;
-    let mut setup = bench.setup();
-    setup.site = bench.site(&[size])?;
-    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let servers = bench.start_file_servers(USUAL, &[size])?;
     let point = at("size", size);
     bench.plan_rounds(&servers, std::slice::from_ref(&point), rounds(options), EXPECTED);
     for server in &servers {
@@ -96,7 +92,7 @@ fn download(
 
 fn size(options: &Options) -> u64 {
     let usual = options.effort.pick(256 << 20, 1 << 30, 1 << 30);
-    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(usual)
+    first(&options.sizes).unwrap_or(usual)
 }
 
 fn rounds(options: &Options) -> u32 {

@@ -177,6 +177,12 @@ impl Options {
     }
 }
 
+/// The first of what the user named, if anything was named.
+#[must_use]
+pub fn first<T: Copy>(named: &Option<Vec<T>>) -> Option<T> {
+    named.as_ref()?.first().copied()
+}
+
 impl Word for Effort {
     const ALL: &'static [(Self, &'static str)] =
         &[(Effort::Quick, "quick"), (Effort::Normal, "normal"), (Effort::Thorough, "thorough")];

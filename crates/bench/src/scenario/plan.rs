@@ -1,6 +1,6 @@
 //! Pure decisions about the order of samples: which subject is next, what is there already, how long the rest takes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::figure;
@@ -33,6 +33,24 @@ impl Key {
             part: sample.part.clone(),
             point: sample.point.clone(),
             round: sample.round,
+        }
+    }
+
+    /// A sample with this key and these figures.
+    #[must_use]
+    pub fn sample(&self, figures: BTreeMap<String, f64>) -> Sample {
+        let Self { scenario, subject, part, point, round } = self.clone();
+        let (failures, warnings) = (BTreeMap::new(), Vec::new());
+        Sample {
+            scenario,
+            subject,
+            part,
+            point,
+            round,
+            figures,
+            histogram: None,
+            failures,
+            warnings,
         }
     }
 

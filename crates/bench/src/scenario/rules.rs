@@ -4,7 +4,7 @@ use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use super::options::{Options, OwnNginx};
+use super::options::{Options, OwnNginx, first};
 use crate::peers::subject::{Key, OwnConfig};
 use crate::word::Word;
 
@@ -88,10 +88,6 @@ fn agreed(options: &Options) -> String {
 
 const PROCESSORS: &str =
     "Servers have processors of their own and as many workers; the client runs on others.";
-
-fn first<T: Copy>(list: &Option<Vec<T>>) -> Option<T> {
-    list.as_ref()?.first().copied()
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kettle_loadgen::client::{self, Outcome, Progress};
+use kettle_loadgen::client::{self, LoadError, Outcome, Progress};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::measure::server::{Snapshot, SystemUnderTest, Usage};
 use kettle_loadgen::measure::{MeasureError, noise};
 
 use super::bench::{Bench, Server};
+use super::choose;
 use super::error::BenchError;
 use super::event::{Event, Sampling};
 use super::impossible;
 use super::measured::Measured;
+use super::options::first;
 use super::plan::{self, Key};
 use super::rules;
 use crate::peers::subject::{Path, Setup, Subject};
@@ -24,7 +26,7 @@ impl Bench<'_> {
     /// How servers are run unless a scenario compares it.
     #[must_use]
     pub fn setup(&self) -> Setup {
-        let workers = self.options.workers.as_ref().and_then(|all| all.first().copied());
+        let workers = first(&self.options.workers);
         let most = self.cores.server.len();
         Setup {
             cpus: self.cores.server.clone(),
@@ -37,6 +39,17 @@ impl Bench<'_> {
             folder: self.folder.join("servers"),
             config: None,
         }
+    }
+
+    /// Makes files of these sizes and starts those of the usual subjects that the user wants and that can run here.
+    pub fn start_file_servers(
+        &mut self,
+        usual: &[Subject],
+        sizes: &[u64],
+    ) -> Result<Vec<Server>, BenchError> {
+        let wanted = choose::subjects(usual, self.options)?;
+        self.make_site(sizes)?;
+        self.start_all(&wanted, &self.setup(), &Point::new())
     }
 
     /// Starts those of the subjects that can run here. The others become lines on what this run cannot show.
@@ -129,6 +142,23 @@ impl Bench<'_> {
         }
     }
 
+    /// Clients that ask again as soon as they have their answer, so many at a time, for this long after a warm-up.
+    #[must_use]
+    pub fn steady_load(
+        &self,
+        server: &Server,
+        body_bytes: u64,
+        connections: u32,
+        time: Duration,
+    ) -> Load {
+        Load {
+            model: LoadModel::Closed { connections },
+            end: End::After(WARM_UP + time),
+            warm_up: WARM_UP,
+            ..self.load_on(server, body_bytes)
+        }
+    }
+
     /// Puts the load on the server and reads what it cost. A server that did not do what is being measured is an error, not
     /// a figure.
     pub fn measure(
@@ -139,8 +169,7 @@ impl Bench<'_> {
     ) -> Result<Measured, BenchError> {
         let stop = self.stop.clone();
         let measured = self.measure_by(server, load, key, |on_progress| {
-            client::run_with(load, stop.now(), on_progress)
-                .map_err(|error| BenchError::Load(format!("{}: {error}", server.name)))
+            client::run_with(load, stop.now(), on_progress).map_err(server.failed())
         })?;
         measured
             .outcome
@@ -203,6 +232,13 @@ impl Bench<'_> {
         };
         measured.impossible = impossible::why(load, &measured);
         Ok(measured)
+    }
+}
+
+impl Server {
+    /// A load on it that could not be carried out, for `map_err`.
+    pub fn failed(&self) -> impl Fn(LoadError) -> BenchError {
+        |error| BenchError::Load(format!("{}: {error}", self.name))
     }
 }
 
@@ -324,6 +360,8 @@ const HOST: &str = "localhost";
 const HASH_ONE_IN: u32 = 1000;
 /// Source addresses: a pair of addresses has 28,000 ports, each of which rests a minute after its connection.
 const SOURCES: u8 = 32;
+/// Before a steady load is counted.
+pub const WARM_UP: Duration = Duration::from_millis(500);
 /// A client without pauses uses nearly all of its processor.
 const BUSY_MAX: f64 = 0.9;
 const TIMEOUT: Duration = Duration::from_secs(10);

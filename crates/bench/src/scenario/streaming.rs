@@ -18,10 +18,10 @@ use rates::{Most, Rate};
 use super::Scenario;
 use super::bench::{Bench, Server};
 use super::capacity;
-use super::choose::{self, files};
+use super::choose::files;
 use super::error::BenchError;
 use super::measured::Measured;
-use super::options::Options;
+use super::options::{Options, first};
 use super::plan::Key;
 use super::rules;
 use crate::figure;
@@ -65,7 +65,6 @@ fn rules(options: &Options) -> Vec<String> {
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let size = object_bytes(options);
-    let wanted = choose::subjects(USUAL, options)?;
     let traffic = match MemoryTraffic::find(path::Path::new(RESCTRL)) {
         Ok(traffic) => Some(traffic),
         Err(why) => {
@@ -73,9 +72,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             None
         }
     };
-    let mut setup = bench.setup();
-    setup.site = bench.site(&[size])?;
-    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    let servers = bench.start_file_servers(USUAL, &[size])?;
     let at_start = servers.iter().map(|server| (server.name.clone(), memory(server))).collect();
     let rates = throughputs(bench, &servers, size)?;
     let clients = connections(bench)?;
@@ -130,8 +127,7 @@ impl Stream<'_> {
                 }
                 on_progress(progress);
             };
-            client::run_with(&load, stop.now(), &mut look)
-                .map_err(|error| BenchError::Load(format!("{}: {error}", server.name)))
+            client::run_with(&load, stop.now(), &mut look).map_err(server.failed())
         })?;
         let outcome = &measured.outcome;
         let bytes = outcome.body_bytes as f64;
@@ -231,7 +227,7 @@ fn point(connections: u32, rate: &Rate) -> Point {
 }
 
 fn object_bytes(options: &Options) -> u64 {
-    options.sizes.as_ref().and_then(|all| all.first().copied()).unwrap_or(OBJECT_BYTES)
+    first(&options.sizes).unwrap_or(OBJECT_BYTES)
 }
 
 /// 1 MB, as in the original.

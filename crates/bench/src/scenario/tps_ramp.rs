@@ -27,7 +27,7 @@ use super::bench::{Bench, Server};
 use super::error::BenchError;
 use super::measured::DOUBTED;
 use super::options::{Effort, Options};
-use super::plan::Key;
+use super::plan::{self, Key};
 use super::rules;
 use crate::figure::{self, Figure};
 use crate::peers::backend::Backend;
@@ -107,12 +107,12 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     for (what, why) in refused {
         bench.absent(what, why)?;
     }
-    let site = bench.site(&[BODY_BYTES])?;
+    bench.make_site(&[BODY_BYTES])?;
     let subjects: Vec<_> = cells.iter().map(|cell| cell.subject).collect();
     let backend = behind::start(bench, &subjects, &[BODY_BYTES])?;
     let steps = steps(bench.options);
     let rounds = bench.options.rounds_or(1, 2, 3);
-    plan(bench, &cells, &steps, rounds);
+    expect(bench, &cells, &steps, rounds);
     for cells in cells.chunk_by(|a, b| a.case == b.case) {
         let mut servers = Vec::new();
         for cell in cells {
@@ -122,7 +122,6 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             setup.key = cell.case.key;
             setup.offer = cell.case.offer;
             setup.resumes = cell.per_session.iter().any(|k| *k > 1);
-            setup.site.clone_from(&site);
             setup.backend = backend.as_ref().map(|backend| backend.address);
             let mut point = cell.point(0);
             point.remove("k");
@@ -154,14 +153,9 @@ fn measure_cell(
             point: cell.point(*per_session),
             round,
         };
-        match ramp.measure(bench, steps, &mut seen) {
-            Ok(()) => {}
-            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-                let place = super::plan::place(&ramp.point);
-                bench.absent(format!("{}, {place}, round {round}", server.name), error)?;
-            }
-            Err(error) => return Err(error),
-        }
+        let measured = ramp.measure(bench, steps, &mut seen);
+        let place = plan::place(&ramp.point);
+        bench.or_absent(format!("{}, {place}, round {round}", server.name), measured)?;
     }
     Ok(())
 }
@@ -218,23 +212,11 @@ impl Under<'_> {
             }
         };
         seen.extend(own.iter().copied());
-        let Summary { mut figures, warnings } =
+        let Summary { mut figures, mut warnings } =
             Summary::of(Ramp { steps: planner.steps(), why, own: &own, all: seen });
         figures.extend(on_wire);
-        let mut warnings = warnings;
         warnings.extend(bench.cores.warnings.iter().cloned());
-        let sample = Sample {
-            scenario: summary.scenario,
-            subject: summary.subject,
-            part: summary.part,
-            point: summary.point,
-            round: self.round,
-            figures,
-            histogram: None,
-            failures: Default::default(),
-            warnings,
-        };
-        bench.record(sample, began.elapsed())
+        bench.record(Sample { warnings, ..summary.sample(figures) }, began.elapsed())
     }
 
     /// Sessions, caches and the server's memory are as they will be later. Nothing of it counts.
@@ -299,23 +281,9 @@ impl Under<'_> {
     }
 
     fn load(&self, bench: &Bench<'_>, rate: f64, length: Duration) -> Load {
-        let in_time = (rate * TIMEOUT.as_secs_f64()).ceil() as u32;
-        let load = Load {
-            reuse: Reuse {
-                requests_per_connection: Some(1),
-                connections_per_session: self.per_session,
-            },
-            model: LoadModel::Open {
-                arrivals: Arrivals::Constant { per_second: rate },
-                transactions_max: in_time.clamp(TRANSACTIONS_MIN, TRANSACTIONS_MAX),
-            },
-            end: End::After(length),
-            warm_up: Duration::ZERO,
-            body: BodyUse::Open,
-            timeout: TIMEOUT,
-            ..bench.load_on(self.server, BODY_BYTES)
-        };
-        behind::expecting(load, self.server, self.backend)
+        let load = new_connections(bench, self.server, BODY_BYTES, rate, length);
+        let reuse = Reuse { connections_per_session: self.per_session, ..load.reuse };
+        behind::expecting(Load { reuse, ..load }, self.server, self.backend)
     }
 
     fn key(&self, bench: &Bench<'_>, part: &str, rate: Option<f64>) -> Key {
@@ -335,7 +303,7 @@ impl Under<'_> {
     }
 }
 
-fn plan(bench: &mut Bench<'_>, cells: &[Cell], steps: &Steps, rounds: u32) {
+fn expect(bench: &mut Bench<'_>, cells: &[Cell], steps: &Steps, rounds: u32) {
     let mut keys = Vec::new();
     for cell in cells {
         for per_session in &cell.per_session {
@@ -347,6 +315,28 @@ fn plan(bench: &mut Bench<'_>, cells: &[Cell], steps: &Steps, rounds: u32) {
         }
     }
     bench.plan(&keys, steps.coarse * COARSE_USUAL + steps.fine * FINE_USUAL);
+}
+
+/// New connections at an even rate, each with a handshake, one request and the end.
+pub fn new_connections(
+    bench: &Bench<'_>,
+    server: &Server,
+    body_bytes: u64,
+    rate: f64,
+    length: Duration,
+) -> Load {
+    let in_time = (rate * TIMEOUT.as_secs_f64()).ceil() as u32;
+    Load {
+        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
+        model: LoadModel::Open {
+            arrivals: Arrivals::Constant { per_second: rate },
+            transactions_max: in_time.clamp(TRANSACTIONS_MIN, TRANSACTIONS_MAX),
+        },
+        end: End::After(length),
+        body: BodyUse::Open,
+        timeout: TIMEOUT,
+        ..bench.load_on(server, body_bytes)
+    }
 }
 
 /// How a ramp goes, with the lengths of its steps.

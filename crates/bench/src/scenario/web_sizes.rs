@@ -13,9 +13,10 @@ use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
-use super::options::Options;
+use super::options::{Options, first};
 use super::plan::Key;
 use super::rules;
+use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
 use crate::peers::backend::Backend;
@@ -54,23 +55,27 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     bench.require_descriptors(connections(options))?;
     let wanted = choose::subjects(USUAL, options)?;
     let mut setup = bench.setup();
-    setup.site = bench.site(&sizes)?;
+    bench.make_site(&sizes)?;
     let backend = behind::start(bench, &wanted, &sizes)?;
     let backend = backend.as_ref();
     setup.backend = backend.map(|backend| backend.address);
     let servers = bench.start_all(&wanted, &setup, &Point::new())?;
-    let points: Vec<Point> = sizes.iter().map(|size| point(*size)).collect();
+    let points: Vec<Point> = sizes.iter().map(|size| at("size", *size)).collect();
     let mut keys = bench.keys(&servers, &points, rounds(options));
-    keys.extend(points.iter().flat_map(|point| call_keys(bench, &servers, point)));
+    for point in &points {
+        keys.extend(servers.iter().map(|server| call_key(bench, server, point)));
+    }
     bench.plan(&keys, WARM_UP + seconds(options));
     for size in &sizes {
-        bench.interleave(&servers, &point(*size), rounds(options), |bench, server, key| {
-            let load = behind::expecting(load(bench, server, *size), server, backend);
-            bench.measure(server, &load, key)
+        bench.interleave(&servers, &at("size", *size), rounds(options), |bench, server, key| {
+            let time = seconds(bench.options);
+            let load = bench.steady_load(server, *size, connections(bench.options), time);
+            bench.measure(server, &behind::expecting(load, server, backend), key)
         })?;
     }
     count_calls(bench, &servers, &sizes, backend)?;
-    say_crossovers(bench);
+    let kernel = [Path::KernelWrite, Path::KernelSendfile];
+    crossover::say(bench, &kernel, figure::CPU_NS_PER_REQUEST.name);
     Ok(())
 }
 
@@ -83,7 +88,7 @@ fn count_calls(
 ) -> Result<(), BenchError> {
     for size in sizes {
         for server in servers {
-            let key = call_key(bench, server, &point(*size));
+            let key = call_key(bench, server, &at("size", *size));
             if bench.has(&key) {
                 continue;
             }
@@ -106,20 +111,14 @@ fn count_calls(
                 Ok((calls, measured)) => (calls, measured?),
                 Err(unavailable) => return bench.absent("system calls per request", unavailable),
             };
-            let sample = Sample {
-                figures: calls_per_request(&calls, measured.outcome.succeeded),
-                ..measured.sample(&key)
-            };
             // A server that is watched is slow, so nothing else of this sample says anything.
-            let sample = Sample { histogram: None, warnings: Vec::new(), ..sample };
+            let figures = calls_per_request(&calls, measured.outcome.succeeded);
+            let whole = measured.sample(&key);
+            let sample = Sample { figures, histogram: None, warnings: Vec::new(), ..whole };
             bench.record(sample, began.elapsed())?;
         }
     }
     Ok(())
-}
-
-fn call_keys(bench: &Bench<'_>, servers: &[Server], point: &Point) -> Vec<Key> {
-    servers.iter().map(|server| call_key(bench, server, point)).collect()
 }
 
 fn call_key(bench: &Bench<'_>, server: &Server, point: &Point) -> Key {
@@ -133,38 +132,6 @@ fn calls_per_request(calls: &BTreeMap<String, u64>, requests: u64) -> BTreeMap<S
         figure::CALLS_PER_REQUEST.name.to_owned(),
         all as f64 / requests.max(1) as f64,
     )])
-}
-
-/// Says where the kernel begins to pay for each program.
-fn say_crossovers(bench: &mut Bench<'_>) {
-    let mut lines = Vec::new();
-    for program in [Program::Nginx, Program::Kettle] {
-        for path in [Path::KernelWrite, Path::KernelSendfile] {
-            let costs = |path| {
-                bench.medians(&files(program, path), "size", figure::CPU_NS_PER_REQUEST.name)
-            };
-            let (user, kernel) = (costs(Path::User), costs(path));
-            if let Some(crossover) = crossover::of(&user, &kernel) {
-                lines.push(format!("{} {crossover}", files(program, path)));
-            }
-        }
-    }
-    if !lines.is_empty() {
-        bench.note(&lines.join("\n"));
-    }
-}
-
-fn load(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
-    Load {
-        model: LoadModel::Closed { connections: connections(bench.options) },
-        end: End::After(WARM_UP + seconds(bench.options)),
-        warm_up: WARM_UP,
-        ..bench.load_on(server, size)
-    }
-}
-
-fn point(size: u64) -> Point {
-    at("size", size)
 }
 
 fn sizes(options: &Options) -> Vec<u64> {
@@ -186,7 +153,7 @@ fn sizes(options: &Options) -> Vec<u64> {
 }
 
 fn connections(options: &Options) -> u32 {
-    options.connections.as_ref().and_then(|all| all.first().copied()).unwrap_or(CONNECTIONS)
+    first(&options.connections).unwrap_or(CONNECTIONS)
 }
 
 fn rounds(options: &Options) -> u32 {
@@ -198,7 +165,6 @@ fn seconds(options: &Options) -> Duration {
 }
 
 const CONNECTIONS: u32 = 100;
-const WARM_UP: Duration = Duration::from_millis(500);
 /// Few, so that opening them does not count among the calls of many requests.
 const CALLS_CONNECTIONS: u32 = 4;
 const CALLS_REQUESTS: u64 = 400;

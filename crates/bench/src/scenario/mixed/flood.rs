@@ -3,39 +3,16 @@
 use std::time::Duration;
 
 use kettle_loadgen::client::{self, Outcome};
-use kettle_loadgen::load::{Arrivals, BodyUse, End, Load, LoadModel, Reuse};
 
 use crate::figure;
-use crate::results::Point;
+use crate::results::{Point, Sample};
 use crate::scenario::bench::{Bench, Server};
 use crate::scenario::error::BenchError;
 use crate::scenario::plan::Key;
+use crate::scenario::tps_ramp::new_connections;
 use crate::scenario::tps_ramp::planner::{Next, Planner, Slope};
 use crate::scenario::tps_ramp::points::Points;
-use crate::scenario::tps_ramp::reading::replace;
 use crate::scenario::tps_ramp::step::Step;
-
-/// New connections at an even rate, each with a full handshake, one request and the end.
-pub fn load(
-    bench: &Bench<'_>,
-    server: &Server,
-    body_bytes: u64,
-    rate: f64,
-    length: Duration,
-) -> Load {
-    let in_time = (rate * TIMEOUT.as_secs_f64()).ceil() as u32;
-    Load {
-        reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-        model: LoadModel::Open {
-            arrivals: Arrivals::Constant { per_second: rate },
-            transactions_max: in_time.clamp(TRANSACTIONS_MIN, TRANSACTIONS_MAX),
-        },
-        end: End::After(length),
-        body: BodyUse::Open,
-        timeout: TIMEOUT,
-        ..bench.load_on(server, body_bytes)
-    }
-}
 
 /// The most new connections a second that every one of the servers served in a short ramp.
 pub fn held_by_all(
@@ -66,18 +43,12 @@ fn held(
     let mut last = None;
     while let Next::Coarse(rate) | Next::Fine(rate) = planner.next() {
         bench.go_on()?;
-        let load = load(bench, server, body_bytes, rate, LENGTH);
+        let load = new_connections(bench, server, body_bytes, rate, LENGTH);
         let measured = bench.measure_by(server, &load, &key, |on_progress| {
             client::run(&load, on_progress).map_err(|error| BenchError::Load(error.to_string()))
         });
-        let measured = match measured {
-            Ok(measured) => measured,
-            Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-                bench.absent(format!("{}, flood", server.name), error)?;
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
+        let what = format!("{}, flood", server.name);
+        let Some(measured) = bench.or_absent(what, measured)? else { return Ok(None) };
         let may_be_limited = measured.outcome.client_limited().is_some();
         planner.record(Step::of(rate, LENGTH, &measured.outcome, may_be_limited));
         last = Some(measured.sample(&key));
@@ -85,11 +56,9 @@ fn held(
     // The most that was served in any step, not what kept a bound: shares of it are what is asked for. What the client could
     // not make is no flood either.
     let held = Points::of(planner.steps()).max;
-    if let Some(mut sample) = last.filter(|_| held > 0.0) {
-        sample.figures.clear();
-        sample.histogram = None;
-        replace(&mut sample.figures, [(FIGURE, held)]);
-        bench.record_part(sample)?;
+    if let Some(sample) = last.filter(|_| held > 0.0) {
+        let figures = [(FIGURE.to_owned(), held)].into();
+        bench.record_part(Sample { figures, histogram: None, ..sample })?;
         return Ok(Some(held));
     }
     bench.absent(format!("{}, flood", server.name), "it held no rate of new connections")?;
@@ -114,9 +83,6 @@ const SLOPE: Slope =
     Slope { start: 100.0, growth: 2.0, rate_max: 100_000.0, resolution: 1.15, steps_max: 16 };
 
 const LENGTH: Duration = Duration::from_millis(1500);
-const TIMEOUT: Duration = Duration::from_secs(2);
-const TRANSACTIONS_MIN: u32 = 100;
-const TRANSACTIONS_MAX: u32 = 4000;
 
 /// Floods smaller than this share of the plan are another flood.
 const COMPLETE: f64 = 0.98;

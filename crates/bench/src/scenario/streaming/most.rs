@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use kettle_loadgen::load::{End, Load, LoadModel};
-
 use super::rates::Most;
 use crate::figure;
 use crate::results::Point;
@@ -20,44 +18,23 @@ pub fn throughput(
     body_bytes: u64,
     connections: u32,
 ) -> Result<Option<Most>, BenchError> {
-    let load = Load {
-        model: LoadModel::Closed { connections },
-        end: End::After(WARM_UP + LENGTH),
-        warm_up: WARM_UP,
-        ..bench.load_on(server, body_bytes)
-    };
-    let most = of(bench, server, &load, "most", figure::GIGABITS_PER_SECOND.name)?;
-    Ok(most.map(|gigabits_per_second| Most { name: server.name.clone(), gigabits_per_second }))
-}
-
-/// A figure of a short load, from an earlier run if it is there.
-pub fn of(
-    bench: &mut Bench<'_>,
-    server: &Server,
-    load: &Load,
-    part: &str,
-    figure: &str,
-) -> Result<Option<f64>, BenchError> {
     let mut key = bench.key_of(server, &Point::new(), 0);
-    part.clone_into(&mut key.part);
-    if let Some(there) = bench.samples().find(|sample| Key::of(sample) == key) {
-        return Ok(there.figures.get(figure).copied());
-    }
-    bench.go_on()?;
-    match bench.measure(server, load, &key) {
-        Ok(measured) => {
+    "most".clone_into(&mut key.part);
+    let there = bench.samples().find(|sample| Key::of(sample) == key).cloned();
+    let sample = match there {
+        Some(sample) => sample,
+        None => {
+            bench.go_on()?;
+            let load = bench.steady_load(server, body_bytes, connections, LENGTH);
+            let measured = bench.measure(server, &load, &key);
+            let Some(measured) = bench.or_absent(&server.name, measured)? else { return Ok(None) };
             let sample = measured.sample(&key);
-            let found = sample.figures.get(figure).copied();
-            bench.record_part(sample)?;
-            Ok(found)
+            bench.record_part(sample.clone())?;
+            sample
         }
-        Err(error @ (BenchError::Server { .. } | BenchError::Load(_))) => {
-            bench.absent(&server.name, error)?;
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
+    };
+    let most = sample.figures.get(figure::GIGABITS_PER_SECOND.name);
+    Ok(most.map(|most| Most { name: server.name.clone(), gigabits_per_second: *most }))
 }
 
-const WARM_UP: Duration = Duration::from_millis(500);
 const LENGTH: Duration = Duration::from_secs(2);
