@@ -1,11 +1,10 @@
 //! The answer alone, to be shown to others: a picture of the size that previews have, and the same in Markdown.
 
 use super::canvas::{Anchor, Canvas, fitted, wrapped};
+use super::chart;
 use super::gathered::Gathered;
 use super::head;
-use super::markup::Markup;
 use super::speech;
-use super::theme;
 use super::trust::Trust;
 use super::verdict::{self, Cell, Outcome, Verdict};
 
@@ -70,26 +69,7 @@ fn svg(title: &str, place: &str, said: &str, verdict: &Verdict) -> String {
         let y = HEIGHT - 26.0 - (count - 1 - index) as f64 * SMALL * 1.35;
         canvas.text("card-foot", (EDGE, y), Anchor::Start, line);
     }
-    let content = canvas.finish(WIDTH, HEIGHT).content;
-    let (wide, high) = (format!("{WIDTH:.0}"), format!("{HEIGHT:.0}"));
-    let mut svg = Markup::new();
-    svg.open(
-        "svg",
-        &[
-            ("xmlns", "http://www.w3.org/2000/svg"),
-            ("class", "chart"),
-            ("width", &wide),
-            ("height", &high),
-            ("viewBox", &format!("0 0 {wide} {high}")),
-            ("role", "img"),
-            ("aria-label", title),
-        ],
-    );
-    theme::chart_style(&mut svg);
-    svg.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
-    svg.append(&content);
-    svg.close("svg");
-    svg.into_string()
+    chart::standing_alone(&canvas.finish(WIDTH, HEIGHT).content, (WIDTH, HEIGHT), title)
 }
 
 fn draw_table(canvas: &mut Canvas, verdict: &Verdict, top: f64) {

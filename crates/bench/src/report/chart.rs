@@ -9,7 +9,7 @@ use super::table::Table;
 use super::theme;
 
 /// A chart.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Chart {
     /// Its name in addresses and file names: letters, digits and hyphens.
     pub name: String,
@@ -52,9 +52,10 @@ pub enum Picture {
 }
 
 /// How much of the page a chart takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChartWidth {
     /// One of two columns.
+    #[default]
     Half,
     /// The whole width, with its parts side by side.
     Full,
@@ -91,12 +92,6 @@ impl Picture {
         self.values().into_iter().any(|value| value != 0.0)
     }
 
-    /// Whether there is anything in it.
-    #[must_use]
-    pub fn has_content(&self) -> bool {
-        !self.values().is_empty()
-    }
-
     fn values(&self) -> Vec<f64> {
         match self {
             Picture::Plot(plot) => {
@@ -115,18 +110,15 @@ impl Picture {
 }
 
 impl Chart {
-    /// A chart of one drawing.
-    pub fn new(name: impl Into<String>, question: impl Into<String>, picture: Picture) -> Self {
-        Self {
-            name: name.into(),
-            question: question.into(),
-            finding: String::new(),
-            answers: Table::default(),
-            panels: vec![Part { group: String::new(), label: String::new(), picture }],
-            width: ChartWidth::Half,
-            note: String::new(),
-            table: Table::default(),
-        }
+    /// A chart of those of the drawings that show anything. One takes a column, several take the whole width.
+    pub fn new(
+        name: impl Into<String>,
+        question: impl Into<String>,
+        mut panels: Vec<Part>,
+    ) -> Self {
+        panels.retain(|part| !part.picture.values().is_empty());
+        let width = if panels.len() > 1 { ChartWidth::Full } else { ChartWidth::Half };
+        Self { name: name.into(), question: question.into(), panels, width, ..Self::default() }
     }
 
     /// The chart as a file of its own; `caption` says where its numbers come from.
@@ -158,37 +150,36 @@ impl Chart {
             foot.text("tick", (0.0, y + 8.0), Anchor::Start, &line);
             y += 16.0;
         }
-        self.sheet(
-            &[head.finish(0.0, 0.0).content, body, foot.finish(0.0, 0.0).content],
-            (width, y),
-        )
-    }
-
-    fn sheet(&self, content: &[Markup], (width, height): (f64, f64)) -> String {
-        let (width, height) = (width + 2.0 * EDGE, height + 2.0 * EDGE);
-        let (wide, high) = (format!("{width:.0}"), format!("{height:.0}"));
-        let view = format!("0 0 {wide} {high}");
-        let mut svg = Markup::new();
-        let root = [
-            ("xmlns", "http://www.w3.org/2000/svg"),
-            ("class", "chart"),
-            ("width", &wide),
-            ("height", &high),
-            ("viewBox", &view),
-            ("role", "img"),
-            ("aria-label", &self.question),
-        ];
-        svg.open("svg", &root);
-        theme::chart_style(&mut svg);
-        svg.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
-        svg.open("g", &[("transform", &format!("translate({EDGE:.0} {EDGE:.0})"))]);
-        for part in content {
-            svg.append(part);
+        let mut sheet = Markup::new();
+        sheet.open("g", &[("transform", &format!("translate({EDGE:.0} {EDGE:.0})"))]);
+        for part in [head.finish(0.0, 0.0).content, body, foot.finish(0.0, 0.0).content] {
+            sheet.append(&part);
         }
-        svg.close("g");
-        svg.close("svg");
-        svg.into_string()
+        sheet.close("g");
+        standing_alone(&sheet, (width + 2.0 * EDGE, y + 2.0 * EDGE), &self.question)
     }
+}
+
+/// A picture as a file of its own; `label` says what it shows.
+#[must_use]
+pub fn standing_alone(content: &Markup, (width, height): (f64, f64), label: &str) -> String {
+    let (wide, high) = (format!("{width:.0}"), format!("{height:.0}"));
+    let mut svg = Markup::new();
+    let root = [
+        ("xmlns", "http://www.w3.org/2000/svg"),
+        ("class", "chart"),
+        ("width", &wide),
+        ("height", &high),
+        ("viewBox", &format!("0 0 {wide} {high}")),
+        ("role", "img"),
+        ("aria-label", label),
+    ];
+    svg.open("svg", &root);
+    theme::chart_style(&mut svg);
+    svg.empty("rect", &[("class", "paper"), ("width", &wide), ("height", &high)]);
+    svg.append(content);
+    svg.close("svg");
+    svg.into_string()
 }
 
 /// Drawings side by side; how high they are.

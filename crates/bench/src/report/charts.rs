@@ -10,7 +10,7 @@ mod web_sizes;
 
 use super::axis::Axis;
 use super::bars::{Bar, Bars, Group};
-use super::chart::{Chart, ChartWidth, Part, Picture};
+use super::chart::{Chart, Part, Picture};
 use super::finding;
 use super::gathered::ScenarioResults;
 use super::plot::{Panel, Plot};
@@ -18,43 +18,47 @@ use super::sampling::{Samples, describe};
 use super::scale::Kind;
 use super::speech;
 use super::style::Style;
-use super::table::Table;
 use crate::results::Value;
+
+/// What a scenario is on the page.
+type Charted = (&'static str, &'static str, fn(&ScenarioResults) -> Vec<Chart>);
+
+/// Each scenario with the question it answers and its charts.
+const CHARTED: &[Charted] = &[
+    ("nginx-1g", "What does sending one large file cost?", nginx_1g::charts),
+    ("web-sizes", "When is the kernel cheaper than the process?", web_sizes::charts),
+    ("streaming", "What does the same stream cost each server?", steady::streaming),
+    (
+        "tps-ramp",
+        "How many new connections can be taken, and how fast are they answered?",
+        tps_ramp::charts,
+    ),
+    ("idle-memory", "How much memory does a waiting connection hold?", steady::idle_memory),
+    ("mixed", "Do new connections disturb those that are being served?", steady::mixed),
+    (
+        "ktls-setup",
+        "From which size does the kernel pay for a connection that closes at once?",
+        single::ktls_setup,
+    ),
+    ("ciphers", "What does a byte cost, by cipher suite and path?", single::ciphers),
+    ("cached", "What does a kept response cost, and who waits for one?", single::cached),
+    ("work", "How much work is done for a request?", single::work),
+];
+
+fn charted(scenario: &ScenarioResults) -> Option<&'static Charted> {
+    CHARTED.iter().find(|(name, ..)| *name == scenario.name)
+}
 
 /// The question a scenario answers, as its heading.
 #[must_use]
 pub fn question(scenario: &ScenarioResults) -> &'static str {
-    match scenario.name {
-        "nginx-1g" => "What does sending one large file cost?",
-        "web-sizes" => "When is the kernel cheaper than the process?",
-        "streaming" => "What does the same stream cost each server?",
-        "tps-ramp" => "How many new connections can be taken, and how fast are they answered?",
-        "idle-memory" => "How much memory does a waiting connection hold?",
-        "mixed" => "Do new connections disturb those that are being served?",
-        "ktls-setup" => "From which size does the kernel pay for a connection that closes at once?",
-        "ciphers" => "What does a byte cost, by cipher suite and path?",
-        "cached" => "What does a kept response cost, and who waits for one?",
-        "work" => "How much work is done for a request?",
-        _ => "",
-    }
+    charted(scenario).map_or("", |(_, question, _)| question)
 }
 
 /// The charts of a scenario.
 #[must_use]
 pub fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
-    let mut charts = match scenario.name {
-        "nginx-1g" => nginx_1g::charts(scenario),
-        "web-sizes" => web_sizes::charts(scenario),
-        "streaming" => steady::streaming(scenario),
-        "tps-ramp" => tps_ramp::charts(scenario),
-        "idle-memory" => steady::idle_memory(scenario),
-        "mixed" => steady::mixed(scenario),
-        "ktls-setup" => single::ktls_setup(scenario),
-        "ciphers" => single::ciphers(scenario),
-        "cached" => single::cached(scenario),
-        "work" => single::work(scenario),
-        _ => Vec::new(),
-    };
+    let mut charts = charted(scenario).map_or_else(Vec::new, |(_, _, charts)| charts(scenario));
     charts.retain(|chart| !chart.panels.is_empty());
     for chart in &mut charts {
         leave_out_zeros(chart);
@@ -97,8 +101,7 @@ fn over(
         let plot = Plot { x: Axis::of_point(axis), panels, marks: Vec::new() };
         Part::new(label, Picture::Plot(plot))
     });
-    let parts = parts.filter(|part| part.picture.has_content()).collect();
-    let mut chart = sized(name, question, parts);
+    let mut chart = Chart::new(name, question, parts.collect());
     chart.finding = at_most(&samples, axis, figure);
     chart
 }
@@ -134,19 +137,15 @@ fn panel(y: Axis, samples: &Samples, axis: &str, figure: &str) -> Panel {
     Panel { y, curves: samples.curves(axis, figure), guides: Vec::new(), envelope: Vec::new() }
 }
 
-/// Bars of figures that add up, or of one, with a group for each facet but those of `shown`, over which the median is taken.
-fn bars(
-    samples: &Samples,
-    (name, question): (&str, &str),
-    figures: &[(&str, &str)],
-    shown: &[&str],
-) -> Chart {
-    let Some((first, _)) = figures.first() else { return sized(name, question, Vec::new()) };
+/// Bars of figures that add up, or of one, with a group for each facet.
+fn bars(samples: &Samples, (name, question): (&str, &str), figures: &[(&str, &str)]) -> Chart {
+    let Some((first, _)) = figures.first() else { return Chart::default() };
     let samples = samples.having(first);
-    let groups = samples.facets(shown).into_iter().map(|(label, samples)| {
+    let facets = samples.facets(&[]);
+    let groups = facets.iter().map(|(label, samples)| {
         let bars = samples.subjects().into_iter();
         let bars = bars.filter_map(|subject| bar(&samples.subject(subject), subject, figures));
-        Group { label, bars: bars.collect() }
+        Group { label: label.clone(), bars: bars.collect() }
     });
     let groups: Vec<Group> = groups.filter(|group| !group.bars.is_empty()).collect();
     let has_parts = figures.iter().skip(1).any(|(figure, _)| !samples.having(figure).is_empty());
@@ -157,17 +156,12 @@ fn bars(
         groups,
         value_is_first: false,
     });
-    let mut chart = Chart::new(name, question, picture);
-    chart.panels.retain(|part| part.picture.has_content());
+    let mut chart = Chart::new(name, question, vec![Part::new("", picture)]);
     let names: Vec<&str> = figures.iter().map(|(figure, _)| *figure).collect();
-    let facets = samples.facets(shown);
     // One group stands for all: the largest of quantities, the first of words.
     let is_by_words = samples.iter().any(|sample| {
-        sample.point.iter().any(|(axis, value)| {
-            matches!(value, Value::Word(_))
-                && !shown.contains(&axis.as_str())
-                && samples.values(axis).len() > 1
-        })
+        let mut axes = sample.point.iter();
+        axes.any(|(axis, value)| matches!(value, Value::Word(_)) && samples.values(axis).len() > 1)
     });
     if let Some((label, typical)) = if is_by_words { facets.first() } else { facets.last() } {
         let best = finding::compared(typical, &names, None);
@@ -189,13 +183,14 @@ fn bar(samples: &Samples, subject: &str, figures: &[(&str, &str)]) -> Option<Bar
     (!ends.is_empty()).then(|| Bar { label: subject.to_owned(), style, ends, interval })
 }
 
-/// A chart with one drawing takes a column, one with several the whole width.
-fn sized(name: &str, question: &str, panels: Vec<Part>) -> Chart {
-    let width = if panels.len() > 1 { ChartWidth::Full } else { ChartWidth::Half };
-    let (name, question) = (name.to_owned(), question.to_owned());
-    let (finding, note) = (String::new(), String::new());
-    let (answers, table) = (Table::default(), Table::default());
-    Chart { name, question, finding, answers, panels, width, note, table }
+/// Gives the bars of a chart another axis than that of their first figure.
+fn on_axis(mut chart: Chart, axis: &Axis) -> Chart {
+    for part in &mut chart.panels {
+        if let Picture::Bars(bars) = &mut part.picture {
+            bars.axis = axis.clone();
+        }
+    }
+    chart
 }
 
 /// An axis of multiples of something, with one in it.

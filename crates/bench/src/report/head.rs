@@ -77,12 +77,8 @@ pub fn write(
     page.raw(" <a href=\"#limits\">What this run cannot show</a></p>");
     verdict::write(page, verdict);
     page.raw("</header><nav aria-label=\"Scenarios\"><ul>");
-    for section in sections {
-        page.raw("<li>");
-        page.element("a", &[("href", &format!("#{}", section.id))], section.scenario.name);
-        page.raw("</li>");
-    }
-    for (id, name) in [("limits", "limits"), ("provenance", "provenance")] {
+    let scenarios = sections.iter().map(|section| (section.id.as_str(), section.scenario.name));
+    for (id, name) in scenarios.chain([("limits", "limits"), ("provenance", "provenance")]) {
         page.raw("<li>");
         page.element("a", &[("href", &format!("#{id}"))], name);
         page.raw("</li>");

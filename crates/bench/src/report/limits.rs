@@ -8,7 +8,7 @@ use super::markup::Markup;
 use super::number;
 use super::trust::{BUSY, CPUS_TO_SCALE, ROUNDS_FOR_INTERVAL};
 use crate::figure;
-use crate::results::{Clock, Run};
+use crate::results::Clock;
 
 /// Writes the box, if there is anything to say; there always is.
 pub fn write(page: &mut Markup, files: &[Gathered]) {
@@ -64,13 +64,8 @@ fn of_machine(file: &Gathered) -> Vec<String> {
     if machine.governor.as_deref().is_some_and(|governor| governor != "performance") {
         limits.push("The frequency governor is not `performance`: the clock may have changed while measuring.".to_owned());
     }
-    limits.extend(only_loopback(run));
+    limits.push("Everything goes over loopback: no network card, no offload, no packet is lost, and the sender pays for receiving.".to_owned());
     limits
-}
-
-fn only_loopback(run: &Run) -> Option<String> {
-    let sentence = "Everything goes over loopback: no network card, no offload, no packet is lost, and the sender pays for receiving.";
-    (run.clock == Clock::Time).then(|| sentence.to_owned())
 }
 
 /// What follows from the samples.

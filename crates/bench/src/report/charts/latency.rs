@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 
-use super::sized;
 use crate::report::axis::{Axis, PERCENTILE};
 use crate::report::chart::{Chart, Part, Picture};
 use crate::report::plot::{Curve, Panel, Plot, Point};
@@ -41,7 +40,7 @@ pub(super) fn chart(scenario: &str, samples: &Samples) -> Option<Chart> {
     }
     share_axes(&mut parts);
     let name = format!("{}-latency", crate::report::slug(scenario));
-    let mut chart = sized(&name, "How long do the slowest wait?", parts);
+    let mut chart = Chart::new(name, "How long do the slowest wait?", parts);
     chart.note =
         "Each step to the right holds ten times fewer requests; all rounds together.".to_owned();
     chart.table = table;

@@ -2,7 +2,7 @@
 
 use crate::figure;
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, Picture};
+use crate::report::chart::{Chart, Part, Picture};
 use crate::report::dots::{Dots, Row};
 use crate::report::finding;
 use crate::report::gathered::ScenarioResults;
@@ -30,7 +30,8 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
         for (label, samples) in samples.facets(&[]) {
             let name =
                 if label.is_empty() { name.to_owned() } else { format!("{name}-{}", charts.len()) };
-            let mut chart = Chart::new(name, question, Picture::Dots(dots(&samples, figure)));
+            let dots = Part::new("", Picture::Dots(dots(&samples, figure)));
+            let mut chart = Chart::new(name, question, vec![dots]);
             let best = finding::compared(&samples, &[figure], None).unwrap_or_default();
             chart.finding = format!("{best} {}", against_user(&samples, figure)).trim().to_owned();
             chart.note = note(&label);

@@ -3,7 +3,7 @@
 use super::{bars, over, web_sizes};
 use crate::figure;
 use crate::report::axis::Axis;
-use crate::report::chart::{Chart, ChartWidth, Picture};
+use crate::report::chart::Chart;
 use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::Samples;
 use crate::report::table::Table;
@@ -13,23 +13,19 @@ use crate::results::Value;
 pub(super) fn ktls_setup(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
     let figure = figure::CPU_US_PER_TRANSACTION.name;
-    let about =
+    let pays =
         ("ktls-setup-ratio", "From which size does the kernel pay, if the connection closes?");
-    let mut ratio = web_sizes::relative(samples, about, figure);
-    ratio.width = ChartWidth::Full;
-    let about = ("ktls-setup-cpu", "What does a transaction cost the server?");
+    let costs = ("ktls-setup-cpu", "What does a transaction cost the server?");
     let axis = Axis::of_figure(figure).by_ratios();
-    vec![ratio, over(samples, about, "size", &axis, figure)]
+    vec![web_sizes::relative(samples, pays, figure), over(samples, costs, "size", &axis, figure)]
 }
 
 /// Bulk by suite.
 pub(super) fn ciphers(scenario: &ScenarioResults) -> Vec<Chart> {
-    let samples = &scenario.samples;
-    let cpu = [(figure::CPU_NS_PER_BYTE.name, "")];
-    let through = [(figure::GIGABITS_PER_SECOND.name, "")];
+    let one = |name, question, figure| bars(&scenario.samples, (name, question), &[(figure, "")]);
     vec![
-        bars(samples, ("ciphers-cpu", "What does a byte cost the server?"), &cpu, &[]),
-        bars(samples, ("ciphers-throughput", "How much is sent?"), &through, &[]),
+        one("ciphers-cpu", "What does a byte cost the server?", figure::CPU_NS_PER_BYTE.name),
+        one("ciphers-throughput", "How much is sent?", figure::GIGABITS_PER_SECOND.name),
     ]
 }
 
@@ -43,8 +39,8 @@ pub(super) fn cached(scenario: &ScenarioResults) -> Vec<Chart> {
     let waits = [(figure::FIRST_BYTE_P99_US.name, ""), (figure::UPSTREAM_REQUESTS.name, "")];
     vec![
         over(&asked_for("hit"), hit, "size", &Axis::of_figure(cpu).by_ratios(), cpu),
-        bars(&asked_for("miss"), miss, &[(cpu, "")], &[]),
-        bars(&asked_for("late"), late, &waits, &[]),
+        bars(&asked_for("miss"), miss, &[(cpu, "")]),
+        bars(&asked_for("late"), late, &waits),
     ]
 }
 
@@ -52,57 +48,29 @@ pub(super) fn cached(scenario: &ScenarioResults) -> Vec<Chart> {
 pub(super) fn work(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
     let by_size = |name, question, figure: &str| {
-        let axis = Axis::of_figure(figure);
+        let axis = Axis::of_figure(figure).by_ratios();
         over(samples, (name, question), "size", &axis, figure)
     };
-    let ratio = figure::INSTRUCTIONS_PER_REQUEST.name;
+    let largest = |name, question, figure| largest(samples, (name, question), figure);
     let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
-    let mut relative = web_sizes::relative(samples, about, ratio);
-    relative.width = ChartWidth::Full;
+    let mut relative = web_sizes::relative(samples, about, figure::INSTRUCTIONS_PER_REQUEST.name);
     count_copies_step_by_step(&mut relative.answers, samples);
     relative.finding = "How a copy is counted decides which path looks cheapest, so read all ways of counting. Whether a path is \
                         faster is unproven here: instructions are not time."
         .to_owned();
     relative.note = "Drawn: instructions of a request as a multiple of the user path's, a string copy counted as one instruction."
         .to_owned();
-    let mut charts = vec![
+    let (copied, zeroed) = (figure::COPIED_BYTES_PER_BYTE.name, figure::ZEROED_BYTES_PER_BYTE.name);
+    let (aes, calls) = (figure::AES_BLOCKS_PER_BYTE.name, figure::CALLS_PER_REQUEST.name);
+    let pages = figure::PAGES_ALLOCATED_PER_REQUEST.name;
+    vec![
         relative,
-        largest(
-            samples,
-            ("work-copied", "How often is a byte copied?"),
-            figure::COPIED_BYTES_PER_BYTE.name,
-        ),
-        largest(
-            samples,
-            ("work-zeroed", "How often is memory zeroed for it?"),
-            figure::ZEROED_BYTES_PER_BYTE.name,
-        ),
-        largest(
-            samples,
-            ("work-aes", "How often is it encrypted?"),
-            figure::AES_BLOCKS_PER_BYTE.name,
-        ),
-        by_size(
-            "work-calls",
-            "How many system calls does a request take?",
-            figure::CALLS_PER_REQUEST.name,
-        ),
-        by_size(
-            "work-pages",
-            "How many pages are allocated for a request?",
-            figure::PAGES_ALLOCATED_PER_REQUEST.name,
-        ),
-    ];
-    for chart in &mut charts {
-        for part in &mut chart.panels {
-            if let Picture::Plot(plot) = &mut part.picture {
-                for panel in &mut plot.panels {
-                    panel.y = panel.y.clone().by_ratios();
-                }
-            }
-        }
-    }
-    charts
+        largest("work-copied", "How often is a byte copied?", copied),
+        largest("work-zeroed", "How often is memory zeroed for it?", zeroed),
+        largest("work-aes", "How often is it encrypted?", aes),
+        by_size("work-calls", "How many system calls does a request take?", calls),
+        by_size("work-pages", "How many pages are allocated for a request?", pages),
+    ]
 }
 
 /// The same answers where each step of a string copy counts; only what holds by all ways of counting is a result.
@@ -119,5 +87,5 @@ fn largest(samples: &Samples, about: (&str, &str), figure: &str) -> Chart {
     let samples = samples.having(figure);
     let samples =
         samples.values("size").pop().map_or(samples.clone(), |size| samples.at("size", &size));
-    bars(&samples, about, &[(figure, "")], &[])
+    bars(&samples, about, &[(figure, "")])
 }

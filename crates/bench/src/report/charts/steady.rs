@@ -1,6 +1,6 @@
 //! `streaming`, `idle-memory` and `mixed`: what connections cost that stay.
 
-use super::{at_most, bars, over};
+use super::{at_most, bars, on_axis, over};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::Chart;
@@ -14,58 +14,38 @@ use crate::stats::comparison::SAMPLES_MIN;
 /// The same throughput for all.
 pub(super) fn streaming(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
+    let one = |name, question, figure| bars(samples, (name, question), &[(figure, "")]);
     let processor = [
         (figure::CPU_USER_PERCENT.name, "in user space"),
         (figure::CPU_SYSTEM_PERCENT.name, "in the kernel"),
     ];
-    let mut cpu = bars(
-        samples,
-        ("streaming-cpu", "How much processor does the same stream take?"),
-        &processor,
-        &[],
-    );
-    for part in &mut cpu.panels {
-        if let crate::report::chart::Picture::Bars(bars) = &mut part.picture {
-            bars.axis = Axis::from_zero("Server CPU", "% of one core");
-        }
-    }
+    let about = ("streaming-cpu", "How much processor does the same stream take?");
+    let axis = Axis::from_zero("Server CPU", "% of one core");
+    let mut cpu = on_axis(bars(samples, about, &processor), &axis);
     cpu.note = "Everyone sends the same; less is better.".to_owned();
     // Of the whole, which is measured, not of the parts, which the kernel estimates by ticks.
-    cpu.finding = at_most(samples, "throughput", figure::CPU_PERCENT.name);
+    let whole = figure::CPU_PERCENT.name;
+    cpu.finding = at_most(samples, "throughput", whole);
     let mut charts = vec![cpu];
     if samples.values("throughput").len() > 1 {
-        let axis = Axis::of_figure(figure::CPU_PERCENT.name);
         let about = ("streaming-load", "How does it grow with throughput?");
-        charts.push(over(samples, about, "throughput", &axis, figure::CPU_PERCENT.name));
+        charts.push(over(samples, about, "throughput", &Axis::of_figure(whole), whole));
     }
-    charts.push(memory(samples, ("streaming-memory", "How much memory does a connection hold?")));
-    let first = [(figure::FIRST_BYTE_P99_US.name, "")];
-    charts.push(bars(
-        samples,
-        ("streaming-first-byte", "How long does the first byte take? 99th percentile"),
-        &first,
-        &[],
-    ));
-    let stalls = [(figure::STALLS_PER_1000.name, "")];
-    charts.push(bars(samples, ("streaming-stalls", "How many objects come late?"), &stalls, &[]));
-    let softirq = [(figure::SOFTIRQ_PERCENT.name, "")];
-    charts.push(bars(
-        samples,
-        ("streaming-softirq", "How much does the network stack take beside it?"),
-        &softirq,
-        &[],
-    ));
+    let first = "How long does the first byte take? 99th percentile";
+    let softirq = "How much does the network stack take beside it?";
+    charts.extend([
+        memory(samples, ("streaming-memory", "How much memory does a connection hold?")),
+        one("streaming-first-byte", first, figure::FIRST_BYTE_P99_US.name),
+        one("streaming-stalls", "How many objects come late?", figure::STALLS_PER_1000.name),
+        one("streaming-softirq", softirq, figure::SOFTIRQ_PERCENT.name),
+    ]);
     charts
 }
 
 /// Connections that do nothing.
 pub(super) fn idle_memory(scenario: &ScenarioResults) -> Vec<Chart> {
-    let mut chart = memory(
-        &scenario.samples,
-        ("idle-memory", "How much is the server's, how much the kernel's?"),
-    );
-    chart.name = "idle-memory-bytes".to_owned();
-    vec![chart]
+    let about = ("idle-memory-bytes", "How much is the server's, how much the kernel's?");
+    vec![memory(&scenario.samples, about)]
 }
 
 /// Bulk beside a flood of handshakes.
@@ -85,13 +65,7 @@ fn memory(samples: &Samples, about: (&str, &str)) -> Chart {
         (figure::MEMORY_BYTES_PER_CONNECTION.name, "in the process"),
         (figure::KERNEL_BYTES_PER_CONNECTION.name, "in the kernel"),
     ];
-    let mut chart = bars(samples, about, &parts, &[]);
-    for part in &mut chart.panels {
-        if let crate::report::chart::Picture::Bars(bars) = &mut part.picture {
-            bars.axis = Axis::from_zero("Memory per connection", "B");
-        }
-    }
-    chart
+    on_axis(bars(samples, about, &parts), &Axis::from_zero("Memory per connection", "B"))
 }
 
 /// How much longer those wait that wait longest, from the smallest to the largest flood.

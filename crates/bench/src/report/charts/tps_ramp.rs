@@ -1,6 +1,6 @@
 //! `tps-ramp`: Bernat's chart for each server, his points as bars, and what a handshake costs.
 
-use super::{bars, sized};
+use super::bars;
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::bars::{Bar, Bars, Group};
@@ -20,13 +20,13 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let (full, resumed) =
         (figure::CPU_US_PER_FULL_TRANSACTION.name, figure::CPU_US_PER_RESUMED_TRANSACTION.name);
     let about = ("tps-ramp-resumed", "What does a resumed handshake cost the server?");
-    let mut dear = bars(&once(&summary, resumed), about, &[(resumed, "")], &[]);
+    let mut dear = bars(&once(&summary, resumed), about, &[(resumed, "")]);
     dear.note = dearer_than_full(&summary);
     let about = ("tps-ramp-full", "What does a full handshake cost the server?");
     vec![
         points(&summary, &steps),
         ramps(&steps),
-        bars(&once(&summary, full), about, &[(full, "")], &[]),
+        bars(&once(&summary, full), about, &[(full, "")]),
         dear,
         on_wire(&summary, "full", figure::WIRE_BYTES_PER_FULL_HANDSHAKE.name),
         on_wire(&summary, "resumed", figure::WIRE_BYTES_PER_RESUMED_HANDSHAKE.name),
@@ -37,7 +37,7 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
 fn on_wire(summary: &Samples, kind: &str, figure: &str) -> Chart {
     let name = format!("tps-ramp-wire-{kind}");
     let question = format!("How many bytes go over the wire for a {kind} handshake?");
-    bars(&once(summary, figure), (&name, &question), &[(figure, "")], &[])
+    bars(&once(summary, figure), (&name, &question), &[(figure, "")])
 }
 
 /// What a handshake costs is told from all mixes at once and noted with each; taken twice, one round would look like two.
@@ -81,9 +81,8 @@ fn ramps(steps: &Samples) -> Chart {
             parts.push(Part { group: group.clone(), label: subject.to_owned(), picture });
         }
     }
-    parts.retain(|part| part.picture.has_content());
     let mut chart =
-        sized("tps-ramp-steps", "What happens as more is asked than can be done?", parts);
+        Chart::new("tps-ramp-steps", "What happens as more is asked than can be done?", parts);
     chart.width = ChartWidth::Full;
     chart.note = "Above: transactions attempted, successful and failed; successful bends away where the server is full. What is \
                   neither successful nor failed still waited when the step ended. Below: latency from the moment a transaction was due."
@@ -172,10 +171,9 @@ fn points(summary: &Samples, steps: &Samples) -> Chart {
         parts: ["mean at most 100 ms", "at most 500 ms", "most"].map(str::to_owned).to_vec(),
         value_is_first: true,
     });
-    let mut chart =
-        Chart::new("tps-ramp-points", "How many new connections can be taken?", picture);
+    let parts = vec![Part::new("", picture)];
+    let mut chart = Chart::new("tps-ramp-points", "How many new connections can be taken?", parts);
     chart.width = ChartWidth::Full;
-    chart.panels.retain(|part| part.picture.has_content());
     chart.finding = leaders(&samples, steps);
     chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms. \
                   Rates are tried in steps: the true value lies between the one shown and the next step that was tried."

@@ -1,6 +1,6 @@
 //! `web-sizes`: where the kernel becomes cheaper than the process, and whether `auto` finds the cheaper one.
 
-use super::{multiples, over, sized};
+use super::{multiples, over};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, ChartWidth, Part, Picture};
@@ -15,19 +15,14 @@ use crate::results::Value;
 
 pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let samples = &scenario.samples;
-    let mut ratio = relative(
-        samples,
-        ("web-sizes-ratio", "Which path costs least, by size of body?"),
-        figure::CPU_NS_PER_REQUEST.name,
-    );
-    ratio.width = ChartWidth::Full;
     let by_size =
         |name, question, y: Axis, figure| over(samples, (name, question), "size", &y, figure);
     let axis = Axis::of_figure;
     let (cpu, rate) = (figure::CPU_NS_PER_REQUEST.name, figure::REQUESTS_PER_SECOND.name);
     let (through, calls) = (figure::GIGABITS_PER_SECOND.name, figure::CALLS_PER_REQUEST.name);
+    let about = ("web-sizes-ratio", "Which path costs least, by size of body?");
     vec![
-        ratio,
+        relative(samples, about, cpu),
         among_servers(samples, cpu),
         by_size("web-sizes-throughput", "How much is sent?", axis(through), through),
         by_size(
@@ -65,9 +60,8 @@ fn among_servers(samples: &Samples, figure: &str) -> Chart {
         let plot = Plot { x: Axis::of_point("size"), panels: vec![panel], marks: Vec::new() };
         Part::new(label, Picture::Plot(plot))
     });
-    let parts = parts.filter(|part| part.picture.has_content()).collect();
-    let mut chart =
-        sized("web-sizes-servers", "How do the servers compare, by size of body?", parts);
+    let question = "How do the servers compare, by size of body?";
+    let mut chart = Chart::new("web-sizes-servers", question, parts.collect());
     chart.finding = by_size(&samples, figure);
     chart
 }
@@ -92,8 +86,8 @@ pub(super) fn relative(samples: &Samples, (name, question): (&str, &str), figure
         answer(&mut answers, &label, &samples, figure);
         parts.push(Part::new(label, Picture::Plot(plot)));
     }
-    let mut chart = sized(name, question, parts);
-    chart.panels.retain(|part| part.picture.has_content());
+    let mut chart = Chart::new(name, question, parts);
+    chart.width = ChartWidth::Full;
     chart.answers = answers;
     chart.note = "Below 1× is cheaper than encrypting in the process. The broad band is the best fixed path at each size."
         .to_owned();
