@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use time::OffsetDateTime;
+
 /// A quantity with its unit, `1.25 ms`, `64 KiB`, `12,300`; three digits that matter.
 #[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
@@ -145,6 +147,14 @@ pub fn duration(time: Duration) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
+}
+
+/// Seconds since 1970 as a day and a time, UTC: `2026-11-22 09:05 UTC`.
+#[must_use]
+pub fn date(seconds: u64) -> String {
+    let moment = OffsetDateTime::from_unix_timestamp(seconds.cast_signed());
+    let moment = moment.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    format!("{} {:02}:{:02} UTC", moment.date(), moment.hour(), moment.minute())
 }
 
 /// A count of things with a comma between thousands: `1,234,567`.

@@ -11,6 +11,7 @@ use super::report::{page_beside, read};
 use super::screen::Screen;
 use crate::cli::{BenchArguments, BenchCommand, Cli, Command, RunArguments};
 use crate::command::output::{fail, print, print_line};
+use crate::number::date;
 use crate::scenario::options::Options;
 use crate::scenario::run::{Ended, Request, run as run_scenarios};
 use crate::scenario::stop::Stop;
@@ -97,7 +98,7 @@ fn results_file(arguments: &RunArguments) -> PathBuf {
     match (&arguments.resume, &arguments.output) {
         (Some(file), _) => file.clone(),
         (None, Some(folder)) => folder.join("results.jsonl"),
-        (None, None) => free_folder(&date(SystemTime::now())).join("results.jsonl"),
+        (None, None) => free_folder(&today()).join("results.jsonl"),
     }
 }
 
@@ -113,40 +114,11 @@ fn free_folder(date: &str) -> PathBuf {
 }
 
 /// The day in UTC, as ISO 8601 writes it.
-fn date(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    // Days to a date of the Gregorian calendar, with years that begin in March so that leap days come last (Howard Hinnant,
-    // "chrono-Compatible Low-Level Date Algorithms").
-    let days = seconds / 86_400 + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    format!("{:04}-{month:02}-{day:02}", year + era * 400 + next)
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    date(seconds).chars().take(10).collect()
 }
 
 /// What shells say of a command that Ctrl-C ended: 128 and SIGINT.
 const INTERRUPTED: u8 = 130;
 const RUNS_A_DAY_MAX: u32 = 1000;
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn days_are_dates() {
-        for (seconds, text) in [
-            (0, "1970-01-01"),
-            (951_782_400, "2000-02-29"),
-            (951_868_800, "2000-03-01"),
-            (1_795_307_000, "2026-11-22"),
-            (4_102_444_799, "2099-12-31"),
-        ] {
-            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(seconds)), text);
-        }
-    }
-}

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{Change, Diff, Row};
 use crate::figure::Figure;
-use crate::number::grouped;
+use crate::number::{counted, digits_of, grouped};
 use crate::results::Clock;
 use crate::scenario::plan::place;
 use crate::stats::comparison::Verdict;
@@ -147,7 +147,11 @@ fn summary(diff: &Diff, all: bool) -> String {
     }
     for (count, which) in [(diff.only_a, "first"), (diff.only_b, "second")] {
         if count > 0 {
-            let _ = writeln!(text, "In the {which} file only: {}.", figures(count));
+            let _ = writeln!(
+                text,
+                "In the {which} file only: {}.",
+                counted(count, "figure", "figures").replace('\u{a0}', " ")
+            );
         }
     }
     text
@@ -182,32 +186,18 @@ fn advice(diff: &Diff) -> String {
     text + ".\n"
 }
 
-fn figures(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "figure" } else { "figures" })
-}
-
 /// Four digits that matter, in at most nine characters: `8,123`, `0.01234`, `72.40 M`.
 fn number(value: f64) -> String {
-    let size = value.abs();
-    let (scaled, suffix) = match size {
-        size if size >= 1e13 || !size.is_finite() => return format!("{value:.2e}"),
+    let (scaled, suffix) = match value.abs() {
+        0.0 => return "0".to_owned(),
+        size if !(0.001..1e13).contains(&size) => return format!("{value:.2e}"),
         size if size >= 1e10 => (value / 1e9, " G"),
         size if size >= 1e7 => (value / 1e6, " M"),
         _ => (value, ""),
     };
-    let size = scaled.abs();
-    let digits = match size {
-        size if size == 0.0 || size >= 1000.0 || size.fract() == 0.0 => 0,
-        size if size >= 100.0 => 1,
-        size if size >= 10.0 => 2,
-        size if size >= 1.0 => 3,
-        size if size >= 0.1 => 4,
-        size if size >= 0.01 => 5,
-        size if size >= 0.001 => 6,
-        _ => return format!("{value:.2e}"),
-    };
-    let text = format!("{scaled:.digits$}");
-    format!("{}{suffix}", grouped(&text)).replace('−', "-")
+    let is_whole = scaled.fract() == 0.0;
+    let text = if is_whole { grouped(&format!("{scaled:.0}")) } else { digits_of(scaled, 4) };
+    format!("{text}{suffix}").replace('−', "-")
 }
 
 fn cut(text: &str, columns: usize) -> String {

@@ -105,3 +105,11 @@ fn sizes_and_times_are_written_in_whole_units() {
     assert_eq!(size(1500), "1500 B");
     assert_eq!(size(0), "0 B");
 }
+
+#[test]
+fn seconds_become_dates() {
+    assert_eq!(date(0), "1970-01-01 00:00 UTC");
+    assert_eq!(date(951_826_200), "2000-02-29 12:10 UTC");
+    assert_eq!(date(1_795_305_600), "2026-11-22 00:00 UTC");
+    assert_eq!(date(4_102_444_799), "2099-12-31 23:59 UTC");
+}

@@ -33,7 +33,7 @@ pub fn place(files: &[Gathered]) -> String {
     let mut words = vec![plain(&machine.processor)];
     words.push(number::counted(machine.cpus, "processor", "processors"));
     words.push(format!("Linux {}", machine.kernel));
-    words.push(date(run.started).chars().take(10).collect());
+    words.push(number::date(run.started).chars().take(10).collect());
     words.push(format!("kettle {}", run.kettle));
     words.retain(|word| !word.is_empty());
     words.join(" · ")
@@ -46,7 +46,7 @@ pub fn caption(file: &Gathered) -> String {
     let mut words = vec![format!("kettle bench {}", run.kettle)];
     words.push(plain(&run.machine.processor));
     words.push(format!("Linux {}", run.machine.kernel));
-    words.push(date(run.started));
+    words.push(number::date(run.started));
     words.push(clock(run).to_owned());
     words.retain(|word| !word.is_empty());
     words.join(" · ")
@@ -100,7 +100,7 @@ fn write_facts(page: &mut Markup, file: &Gathered, known: &mut Vec<(&'static str
         ("Virtual machine", machine.virtualization.clone().unwrap_or_default()),
         ("Governor", machine.governor.clone().unwrap_or_default()),
         ("Flags", machine.flags.join(" ")),
-        ("Started", date(run.started)),
+        ("Started", number::date(run.started)),
         ("kettle", run.kettle.clone()),
         ("Commit", run.commit.as_deref().unwrap_or_default().chars().take(12).collect()),
     ];
@@ -152,22 +152,6 @@ fn plain(processor: &str) -> String {
     let bare =
         processor.replace("(R)", "").replace("(TM)", "").replace("(r)", "").replace(" CPU", "");
     bare.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Seconds since 1970 as a day and a time, UTC; days are counted by the proleptic Gregorian calendar.
-fn date(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // From 0000-03-01 on, so that the leap day is the last of its year.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
 }
 
 #[cfg(test)]

@@ -58,25 +58,13 @@ fn again(results: &Results, scenario: &str) -> String {
 }
 
 fn table(samples: &[&Sample], figure: &Figure) -> Table {
-    let having = || samples.iter().filter(|sample| sample.figures.contains_key(figure.name));
-    let mut subjects: Vec<&str> = Vec::new();
-    let mut points: Vec<&Point> = Vec::new();
-    for sample in having() {
-        if !subjects.contains(&sample.subject.as_str()) {
-            subjects.push(&sample.subject);
-        }
-        if !points.contains(&&sample.point) {
-            points.push(&sample.point);
-        }
-    }
+    let (subjects, points) = places(samples, figure);
     if subjects.is_empty() {
         return Table::new();
     }
     let cell_of = |subject: &str, point: &Point| {
-        let of_cell = having().filter(|it| it.subject == subject && it.point == *point);
-        let values: Vec<f64> =
-            of_cell.filter_map(|it| it.figures.get(figure.name).copied()).collect();
-        Estimate::of(&values).map_or_else(|| "–".to_owned(), |estimate| cell(&estimate, figure))
+        let estimate = Estimate::of(&values(samples, figure, subject, point));
+        estimate.map_or_else(|| "–".to_owned(), |estimate| cell(&estimate, figure))
     };
     let mut head = vec![String::new()];
     let mut table = Table::new();
@@ -97,6 +85,26 @@ fn table(samples: &[&Sample], figure: &Figure) -> Table {
         }));
     }
     table
+}
+
+/// The subjects and the points that have a figure, in the order of samples.
+fn places<'s>(samples: &[&'s Sample], figure: &Figure) -> (Vec<&'s str>, Vec<&'s Point>) {
+    let (mut subjects, mut points): (Vec<&str>, Vec<&Point>) = Default::default();
+    for sample in samples.iter().filter(|sample| sample.figures.contains_key(figure.name)) {
+        if !subjects.contains(&sample.subject.as_str()) {
+            subjects.push(&sample.subject);
+        }
+        if !points.contains(&&sample.point) {
+            points.push(&sample.point);
+        }
+    }
+    (subjects, points)
+}
+
+/// A figure of each round.
+fn values(samples: &[&Sample], figure: &Figure, subject: &str, point: &Point) -> Vec<f64> {
+    let of_cell = samples.iter().filter(|it| it.subject == subject && it.point == *point);
+    of_cell.filter_map(|it| it.figures.get(figure.name).copied()).collect()
 }
 
 /// The axes of a point on which the points differ.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Table, differing, render};
+use super::{Table, differing, places, render, values};
 use crate::figure::Figure;
 use crate::number::digits;
 use crate::peers::subject::OURS;
@@ -12,7 +12,7 @@ use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, round
 
 /// The tables and sentences; where only kettle was measured, how to have another beside it.
 pub(super) fn text(samples: &[&Sample], figure: &Figure) -> String {
-    let subjects = subjects(samples, figure);
+    let (subjects, points) = places(samples, figure);
     let is_ours = |subject: &&str| subject.starts_with("kettle");
     let own = OURS.iter().copied().find(|own| subjects.contains(own));
     let Some(own) = own.or_else(|| subjects.iter().copied().find(|subject| is_ours(subject)))
@@ -20,7 +20,7 @@ pub(super) fn text(samples: &[&Sample], figure: &Figure) -> String {
         return String::new();
     };
     let peers = subjects.iter().filter(|subject| !is_ours(subject) && !subject.ends_with(" plain"));
-    let text: String = peers.map(|peer| beside(samples, figure, own, peer)).collect();
+    let text: String = peers.map(|peer| beside(samples, figure, &points, (own, peer))).collect();
     if subjects.iter().all(is_ours) { NO_PEER.to_owned() } else { text }
 }
 
@@ -36,8 +36,13 @@ struct Row {
     rounds_to_decide: Option<u32>,
 }
 
-fn beside(samples: &[&Sample], figure: &Figure, own: &str, peer: &str) -> String {
-    let rows = rows(samples, figure, own, peer);
+fn beside(
+    samples: &[&Sample],
+    figure: &Figure,
+    points: &[&Point],
+    (own, peer): (&str, &str),
+) -> String {
+    let rows = rows(samples, figure, points, (own, peer));
     if rows.is_empty() {
         return String::new();
     }
@@ -54,22 +59,18 @@ fn beside(samples: &[&Sample], figure: &Figure, own: &str, peer: &str) -> String
     text
 }
 
-fn rows(samples: &[&Sample], figure: &Figure, own: &str, peer: &str) -> Vec<Row> {
-    let mut points: Vec<&Point> = Vec::new();
-    for sample in samples.iter().filter(|sample| sample.figures.contains_key(figure.name)) {
-        if !points.contains(&&sample.point) {
-            points.push(&sample.point);
-        }
-    }
-    let values = |subject: &str, point: &Point| -> Vec<f64> {
-        let of_cell = samples.iter().filter(|it| it.subject == subject && it.point == *point);
-        of_cell.filter_map(|it| it.figures.get(figure.name).copied()).collect()
-    };
+fn rows(
+    samples: &[&Sample],
+    figure: &Figure,
+    points: &[&Point],
+    (own, peer): (&str, &str),
+) -> Vec<Row> {
+    let values = |subject: &str, point: &Point| values(samples, figure, subject, point);
     let row = |point: &&Point| {
         let (theirs, ours) = (values(peer, point), values(own, point));
         let comparison = Comparison::of(&theirs, &ours)?;
         Some(Row {
-            place: place(&differing(point, &points)),
+            place: place(&differing(point, points)),
             ratio: comparison.ratio?,
             verdict: comparison.verdict(figure.better),
             rounds: theirs.len().min(ours.len()),
@@ -140,16 +141,6 @@ fn sentence(rows: &[Row], label: &str, own: &str, peer: &str) -> String {
 fn spoken(figure: &Figure) -> String {
     let mut letters = figure.label.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-}
-
-fn subjects<'s>(samples: &[&'s Sample], figure: &Figure) -> Vec<&'s str> {
-    let mut subjects: Vec<&str> = Vec::new();
-    for sample in samples.iter().filter(|sample| sample.figures.contains_key(figure.name)) {
-        if !subjects.contains(&sample.subject.as_str()) {
-            subjects.push(&sample.subject);
-        }
-    }
-    subjects
 }
 
 /// More rounds than this are not worth their time.
