@@ -75,8 +75,7 @@ pub fn run_with(
 ) -> Result<Outcome, LoadError> {
     let mut threads = Threads::start(load, false)?;
     let start = threads.open(stop, on_progress)?;
-    let should_halt = || stop.load(Ordering::Relaxed);
-    threads.wait(start, None, &should_halt, on_progress);
+    threads.wait(start, None, stop, on_progress);
     threads.finish(start)
 }
 
@@ -86,28 +85,14 @@ pub fn run_with(
 /// # Errors
 /// As [`run`].
 pub fn hold<T>(load: &Load, during: impl FnOnce() -> T) -> Result<(Outcome, T), LoadError> {
-    hold_with(load, &AtomicBool::new(false), &mut |_| {}, during)
-}
-
-/// As [`hold`], but gives up when `stop` becomes true before `during` is called, and tells how many connections are open.
-///
-/// # Errors
-/// As [`run`], and [`LoadError::Stopped`].
-pub fn hold_with<T>(
-    load: &Load,
-    stop: &AtomicBool,
-    on_progress: &mut dyn FnMut(&Progress),
-    during: impl FnOnce() -> T,
-) -> Result<(Outcome, T), LoadError> {
+    let never = AtomicBool::new(false);
     let mut threads = Threads::start(load, true)?;
-    let start = threads.open(stop, on_progress)?;
-    let should_halt = || stop.load(Ordering::Relaxed);
-    let warm = start.map(|start| start + load.warm_up);
-    threads.wait(start, warm, &should_halt, on_progress);
-    if start.is_none() || threads.halted.is_some() {
+    let start = threads.open(&never, &mut |_| {})?;
+    let Some(begun) = start else {
         threads.finish(start)?;
-        return Err(LoadError::Stopped);
-    }
+        return Err(LoadError::Bug("a client thread ended before the load began"));
+    };
+    threads.wait(start, Some(begun + load.warm_up), &never, &mut |_| {});
     let value = during();
     threads.halt();
     Ok((threads.finish(start)?, value))
@@ -192,7 +177,7 @@ impl Threads {
         &mut self,
         start: Option<Instant>,
         until: Option<Instant>,
-        should_halt: &dyn Fn() -> bool,
+        stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&Progress),
     ) {
         loop {
@@ -200,7 +185,7 @@ impl Threads {
             if until.is_some_and(|until| now >= until) {
                 return;
             }
-            if should_halt() {
+            if stop.load(Ordering::Relaxed) {
                 return self.halt();
             }
             let left = until.map_or(PATIENCE, |until| until.saturating_duration_since(now));

@@ -68,3 +68,9 @@ fn text(path: impl AsRef<Path>) -> Result<String, MeasureError> {
 fn line(path: impl AsRef<Path>) -> Option<String> {
     text(path).ok()?.lines().next().map(|line| line.trim().to_owned())
 }
+
+/// A line such as `Slab:             442348 kB`, in bytes.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}

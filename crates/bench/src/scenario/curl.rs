@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use kettle_kernel::process::keep_to_cpus;
@@ -18,7 +18,6 @@ use crate::word::Word;
 
 /// Downloads once what the load asks for, on its processors.
 pub fn download(load: &Load) -> Result<Outcome, BenchError> {
-    let started = Instant::now();
     let output = thread::scope(|scope| {
         // A process inherits its processors from the thread that starts it.
         let run = || keep_to_cpus(&load.cpus).and_then(|()| command(load).output());
@@ -34,7 +33,7 @@ pub fn download(load: &Load) -> Result<Outcome, BenchError> {
     }
     let seen = parse(&said)
         .ok_or_else(|| BenchError::Load(format!("curl wrote what cannot be read: {said}")))?;
-    outcome(load, started, &seen)
+    outcome(load, &seen)
 }
 
 /// What curl writes after a download.
@@ -84,7 +83,7 @@ fn parse(text: &str) -> Option<Seen> {
     })
 }
 
-fn outcome(load: &Load, started: Instant, seen: &Seen) -> Result<Outcome, BenchError> {
+fn outcome(load: &Load, seen: &Seen) -> Result<Outcome, BenchError> {
     let one = |seconds: f64| {
         let microseconds = (seconds * 1e6) as u64;
         let mut histogram = Histogram::new_with_max(microseconds.max(2), HISTOGRAM_DIGITS)?;
@@ -104,7 +103,6 @@ fn outcome(load: &Load, started: Instant, seen: &Seen) -> Result<Outcome, BenchE
     }
     let full = u64::from(load.tls.is_some());
     Ok(Outcome {
-        started,
         elapsed: Duration::from_secs_f64(seen.total.max(0.0)),
         attempted: 1,
         succeeded: u64::from(is_right),
@@ -146,11 +144,11 @@ mod tests {
     fn a_download_becomes_an_outcome() {
         let load = load_of(1000);
         let seen = Seen { status: 200, bytes: 1000, total: 2.0, first_byte: 0.5 };
-        let right = outcome(&load, Instant::now(), &seen).unwrap();
+        let right = outcome(&load, &seen).unwrap();
         assert_eq!((right.succeeded, right.body_bytes), (1, 1000));
         let seconds = right.latency.max() as f64 / 1e6;
         assert!((seconds - 2.0).abs() < 0.01, "{seconds}");
-        let short = outcome(&load, Instant::now(), &Seen { bytes: 999, ..seen }).unwrap();
+        let short = outcome(&load, &Seen { bytes: 999, ..seen }).unwrap();
         assert_eq!((short.succeeded, short.failures["wrong_answer"]), (0, 1));
     }
 

@@ -40,8 +40,6 @@ pub enum LoadError {
     Tls(String),
     /// A thread of the client could not be started.
     Thread(io::Error),
-    /// It was stopped before everything was open.
-    Stopped,
     /// A bug: a thread of the client ended without a result.
     Bug(&'static str),
 }
@@ -66,7 +64,6 @@ impl fmt::Display for LoadError {
             }
             LoadError::Tls(what) => write!(f, "the client cannot offer this TLS: {what}"),
             LoadError::Thread(error) => write!(f, "a thread of the client failed: {error}"),
-            LoadError::Stopped => f.write_str("stopped before all connections were open"),
             LoadError::Bug(what) => write!(f, "bug: {what}"),
         }
     }

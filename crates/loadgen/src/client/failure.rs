@@ -58,35 +58,42 @@ impl Failure {
     /// The word used in results.
     #[must_use]
     pub fn as_str(self) -> &'static str {
+        self.words().0
+    }
+
+    /// The word used in results, and words for people, to follow "why:".
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Failure::ConnectRefused => "connect_refused",
-            Failure::Unreachable => "unreachable",
-            Failure::NoPort => "no_port",
-            Failure::NoDescriptor => "no_descriptor",
-            Failure::Timeout => "timeout",
-            Failure::Reset => "reset",
-            Failure::Closed => "closed",
-            Failure::Truncated => "truncated",
-            Failure::ClosedIdle => "closed_idle",
-            Failure::Handshake => "handshake",
-            Failure::Alert => "alert",
-            Failure::Tls => "tls",
-            Failure::NoHttp2 => "no_http2",
-            Failure::BadHead => "bad_head",
-            Failure::HeadTooLong => "head_too_long",
-            Failure::WrongStatus(_) => WRONG_STATUS,
-            Failure::NoLength => "no_length",
-            Failure::Chunked => "chunked",
-            Failure::WrongLength => "wrong_length",
-            Failure::WrongHash => "wrong_hash",
-            Failure::Excess => "excess",
-            Failure::Overload => "overload",
-            Failure::Io => "io",
+            Failure::ConnectRefused => ("connect_refused", "nobody listens there"),
+            Failure::Unreachable => ("unreachable", "there is no route to it"),
+            Failure::NoPort => ("no_port", "no source port is left"),
+            Failure::NoDescriptor => ("no_descriptor", "this process may open no further file"),
+            Failure::Timeout => ("timeout", "no whole answer within the timeout"),
+            Failure::Reset => ("reset", "the server reset the connection"),
+            Failure::Closed => ("closed", "the server closed before its answer"),
+            Failure::Truncated => ("truncated", "the server closed within its answer"),
+            Failure::ClosedIdle => {
+                ("closed_idle", "the server closed a connection that was to stay")
+            }
+            Failure::Handshake => ("handshake", "the TLS handshake failed"),
+            Failure::Alert => ("alert", "the server sent a fatal TLS alert"),
+            Failure::Tls => ("tls", "the server broke the TLS record protocol"),
+            Failure::NoHttp2 => ("no_http2", "the server does not speak HTTP/2"),
+            Failure::BadHead => ("bad_head", "the answer is not the HTTP that was agreed on"),
+            Failure::HeadTooLong => ("head_too_long", "the head of the answer is too long"),
+            Failure::WrongStatus(_) => (WRONG_STATUS, "the status is not 200"),
+            Failure::NoLength => ("no_length", "the answer does not say how long its body is"),
+            Failure::Chunked => {
+                ("chunked", "the body comes in chunks, which this client does not read")
+            }
+            Failure::WrongLength => ("wrong_length", "the body has another length"),
+            Failure::WrongHash => ("wrong_hash", "the body has another content"),
+            Failure::Excess => ("excess", "bytes came that nobody asked for"),
+            Failure::Overload => ("overload", "too many others were under way when it was due"),
+            Failure::Io => ("io", "the socket failed"),
         }
     }
-}
 
-impl Failure {
     /// The reason a call on a socket failed for.
     pub(super) fn from_io(error: &io::Error) -> Self {
         use io::ErrorKind;
@@ -110,34 +117,12 @@ impl Failure {
     }
 }
 
-/// In words for people, to follow "why:".
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Failure::WrongStatus(status) => return write!(f, "the status is {status}, not 200"),
-            Failure::ConnectRefused => "nobody listens there",
-            Failure::Unreachable => "there is no route to it",
-            Failure::NoPort => "no source port is left",
-            Failure::NoDescriptor => "this process may open no further file",
-            Failure::Timeout => "no whole answer within the timeout",
-            Failure::Reset => "the server reset the connection",
-            Failure::Closed => "the server closed before its answer",
-            Failure::Truncated => "the server closed within its answer",
-            Failure::ClosedIdle => "the server closed a connection that was to stay",
-            Failure::Handshake => "the TLS handshake failed",
-            Failure::Alert => "the server sent a fatal TLS alert",
-            Failure::Tls => "the server broke the TLS record protocol",
-            Failure::NoHttp2 => "the server does not speak HTTP/2",
-            Failure::BadHead => "the answer is not the HTTP that was agreed on",
-            Failure::HeadTooLong => "the head of the answer is too long",
-            Failure::NoLength => "the answer does not say how long its body is",
-            Failure::Chunked => "the body comes in chunks, which this client does not read",
-            Failure::WrongLength => "the body has another length",
-            Failure::WrongHash => "the body has another content",
-            Failure::Excess => "bytes came that nobody asked for",
-            Failure::Overload => "too many others were under way when it was due",
-            Failure::Io => "the socket failed",
-        })
+        match self {
+            Failure::WrongStatus(status) => write!(f, "the status is {status}, not 200"),
+            other => f.write_str(other.words().1),
+        }
     }
 }
 

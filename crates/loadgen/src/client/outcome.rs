@@ -1,16 +1,14 @@
 //! What a load led to, as the client saw it.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 /// What a load led to. Warm-up is left out of everything.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// When counting began: the end of the warm-up.
-    pub started: Instant,
-    /// From there to the end.
+    /// From the end of the warm-up to the end.
     pub elapsed: Duration,
     /// Transactions that were due (open loop) or begun (closed loop).
     pub attempted: u64,

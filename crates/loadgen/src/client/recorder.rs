@@ -209,7 +209,6 @@ pub(super) fn outcome(
     let histogram = empty_histogram(timeout)?;
     let last_end = last_end(recorders);
     let mut outcome = Outcome {
-        started: from,
         elapsed: until.or(last_end).unwrap_or(from).saturating_duration_since(from),
         attempted: 0,
         succeeded: 0,

@@ -263,11 +263,3 @@ fn a_server_that_answers_nobody_is_given_up_soon() {
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     assert!(server.connections() < 500);
 }
-
-#[test]
-fn a_load_that_is_stopped_before_it_is_open_is_not_held() {
-    let server = Server::start(|stream, _| respond(stream, 10));
-    let stop = AtomicBool::new(true);
-    let held = hold_with(&load(&server), &stop, &mut |_| {}, || panic!("called"));
-    assert!(matches!(held, Err(LoadError::Stopped)));
-}

@@ -2,22 +2,19 @@
 
 use std::path::PathBuf;
 
-use super::{MeasureError, text};
+use super::{MeasureError, kibibytes, text};
 
 /// Memory at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The server's processes, what they share divided among those that share it.
     pub pss_bytes: u64,
-    /// `slab_bytes` and `socket_bytes`. They are the whole machine's, both ends of a loopback connection among them, so only
-    /// the difference of two moments says something.
+    /// The kernel's structures (sockets, files, kernel TLS contexts) and what TCP has queued, whose bookkeeping is among the
+    /// structures too, so idle connections are the ones to compare. The whole machine's, both ends of a loopback connection
+    /// among them, so only the difference of two moments says something.
     pub kernel_bytes: u64,
-    /// The kernel's structures: sockets, files, kernel TLS contexts.
-    pub slab_bytes: u64,
     /// Descriptors the server's processes have open; none where they may not be seen.
     pub descriptors: u64,
-    /// What TCP has queued. Its bookkeeping is part of the slab too, so idle connections are the ones to compare.
-    pub socket_bytes: u64,
 }
 
 impl Memory {
@@ -35,9 +32,8 @@ impl Memory {
             slab.ok_or(MeasureError::Odd { path: MEMINFO.into(), lacks: "line `Slab:`" })?;
         // A kernel without TCP has no such file, and then no such memory either.
         let pages = text(SOCKSTAT).ok().and_then(|text| tcp_pages(&text)).unwrap_or(0);
-        let socket_bytes = pages.saturating_mul(page_bytes());
-        let kernel_bytes = slab_bytes.saturating_add(socket_bytes);
-        Ok(Self { pss_bytes, kernel_bytes, slab_bytes, descriptors, socket_bytes })
+        let kernel_bytes = slab_bytes.saturating_add(pages.saturating_mul(page_bytes()));
+        Ok(Self { pss_bytes, kernel_bytes, descriptors })
     }
 }
 
@@ -51,12 +47,6 @@ fn pss(process: u32) -> Result<u64, MeasureError> {
         Err(_) if !folder.exists() => Err(MeasureError::Gone { process }),
         Err(error) => Err(error),
     }
-}
-
-/// A line such as `Slab:             442348 kB`, in bytes.
-fn kibibytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// `mem` of the line `TCP:` in `/proc/net/sockstat`: pages of what is queued, of all network namespaces.

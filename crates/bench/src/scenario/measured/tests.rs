@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use hdrhistogram::serialization::Deserializer;
 use kettle_loadgen::client::outcome::Handshakes;
 
@@ -18,7 +16,6 @@ fn histogram(values: &[u64]) -> Histogram<u64> {
 /// 1,000 requests of 1,000 bytes in 2 s; the server's window is 4 s long, with 2 s of processor time in it.
 pub(in crate::scenario) fn measured() -> Measured {
     let outcome = Outcome {
-        started: Instant::now(),
         elapsed: Duration::from_secs(2),
         attempted: 1_010,
         succeeded: 1_000,

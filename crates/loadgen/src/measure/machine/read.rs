@@ -10,6 +10,7 @@ use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process::kernel_release;
 
 use super::Machine;
+use crate::measure::kibibytes;
 
 impl Machine {
     /// The machine this runs on. Probes the kernel for TLS, which takes some milliseconds.
@@ -35,7 +36,7 @@ impl Machine {
             processor: cpu.name,
             processor_model: cpu.model,
             flags: cpu.flags,
-            memory_bytes: memory_bytes(&file("proc/meminfo")).unwrap_or(0),
+            memory_bytes: kibibytes(&file("proc/meminfo"), "MemTotal:").unwrap_or(0),
             mitigations: mitigations(&root.join(VULNERABILITIES)),
             governor: line("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             init_on_alloc: asked_to_clear(&file("proc/cmdline"))
@@ -115,11 +116,6 @@ fn virtualization(cpu: &Processor, line: impl Fn(&str) -> Option<String>) -> Opt
     }
     let unnamed = cpu.is_virtual.then(|| "a virtual machine".to_owned());
     kind.or(known).or(by_clock.map(str::to_owned)).or(unnamed)
-}
-
-fn memory_bytes(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn load_average(text: &str) -> Option<f64> {

@@ -25,8 +25,7 @@ fn pages_of_tcp_are_found_by_name() {
 fn this_process_holds_memory() {
     let memory = Memory::read(&[std::process::id()]).unwrap();
     assert!(memory.pss_bytes > 100_000, "{memory:?}");
-    assert!(memory.slab_bytes > 100_000, "{memory:?}");
-    assert_eq!(memory.kernel_bytes, memory.slab_bytes + memory.socket_bytes);
+    assert!(memory.kernel_bytes > 100_000, "{memory:?}");
     assert!(page_bytes().is_power_of_two());
 }
 

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use kettle_loadgen::client::outcome::Handshakes;
@@ -9,7 +8,6 @@ use super::*;
 fn served(count: u64) -> Outcome {
     let empty = Histogram::new(3).unwrap();
     Outcome {
-        started: Instant::now(),
         elapsed: Duration::from_secs(10),
         attempted: count,
         succeeded: count,

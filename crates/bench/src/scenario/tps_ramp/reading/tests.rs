@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use hdrhistogram::Histogram;
 use kettle_loadgen::client::outcome::Handshakes;
 
@@ -13,7 +11,6 @@ fn outcome(latencies_ms: impl Iterator<Item = u64>, failed: u64) -> Outcome {
     }
     let failures = if failed > 0 { [("timeout", failed)].into() } else { BTreeMap::new() };
     Outcome {
-        started: Instant::now(),
         elapsed: Duration::from_secs(9),
         attempted: latency.len() + failed,
         succeeded: latency.len(),
