@@ -27,13 +27,10 @@ pub use crossover::{Row, Verdict};
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long the measurement takes.
     pub time: Duration,
     /// Where the file that is sent lies; it should be on the file system that will be served.
     pub directory: PathBuf,
-    /// The TLS version of the records.
     pub version: Version,
-    /// The cipher of the records.
     pub cipher: Cipher,
     /// Bodies up to this size come from memory, as the server keeps small hot files there.
     pub hot_file_bytes: u64,
@@ -51,39 +48,30 @@ impl Default for Options {
     }
 }
 
-/// How far a measurement has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Rounds over all sizes and paths that are complete.
     pub rounds: usize,
-    /// The time that has passed.
     pub elapsed: Duration,
     /// The time it will take.
     pub total: Duration,
 }
 
-/// The outcome of a measurement.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The running kernel.
     pub kernel_release: String,
-    /// The TLS version of the records.
     pub version: Version,
-    /// The cipher of the records.
     pub cipher: Cipher,
     /// Bodies up to this size came from memory.
     pub hot_file_bytes: u64,
-    /// Why the kernel paths could not be measured.
     pub kernel_refusal: Option<String>,
     /// The processor time of moving one connection into the kernel.
     pub switch_cost: Option<Duration>,
     /// How many rounds the figures rest on.
     pub rounds: usize,
-    /// How long they took.
     pub elapsed: Duration,
     /// The figures, smallest body first.
     pub rows: Vec<Row>,
-    /// What follows from them.
     pub verdict: Verdict,
 }
 
@@ -122,28 +110,23 @@ pub fn run(
     })
 }
 
-/// Why nothing could be measured.
 #[derive(Debug)]
 pub enum CalibrateError {
     /// The file to send could not be made.
     File {
         /// Where it should have been.
         directory: PathBuf,
-        /// The system's answer.
         source: io::Error,
     },
     /// Loopback connections do not work.
     Loopback(io::Error),
-    /// No keys could be made.
     Keys(ProtectionError),
     /// The kernel took the keys and then sent no records with them.
     NotEncrypted,
     /// This machine counts processor time in steps longer than what is measured.
     CoarseClock {
-        /// The length of a step.
         step: Duration,
     },
-    /// A mistake in this program.
     Bug(&'static str),
 }
 

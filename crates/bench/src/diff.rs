@@ -26,25 +26,18 @@ pub struct Diff {
     pub circumstances: Vec<String>,
     /// A row for each figure both have; what became most worse first, undecided ones last.
     pub rows: Vec<Row>,
-    /// Figures only the first has.
     pub only_a: usize,
-    /// Figures only the second has.
     pub only_b: usize,
 }
 
 /// One figure of one subject at one point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The scenario.
     pub scenario: String,
-    /// The subject's name.
     pub subject: String,
-    /// Which kind of sample.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// Where on the axes.
     pub point: Point,
-    /// The figure.
     #[serde(serialize_with = "name_of")]
     pub figure: &'static Figure,
     /// Figures that say the same in another unit, such as seconds for a GiB beside nanoseconds for a byte.
@@ -62,7 +55,6 @@ pub struct Row {
     pub confidence: f64,
     /// How many of the samples carry warnings.
     pub doubtful: usize,
-    /// What it comes to.
     pub verdict: Verdict,
     /// Where that is undecided: how many rounds a side would probably decide it, if these tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,15 +64,11 @@ pub struct Row {
 /// A change as a part of the first value: 0.1 is ten percent more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// The change.
     pub middle: f64,
-    /// The lower end of its interval.
     pub low: f64,
-    /// The upper end of its interval.
     pub high: f64,
 }
 
-/// Why two files cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incomparable {
     /// One of them holds nothing.
@@ -259,13 +247,11 @@ impl Diff {
         })
     }
 
-    /// How many rows have this verdict.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
-    /// As JSON, for programs.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }

@@ -2,7 +2,6 @@
 
 use crate::number;
 
-/// A figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {
     /// The key in a results file; its last word is the unit where it has one.
@@ -11,7 +10,6 @@ pub struct Figure {
     pub label: &'static str,
     /// The unit as it is printed.
     pub unit: &'static str,
-    /// Which direction is better.
     pub better: Better,
     /// How it is spoken of, if it is.
     pub phrase: Option<Phrase>,
@@ -28,18 +26,14 @@ pub struct Phrase {
     pub purpose: &'static str,
 }
 
-/// Which direction of a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// More is better.
     Higher,
-    /// Less is better.
     Lower,
     /// It is context, not a result: never judged.
     Neither,
 }
 
-/// An axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The key in a point.
@@ -89,13 +83,11 @@ pub fn quantity(value: f64, unit: &str) -> String {
     number::quantity(value, unit).replace('\u{a0}', " ")
 }
 
-/// The figure of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Figure> {
     FIGURES.iter().find(|figure| figure.name == name)
 }
 
-/// The axis of this name.
 #[must_use]
 pub fn axis(name: &str) -> Option<&'static Axis> {
     AXES.iter().find(|axis| axis.name == name)
@@ -180,7 +172,6 @@ figures! {
     PAGES_ALLOCATED_PER_REQUEST: lower("pages_allocated_per_request", "Pages allocated per request", "");
 }
 
-/// All axes.
 pub const AXES: &[Axis] = &[
     Axis { name: "size", label: "Body", unit: "B" },
     Axis { name: "rate", label: "Attempted transactions", unit: "1/s" },

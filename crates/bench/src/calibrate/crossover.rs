@@ -5,7 +5,6 @@ use crate::stats::Estimate;
 /// The cost of responses with bodies of one size, in seconds of processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// The size of the body.
     pub body_bytes: u64,
     /// Records sealed in this process.
     pub user: Estimate,

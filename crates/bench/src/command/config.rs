@@ -6,7 +6,6 @@ use crate::cli::ConfigArguments;
 use crate::command::output::print;
 use crate::peers::config::template;
 
-/// Prints it.
 pub(crate) fn config(arguments: &ConfigArguments) -> ExitCode {
     print(template(arguments.program, arguments.role));
     ExitCode::SUCCESS

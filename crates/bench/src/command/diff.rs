@@ -7,7 +7,6 @@ use crate::cli::DiffArguments;
 use crate::command::output::{fail, print, print_line};
 use crate::diff::{compare, text};
 
-/// Prints the comparison.
 pub(crate) fn diff(arguments: &DiffArguments) -> ExitCode {
     let (before, after) = match (read(&arguments.before), read(&arguments.after)) {
         (Ok(before), Ok(after)) => (before, after),

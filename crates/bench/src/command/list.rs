@@ -9,7 +9,6 @@ use crate::peers::subject::Program;
 use crate::scenario::SCENARIOS;
 use crate::word::Word;
 
-/// Prints them.
 pub(crate) fn list() -> ExitCode {
     let mut text = format!("Comparisons:\n{}\nServers on this machine:\n", names());
     for (program, name) in Program::ALL {

@@ -10,7 +10,6 @@ use kettle_manual::{write_completions, write_pages};
 
 use crate::cli::{Cli, ManualArguments};
 
-/// Writes all of them.
 pub(crate) fn manual(arguments: &ManualArguments) -> ExitCode {
     match write_all(&arguments.directory, &arguments.date) {
         Ok(()) => ExitCode::SUCCESS,

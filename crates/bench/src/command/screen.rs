@@ -13,7 +13,6 @@ use crate::scenario::{self, plan};
 /// What a run shows.
 pub(crate) struct Screen {
     is_terminal: bool,
-    /// The scenario being run.
     scenario: String,
     /// Lines that are drawn over next time.
     drawn: usize,
@@ -35,7 +34,6 @@ impl Screen {
         }
     }
 
-    /// Shows what happens.
     pub(crate) fn show(&mut self, event: Event<'_>) {
         match event {
             Event::Scenario { name, title, rules } => {

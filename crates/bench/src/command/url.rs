@@ -9,7 +9,6 @@ pub(crate) struct Url {
     pub(crate) is_secure: bool,
     /// A name or an address, without brackets.
     pub(crate) host: String,
-    /// The port.
     pub(crate) port: u16,
     /// Path and query.
     pub(crate) path: String,

@@ -9,7 +9,6 @@ use crate::stats::comparison::Verdict;
 
 /// How much of a figure may change unnoticed.
 enum Tolerance {
-    /// A part of the first value.
     Part(f64),
     /// So much, in the figure's unit.
     Absolute(f64),

@@ -3,14 +3,11 @@
 use super::number;
 use super::scale::{Kind, Scale};
 
-/// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows.
     pub label: String,
     /// The unit of its values; `×` for ratios.
     pub unit: String,
-    /// How it is divided.
     pub kind: Kind,
     /// Values that have names of their own; then no others are named.
     pub named: Vec<(f64, String)>,
@@ -19,7 +16,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis of this kind.
     pub fn new(label: impl Into<String>, unit: impl Into<String>, kind: Kind) -> Self {
         let (label, unit) = (label.into(), unit.into());
         Self { label, unit, kind, named: Vec::new(), includes: Vec::new() }

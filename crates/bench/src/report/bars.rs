@@ -5,7 +5,6 @@ use super::canvas::{Anchor, Canvas, Drawing, Room, fitted, text_width};
 use super::scale::Scale;
 use super::style::Style;
 
-/// Bars in groups.
 #[derive(Clone, Debug)]
 pub struct Bars {
     /// What their lengths mean.
@@ -27,12 +26,10 @@ pub struct Group {
     pub bars: Vec<Bar>,
 }
 
-/// One bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
     /// What it stands for.
     pub label: String,
-    /// How it looks.
     pub style: Style,
     /// Where each part ends, from left to right.
     pub ends: Vec<f64>,
@@ -47,7 +44,6 @@ impl Bar {
 }
 
 impl Bars {
-    /// Draws them.
     #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();

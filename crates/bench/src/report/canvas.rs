@@ -3,14 +3,10 @@
 use super::markup::Markup;
 use super::style::{Marker, Style};
 
-/// A finished drawing.
 #[derive(Clone, Debug)]
 pub struct Drawing {
-    /// Its width.
     pub width: f64,
-    /// Its height.
     pub height: f64,
-    /// What is in it.
     pub content: Markup,
 }
 
@@ -26,7 +22,6 @@ pub enum Room {
 }
 
 impl Room {
-    /// The width in pixels.
     #[must_use]
     pub fn width(self) -> f64 {
         match self {
@@ -46,11 +41,8 @@ impl Room {
 /// Which end of a text its place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// The place is the left end.
     Start,
-    /// The place is the middle.
     Middle,
-    /// The place is the right end.
     End,
 }
 
@@ -59,12 +51,10 @@ pub enum Anchor {
 pub struct Canvas(Markup);
 
 impl Canvas {
-    /// Nothing drawn yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The shapes.
     pub fn finish(self, width: f64, height: f64) -> Drawing {
         Drawing { width, height, content: self.0 }
     }
@@ -81,14 +71,12 @@ impl Canvas {
         self.group(&format!("s {} {}", style.colour, style.stroke), draw);
     }
 
-    /// A straight line.
     pub fn line(&mut self, class: &'static str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
         let places = [("class", class), ("x1", &*x1), ("y1", &*y1), ("x2", &*x2), ("y2", &*y2)];
         self.0.empty("line", &places);
     }
 
-    /// A line through all the points.
     pub fn polyline(&mut self, class: &'static str, points: &[(f64, f64)]) {
         self.0.empty("polyline", &[("class", class), ("points", &places(points))]);
     }
@@ -130,7 +118,6 @@ impl Canvas {
         );
     }
 
-    /// The shape of a point.
     pub fn marker(&mut self, marker: Marker, (x, y): (f64, f64)) {
         match marker {
             Marker::None => {}

@@ -8,7 +8,6 @@ use super::plot::Plot;
 use super::table::Table;
 use super::theme;
 
-/// A chart.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
     /// Its name in addresses and file names: letters, digits and hyphens.
@@ -25,7 +24,6 @@ pub struct Chart {
     pub width: ChartWidth,
     /// A word on how to read it, where that is not plain.
     pub note: String,
-    /// Its numbers.
     pub table: Table,
 }
 
@@ -36,25 +34,19 @@ pub struct Part {
     pub group: String,
     /// What it shows, empty where there is only one.
     pub label: String,
-    /// The drawing.
     pub picture: Picture,
 }
 
-/// What is drawn.
 #[derive(Clone, Debug)]
 pub enum Picture {
-    /// Curves.
     Plot(Plot),
-    /// Bars.
     Bars(Bars),
-    /// Dots.
     Dots(Dots),
 }
 
 /// How much of the page a chart takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChartWidth {
-    /// One of two columns.
     #[default]
     Half,
     /// The whole width, with its parts side by side.
@@ -76,7 +68,6 @@ impl Part {
 }
 
 impl Picture {
-    /// Draws it.
     #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         match self {

@@ -55,7 +55,6 @@ pub fn question(scenario: &ScenarioResults) -> &'static str {
     charted(scenario).map_or("", |(_, question, _)| question)
 }
 
-/// The charts of a scenario.
 #[must_use]
 pub fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let mut charts = charted(scenario).map_or_else(Vec::new, |(_, _, charts)| charts(scenario));

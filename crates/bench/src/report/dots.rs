@@ -6,7 +6,6 @@ use super::scale::Scale;
 use super::style::Style;
 use crate::stats::Estimate;
 
-/// Rows of dots.
 #[derive(Clone, Debug)]
 pub struct Dots {
     /// What their places mean.
@@ -15,12 +14,10 @@ pub struct Dots {
     pub rows: Vec<Row>,
 }
 
-/// One row.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// What it stands for.
     pub label: String,
-    /// How it looks.
     pub style: Style,
     /// A value of each round.
     pub values: Vec<f64>,
@@ -29,7 +26,6 @@ pub struct Row {
 }
 
 impl Dots {
-    /// Draws them.
     #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();

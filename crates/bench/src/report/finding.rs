@@ -9,7 +9,6 @@ use super::plot::{Curve, Point};
 /// From where on a ratio stays below one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossing {
-    /// Everywhere.
     Always,
     /// From here on.
     From(f64),

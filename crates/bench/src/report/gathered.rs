@@ -16,7 +16,6 @@ pub struct Gathered<'a> {
 /// What a file has of one scenario.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioResults<'a> {
-    /// Its name.
     pub name: &'a str,
     /// What its figures count.
     pub is_work: bool,

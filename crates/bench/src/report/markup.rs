@@ -10,7 +10,6 @@ pub struct Markup(String);
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Markup {
-    /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -20,12 +19,10 @@ impl Markup {
         self.0.push_str(literal);
     }
 
-    /// A start tag.
     pub fn open(&mut self, tag: &'static str, attributes: Attributes) {
         self.tag(tag, attributes, ">");
     }
 
-    /// An end tag.
     pub fn close(&mut self, tag: &'static str) {
         // Writing to a string cannot fail.
         _ = write!(self.0, "</{tag}>");
@@ -36,7 +33,6 @@ impl Markup {
         self.tag(tag, attributes, "/>");
     }
 
-    /// Text.
     pub fn text(&mut self, text: &str) {
         self.escape(text);
     }
@@ -53,7 +49,6 @@ impl Markup {
         self.0.push_str(&other.0);
     }
 
-    /// The finished text.
     pub fn into_string(self) -> String {
         self.0
     }

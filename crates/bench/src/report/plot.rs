@@ -6,10 +6,8 @@ use super::legend;
 use super::scale::{Kind, Scale};
 use super::style::Style;
 
-/// Curves over an axis.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// The axis they share.
     pub x: Axis,
     /// From top to bottom.
     pub panels: Vec<Panel>,
@@ -17,10 +15,8 @@ pub struct Plot {
     pub marks: Vec<Mark>,
 }
 
-/// One panel.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// Its own axis.
     pub y: Axis,
     /// What is drawn in it, the most important first.
     pub curves: Vec<Curve>,
@@ -30,12 +26,9 @@ pub struct Panel {
     pub envelope: Vec<(f64, f64)>,
 }
 
-/// One curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What it is called.
     pub name: String,
-    /// How it looks.
     pub style: Style,
     /// From left to right.
     pub points: Vec<Point>,
@@ -44,22 +37,16 @@ pub struct Curve {
 /// A point of a curve with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
     pub x: f64,
-    /// The lower end of the interval.
     pub low: f64,
-    /// The value.
     pub middle: f64,
-    /// The upper end of the interval.
     pub high: f64,
 }
 
 /// A place on the axis worth naming.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Where.
     pub x: f64,
-    /// What is there.
     pub label: String,
     /// The colour of what it belongs to.
     pub style: Style,
@@ -75,7 +62,6 @@ struct Frame {
 }
 
 impl Plot {
-    /// Draws it.
     #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();

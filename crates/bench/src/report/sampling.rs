@@ -14,53 +14,44 @@ use crate::stats::Estimate;
 pub struct Samples<'a>(Vec<&'a Sample>);
 
 impl<'a> Samples<'a> {
-    /// Adds one.
     pub fn push(&mut self, sample: &'a Sample) {
         self.0.push(sample);
     }
 
-    /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = &'a Sample> {
         self.0.iter().copied()
     }
 
-    /// How many.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those for which this holds.
     #[must_use]
     pub fn only(&self, holds: impl Fn(&Sample) -> bool) -> Self {
         Self(self.iter().filter(|sample| holds(sample)).collect())
     }
 
-    /// Those of a part of the scenario.
     #[must_use]
     pub fn part(&self, part: &str) -> Self {
         self.only(|sample| sample.part == part)
     }
 
-    /// Those of a subject.
     #[must_use]
     pub fn subject(&self, subject: &str) -> Self {
         self.only(|sample| sample.subject == subject)
     }
 
-    /// Those that have a figure.
     #[must_use]
     pub fn having(&self, figure: &str) -> Self {
         self.only(|sample| sample.figures.get(figure).is_some_and(|value| value.is_finite()))
     }
 
-    /// Those at a value of an axis.
     #[must_use]
     pub fn at(&self, axis: &str, value: &Value) -> Self {
         self.only(|sample| sample.point.get(axis) == Some(value))

@@ -3,7 +3,6 @@
 /// How an axis is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Evenly.
     Linear,
     /// By ratios, named at 1, 2, 5 of each decade.
     Log10,

@@ -5,7 +5,6 @@ use super::chart::{Chart, ChartWidth, Part};
 use super::markup::{Attributes, Markup};
 use super::{Options, Section, charts, tabled};
 
-/// Writes a scenario.
 pub fn write(page: &mut Markup, section: &Section, options: &Options) {
     let scenario = section.scenario;
     page.open("section", &[("class", "scenario"), ("id", &section.id)]);

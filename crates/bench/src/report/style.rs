@@ -7,11 +7,9 @@ pub struct Style {
     pub colour: &'static str,
     /// The class that sets its dash and weight.
     pub stroke: &'static str,
-    /// The shape of its points.
     pub marker: Marker,
 }
 
-/// The shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// In the server's process.
@@ -52,7 +50,6 @@ impl Style {
     /// What is neither good nor bad: what was asked for.
     pub const ASKED: Style = Style { colour: "c-neutral", stroke: "p-write", marker: Marker::None };
 
-    /// Failures.
     pub const FAILED: Style = Style { colour: "c-bad", stroke: "p-user", marker: Marker::None };
 
     /// The same without points.

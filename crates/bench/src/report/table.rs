@@ -7,19 +7,16 @@ use super::markup::Markup;
 pub struct Table {
     /// The heads of the columns.
     pub head: Vec<String>,
-    /// The rows, as long as the head.
     pub rows: Vec<Vec<String>>,
     /// How many columns from the left are text.
     pub words: usize,
 }
 
 impl Table {
-    /// A table without rows.
     pub fn new(words: usize, head: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new(), words }
     }
 
-    /// Adds a row.
     pub fn push(&mut self, row: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(row.into_iter().map(Into::into).collect());
     }

@@ -8,12 +8,10 @@ use crate::figure;
 use crate::results::Clock;
 use crate::stats::comparison::SAMPLES_MIN;
 
-/// How far a run can be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trust {
     /// In a few words.
     pub level: &'static str,
-    /// Why.
     pub reasons: Vec<String>,
     /// What nobody may conclude from it about kernel TLS.
     pub kernel: Option<String>,

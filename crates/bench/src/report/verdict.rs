@@ -17,7 +17,6 @@ use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict as Compared};
 use question::{QUESTIONS, Question, Source};
 
-/// The answers.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     /// The other programs, a column each.
@@ -30,10 +29,8 @@ pub struct Verdict {
     pub relays: Vec<String>,
 }
 
-/// The answer to a question.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was asked.
     pub question: &'static Question,
     /// What exactly was measured.
     pub about: String,

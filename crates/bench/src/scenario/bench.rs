@@ -21,9 +21,7 @@ use crate::stats::Estimate;
 
 /// One run of one scenario.
 pub struct Bench<'a> {
-    /// What the user asked for.
     pub options: &'a Options,
-    /// The processors of servers and client.
     pub cores: &'a Cores,
     pub(super) scenario: &'static str,
     /// Where files to serve, configurations and sockets are put.
@@ -39,15 +37,11 @@ pub struct Bench<'a> {
 
 /// A server that runs and waits to be measured.
 pub struct Server {
-    /// Which one, in which way of working.
     pub subject: Subject,
-    /// How charts name it.
     pub name: String,
     /// The axis values it was configured for.
     pub point: Point,
-    /// How it is run.
     pub setup: Setup,
-    /// Its processes.
     pub running: Running,
 }
 
@@ -220,7 +214,6 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Tells the user something.
     pub fn note(&mut self, text: &str) {
         (self.watch)(Event::Note(text));
     }

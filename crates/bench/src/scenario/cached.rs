@@ -21,7 +21,6 @@ use crate::peers::memory_limit::MemoryLimit;
 use crate::peers::subject::{Path, Program, Role, Subject};
 use crate::results::{Point, Value};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "cached",
     title: "Responses of a backend, kept on the disk",

@@ -63,7 +63,6 @@ fn is_in<T: PartialEq>(
     }
 }
 
-/// A subject that serves files.
 #[must_use]
 pub const fn files(program: Program, path: Path) -> Subject {
     Subject { program, path, role: Role::Files }

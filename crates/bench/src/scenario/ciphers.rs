@@ -17,7 +17,6 @@ use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 use crate::word::Word;
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "ciphers",
     title: "Bulk transfer by suite and path",

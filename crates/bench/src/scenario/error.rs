@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a comparison could not be made.
 #[derive(Debug)]
 pub enum BenchError {
     /// The options do not fit together or this scenario; the text says what to write instead.
@@ -13,7 +12,6 @@ pub enum BenchError {
     Machine(String),
     /// A server failed: it did not start, ended, or did not do what was measured.
     Server {
-        /// Which one.
         subject: String,
         /// What it did, and what to look at.
         why: String,
@@ -22,16 +20,13 @@ pub enum BenchError {
     Load(String),
     /// A file could not be read or written.
     File {
-        /// Which one.
         path: PathBuf,
-        /// The system's answer.
         source: io::Error,
     },
     /// The results file is not one that can be gone on with.
     Results(String),
     /// The user ended the run. What was measured is kept.
     Stopped,
-    /// A mistake in this program.
     Bug(String),
 }
 

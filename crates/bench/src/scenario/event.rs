@@ -4,34 +4,25 @@ use std::time::Duration;
 
 use crate::results::{Absent, Sample};
 
-/// What happens.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'e> {
-    /// A scenario begins.
     Scenario {
-        /// Its name.
         name: &'e str,
-        /// Its title.
         title: &'e str,
-        /// Its rules.
         rules: &'e [String],
     },
     /// Something that takes a moment is prepared.
     Preparing(&'e str),
     /// A sample is being taken; at least once a second.
     Sampling(&'e Sampling<'e>),
-    /// A sample was written down.
     Sampled(&'e Sample),
-    /// Something cannot be shown.
     Absent(&'e Absent),
-    /// Something the user should know.
     Note(&'e str),
 }
 
 /// A sample being taken.
 #[derive(Clone, Debug)]
 pub struct Sampling<'e> {
-    /// The subject.
     pub subject: &'e str,
     /// Where on the axes, in words.
     pub place: &'e str,
@@ -39,7 +30,6 @@ pub struct Sampling<'e> {
     pub round: u32,
     /// Samples of this scenario that are there, those of an earlier run included.
     pub samples: usize,
-    /// Samples the scenario has in all.
     pub samples_planned: usize,
     /// The time this scenario still takes, about.
     pub left: Duration,
@@ -47,10 +37,8 @@ pub struct Sampling<'e> {
     pub elapsed: Duration,
     /// Successful transactions a second so far.
     pub per_second: f64,
-    /// Failed transactions so far.
     pub failed: u64,
     /// The mean latency over the last second, in microseconds.
     pub mean_us: f64,
-    /// Connections open now.
     pub open_connections: u64,
 }

@@ -24,7 +24,6 @@ use crate::peers::backend::Backend;
 use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "idle-memory",
     title: "Memory of idle connections",

@@ -17,7 +17,6 @@ use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "ktls-setup",
     title: "One response for each connection: when does moving into the kernel pay?",

@@ -25,9 +25,7 @@ pub struct Measured {
     pub is_whole: bool,
     /// Connections whose sending side the kernel took over, warm-up included; `None` without kernel TLS.
     pub kernel_connections: Option<u64>,
-    /// The server's processors.
     pub server_cpus: usize,
-    /// What makes it doubtful.
     pub warnings: Vec<String>,
     /// Why it cannot be, and is to be taken again.
     pub impossible: Option<String>,

@@ -25,7 +25,6 @@ use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "mixed",
     title: "Bulk transfers under a flood of handshakes",

@@ -18,7 +18,6 @@ use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "nginx-1g",
     title: "One large file, downloaded again and again",

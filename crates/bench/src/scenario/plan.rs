@@ -11,20 +11,16 @@ use crate::stats::Estimate;
 /// What makes a sample the one it is. Two samples with the same key are the same measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// The scenario.
     pub scenario: String,
-    /// The subject's name.
     pub subject: String,
     /// Which kind of sample within the scenario; empty for the usual one.
     pub part: String,
-    /// Where on the axes.
     pub point: Point,
     /// Which round, from 0.
     pub round: u32,
 }
 
 impl Key {
-    /// The key of a sample.
     #[must_use]
     pub fn of(sample: &Sample) -> Self {
         Self {
@@ -73,12 +69,10 @@ impl Key {
 pub struct Taken(BTreeSet<String>);
 
 impl Taken {
-    /// Adds a sample.
     pub fn add(&mut self, key: &Key) {
         self.0.insert(key.text());
     }
 
-    /// Whether this sample is there.
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         self.0.contains(&key.text())

@@ -19,29 +19,22 @@ use crate::results::read::{Results, read};
 use crate::results::write::{WriteError, Writer};
 use crate::results::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine};
 
-/// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The scenarios' names; empty goes on with those of the results.
     pub names: Vec<String>,
-    /// What the user asked for.
     pub options: Options,
-    /// The results file.
     pub results: PathBuf,
     /// Whether the results file is there and to be gone on with.
     pub resumes: bool,
-    /// The version of this program.
     pub kettle: String,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
-    /// The words of the command line.
     pub command: Vec<String>,
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The user ended it.
     pub stopped: bool,
     /// Scenarios that could not be made, with the reason.
     pub failed: Vec<(String, String)>,

@@ -29,7 +29,6 @@ use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "streaming",
     title: "Streaming clients at equal throughput",

@@ -34,7 +34,6 @@ use crate::peers::backend::Backend;
 use crate::peers::subject::Role;
 use crate::results::{Point, Sample};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "tps-ramp",
     title: "New connections: transactions a second up to saturation",

@@ -23,7 +23,6 @@ use crate::peers::backend::Backend;
 use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Sample};
 
-/// The scenario.
 pub const SCENARIO: Scenario = Scenario {
     name: "web-sizes",
     title: "Files from 1 KiB to 10 MiB over keep-alive connections",

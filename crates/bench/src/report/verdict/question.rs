@@ -4,10 +4,8 @@ use crate::figure::{self, Phrase};
 use crate::report::sampling::{Samples, describe};
 use crate::results::Value;
 
-/// A question.
 #[derive(Debug)]
 pub struct Question {
-    /// What it is called.
     pub name: &'static str,
     /// What is measured for it, with a word for the size or the rate in place of `{}`.
     pub about: &'static str,
@@ -20,11 +18,9 @@ pub struct Question {
 /// A place in results.
 #[derive(Debug)]
 pub struct Source {
-    /// The scenario.
     pub scenario: &'static str,
     /// The kind of samples within it.
     pub part: &'static str,
-    /// The figure.
     pub figure: &'static str,
     /// Which point of each axis, where there are several.
     at: &'static [(&'static str, End)],

@@ -14,7 +14,6 @@ pub struct Rate {
 /// What a short test found a server to do at most.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Most {
-    /// The server's name.
     pub name: String,
     /// In Gb/s of bodies.
     pub gigabits_per_second: f64,

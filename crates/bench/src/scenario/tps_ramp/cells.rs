@@ -17,9 +17,7 @@ use crate::word::Word;
 /// A server set up in one way, on which a ramp is run for each number of transactions per session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The server.
     pub subject: Subject,
-    /// How it is set up.
     pub case: Case,
     /// Transactions with one TLS session: a ramp each.
     pub per_session: Vec<u32>,
@@ -28,9 +26,7 @@ pub struct Cell {
 /// How a server is set up, but for what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Its workers.
     pub workers: usize,
-    /// The certificate's key.
     pub key: Key,
     /// TLS, one choice each.
     pub offer: Offer,

@@ -1,7 +1,6 @@
 //! What one transaction costs the server, by its processor time at rates it holds: the figure that stays right when the client
 //! is too weak to find the server's limit.
 
-/// What a step cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// Microseconds of the server's processor time, per second.
@@ -12,7 +11,6 @@ pub struct Observation {
     pub resumed: f64,
 }
 
-/// What transactions cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A transaction with a full handshake, in microseconds; absent if the steps do not tell.

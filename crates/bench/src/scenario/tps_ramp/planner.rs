@@ -18,18 +18,15 @@ pub struct Slope {
     pub steps_max: usize,
 }
 
-/// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// Try this rate, for a short time.
     Coarse(f64),
     /// Try this rate, long enough to publish it.
     Fine(f64),
-    /// The ramp is over.
     Done(Why),
 }
 
-/// Why a ramp is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Every bound is found as closely as was asked for.
@@ -56,7 +53,6 @@ pub struct Planner {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Growing.
     Up,
     /// The step at this rate broke a bound. A neighbour on the machine can do that, so it is tried again.
     Doubting(f64),
@@ -65,13 +61,11 @@ enum Phase {
 }
 
 impl Planner {
-    /// A ramp that begins.
     #[must_use]
     pub fn new(slope: Slope) -> Self {
         Self { slope, steps: Vec::new(), taken: 0, phase: Phase::Up }
     }
 
-    /// What to do next.
     #[must_use]
     pub fn next(&self) -> Next {
         if self.taken >= self.slope.steps_max {

@@ -2,7 +2,6 @@
 
 use super::step::{Bound, Step};
 
-/// The points of a ramp.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Points {
     /// The most successful transactions a second in any step.

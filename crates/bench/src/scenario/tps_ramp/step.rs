@@ -2,7 +2,6 @@
 
 use crate::figure;
 
-/// One step of a ramp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The rate that was asked for, in transactions a second.
@@ -22,9 +21,7 @@ pub struct Step {
 /// A bound a transaction rate has to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// A mean latency of at most 100 ms.
     Mean100,
-    /// A mean latency of at most 500 ms.
     Mean500,
     /// A 99th percentile of at most 100 ms: stricter than the mean, which a few slow ones hardly move.
     P99Of100,
@@ -91,7 +88,6 @@ impl Step {
         self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
     }
 
-    /// Whether it keeps every bound.
     #[must_use]
     pub fn is_fine(&self) -> bool {
         Bound::ALL.iter().all(|bound| self.keeps(*bound))

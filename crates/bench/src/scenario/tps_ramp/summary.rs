@@ -31,7 +31,6 @@ pub struct Ramp<'a> {
 }
 
 impl Summary {
-    /// Sums up a ramp.
     #[must_use]
     pub fn of(ramp: Ramp<'_>) -> Self {
         let points = Points::of(ramp.steps);
