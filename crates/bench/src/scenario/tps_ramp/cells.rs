@@ -131,37 +131,24 @@ fn paths(options: &Options, program: Program, role: Role) -> Vec<Path> {
 
 /// The cases with their numbers of transactions per session.
 fn cases(options: &Options, refused: &mut Vec<(String, String)>) -> Vec<(Case, Vec<u32>)> {
-    let axes = Axes::of(options);
-    let per_session = options.per_session.clone().unwrap_or(options.effort.pick(
-        vec![1, 4],
-        vec![1, 4, 8, 80],
-        vec![1, 4, 8, 80],
-    ));
-    let few: Vec<u32> = match &options.per_session {
-        Some(asked) => asked.clone(),
-        None => vec![1, 4],
-    };
+    let few = options.per_session.clone().unwrap_or_else(|| vec![1, 4]);
+    let all = options.effort.pick(vec![1, 4], vec![1, 4, 8, 80], vec![1, 4, 8, 80]);
+    let all = options.per_session.clone().unwrap_or(all);
+    let axes = axes(options);
+    let crossed = crossed(&axes).into_iter().map(|case| (case, &all));
+    let aside = aside(&axes, options.effort).into_iter().map(|case| (case, &few));
     let mut cases: Vec<(Case, Vec<u32>)> = Vec::new();
-    let mut add = |case: Case, per_session: &[u32]| {
+    for (case, per_session) in crossed.chain(aside) {
         if let Some(why) = impossible(&case) {
-            let what = format!(
-                "TLS {}, {}, {}",
-                case.offer.version.word(),
-                case.offer.group.word(),
-                case.offer.resume_by.word()
-            );
+            let Offer { version, group, resume_by, .. } = case.offer;
+            let words = (version.word(), group.word(), resume_by.word());
+            let what = format!("TLS {}, {}, {}", words.0, words.1, words.2);
             if !refused.iter().any(|(refused, _)| *refused == what) {
                 refused.push((what, why.to_owned()));
             }
         } else if !cases.iter().any(|(other, _)| *other == case) {
             cases.push((case, possible(case, per_session)));
         }
-    };
-    for case in axes.crossed() {
-        add(case, &per_session);
-    }
-    for case in axes.aside(options.effort) {
-        add(case, &few);
     }
     cases.retain(|(_, per_session)| !per_session.is_empty());
     cases
@@ -189,138 +176,112 @@ fn impossible(case: &Case) -> Option<&'static str> {
     }
 }
 
-/// The values of each axis, the base case's first, and whether the user named them.
-struct Axes {
-    workers: Axis<usize>,
-    keys: Axis<Key>,
-    ciphers: Axis<Cipher>,
-    groups: Axis<Group>,
-    resumption: Axis<(Version, ResumeBy)>,
-}
-
-struct Axis<T> {
-    /// What is crossed with all other axes; at least one.
-    crossed: Vec<T>,
+/// An axis, by what its values make of a case.
+struct Axis {
+    /// What is crossed with all other axes; at least one, and the first is the base case's.
+    crossed: Vec<Change>,
     /// What is tried one at a time beside the base case.
-    aside: Vec<T>,
+    aside: Vec<Change>,
 }
 
-impl<T: Copy> Axis<T> {
-    fn of(named: Option<&Vec<T>>, base: T, aside: &[T]) -> Self {
+type Change = Box<dyn Fn(Case) -> Case>;
+
+impl Axis {
+    /// With the values the user named, or the usual ones.
+    fn of<T: Copy + 'static>(
+        named: Option<&[T]>,
+        base: T,
+        aside: &[T],
+        set: fn(&mut Case, T),
+    ) -> Self {
+        let change = |value: &T| -> Change {
+            let value = *value;
+            Box::new(move |mut case: Case| {
+                set(&mut case, value);
+                case
+            })
+        };
         match named {
-            Some(named) if !named.is_empty() => Self { crossed: named.clone(), aside: Vec::new() },
-            _ => Self { crossed: vec![base], aside: aside.to_vec() },
-        }
-    }
-
-    fn base(&self) -> Option<T> {
-        self.crossed.first().copied()
-    }
-}
-
-impl Axes {
-    fn of(options: &Options) -> Self {
-        let version = options.version.unwrap_or(Version::Tls13);
-        let resumption = options.resume.as_ref().map(|kinds| {
-            let with_version = |kind: &ResumeBy| match (options.version, kind) {
-                // The only version that has it, unless another was asked for.
-                (None, ResumeBy::SessionId) => (Version::Tls12, *kind),
-                _ => (version, *kind),
-            };
-            kinds.iter().map(with_version).collect()
-        });
-        let other_kinds: &[_] = match options.version {
-            None => &[(Version::Tls12, ResumeBy::Ticket), (Version::Tls12, ResumeBy::SessionId)],
-            Some(Version::Tls12) => &[(Version::Tls12, ResumeBy::SessionId)],
-            Some(Version::Tls13) => &[],
-        };
-        Self {
-            workers: Axis::of(options.workers.as_ref(), 1, &[2, 4, 6]),
-            keys: Axis::of(
-                options.keys.as_ref(),
-                Key::P256,
-                &[Key::Rsa2048, Key::Rsa3072, Key::Rsa4096, Key::Ed25519],
-            ),
-            ciphers: Axis::of(
-                options.suites.as_ref(),
-                Cipher::Aes128Gcm,
-                &[Cipher::Aes256Gcm, Cipher::Chacha20Poly1305],
-            ),
-            groups: Axis::of(
-                options.groups.as_ref(),
-                Group::X25519,
-                &[Group::P256, Group::X25519MlKem768],
-            ),
-            resumption: Axis::of(resumption.as_ref(), (version, ResumeBy::Ticket), other_kinds),
-        }
-    }
-
-    /// The base case, crossed with what the user named.
-    fn crossed(&self) -> Vec<Case> {
-        let mut cases = Vec::new();
-        for workers in &self.workers.crossed {
-            for key in &self.keys.crossed {
-                for cipher in &self.ciphers.crossed {
-                    for group in &self.groups.crossed {
-                        for (version, resume_by) in &self.resumption.crossed {
-                            let offer = Offer {
-                                version: *version,
-                                cipher: *cipher,
-                                group: *group,
-                                resume_by: *resume_by,
-                                http2: None,
-                            };
-                            cases.push(Case { workers: *workers, key: *key, offer });
-                        }
-                    }
-                }
+            Some(named) if !named.is_empty() => {
+                Self { crossed: named.iter().map(change).collect(), aside: Vec::new() }
             }
+            _ => Self { crossed: vec![change(&base)], aside: aside.iter().map(change).collect() },
         }
-        cases
-    }
-
-    /// One axis at a time away from the base case; which ones depends on the effort.
-    fn aside(&self, effort: Effort) -> Vec<Case> {
-        let Some(base) = self.base() else {
-            return Vec::new();
-        };
-        let keys = match effort {
-            Effort::Quick => return Vec::new(),
-            Effort::Normal => self.keys.aside.get(..1).unwrap_or_default(),
-            Effort::Thorough => &self.keys.aside,
-        };
-        let mut cases: Vec<Case> = keys.iter().map(|key| Case { key: *key, ..base }).collect();
-        if effort == Effort::Thorough {
-            let with = |offer| Case { offer, ..base };
-            let Offer { version, resume_by, .. } = base.offer;
-            cases.extend(
-                self.workers.aside.iter().map(|workers| Case { workers: *workers, ..base }),
-            );
-            cases.extend(
-                self.ciphers
-                    .aside
-                    .iter()
-                    .map(|cipher| with(Offer { cipher: *cipher, ..base.offer })),
-            );
-            // A group a version does not have was not asked for here, so it is not missed either.
-            let groups =
-                self.groups.aside.iter().map(|group| Offer { group: *group, ..base.offer });
-            cases.extend(groups.map(with).filter(|case| impossible(case).is_none()));
-            let kinds = self.resumption.aside.iter().filter(|kind| **kind != (version, resume_by));
-            cases.extend(kinds.map(|(version, resume_by)| {
-                with(Offer { version: *version, resume_by: *resume_by, ..base.offer })
-            }));
-        }
-        cases
-    }
-
-    fn base(&self) -> Option<Case> {
-        let (version, resume_by) = self.resumption.base()?;
-        let (cipher, group) = (self.ciphers.base()?, self.groups.base()?);
-        let offer = Offer { version, cipher, group, resume_by, http2: None };
-        Some(Case { workers: self.workers.base()?, key: self.keys.base()?, offer })
     }
 }
+
+/// All axes. That of keys comes first: a normal look leaves the base case by it alone.
+fn axes(options: &Options) -> [Axis; 5] {
+    let version = options.version.unwrap_or(Version::Tls13);
+    let resumption: Option<Vec<_>> = options.resume.as_ref().map(|kinds| {
+        let with_version = |kind: &ResumeBy| match (options.version, kind) {
+            // The only version that has it, unless another was asked for.
+            (None, ResumeBy::SessionId) => (Version::Tls12, *kind),
+            _ => (version, *kind),
+        };
+        kinds.iter().map(with_version).collect()
+    });
+    let other_kinds: &[_] = match options.version {
+        None => &[(Version::Tls12, ResumeBy::Ticket), (Version::Tls12, ResumeBy::SessionId)],
+        Some(Version::Tls12) => &[(Version::Tls12, ResumeBy::SessionId)],
+        Some(Version::Tls13) => &[],
+    };
+    let keys = [Key::Rsa2048, Key::Rsa3072, Key::Rsa4096, Key::Ed25519];
+    let ciphers = [Cipher::Aes256Gcm, Cipher::Chacha20Poly1305];
+    let groups = [Group::P256, Group::X25519MlKem768];
+    [
+        Axis::of(options.keys.as_deref(), BASE.key, &keys, |case, key| case.key = key),
+        Axis::of(options.workers.as_deref(), 1, &[2, 4, 6], |case, workers| case.workers = workers),
+        Axis::of(options.suites.as_deref(), BASE.offer.cipher, &ciphers, |case, cipher| {
+            case.offer.cipher = cipher;
+        }),
+        Axis::of(options.groups.as_deref(), BASE.offer.group, &groups, |case, group| {
+            case.offer.group = group;
+        }),
+        Axis::of(
+            resumption.as_deref(),
+            (version, BASE.offer.resume_by),
+            other_kinds,
+            |case, (version, resume_by)| {
+                (case.offer.version, case.offer.resume_by) = (version, resume_by);
+            },
+        ),
+    ]
+}
+
+/// The base case, crossed with what the user named.
+fn crossed(axes: &[Axis]) -> Vec<Case> {
+    axes.iter().fold(vec![BASE], |cases, axis| {
+        let of_axis = |case| axis.crossed.iter().map(move |change| change(case));
+        cases.into_iter().flat_map(of_axis).collect()
+    })
+}
+
+/// One axis at a time away from the base case; which ones depends on the effort.
+fn aside(axes: &[Axis], effort: Effort) -> Vec<Case> {
+    let base = axes.iter().flat_map(|axis| axis.crossed.first());
+    let base = base.fold(BASE, |case, change| change(case));
+    let keys = axes.get(..1).unwrap_or_default();
+    let (left, most) = effort.pick((&[][..], 0), (keys, 1), (axes, usize::MAX));
+    let changes = left.iter().flat_map(|axis| &axis.aside).take(most);
+    // A group a version does not have was not asked for here, so it is not missed either.
+    let is_missed =
+        |case: &Case| case.offer.group == base.offer.group || impossible(case).is_none();
+    changes.map(|change| change(base)).filter(|case| *case != base && is_missed(case)).collect()
+}
+
+/// What every axis begins with.
+const BASE: Case = Case {
+    workers: 1,
+    key: Key::P256,
+    offer: Offer {
+        version: Version::Tls13,
+        cipher: Cipher::Aes128Gcm,
+        group: Group::X25519,
+        resume_by: ResumeBy::Ticket,
+        http2: None,
+    },
+};
 
 #[cfg(test)]
 mod tests;
