@@ -18,7 +18,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use kettle_kernel::process;
 use kettle_tls::records::ProtectionError;
 use kettle_tls::{Cipher, Version};
 
@@ -91,23 +90,7 @@ pub fn run(
         }
         thread.join()
     });
-    let measured = measured.map_err(|_| CalibrateError::Bug("the measuring thread panicked"))??;
-    let verdict = match measured.kernel_refusal {
-        Some(_) => Verdict::NoKernelTls,
-        None => crossover::find(&measured.rows, measured.rounds, options.hot_file_bytes),
-    };
-    Ok(Calibration {
-        kernel_release: process::kernel_release(),
-        version: options.version,
-        cipher: options.cipher,
-        hot_file_bytes: options.hot_file_bytes,
-        kernel_refusal: measured.kernel_refusal,
-        switch_cost: measured.switch_cost,
-        rounds: measured.rounds,
-        elapsed: measured.elapsed,
-        rows: measured.rows,
-        verdict,
-    })
+    measured.map_err(|_| CalibrateError::Bug("the measuring thread panicked"))?
 }
 
 #[derive(Debug)]
@@ -158,15 +141,7 @@ impl fmt::Display for CalibrateError {
     }
 }
 
-impl std::error::Error for CalibrateError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File { source, .. } | Self::Loopback(source) => Some(source),
-            Self::Keys(source) => Some(source),
-            Self::NotEncrypted | Self::CoarseClock { .. } | Self::Bug(_) => None,
-        }
-    }
-}
+impl std::error::Error for CalibrateError {}
 
 /// Steps that nobody has looked at yet; more are dropped.
 const PROGRESS_QUEUED_MAX: usize = 16;

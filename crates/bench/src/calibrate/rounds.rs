@@ -9,27 +9,18 @@ use kettle_tls::{Cipher, Version};
 
 use super::body::BodySource;
 use super::connection::Loopback;
-use super::crossover::Row;
+use super::crossover::{self, Row, Verdict};
 use super::paths::{
     KernelSendfilePath, KernelWritePath, ResponsePath, UserPath, kernel_records, move_into_kernel,
 };
-use super::{CalibrateError, Options, Progress};
+use super::{CalibrateError, Calibration, Options, Progress};
 use crate::stats::Estimate;
-
-/// The samples of a run, judged.
-pub(super) struct Measured {
-    pub(super) kernel_refusal: Option<String>,
-    pub(super) switch_cost: Option<Duration>,
-    pub(super) rounds: usize,
-    pub(super) elapsed: Duration,
-    pub(super) rows: Vec<Row>,
-}
 
 /// Measures on the calling thread, which stays on one processor from then on.
 pub(super) fn measure(
     options: &Options,
     progress: &dyn Fn(Progress),
-) -> Result<Measured, CalibrateError> {
+) -> Result<Calibration, CalibrateError> {
     // A refusal only makes for more noise, which shows in the figures.
     _ = process::pin_to_cpu(process::cpus_allowed().last().copied().unwrap_or(0));
     let start = Instant::now();
@@ -66,7 +57,22 @@ pub(super) fn measure(
         }
     }
     let rows = sampler.rows();
-    Ok(Measured { kernel_refusal, switch_cost, rounds, elapsed: start.elapsed(), rows })
+    let verdict = match kernel_refusal {
+        Some(_) => Verdict::NoKernelTls,
+        None => crossover::find(&rows, rounds, options.hot_file_bytes),
+    };
+    Ok(Calibration {
+        kernel_release: process::kernel_release(),
+        version,
+        cipher,
+        hot_file_bytes: options.hot_file_bytes,
+        kernel_refusal,
+        switch_cost,
+        rounds,
+        elapsed: start.elapsed(),
+        rows,
+        verdict,
+    })
 }
 
 /// Refuses a clock whose steps would decide what is measured. Kernels without a fine scheduler

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,37 +41,17 @@ impl Found {
     }
 }
 
-/// A server program that this machine lacks or that does not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// Which one.
-    pub program: Program,
-    /// What was looked for.
-    pub why: String,
-    /// The command that mends it.
-    pub mend: String,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.why, self.mend)
-    }
-}
-
-impl std::error::Error for Missing {}
-
 /// Finds a server: where its variable points, else in the places programs are in; kettle is the one beside this program.
 ///
 /// # Errors
-/// [`Missing`] if it is not on this machine or does not run.
-pub fn find(program: Program) -> Result<Found, Missing> {
-    let missing = |why| Missing { program, why, mend: mend(program) };
+/// It is not on this machine or does not run: what was looked for, and what mends it.
+pub fn find(program: Program) -> Result<Found, String> {
     let found = match env::var_os(variable(program)) {
         Some(place) => from_place(program, Path::new(&place)).ok_or_else(|| {
             let name = variable(program);
-            missing(format!("{name} is {}, where it is not", Path::new(&place).display()))
+            missing(program, &format!("{name} is {}, where it is not", Path::new(&place).display()))
         })?,
-        None => search(program).ok_or_else(|| missing(format!("{program} is not installed")))?,
+        None => search(program).ok_or_else(|| missing(program, &format!("{program} is not installed")))?,
     };
     described(found)
 }
@@ -80,17 +59,16 @@ pub fn find(program: Program) -> Result<Found, Missing> {
 /// The server whose executable is this one.
 ///
 /// # Errors
-/// [`Missing`] if it does not run.
-pub fn at(program: Program, executable: &Path) -> Result<Found, Missing> {
+/// It does not run.
+pub fn at(program: Program, executable: &Path) -> Result<Found, String> {
     described(bare(program, executable.to_owned()))
 }
 
 /// Asks it what it is.
-fn described(mut found: Found) -> Result<Found, Missing> {
+fn described(mut found: Found) -> Result<Found, String> {
     let program = found.program;
-    let missing = |why| Missing { program, why, mend: mend(program) };
     let said = exit::output(found.command().arg(version_argument(program)))
-        .map_err(|error| missing(format!("{}: {error}", found.executable.display())))?;
+        .map_err(|error| missing(program, &format!("{}: {error}", found.executable.display())))?;
     found.release = Release::behind(&said, version_word(program));
     found.openssl = release::openssl(&said);
     if program == Program::Nginx {
@@ -225,14 +203,18 @@ fn version_word(program: Program) -> &'static str {
     }
 }
 
-fn mend(program: Program) -> String {
-    match program {
-        Program::Kettle => "`cargo build --release -p kettle` builds it beside this program; or set KETTLE_BIN to it".to_owned(),
-        Program::Nginx => "apt-get install nginx libnginx-mod-stream".to_owned(),
-        Program::Haproxy => "apt-get install haproxy".to_owned(),
-        Program::Hitch => "apt-get install hitch".to_owned(),
-        Program::Stunnel => "apt-get install stunnel4".to_owned(),
-    }
+/// Why a server cannot be had, with the command that mends it.
+fn missing(program: Program, why: &str) -> String {
+    let mend = match program {
+        Program::Kettle => {
+            "`cargo build --release -p kettle` builds it beside this program; or set KETTLE_BIN to it"
+        }
+        Program::Nginx => "apt-get install nginx libnginx-mod-stream",
+        Program::Haproxy => "apt-get install haproxy",
+        Program::Hitch => "apt-get install hitch",
+        Program::Stunnel => "apt-get install stunnel4",
+    };
+    format!("{why}; {mend}")
 }
 
 const SERVER_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];

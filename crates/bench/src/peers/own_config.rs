@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::config::has_placeholder;
-use super::find::{Found, Missing, find};
+use super::find::{Found, find};
 use super::subject::{self, Program};
 use crate::word::Word;
 
@@ -27,7 +27,7 @@ impl OwnNginx {
         if has_placeholder(&text) {
             return Ok(None);
         }
-        let kettle = find(Program::Kettle).map_err(|missing: Missing| missing.to_string())?;
+        let kettle = find(Program::Kettle)?;
         let template = import(&kettle, file, &["--for-bench"])?;
         let path = path_of(&template);
         Ok(Some(Self { template, path }))

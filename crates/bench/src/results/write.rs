@@ -1,7 +1,6 @@
 //! Writes results as they are measured: each line is in the file before the next point begins, so that a run that dies
 //! keeps what it has.
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -15,50 +14,42 @@ pub struct Writer {
     path: PathBuf,
 }
 
-/// Why results could not be written.
-#[derive(Debug)]
-pub struct WriteError {
-    path: PathBuf,
-    error: io::Error,
-}
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.error)?;
-        match self.error.kind() {
-            io::ErrorKind::AlreadyExists => f.write_str("; resume that run, or name another file"),
-            _ => Ok(()),
-        }
+/// What to say of a file that cannot be written, for `map_err`.
+fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> String {
+    move |error| {
+        let is_there = error.kind() == io::ErrorKind::AlreadyExists;
+        let mend = if is_there { "; resume that run, or name another file" } else { "" };
+        format!("cannot write results: {}: {error}{mend}", path.display())
     }
 }
-
-impl std::error::Error for WriteError {}
 
 impl Writer {
     /// Begins a new file. One that is there is never overwritten: it may be a day's work.
-    pub fn create(path: &Path) -> Result<Self, WriteError> {
+    ///
+    /// # Errors
+    /// A sentence on why it cannot be.
+    pub fn create(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
-        Self::on(path, file)
+        Ok(Self { file: file.map_err(unwritten(path))?, path: path.to_owned() })
     }
 
     /// Goes on in a file. A last line that was cut off is removed; [`super::read::Results::cut_off`] has told of it.
-    pub fn append(path: &Path) -> Result<Self, WriteError> {
+    ///
+    /// # Errors
+    /// A sentence on why that is not possible.
+    pub fn append(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path);
-        let mut writer = Self::on(path, file)?;
-        writer.end_last_line().map_err(|error| WriteError { path: path.to_owned(), error })?;
+        let mut writer = Self { file: file.map_err(unwritten(path))?, path: path.to_owned() };
+        writer.end_last_line().map_err(unwritten(path))?;
         Ok(writer)
-    }
-
-    fn on(path: &Path, file: io::Result<File>) -> Result<Self, WriteError> {
-        match file {
-            Ok(file) => Ok(Self { file, path: path.to_owned() }),
-            Err(error) => Err(WriteError { path: path.to_owned(), error }),
-        }
     }
 
     /// Writes a line, so that it survives this process. Figures that are no numbers are left out, with a warning in the
     /// sample, because JSON has no word for them.
-    pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
+    ///
+    /// # Errors
+    /// A sentence on why it is not written.
+    pub fn write(&mut self, line: &Line) -> Result<(), String> {
         let written = match line {
             Line::Sample(sample) if sample.figures.values().any(|value| !value.is_finite()) => {
                 to_text(&Line::Sample(without_odd_figures(sample)))
@@ -66,9 +57,8 @@ impl Writer {
             _ => to_text(line),
         };
         // One write for the whole line: a reader sees it whole or not at all.
-        written
-            .and_then(|text| self.file.write_all(text.as_bytes()))
-            .map_err(|error| WriteError { path: self.path.clone(), error })
+        let written = written.and_then(|text| self.file.write_all(text.as_bytes()));
+        written.map_err(unwritten(&self.path))
     }
 
     /// Leaves the place to write right behind the last whole line.

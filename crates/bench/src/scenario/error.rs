@@ -57,11 +57,4 @@ impl fmt::Display for BenchError {
     }
 }
 
-impl std::error::Error for BenchError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for BenchError {}

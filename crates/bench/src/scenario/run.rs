@@ -16,7 +16,7 @@ use super::{SCENARIOS, Scenario, cores, find, rules};
 use crate::peers::subject::{OwnConfig, Program, Role};
 use crate::peers::{self, own_config};
 use crate::results::read::{Results, read};
-use crate::results::write::{WriteError, Writer};
+use crate::results::write::Writer;
 use crate::results::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine};
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub fn run(
     let _ = kettle_kernel::process::raise_open_files_limit();
     let folder = working_folder(&request.options)?;
     let request = &by_own_nginx(request, folder.path())?;
-    writer.write(&Line::Run(this_run(request, machine))).map_err(unwritten)?;
+    writer.write(&Line::Run(this_run(request, machine))).map_err(BenchError::Results)?;
     for warning in &cores.warnings {
         watch(Event::Note(warning));
     }
@@ -100,7 +100,7 @@ impl Turn<'_> {
         let options = &self.request.options;
         let name = scenario.name;
         let rules = (scenario.rules)(options);
-        let mut write = |line: &Line| writer.write(line).map_err(unwritten);
+        let mut write = |line: &Line| writer.write(line).map_err(BenchError::Results);
         write(&Line::Scenario(ScenarioLine { name: name.to_owned(), rules: rules.clone() }))?;
         watch(Event::Scenario { name, title: scenario.title, rules: &rules });
         let folder = self.folder.join(name);
@@ -174,12 +174,12 @@ fn earlier(request: &Request, machine: &Machine) -> Result<Results, BenchError> 
 fn open(request: &Request) -> Result<Writer, BenchError> {
     let path = &request.results;
     if request.resumes {
-        return Writer::append(path).map_err(unwritten);
+        return Writer::append(path).map_err(BenchError::Results);
     }
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(BenchError::file(folder))?;
     }
-    Writer::create(path).map_err(unwritten)
+    Writer::create(path).map_err(BenchError::Results)
 }
 
 /// Samples of two machines or two programs do not belong into one comparison.
@@ -262,10 +262,6 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     }
     options.own_nginx = Some(OwnNginx { file, path });
     Ok(request)
-}
-
-fn unwritten(error: WriteError) -> BenchError {
-    BenchError::Results(format!("cannot write results: {error}"))
 }
 
 /// Stands for every scenario.

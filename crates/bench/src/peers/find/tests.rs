@@ -27,10 +27,6 @@ fn a_version_names_the_tls_library() {
 
 #[test]
 fn what_is_missing_says_how_to_get_it() {
-    let missing = Missing {
-        program: Program::Hitch,
-        why: "hitch is not installed".to_owned(),
-        mend: mend(Program::Hitch),
-    };
-    assert_eq!(missing.to_string(), "hitch is not installed; apt-get install hitch");
+    let missing = missing(Program::Hitch, "hitch is not installed");
+    assert_eq!(missing, "hitch is not installed; apt-get install hitch");
 }
