@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 
+use kettle_loadgen::client::Progress;
+
 use crate::figure;
 use crate::number::{count, digits, duration, latency};
 use crate::results::Sample;
@@ -107,7 +109,8 @@ impl Screen {
 }
 
 fn live_lines(scenario: &str, sampling: &Sampling<'_>) -> [String; 2] {
-    let Sampling { subject, place, round, left, .. } = sampling;
+    let Sampling { subject, place, round, left, progress, .. } = sampling;
+    let Progress { elapsed, succeeded, failed, mean_us, open_connections, .. } = *progress;
     let about =
         if left.is_zero() { String::new() } else { format!(" · {} left", duration(*left)) };
     let first = format!("{scenario} · sample {}{about}", counted(sampling, " of "));
@@ -116,18 +119,18 @@ fn live_lines(scenario: &str, sampling: &Sampling<'_>) -> [String; 2] {
         parts.push((*place).to_owned());
     }
     parts.push(format!("round {}", round + 1));
-    parts.push(duration(sampling.elapsed));
-    if sampling.per_second > 0.0 {
-        parts.push(format!("{}/s", digits(sampling.per_second)));
+    parts.push(duration(elapsed));
+    if succeeded > 0 && !elapsed.is_zero() {
+        parts.push(format!("{}/s", digits(succeeded as f64 / elapsed.as_secs_f64())));
     }
-    if sampling.mean_us > 0.0 {
-        parts.push(format!("mean {}", latency(sampling.mean_us)));
+    if mean_us > 0.0 {
+        parts.push(format!("mean {}", latency(mean_us)));
     }
-    if sampling.open_connections > 0 {
-        parts.push(format!("{} open", count(sampling.open_connections)));
+    if open_connections > 0 {
+        parts.push(format!("{} open", count(open_connections)));
     }
-    if sampling.failed > 0 {
-        parts.push(format!("{} FAILED", count(sampling.failed)));
+    if failed > 0 {
+        parts.push(format!("{} FAILED", count(failed)));
     }
     [first, format!("  {}", parts.join(" · "))]
 }
@@ -200,11 +203,14 @@ mod tests {
             samples: 11,
             samples_planned: 90,
             left: Duration::from_secs(100),
-            elapsed: Duration::from_secs(3),
-            per_second: 4210.0,
-            failed: 0,
-            mean_us: 23_400.0,
-            open_connections: 100,
+            progress: Progress {
+                elapsed: Duration::from_secs(3),
+                attempted: 12_630,
+                succeeded: 12_630,
+                failed: 0,
+                mean_us: 23_400.0,
+                open_connections: 100,
+            },
         }
     }
 
@@ -221,7 +227,8 @@ mod tests {
 
     #[test]
     fn failures_are_shown_only_if_there_are_any() {
-        let failed = Sampling { failed: 3, ..sampling() };
+        let mut failed = sampling();
+        failed.progress.failed = 3;
         assert!(live_lines("web-sizes", &failed)[1].ends_with("3 FAILED"));
     }
 

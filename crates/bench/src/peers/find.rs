@@ -51,7 +51,8 @@ pub fn find(program: Program) -> Result<Found, String> {
             let name = variable(program);
             missing(program, &format!("{name} is {}, where it is not", Path::new(&place).display()))
         })?,
-        None => search(program).ok_or_else(|| missing(program, &format!("{program} is not installed")))?,
+        None => search(program)
+            .ok_or_else(|| missing(program, &format!("{program} is not installed")))?,
     };
     described(found)
 }

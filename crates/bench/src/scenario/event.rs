@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kettle_loadgen::client::Progress;
+
 use crate::results::{Absent, Sample};
 
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +35,6 @@ pub struct Sampling<'e> {
     pub samples_planned: usize,
     /// The time this scenario still takes, about.
     pub left: Duration,
-    /// Of this sample.
-    pub elapsed: Duration,
-    /// Successful transactions a second so far.
-    pub per_second: f64,
-    pub failed: u64,
-    /// The mean latency over the last second, in microseconds.
-    pub mean_us: f64,
-    pub open_connections: u64,
+    /// How far this sample is.
+    pub progress: Progress,
 }

@@ -196,7 +196,15 @@ impl Bench<'_> {
             let (watch, outlook) = (&mut self.watch, &self.outlook);
             let mut on_progress = |progress: &Progress| {
                 window.look(progress, load, &system);
-                watch(Event::Sampling(&sampling(server, &place, key.round, outlook, progress)));
+                watch(Event::Sampling(&Sampling {
+                    subject: &server.name,
+                    place: &place,
+                    round: key.round,
+                    samples: outlook.there(),
+                    samples_planned: outlook.planned(),
+                    left: outlook.left(progress.elapsed),
+                    progress: *progress,
+                }));
             };
             on_progress(&Progress::default());
             client(&mut on_progress)?
@@ -325,29 +333,6 @@ fn with_mend(subject: &Subject, why: &str) -> String {
     match subject.path.is_kernel() {
         true => format!("{why}; `kettle doctor` says what would help"),
         false => why.to_owned(),
-    }
-}
-
-fn sampling<'s>(
-    server: &'s Server,
-    place: &'s str,
-    round: u32,
-    outlook: &plan::Outlook,
-    progress: &Progress,
-) -> Sampling<'s> {
-    let seconds = progress.elapsed.as_secs_f64();
-    Sampling {
-        subject: &server.name,
-        place,
-        round,
-        samples: outlook.there(),
-        samples_planned: outlook.planned(),
-        left: outlook.left(progress.elapsed),
-        elapsed: progress.elapsed,
-        per_second: if seconds > 0.0 { progress.succeeded as f64 / seconds } else { 0.0 },
-        failed: progress.failed,
-        mean_us: progress.mean_us,
-        open_connections: progress.open_connections,
     }
 }
 
