@@ -247,7 +247,6 @@ impl Diff {
         })
     }
 
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
@@ -271,7 +270,6 @@ impl Change {
 
 impl Row {
     /// Whether it has too few rounds to be decided, whatever they show.
-    #[must_use]
     pub fn lacks_rounds(&self) -> bool {
         self.rounds.iter().any(|rounds| *rounds < SAMPLES_MIN)
     }

@@ -56,7 +56,6 @@ impl Figure {
     }
 
     /// Whether it counts what repeats, so that one round tells as much as ten.
-    #[must_use]
     pub fn is_count(&self) -> bool {
         self.name.contains("instructions")
             || self.name.contains("copied")
@@ -68,7 +67,6 @@ impl Figure {
     }
 
     /// A value as people read it: `27.1 µs`, `1.35 ms`, `1,234/s`.
-    #[must_use]
     pub fn in_words(&self, value: f64) -> String {
         match self.unit.strip_prefix("1/") {
             Some(time) => format!("{}/{time}", quantity(value, "")),
@@ -78,17 +76,14 @@ impl Figure {
 }
 
 /// A quantity with the unit that fits, for a terminal.
-#[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
     number::quantity(value, unit).replace('\u{a0}', " ")
 }
 
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Figure> {
     FIGURES.iter().find(|figure| figure.name == name)
 }
 
-#[must_use]
 pub fn axis(name: &str) -> Option<&'static Axis> {
     AXES.iter().find(|axis| axis.name == name)
 }

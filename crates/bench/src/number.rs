@@ -5,14 +5,12 @@ use std::time::Duration;
 use time::OffsetDateTime;
 
 /// A quantity with its unit, `1.25 ms`, `64 KiB`, `12,300`; three digits that matter.
-#[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
     let (divisor, unit) = fitting(unit, value);
     joined(&digits(value / divisor), unit)
 }
 
 /// A number and its unit with a space that does not break.
-#[must_use]
 pub fn joined(number: &str, unit: &str) -> String {
     match unit {
         "" => number.to_owned(),
@@ -21,7 +19,6 @@ pub fn joined(number: &str, unit: &str) -> String {
 }
 
 /// What to divide quantities of about this size by, and the unit they have then.
-#[must_use]
 pub fn fitting(unit: &str, value: f64) -> (f64, &str) {
     let ladder: &[(f64, &str)] = match unit {
         "ns" => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs")],
@@ -34,13 +31,11 @@ pub fn fitting(unit: &str, value: f64) -> (f64, &str) {
 }
 
 /// A number with three digits that matter, whole numbers grouped by thousands.
-#[must_use]
 pub fn digits(value: f64) -> String {
     digits_of(value, 3)
 }
 
 /// A number with so many digits that matter.
-#[must_use]
 pub fn digits_of(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_owned() } else { "–".to_owned() };
@@ -54,7 +49,6 @@ pub fn digits_of(value: f64, digits: i32) -> String {
 }
 
 /// Like [`digits`], without zeros at the end: for axes.
-#[must_use]
 pub fn short(value: f64) -> String {
     let text = digits(value);
     if text.contains('.') {
@@ -64,7 +58,6 @@ pub fn short(value: f64) -> String {
 }
 
 /// A rate or a count on an axis: `20k`, `1.5M`.
-#[must_use]
 pub fn thousands(value: f64) -> String {
     match value.abs() {
         v if v >= 1e6 => format!("{}M", short(value / 1e6)),
@@ -74,7 +67,6 @@ pub fn thousands(value: f64) -> String {
 }
 
 /// A share as `3 %`, `0.04 %`.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let text = match percent.abs() {
@@ -87,13 +79,11 @@ pub fn percent(share: f64) -> String {
 }
 
 /// `1 file`, `3 files`.
-#[must_use]
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{}\u{a0}{}", grouped(&count.to_string()), if count == 1 { one } else { many })
 }
 
 /// A number in digits with a comma between thousands.
-#[must_use]
 pub fn grouped(text: &str) -> String {
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("\u{2212}", rest));
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
@@ -108,7 +98,6 @@ pub fn grouped(text: &str) -> String {
 }
 
 /// A size as people write it: `1 KiB`, `10 MiB`, `1000 B`.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if bytes >= unit && bytes.is_multiple_of(unit) {
@@ -119,7 +108,6 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A length of time as people write it: `500 ms`, `2 s`, `1.5 s`.
-#[must_use]
 pub fn time(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 1.0 => format!("{} ms", time.as_millis()),
@@ -129,7 +117,6 @@ pub fn time(time: Duration) -> String {
 }
 
 /// A latency given in microseconds: `640 µs`, `12.3 ms`, `1.50 s`.
-#[must_use]
 pub fn latency(microseconds: f64) -> String {
     match microseconds {
         _ if microseconds < 1_000.0 => format!("{microseconds:.0} µs"),
@@ -138,7 +125,6 @@ pub fn latency(microseconds: f64) -> String {
 }
 
 /// A length of time: `40 s`, `3 min 20 s`, `2 h 5 min`.
-#[must_use]
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -150,7 +136,6 @@ pub fn duration(time: Duration) -> String {
 }
 
 /// Seconds since 1970 as a day and a time, UTC: `2026-11-22 09:05 UTC`.
-#[must_use]
 pub fn date(seconds: u64) -> String {
     let moment = OffsetDateTime::from_unix_timestamp(seconds.cast_signed());
     let moment = moment.unwrap_or(OffsetDateTime::UNIX_EPOCH);
@@ -158,7 +143,6 @@ pub fn date(seconds: u64) -> String {
 }
 
 /// A count of things with a comma between thousands: `1,234,567`.
-#[must_use]
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }

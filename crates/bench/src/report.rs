@@ -46,7 +46,6 @@ pub struct Options {
 }
 
 /// A page of everything in these results files; those that count work stay apart from those that count time.
-#[must_use]
 pub fn page(files: &[Results], options: &Options) -> String {
     let scatter = same::scatter(files);
     let merged = same::merged(files);
@@ -81,7 +80,6 @@ pub fn page(files: &[Results], options: &Options) -> String {
 }
 
 /// Each chart as a file of its own: its name without `.svg`, and its text.
-#[must_use]
 pub fn charts(files: &[Results]) -> Vec<(String, String)> {
     let merged = same::merged(files);
     let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
@@ -95,7 +93,6 @@ pub fn charts(files: &[Results]) -> Vec<(String, String)> {
 }
 
 /// The answer alone, to be shown to others; nothing if kettle was measured beside nobody.
-#[must_use]
 pub fn card(files: &[Results]) -> Option<Card> {
     let scatter = same::scatter(files);
     let merged = same::merged(files);

@@ -65,7 +65,6 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// The scenario of this name.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }

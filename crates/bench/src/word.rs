@@ -10,7 +10,6 @@ pub trait Word: Copy + PartialEq + 'static {
     const ALL: &'static [(Self, &'static str)];
 
     /// Its word.
-    #[must_use]
     fn word(self) -> &'static str {
         Self::ALL.iter().find(|(value, _)| *value == self).map_or("?", |(_, word)| word)
     }

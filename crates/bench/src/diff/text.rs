@@ -12,7 +12,6 @@ use crate::stats::comparison::Verdict;
 
 /// The table: for each subject and point its figures, the worst change first. What is neither better nor worse is shown only
 /// if `all` is asked for.
-#[must_use]
 pub fn render(diff: &Diff, all: bool) -> String {
     let mut text = String::new();
     if diff.clock == Clock::Work {

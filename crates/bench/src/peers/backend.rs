@@ -66,13 +66,11 @@ impl Backend {
     }
 
     /// How many requests have reached it.
-    #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
     /// The SHA-256 of its body of this size.
-    #[must_use]
     pub fn sha256(&self, bytes: u64) -> Option<[u8; 32]> {
         self.hashes.get(&bytes).copied()
     }

@@ -16,7 +16,6 @@ use super::subject::{Path, Program, Role, Setup, Subject};
 use super::varnish;
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
-#[must_use]
 pub fn unavailable(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
     too_old(found)
         .or_else(|| role(subject, found, setup))
@@ -133,7 +132,6 @@ pub fn kernel_lacks(offer: &Offer) -> Option<String> {
 }
 
 /// In a few words, why this kernel encrypts nothing: by `kettle doctor` where there is a kettle, since it knows causes.
-#[must_use]
 pub fn kernel_obstacle() -> Option<String> {
     let examined = find(Program::Kettle).ok().and_then(|kettle| {
         let said = exit::output(kettle.command().args(["doctor", "--json"])).ok()?;

@@ -32,7 +32,6 @@ pub struct ConfigInput<'p> {
 }
 
 /// The template for a program in a role, as published. Only nginx has different settings for each.
-#[must_use]
 pub fn template(program: Program, role: Role) -> &'static str {
     match (program, role) {
         (Program::Kettle, _) => include_str!("configs/kettle.toml"),
@@ -45,7 +44,6 @@ pub fn template(program: Program, role: Role) -> &'static str {
 }
 
 /// The configuration file's name in its folder.
-#[must_use]
 pub fn file_name(program: Program) -> &'static str {
     match program {
         Program::Kettle => "kettle.toml",
@@ -88,7 +86,6 @@ pub fn filled_for(
 
 /// OpenSSL's own configuration for programs that have no setting for it: without it, those that resume nothing would still make
 /// and send two tickets in each TLS 1.3 handshake.
-#[must_use]
 pub fn openssl_conf(program: Program, setup: &Setup) -> Option<&'static str> {
     match (program, resume_by(setup)) {
         (Program::Haproxy | Program::Hitch, ResumeBy::Nothing | ResumeBy::SessionId) => {
@@ -142,7 +139,6 @@ fn fill(template: &str, words: &Words) -> Result<String, String> {
 }
 
 /// Whether a text is a template.
-#[must_use]
 pub fn has_placeholder(text: &str) -> bool {
     text.lines().any(|line| placeholder(line).is_some())
 }

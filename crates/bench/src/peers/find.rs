@@ -32,7 +32,6 @@ pub struct Found {
 
 impl Found {
     /// A command that runs it, without arguments that say what to do.
-    #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.args(&self.arguments);
@@ -83,7 +82,6 @@ fn described(mut found: Found) -> Result<Found, String> {
 }
 
 /// The environment variable that names another executable, or for nginx a folder it was unpacked to.
-#[must_use]
 pub fn variable(program: Program) -> &'static str {
     match program {
         Program::Kettle => "KETTLE_BIN",

@@ -65,7 +65,6 @@ fn path_of(template: &str) -> subject::Path {
 }
 
 /// An imported configuration with the path that is measured in each listener.
-#[must_use]
 pub fn on_path(imported: &str, path: subject::Path) -> String {
     let mut text = String::with_capacity(imported.len());
     let mut is_listener = false;

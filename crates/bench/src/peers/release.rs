@@ -12,7 +12,6 @@ pub struct Release {
 
 impl Release {
     /// The word at the beginning of `text`, if it begins like a version number.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let word = text.split(|c: char| c.is_whitespace() || ",)".contains(c)).next()?;
         let digits = word.split(|c: char| c != '.' && !c.is_ascii_digit()).next()?;
@@ -22,14 +21,12 @@ impl Release {
     }
 
     /// The first version number right behind one of these words.
-    #[must_use]
     pub fn behind(text: &str, word: &str) -> Option<Self> {
         text.match_indices(word)
             .find_map(|(at, _)| Self::parse(text.get(at + word.len()..)?.trim_start()))
     }
 
     /// Whether it is this version or a later one.
-    #[must_use]
     pub fn is_at_least(&self, numbers: &[u32]) -> bool {
         self.numbers.as_slice() >= numbers
     }
@@ -42,7 +39,6 @@ impl fmt::Display for Release {
 }
 
 /// The version of OpenSSL a program runs with, out of what it prints: the one it was built with only where it names no other.
-#[must_use]
 pub fn openssl(text: &str) -> Option<Release> {
     let running = text.split("unning").skip(1).find_map(|rest| {
         let line = rest.lines().next()?;

@@ -42,7 +42,6 @@ impl Site {
     }
 
     /// The SHA-256 of the file of this size.
-    #[must_use]
     pub fn sha256(&self, bytes: u64) -> Option<[u8; 32]> {
         self.hashes.get(&bytes).copied()
     }

@@ -135,7 +135,6 @@ fn config_text(input: &ConfigInput<'_>, kettle: &Found) -> Result<String, PeerEr
 
 impl Running {
     /// All its processes whose work is the server's work, the first one first.
-    #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         let behind = self.varnish.iter().flat_map(Varnish::processes);
         self.launched.processes().into_iter().chain(behind).collect()

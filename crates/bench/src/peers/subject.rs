@@ -128,7 +128,6 @@ impl fmt::Display for Program {
 
 impl Path {
     /// Whether every connection is encrypted in the kernel.
-    #[must_use]
     pub fn is_kernel(self) -> bool {
         matches!(self, Path::KernelWrite | Path::KernelSendfile | Path::KernelSplice)
     }
@@ -136,7 +135,6 @@ impl Path {
 
 impl Role {
     /// Whether its bodies are those of the plain backend.
-    #[must_use]
     pub fn has_backend(self) -> bool {
         matches!(self, Role::Terminator | Role::Cache)
     }

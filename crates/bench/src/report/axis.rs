@@ -27,7 +27,6 @@ impl Axis {
     }
 
     /// The axis of a point by its name in results: sizes by powers of two, all others evenly.
-    #[must_use]
     pub fn of_point(name: &str) -> Self {
         let known = crate::figure::axis(name);
         let label = known.map_or(name, |axis| axis.label);
@@ -37,14 +36,12 @@ impl Axis {
     }
 
     /// The axis of a figure by its name in results, from zero.
-    #[must_use]
     pub fn of_figure(name: &str) -> Self {
         let known = crate::figure::find(name);
         Self::from_zero(known.map_or(name, |f| f.label), known.map_or("", |f| f.unit))
     }
 
     /// The same, divided by ratios.
-    #[must_use]
     pub fn by_ratios(mut self) -> Self {
         self.kind = Kind::Log10;
         self.includes.clear();
@@ -52,7 +49,6 @@ impl Axis {
     }
 
     /// The ends of an axis that shows all these values.
-    #[must_use]
     pub fn range(&self, values: impl Iterator<Item = f64>) -> (f64, f64) {
         let usable = |value: &f64| value.is_finite() && (self.kind == Kind::Linear || *value > 0.0);
         let ends =
@@ -66,7 +62,6 @@ impl Axis {
     }
 
     /// The ends moved out a little, so that nothing lies on the edge.
-    #[must_use]
     pub fn roomy(&self, (low, high): (f64, f64)) -> (f64, f64) {
         match self.kind {
             Kind::Linear => {
@@ -82,7 +77,6 @@ impl Axis {
     }
 
     /// The label with the unit its values are named in.
-    #[must_use]
     pub fn caption(&self, high: f64) -> String {
         match self.common_unit(high) {
             "" => self.label.clone(),
@@ -92,7 +86,6 @@ impl Axis {
     }
 
     /// The values that are named, at most about so many, with their names.
-    #[must_use]
     pub fn ticks(&self, scale: &Scale, (low, high): (f64, f64), most: usize) -> Vec<(f64, String)> {
         if self.named.is_empty() {
             let ticks = scale.ticks(most).into_iter();
@@ -103,7 +96,6 @@ impl Axis {
     }
 
     /// What a value is called where the reader wants it exactly.
-    #[must_use]
     pub fn exactly(&self, value: f64) -> String {
         match self.unit.as_str() {
             "×" => format!("{}×", number::digits(value)),
@@ -116,7 +108,6 @@ impl Axis {
     }
 
     /// Where a point lies, in words: `at the 55th percentile`, `for 64 KiB`, `at 1,600/s`.
-    #[must_use]
     pub fn place(&self, value: f64) -> String {
         if self.label == PERCENTILE {
             return format!("at the {} percentile", ordinal(value));
@@ -133,7 +124,6 @@ impl Axis {
     }
 
     /// What a value is called where only its size matters.
-    #[must_use]
     pub fn roughly(&self, value: f64) -> String {
         let (divisor, unit) = number::fitting(&self.unit, value);
         let text = number::digits_of(value / divisor, if value >= 100.0 * divisor { 3 } else { 2 });

@@ -44,7 +44,6 @@ impl Bar {
 }
 
 impl Bars {
-    #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();
         let bars = || self.groups.iter().flat_map(|group| &group.bars);

@@ -22,7 +22,6 @@ pub enum Room {
 }
 
 impl Room {
-    #[must_use]
     pub fn width(self) -> f64 {
         match self {
             Room::Narrow => 344.0,
@@ -32,7 +31,6 @@ impl Room {
     }
 
     /// Whether labels stand beside what they name; else above it.
-    #[must_use]
     pub fn is_wide(self) -> bool {
         self != Room::Narrow
     }
@@ -148,7 +146,6 @@ impl Canvas {
 }
 
 /// How wide a text is at most, at a font size: no fonts are known here, so each letter counts as in a wide one.
-#[must_use]
 pub fn text_width(text: &str, size: f64) -> f64 {
     let letters = text.chars().map(|letter| match letter {
         'i' | 'j' | 'l' | '.' | ',' | ':' | '\'' | '|' | '!' | ' ' | '\u{a0}' => 0.34,
@@ -161,7 +158,6 @@ pub fn text_width(text: &str, size: f64) -> f64 {
 }
 
 /// The text in lines that fit, broken between words.
-#[must_use]
 pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -177,7 +173,6 @@ pub fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
 }
 
 /// The text, shortened if it has to be.
-#[must_use]
 pub fn fitted(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();
@@ -191,7 +186,6 @@ pub fn fitted(text: &str, size: f64, width: f64) -> String {
 }
 
 /// A place, to a tenth of a pixel.
-#[must_use]
 pub fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

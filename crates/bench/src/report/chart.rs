@@ -60,7 +60,6 @@ impl Part {
     }
 
     /// What it shows, with its heading.
-    #[must_use]
     pub fn title(&self) -> String {
         let words = [self.label.as_str(), self.group.as_str()];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
@@ -68,7 +67,6 @@ impl Part {
 }
 
 impl Picture {
-    #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         match self {
             Picture::Plot(plot) => plot.draw(room),
@@ -78,7 +76,6 @@ impl Picture {
     }
 
     /// Whether there is something in it, and not all of it is 0.
-    #[must_use]
     pub fn has_values(&self) -> bool {
         self.values().into_iter().any(|value| value != 0.0)
     }
@@ -113,7 +110,6 @@ impl Chart {
     }
 
     /// The chart as a file of its own; `caption` says where its numbers come from.
-    #[must_use]
     pub fn to_svg(&self, caption: &str) -> String {
         let room = if self.panels.len() > 1 { Room::Narrow } else { Room::Half };
         let columns = if self.panels.len() > 1 { self.panels.len().min(3) } else { 1 };
@@ -152,7 +148,6 @@ impl Chart {
 }
 
 /// A picture as a file of its own; `label` says what it shows.
-#[must_use]
 pub fn standing_alone(content: &Markup, (width, height): (f64, f64), label: &str) -> String {
     let (wide, high) = (format!("{width:.0}"), format!("{height:.0}"));
     let mut svg = Markup::new();

@@ -50,12 +50,10 @@ fn charted(scenario: &ScenarioResults) -> Option<&'static Charted> {
 }
 
 /// The question a scenario answers, as its heading.
-#[must_use]
 pub fn question(scenario: &ScenarioResults) -> &'static str {
     charted(scenario).map_or("", |(_, question, _)| question)
 }
 
-#[must_use]
 pub fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
     let mut charts = charted(scenario).map_or_else(Vec::new, |(_, _, charts)| charts(scenario));
     charts.retain(|chart| !chart.panels.is_empty());

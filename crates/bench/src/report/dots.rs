@@ -26,7 +26,6 @@ pub struct Row {
 }
 
 impl Dots {
-    #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();
         let ends = self.axis.range(self.rows.iter().flat_map(|row| row.values.iter().copied()));

@@ -17,7 +17,6 @@ pub enum Crossing {
 }
 
 /// From where on the points stay below one; between two points along the straight line on a logarithmic axis.
-#[must_use]
 pub fn crossing(points: &[Point]) -> Crossing {
     let Some(last_above) = points.iter().rposition(|point| point.middle >= 1.0) else {
         return if points.is_empty() { Crossing::Never } else { Crossing::Always };
@@ -32,7 +31,6 @@ pub fn crossing(points: &[Point]) -> Crossing {
 }
 
 /// The best value of any of the curves at each place that all of them have.
-#[must_use]
 pub fn envelope(curves: &[&Curve]) -> Vec<(f64, f64)> {
     let Some(first) = curves.first() else { return Vec::new() };
     let best_at = |x: f64| {
@@ -45,7 +43,6 @@ pub fn envelope(curves: &[&Curve]) -> Vec<(f64, f64)> {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-#[must_use]
 pub fn joined(words: &[String]) -> String {
     match words {
         [] => String::new(),

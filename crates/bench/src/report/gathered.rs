@@ -33,7 +33,6 @@ pub struct ScenarioResults<'a> {
 
 impl<'a> Gathered<'a> {
     /// Sorts what was read.
-    #[must_use]
     pub fn of(results: &'a Results) -> Self {
         let mut gathered = Self { runs: results.runs.iter().collect(), scenarios: Vec::new() };
         for scenario in &results.scenarios {
@@ -64,7 +63,6 @@ impl<'a> Gathered<'a> {
     }
 
     /// Whether the figures count work and not time.
-    #[must_use]
     pub fn is_work(&self) -> bool {
         self.runs.iter().any(|run| run.clock == Clock::Work)
     }

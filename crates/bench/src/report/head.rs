@@ -8,7 +8,6 @@ use super::{Section, number};
 use crate::results::{Clock, Run};
 
 /// A heading that says what was found, or what was measured if nothing is decided.
-#[must_use]
 pub fn title(files: &[Gathered], verdict: &Verdict) -> String {
     let is_work = !files.is_empty() && files.iter().all(Gathered::is_work);
     let mut runs = files.iter().flat_map(|file| &file.runs);
@@ -26,7 +25,6 @@ pub fn title(files: &[Gathered], verdict: &Verdict) -> String {
 }
 
 /// The machine and the day, in one line.
-#[must_use]
 pub fn place(files: &[Gathered]) -> String {
     let Some(run) = files.iter().flat_map(|file| &file.runs).next() else { return String::new() };
     let machine = &run.machine;
@@ -40,7 +38,6 @@ pub fn place(files: &[Gathered]) -> String {
 }
 
 /// Where the numbers of a chart come from, in one line.
-#[must_use]
 pub fn caption(file: &Gathered) -> String {
     let Some(run) = file.runs.first() else { return String::new() };
     let mut words = vec![format!("kettle bench {}", run.kettle)];

@@ -62,7 +62,6 @@ struct Frame {
 }
 
 impl Plot {
-    #[must_use]
     pub fn draw(&self, room: Room) -> Drawing {
         let width = room.width();
         let mut canvas = Canvas::new();

@@ -7,7 +7,6 @@ use crate::results::{Clock, Sample};
 use crate::stats::Estimate;
 
 /// The results with such samples under one name.
-#[must_use]
 pub fn merged(files: &[Results]) -> Vec<Results> {
     let mut files = files.to_vec();
     for file in files.iter_mut().filter(|file| carries_no_tls(file)) {
@@ -19,7 +18,6 @@ pub fn merged(files: &[Results]) -> Vec<Results> {
 }
 
 /// The largest ratio between what the same code cost under its two names at one point, if both were measured.
-#[must_use]
 pub fn scatter(files: &[Results]) -> Option<f64> {
     let mut largest: Option<f64> = None;
     for file in files.iter().filter(|file| carries_no_tls(file)) {

@@ -22,43 +22,35 @@ impl<'a> Samples<'a> {
         self.0.iter().copied()
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    #[must_use]
     pub fn only(&self, holds: impl Fn(&Sample) -> bool) -> Self {
         Self(self.iter().filter(|sample| holds(sample)).collect())
     }
 
-    #[must_use]
     pub fn part(&self, part: &str) -> Self {
         self.only(|sample| sample.part == part)
     }
 
-    #[must_use]
     pub fn subject(&self, subject: &str) -> Self {
         self.only(|sample| sample.subject == subject)
     }
 
-    #[must_use]
     pub fn having(&self, figure: &str) -> Self {
         self.only(|sample| sample.figures.get(figure).is_some_and(|value| value.is_finite()))
     }
 
-    #[must_use]
     pub fn at(&self, axis: &str, value: &Value) -> Self {
         self.only(|sample| sample.point.get(axis) == Some(value))
     }
 
     /// The subjects, ours first, and each program's in the same order everywhere.
-    #[must_use]
     pub fn subjects(&self) -> Vec<&'a str> {
         let names: BTreeSet<&str> = self.iter().map(|sample| sample.subject.as_str()).collect();
         let mut names: Vec<&str> = names.into_iter().collect();
@@ -69,7 +61,6 @@ impl<'a> Samples<'a> {
     }
 
     /// The values on an axis, in order.
-    #[must_use]
     pub fn values(&self, axis: &str) -> Vec<Value> {
         let mut values: Vec<Value> = Vec::new();
         for value in self.iter().filter_map(|sample| sample.point.get(axis)) {
@@ -82,7 +73,6 @@ impl<'a> Samples<'a> {
     }
 
     /// A figure of each round, in order.
-    #[must_use]
     pub fn rounds(&self, figure: &str) -> Vec<f64> {
         let mut rounds: Vec<(u32, f64)> = self
             .iter()
@@ -94,13 +84,11 @@ impl<'a> Samples<'a> {
     }
 
     /// The median of a figure over the rounds.
-    #[must_use]
     pub fn estimate(&self, figure: &str) -> Option<Estimate> {
         Estimate::of(&self.rounds(figure))
     }
 
     /// The sum of some figures of each round, in order; those a sample lacks count nothing.
-    #[must_use]
     pub fn rounds_of_sum(&self, figures: &[&str]) -> Vec<f64> {
         let mut rounds: Vec<(u32, f64)> = self
             .iter()
@@ -117,14 +105,12 @@ impl<'a> Samples<'a> {
     }
 
     /// A figure along an axis.
-    #[must_use]
     pub fn along(&self, axis: &str, figure: &str) -> Vec<Point> {
         self.points(axis, |samples| samples.estimate(figure))
     }
 
     /// A figure along an axis, as a multiple of the same figure of others. Rounds are compared with the same round, since
     /// what disturbs one disturbs both.
-    #[must_use]
     pub fn along_relative(&self, axis: &str, figure: &str, base: &Samples) -> Vec<Point> {
         self.points(axis, |samples| {
             let here = samples.iter().next()?.point.get(axis)?;
@@ -152,7 +138,6 @@ impl<'a> Samples<'a> {
     }
 
     /// A curve for each subject.
-    #[must_use]
     pub fn curves(&self, axis: &str, figure: &str) -> Vec<Curve> {
         let subjects = self.subjects().into_iter();
         let curves = subjects.map(|subject| Curve {
@@ -164,7 +149,6 @@ impl<'a> Samples<'a> {
     }
 
     /// The samples apart by every axis that has several values, but for those a chart shows itself.
-    #[must_use]
     pub fn facets(&self, shown: &[&str]) -> Vec<(String, Self)> {
         let axes: BTreeSet<&str> =
             self.iter().flat_map(|sample| sample.point.keys().map(String::as_str)).collect();
@@ -187,7 +171,6 @@ impl<'a> Samples<'a> {
 }
 
 /// A value on an axis in words.
-#[must_use]
 pub fn describe(axis: &str, value: &Value) -> String {
     let number = match value {
         Value::Word(word) => return described_word(axis, word),

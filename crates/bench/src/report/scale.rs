@@ -22,7 +22,6 @@ pub struct Scale {
 
 impl Scale {
     /// The scale that maps `low` to `from` and `high` to `to`. On a logarithmic one, what is not above zero lies at the low end.
-    #[must_use]
     pub fn new(kind: Kind, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let (low, high) = match kind {
             Kind::Linear if high > low => (low, high),
@@ -36,7 +35,6 @@ impl Scale {
     }
 
     /// Where the value lies; outside values are held at the ends.
-    #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.low };
         let share = match self.kind {
@@ -47,7 +45,6 @@ impl Scale {
     }
 
     /// Round values within, at most about so many.
-    #[must_use]
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(2);
         match self.kind {
@@ -118,7 +115,6 @@ impl Scale {
 }
 
 /// The smallest of 1, 2, 2.5, 5 × 10ⁿ that is not below the step.
-#[must_use]
 pub fn round_step(step: f64) -> f64 {
     if step <= 0.0 || !step.is_finite() {
         return 1.0;

@@ -4,7 +4,6 @@ use super::number;
 use crate::stats::comparison::Interval;
 
 /// `0.47 of nginx' processor time`, `1.3 times nginx' processor time`.
-#[must_use]
 pub fn share(ratio: f64, peer: &str, thing: &str) -> String {
     let owner = possessive(peer);
     let amount = multiple(ratio);
@@ -17,7 +16,6 @@ pub fn share(ratio: f64, peer: &str, thing: &str) -> String {
 }
 
 /// The same with its interval: `0.47 (0.40 to 0.52) of nginx' processor time`.
-#[must_use]
 pub fn share_within(ratio: &Interval, peer: &str, thing: &str) -> String {
     let amount = multiple(ratio.middle);
     let whole = share(ratio.middle, peer, thing);
@@ -26,13 +24,11 @@ pub fn share_within(ratio: &Interval, peer: &str, thing: &str) -> String {
 }
 
 /// `0.40 to 0.52`.
-#[must_use]
 pub fn range(interval: &Interval) -> String {
     format!("{} to {}", multiple(interval.low), multiple(interval.high))
 }
 
 /// A ratio in so many digits as people keep in mind.
-#[must_use]
 pub fn multiple(ratio: f64) -> String {
     match ratio {
         _ if ratio < 0.095 => number::digits_of(ratio, 2),
@@ -42,19 +38,16 @@ pub fn multiple(ratio: f64) -> String {
 }
 
 /// `nginx'`, `kettle's`.
-#[must_use]
 pub fn possessive(name: &str) -> String {
     if name.ends_with(['s', 'x']) { format!("{name}'") } else { format!("{name}'s") }
 }
 
 /// `1 round`, `3 rounds`.
-#[must_use]
 pub fn rounds(count: usize) -> String {
     number::counted(count, "round", "rounds")
 }
 
 /// A sentence's first letter as a capital, unless its first word is a name such as `aes-128-gcm`.
-#[must_use]
 pub fn capital(sentence: &str) -> String {
     let word = sentence.split([' ', ',']).next().unwrap_or_default();
     if word == "kettle" || word.contains(|letter: char| letter.is_ascii_digit()) {

@@ -26,7 +26,6 @@ pub enum Marker {
 
 impl Style {
     /// The look of a subject by its name, `kettle auto` or `hitch`.
-    #[must_use]
     pub fn of(subject: &str) -> Self {
         let (program, rest) = subject.split_once(' ').unwrap_or((subject, ""));
         let colour = match program {
@@ -53,20 +52,17 @@ impl Style {
     pub const FAILED: Style = Style { colour: "c-bad", stroke: "p-user", marker: Marker::None };
 
     /// The same without points.
-    #[must_use]
     pub fn unmarked(self) -> Self {
         Self { marker: Marker::None, ..self }
     }
 }
 
 /// The program of a subject: the first word of its name.
-#[must_use]
 pub fn program(subject: &str) -> &str {
     subject.split(' ').next().unwrap_or(subject)
 }
 
 /// What a subject's name has after the program, or the program if that is all.
-#[must_use]
 pub fn way(subject: &str) -> &str {
     subject.split_once(' ').map_or(subject, |(_, rest)| rest)
 }

@@ -7,7 +7,6 @@ use super::plot::{Panel, Plot, Point};
 use super::table::Table;
 
 /// The numbers of a chart: its own table, or one of everything drawn.
-#[must_use]
 pub fn table(chart: &Chart) -> Table {
     if !chart.table.head.is_empty() {
         return chart.table.clone();

@@ -18,7 +18,6 @@ pub struct Trust {
 }
 
 /// Judges the runs. `scatter` is how far the same code came out apart, if it was measured twice.
-#[must_use]
 pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Trust {
     let timed = || files.iter().filter(|file| !file.is_work());
     let kernel = kernel(files);

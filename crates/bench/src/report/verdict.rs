@@ -72,7 +72,6 @@ pub enum Outcome {
 
 impl Verdict {
     /// Judges what was measured as time.
-    #[must_use]
     pub fn of(files: &[Gathered]) -> Self {
         let scenarios: Vec<&ScenarioResults> = files
             .iter()
@@ -119,7 +118,6 @@ impl Verdict {
 
     /// The finding in a sentence, beside the first of the other programs for which anything is decided; what speaks against us is
     /// never left out of it. Nothing if nothing is decided.
-    #[must_use]
     pub fn headline(&self) -> Option<String> {
         self.peers.iter().find_map(|peer| self.headline_beside(peer))
     }

@@ -86,13 +86,11 @@ pub fn parse(bytes: &[u8]) -> Result<Results, ReadError> {
 
 impl Results {
     /// What the figures count; nothing if nothing was measured.
-    #[must_use]
     pub fn clock(&self) -> Option<Clock> {
         self.runs.first().map(|run| run.clock)
     }
 
     /// Whether everything planned for a scenario has been measured.
-    #[must_use]
     pub fn is_complete(&self, scenario: &str) -> bool {
         self.complete.iter().any(|name| name == scenario)
     }

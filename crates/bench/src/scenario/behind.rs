@@ -27,7 +27,6 @@ pub fn start(
 }
 
 /// The load as it is for this server: the bodies of terminators and caches are the backend's.
-#[must_use]
 pub fn expecting(load: Load, server: &Server, backend: Option<&Backend>) -> Load {
     match backend {
         Some(backend) if server.subject.role.has_backend() => {

@@ -65,7 +65,6 @@ impl<'a> Bench<'a> {
     }
 
     /// The keys of rounds over servers at points.
-    #[must_use]
     pub fn keys(&self, servers: &[Server], points: &[Point], rounds: u32) -> Vec<Key> {
         let at_point = |point| {
             interleaved(rounds, servers).map(move |(round, it)| self.key_of(it, point, round))
@@ -74,7 +73,6 @@ impl<'a> Bench<'a> {
     }
 
     /// The key of a usual sample of this scenario.
-    #[must_use]
     pub fn key(&self, subject: impl ToString, point: &Point, round: u32) -> Key {
         Key {
             scenario: self.scenario.to_owned(),
@@ -86,7 +84,6 @@ impl<'a> Bench<'a> {
     }
 
     /// The same for a server, at the point it was configured for and this one.
-    #[must_use]
     pub fn key_of(&self, server: &Server, point: &Point, round: u32) -> Key {
         let mut whole = server.point.clone();
         whole.extend(point.clone());
@@ -94,7 +91,6 @@ impl<'a> Bench<'a> {
     }
 
     /// Whether this sample is there from an earlier, interrupted run.
-    #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         self.taken.has(key)
     }
@@ -229,7 +225,6 @@ impl<'a> Bench<'a> {
     }
 
     /// A subject's values of a figure along an axis, smallest place first.
-    #[must_use]
     pub fn medians(&self, subject: &Subject, axis: &str, figure: &str) -> Vec<(f64, Estimate)> {
         let name = subject.to_string();
         let of_subject = self.samples().filter(|sample| sample.subject == name);
@@ -263,7 +258,6 @@ impl<'a> Bench<'a> {
 const TRIES: u32 = 3;
 
 /// A point with one axis.
-#[must_use]
 pub fn at(axis: &str, value: u64) -> Point {
     Point::from([(axis.to_owned(), Value::Number(value as f64))])
 }

@@ -4,13 +4,11 @@ pub use kettle_kernel::process::cpus_allowed;
 use rustix::process::{Resource, getrlimit};
 
 /// What to say if so many connections at once are more than this process and a server started by it may have open.
-#[must_use]
 pub fn refuse_connections(connections: u32) -> Option<String> {
     too_many(connections, 1, limit())
 }
 
 /// The same through a terminator: it has both ends of each, and so has this process, where client and backend are.
-#[must_use]
 pub fn refuse_tunnels(connections: u32) -> Option<String> {
     too_many(connections, 2, limit())
 }
@@ -33,7 +31,6 @@ fn too_many(connections: u32, sockets_each: u64, limit: u64) -> Option<String> {
 /// How many source addresses are needed for so many connections at once and so many new ones a second.
 ///
 /// A closed connection keeps its pair of ports for a minute. All of 127.0.0.0/8 is this machine, so there are always enough.
-#[must_use]
 pub fn sources(connections: u32, new_per_second: f64) -> u8 {
     let ports = f64::from(connections) + new_per_second.max(0.0) * TIME_WAIT_SECONDS;
     // A cast of a float saturates.

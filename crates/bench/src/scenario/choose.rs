@@ -63,19 +63,16 @@ fn is_in<T: PartialEq>(
     }
 }
 
-#[must_use]
 pub const fn files(program: Program, path: Path) -> Subject {
     Subject { program, path, role: Role::Files }
 }
 
 /// A subject that ends TLS before a backend.
-#[must_use]
 pub const fn terminator(program: Program) -> Subject {
     Subject { program, path: Path::User, role: Role::Terminator }
 }
 
 /// A subject that keeps a backend's responses.
-#[must_use]
 pub const fn cache(program: Program, path: Path) -> Subject {
     Subject { program, path, role: Role::Cache }
 }

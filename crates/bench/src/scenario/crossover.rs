@@ -34,7 +34,6 @@ pub fn say(bench: &mut Bench<'_>, paths: &[Path], figure: &str) {
 }
 
 /// Compares costs at sizes that both have, smallest first; `None` with fewer than two.
-#[must_use]
 pub fn of(first: &[(f64, Estimate)], second: &[(f64, Estimate)]) -> Option<Crossover> {
     let both: Vec<(f64, Estimate, Estimate)> = first
         .iter()

@@ -7,7 +7,6 @@ use super::measured::Measured;
 use crate::figure;
 
 /// Why a sample of this load cannot be; `None` for a loop that is open, or too narrow to keep a side busy.
-#[must_use]
 pub fn why(load: &Load, measured: &Measured) -> Option<String> {
     let LoadModel::Closed { connections: CONNECTIONS_MIN.. } = load.model else { return None };
     let usage = &measured.usage;

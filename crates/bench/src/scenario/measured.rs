@@ -36,7 +36,6 @@ pub struct Measured {
 impl Measured {
     /// The server's processor time for what `outcome` counts. The window of a timed load is some milliseconds off the
     /// client's, so the time is scaled to it: a load that lasts costs the same in every millisecond.
-    #[must_use]
     pub fn cpu(&self) -> Duration {
         let (mine, theirs) = (self.outcome.elapsed.as_secs_f64(), self.usage.elapsed.as_secs_f64());
         match self.is_whole || theirs <= 0.0 {
@@ -46,7 +45,6 @@ impl Measured {
     }
 
     /// All figures that follow, by the names of [`crate::figure`].
-    #[must_use]
     pub fn figures(&self) -> BTreeMap<String, f64> {
         let mut figures = Figures::default();
         self.of_client(&mut figures);
@@ -125,7 +123,6 @@ impl Measured {
     }
 
     /// As a line of the results.
-    #[must_use]
     pub fn sample(&self, key: &Key) -> Sample {
         let failures = &self.outcome.failures;
         Sample {
@@ -138,7 +135,6 @@ impl Measured {
 }
 
 /// A histogram as other tools read it: V2 DEFLATE in base64; `None` if it is empty.
-#[must_use]
 pub fn encode(histogram: &Histogram<u64>) -> Option<String> {
     if histogram.is_empty() {
         return None;

@@ -159,26 +159,22 @@ impl Effort {
 
 impl Options {
     /// Rounds, as asked for or by effort.
-    #[must_use]
     pub fn rounds_or(&self, quick: u32, normal: u32, thorough: u32) -> u32 {
         self.rounds.unwrap_or(self.effort.pick(quick, normal, thorough)).max(1)
     }
 
     /// The length of one sample, as asked for or by effort, in seconds.
-    #[must_use]
     pub fn seconds_or(&self, quick: u64, normal: u64, thorough: u64) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(self.effort.pick(quick, normal, thorough)))
     }
 
     /// The configuration in place of a program's generated one; of several, the last.
-    #[must_use]
     pub fn config(&self, program: Program) -> Option<&OwnConfig> {
         self.configs.iter().rev().find(|(of, _)| *of == program).map(|(_, config)| config)
     }
 }
 
 /// The first of what the user named, if anything was named.
-#[must_use]
 pub fn first<T: Copy>(named: &Option<Vec<T>>) -> Option<T> {
     named.as_ref()?.first().copied()
 }

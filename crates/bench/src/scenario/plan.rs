@@ -21,7 +21,6 @@ pub struct Key {
 }
 
 impl Key {
-    #[must_use]
     pub fn of(sample: &Sample) -> Self {
         Self {
             scenario: sample.scenario.clone(),
@@ -33,7 +32,6 @@ impl Key {
     }
 
     /// A sample with this key and these figures.
-    #[must_use]
     pub fn sample(&self, figures: BTreeMap<String, f64>) -> Sample {
         let Self { scenario, subject, part, point, round } = self.clone();
         let (failures, warnings) = (BTreeMap::new(), Vec::new());
@@ -73,7 +71,6 @@ impl Taken {
         self.0.insert(key.text());
     }
 
-    #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         self.0.contains(&key.text())
     }
@@ -97,7 +94,6 @@ pub struct Outlook {
 
 impl Outlook {
     /// A scenario with so many samples, of which some may be there already; each takes about so long.
-    #[must_use]
     pub fn new(planned: usize, there: usize, expected: Duration) -> Self {
         Self { planned, there, expected, seen: Vec::new() }
     }
@@ -109,19 +105,16 @@ impl Outlook {
     }
 
     /// Samples that are there.
-    #[must_use]
     pub fn there(&self) -> usize {
         self.there
     }
 
     /// Samples in all.
-    #[must_use]
     pub fn planned(&self) -> usize {
         self.planned.max(self.there)
     }
 
     /// The time the rest takes, given that the sample being taken has run for so long.
-    #[must_use]
     pub fn left(&self, of_this_sample: Duration) -> Duration {
         let rest = u32::try_from(self.planned.saturating_sub(self.there)).unwrap_or(u32::MAX);
         self.mean().saturating_mul(rest).saturating_sub(of_this_sample)
@@ -137,7 +130,6 @@ impl Outlook {
 }
 
 /// Values of a figure along an axis, each the median of its rounds, smallest place first.
-#[must_use]
 pub fn medians<'s>(
     samples: impl Iterator<Item = &'s Sample>,
     axis: &str,
@@ -162,7 +154,6 @@ pub fn medians<'s>(
 }
 
 /// A point in words: `64 KiB, aes-256-gcm`.
-#[must_use]
 pub fn place(point: &Point) -> String {
     let words = point.iter().map(|(axis, value)| match value {
         Value::Number(bytes) if axis == "size" => number::size(*bytes as u64),

@@ -9,7 +9,6 @@ use crate::peers::subject::{Key, OwnConfig};
 use crate::word::Word;
 
 /// What client and servers agree on unless a scenario compares it: one choice each.
-#[must_use]
 pub fn offer(options: &Options) -> Offer {
     Offer {
         version: options.version.unwrap_or(Version::Tls13),
@@ -21,13 +20,11 @@ pub fn offer(options: &Options) -> Offer {
 }
 
 /// The certificate's key unless a scenario compares it.
-#[must_use]
 pub fn key(options: &Options) -> Key {
     first(&options.keys).unwrap_or(Key::P256)
 }
 
 /// The sentences.
-#[must_use]
 pub fn usual(options: &Options) -> Vec<String> {
     match &options.own_nginx {
         Some(own) => by_own_nginx(own, options),

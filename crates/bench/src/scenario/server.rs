@@ -24,7 +24,6 @@ use crate::results::{self, Line, Point};
 
 impl Bench<'_> {
     /// How servers are run unless a scenario compares it.
-    #[must_use]
     pub fn setup(&self) -> Setup {
         let workers = first(&self.options.workers);
         let most = self.cores.server.len();
@@ -121,7 +120,6 @@ impl Bench<'_> {
     }
 
     /// A load for this server unless a scenario says more: one connection that asks for the file of this size for ever.
-    #[must_use]
     pub fn load_on(&self, server: &Server, body_bytes: u64) -> Load {
         let is_plain = server.subject.path == Path::Plain;
         let hash = self.site.as_ref().and_then(|site| site.sha256(body_bytes));
@@ -143,7 +141,6 @@ impl Bench<'_> {
     }
 
     /// Clients that ask again as soon as they have their answer, so many at a time, for this long after a warm-up.
-    #[must_use]
     pub fn steady_load(
         &self,
         server: &Server,

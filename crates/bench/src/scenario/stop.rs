@@ -53,19 +53,16 @@ impl Stop {
     }
 
     /// Whether no other sample should begin.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         self.after_sample.load(Ordering::Relaxed)
     }
 
     /// Set when no other sample should begin, for what is one sample only.
-    #[must_use]
     pub fn asked(&self) -> &AtomicBool {
         &self.after_sample
     }
 
     /// Set when the sample that is being taken should end too.
-    #[must_use]
     pub fn now(&self) -> &AtomicBool {
         &self.now
     }

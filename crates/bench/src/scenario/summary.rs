@@ -15,7 +15,6 @@ use crate::stats::Estimate;
 
 /// Tables of the figures that answer each scenario's question: medians with half their interval; where there is one point and
 /// enough rounds, how they are spread. The last of the figures decides.
-#[must_use]
 pub fn text(results: &Results) -> String {
     let mut text = String::new();
     for scenario in SCENARIOS {

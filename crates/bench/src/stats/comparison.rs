@@ -48,7 +48,6 @@ pub enum Verdict {
 
 impl Comparison {
     /// `None` if a side has no samples.
-    #[must_use]
     pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
         let (first, second) = (Summary::of(a)?, Summary::of(b)?);
         let (rank, confidence) = rank(a.len(), b.len());
@@ -70,7 +69,6 @@ impl Comparison {
 
     /// Whether the second is better, where more or less is better. Undecided with fewer than three samples on a side, unless all
     /// samples of both are one and the same number: then it is a count, and there is no difference.
-    #[must_use]
     pub fn verdict(&self, better: Better) -> Verdict {
         let ends = [self.a.min, self.a.max, self.b.min, self.b.max];
         if ends.iter().all(|end| *end == self.a.min) {
@@ -98,7 +96,6 @@ impl Comparison {
 /// How many rounds a side would decide, if further ones scattered as these do and kept the difference of their means: the
 /// usual estimate for a test at 5 % that finds it in four of five cases. `None` where these do not differ, and where they do
 /// not scatter.
-#[must_use]
 pub fn rounds_to_decide(a: &[f64], b: &[f64]) -> Option<u32> {
     let (a, b) = (Summary::of(a)?, Summary::of(b)?);
     let difference = (b.mean - a.mean).abs();

@@ -21,7 +21,6 @@ pub struct Summary {
 
 impl Summary {
     /// `None` without samples.
-    #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

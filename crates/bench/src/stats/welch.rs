@@ -20,7 +20,6 @@ pub struct MeanDifference {
 
 impl MeanDifference {
     /// `None` if a side has fewer than two samples, because one does not tell how it scatters.
-    #[must_use]
     pub fn of(first: &Summary, second: &Summary) -> Option<Self> {
         if first.samples < 2 || second.samples < 2 {
             return None;
@@ -41,7 +40,6 @@ impl MeanDifference {
     }
 
     /// Whether zero lies outside the interval.
-    #[must_use]
     pub fn is_proven(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

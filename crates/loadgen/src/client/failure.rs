@@ -56,7 +56,6 @@ pub enum Failure {
 
 impl Failure {
     /// The word used in results.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.words().0
     }

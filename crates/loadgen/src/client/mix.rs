@@ -101,7 +101,6 @@ impl Outcome {
     }
 
     /// A sentence if the client, not the server, may have set the figures.
-    #[must_use]
     pub fn client_limited(&self) -> Option<String> {
         let busiest = self.thread_busy.iter().copied().fold(0.0, f64::max);
         if busiest > BUSY_MAX {

@@ -43,7 +43,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Why transactions failed, most frequent first: `the status is 404, not 200 (798 times)`.
-    #[must_use]
     pub fn causes_in_words(&self) -> String {
         let mut causes: Vec<_> = self.causes.iter().collect();
         causes.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
@@ -78,19 +77,16 @@ pub struct Handshakes {
 
 impl Handshakes {
     /// Handshakes that resumed a session.
-    #[must_use]
     pub fn resumed(&self) -> u64 {
         self.by_ticket + self.by_session_id
     }
 
     /// What a full handshake took on the wire, in bytes; `None` without one.
-    #[must_use]
     pub fn bytes_per_full(&self) -> Option<f64> {
         (self.full_bytes > 0).then(|| self.full_bytes as f64 / self.full.max(1) as f64)
     }
 
     /// The same of a resumed one.
-    #[must_use]
     pub fn bytes_per_resumed(&self) -> Option<f64> {
         (self.resumed_bytes > 0).then(|| self.resumed_bytes as f64 / self.resumed().max(1) as f64)
     }

@@ -23,7 +23,6 @@ struct Throttled {
 }
 
 /// Begins to watch.
-#[must_use]
 pub fn begin() -> Watch {
     Watch::beneath(Path::new("/"))
 }
@@ -34,7 +33,6 @@ impl Watch {
     }
 
     /// What disturbed the stretch of time since the beginning, in which this was used.
-    #[must_use]
     pub fn warnings(&self, usage: &Usage) -> Vec<String> {
         let now = Throttled::read(&self.root);
         let held_back = Throttled {

@@ -61,7 +61,6 @@ pub struct Usage {
 
 impl SystemUnderTest {
     /// A server of these processes: those that do the work, each with all its threads.
-    #[must_use]
     pub fn of(processes: &[u32]) -> Self {
         Self { processes: processes.to_vec() }
     }
@@ -124,7 +123,6 @@ impl SystemUnderTest {
 
 impl Snapshot {
     /// What was used from the earlier snapshot to this one. No counter can go back; where one seems to, it counts as zero.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Usage {
         let (user, system) = (
             self.user.saturating_sub(earlier.user).as_secs_f64(),

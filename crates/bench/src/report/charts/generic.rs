@@ -9,7 +9,6 @@ use crate::report::table::Table;
 use crate::results::Value;
 
 /// All medians, a row for each subject at each point.
-#[must_use]
 pub fn table(scenario: &ScenarioResults) -> Table {
     let samples = &scenario.samples;
     let names = |of: &dyn Fn(&crate::results::Sample) -> Vec<String>| -> Vec<String> {

@@ -19,7 +19,6 @@ struct Judged<'a> {
 
 /// How the subjects compare by a figure, or by the sum of several. `purpose` says what it is spent for, where that is more than the
 /// figure says: `for a 1 MiB file`.
-#[must_use]
 pub fn compared(samples: &Samples, names: &[&str], purpose: Option<&str>) -> Option<String> {
     let figure = figure::find(names.first()?)?;
     let judged = judge(samples, names, figure);

@@ -51,19 +51,16 @@ impl End {
 
 impl Question {
     /// The comparison that asks it.
-    #[must_use]
     pub fn scenario(&self) -> &'static str {
         self.sources.first().map_or("", |source| source.scenario)
     }
 
     /// The figure it is answered by.
-    #[must_use]
     pub fn figure(&self) -> &'static str {
         self.sources.first().map_or("", |source| source.figure)
     }
 
     /// How its answer is spoken of.
-    #[must_use]
     pub fn phrase(&self) -> Phrase {
         figure::find(self.figure()).and_then(|it| it.phrase).unwrap_or(Phrase {
             verb: "needs",
@@ -75,7 +72,6 @@ impl Question {
 
 impl Source {
     /// The samples that answer, and the last axis of `at` in words.
-    #[must_use]
     pub fn pick<'a>(&self, samples: &Samples<'a>) -> Option<(Samples<'a>, String)> {
         let mut samples = samples.part(self.part).having(self.figure);
         let mut word = String::new();

@@ -53,7 +53,6 @@ fn class(outcome: Outcome) -> &'static str {
 }
 
 /// `0.36 to 0.46`, or why there is nothing to be sure of.
-#[must_use]
 pub fn sureness(cell: &Cell) -> String {
     match cell.outcome {
         Outcome::Less | Outcome::More => speech::range(&cell.ratio),
@@ -102,7 +101,6 @@ fn notes(verdict: &Verdict) -> Vec<String> {
 }
 
 /// The table in Markdown, with the same words.
-#[must_use]
 pub fn markdown(verdict: &Verdict) -> String {
     let mut text = format!("| kettle beside | {} |\n", verdict.peers.join(" | "));
     text.push_str(&format!("|---|{}\n", "---|".repeat(verdict.peers.len())));

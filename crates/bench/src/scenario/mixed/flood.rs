@@ -66,7 +66,6 @@ fn held(
 }
 
 /// What to say of a flood that was not the one planned.
-#[must_use]
 pub fn shortfall(rate: f64, outcome: &Outcome) -> Option<String> {
     let seconds = outcome.elapsed.as_secs_f64();
     let came = if seconds > 0.0 { outcome.succeeded as f64 / seconds } else { 0.0 };

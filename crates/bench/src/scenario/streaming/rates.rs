@@ -23,7 +23,6 @@ pub struct Most {
 ///
 /// Encryption costs more than a copy does, so on a processor that is quick at copying no server would hold 60 % of plain
 /// sendfile, and a comparison at equal throughput would compare nothing.
-#[must_use]
 pub fn choose(plain: Option<&Most>, encrypting: &[Most]) -> Vec<Rate> {
     let slowest = encrypting
         .iter()
@@ -55,7 +54,6 @@ fn can_hold(most: &Most, gigabits_per_second: f64) -> bool {
 }
 
 /// A throughput to two digits, so that the same machine is asked for the same again.
-#[must_use]
 pub fn rounded(rate: f64) -> f64 {
     if rate <= 0.0 || !rate.is_finite() {
         return 0.0;
@@ -70,20 +68,17 @@ pub fn rounded(rate: f64) -> f64 {
 }
 
 /// From one object to the next on one connection, so that all connections together reach the throughput.
-#[must_use]
 pub fn interval(connections: u32, object_bytes: u64, gigabits_per_second: f64) -> Duration {
     let seconds = f64::from(connections) * object_bytes as f64 * 8.0 / (gigabits_per_second * 1e9);
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(INTERVAL_MAX)
 }
 
 /// Half the width of the distribution of intervals: two thirds, as a think time of 1 to 5 seconds has.
-#[must_use]
 pub fn spread(interval: Duration) -> Duration {
     interval * 2 / 3
 }
 
 /// What to say of a sample whose throughput was not the one asked for.
-#[must_use]
 pub fn deviation(asked: f64, achieved: f64) -> Option<String> {
     let is_near = ((achieved - asked) / asked).abs() <= DEVIATION_MAX;
     (!is_near).then(|| {

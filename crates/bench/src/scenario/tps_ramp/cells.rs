@@ -43,7 +43,6 @@ pub struct Cells {
 
 impl Cells {
     /// Chooses by the options, for a server that may have so many processors.
-    #[must_use]
     pub fn of(options: &Options, processors: usize) -> Self {
         let mut cells = Self::default();
         for (case, per_session) in cases(options, &mut cells.refused) {
@@ -72,7 +71,6 @@ impl Cells {
 
 impl Cell {
     /// Where on the axes the ramp with this number of transactions per session lies.
-    #[must_use]
     pub fn point(&self, per_session: u32) -> Point {
         let word = |word: &str| Value::Word(word.to_owned());
         let Case { workers, key, offer } = self.case;

@@ -27,7 +27,6 @@ impl Costs {
     /// shared with the one before, and then the slope that is left is less than any transaction costs.
     ///
     /// Steps of several numbers of transactions per session are needed to tell the two kinds apart. `None` if nothing can be told.
-    #[must_use]
     pub fn of(observations: &[Observation]) -> Option<Self> {
         let used: Vec<_> = observations.iter().filter(|seen| seen.is_usable()).collect();
         let is_there = |kind: fn(&Observation) -> f64| used.iter().any(|seen| kind(seen) > 0.0);

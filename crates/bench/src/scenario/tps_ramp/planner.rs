@@ -61,12 +61,10 @@ enum Phase {
 }
 
 impl Planner {
-    #[must_use]
     pub fn new(slope: Slope) -> Self {
         Self { slope, steps: Vec::new(), taken: 0, phase: Phase::Up }
     }
 
-    #[must_use]
     pub fn next(&self) -> Next {
         if self.taken >= self.slope.steps_max {
             return Next::Done(self.found_or(Why::Steps));
@@ -102,7 +100,6 @@ impl Planner {
     }
 
     /// The steps that count, one a rate, in order of rates.
-    #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

@@ -12,7 +12,6 @@ pub struct Points {
 
 impl Points {
     /// Reads the points off a ramp's steps, in order of their rates.
-    #[must_use]
     pub fn of(steps: &[Step]) -> Self {
         let max = steps.iter().map(|step| step.succeeded_per_second).fold(0.0, f64::max);
         let most = |bound| {
@@ -28,7 +27,6 @@ impl Points {
 /// A step counts if it keeps the bound or, by the rule of Bernat's comparison, if the mean of the next
 /// eight does: one slow step does not end a ramp that goes on quickly behind it, and one quick step
 /// among slow ones does not lengthen it.
-#[must_use]
 pub fn bracket(steps: &[Step], bound: Bound) -> (Option<&Step>, Option<&Step>) {
     let counts = |index: usize| steps.get(index..).is_some_and(|from| first_counts(from, bound));
     let counting = (0..steps.len()).take_while(|index| counts(*index)).count();

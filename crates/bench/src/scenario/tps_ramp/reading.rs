@@ -13,7 +13,6 @@ use crate::results::{Sample, Value};
 impl Step {
     /// What came of a rate, where the server needed `taken` for it. Where the client was late and every bound was kept
     /// nevertheless, it did not limit; `may_be_limited` counts where one was broken.
-    #[must_use]
     pub fn of(rate: f64, taken: Duration, outcome: &Outcome, may_be_limited: bool) -> Self {
         let failed: u64 = outcome.failures.values().sum();
         let all = outcome.succeeded + failed;
@@ -31,7 +30,6 @@ impl Step {
     /// The figures that say of a ramp's step what those of a steady load would not: rates are over the time that was needed,
     /// not over the time until the last answer, which one lost transaction makes seconds longer. They add up: what was attempted
     /// succeeded in its time, failed, or was still waiting then.
-    #[must_use]
     pub fn figures(&self) -> [(&'static str, f64); 5] {
         let failed = self.rate * self.failed_share;
         [
@@ -47,7 +45,6 @@ impl Step {
     }
 
     /// The step that was written as this sample.
-    #[must_use]
     pub fn read(sample: &Sample) -> Option<Self> {
         let figure = |name: &str| sample.figures.get(name).copied();
         let rate = figure(figure::ATTEMPTED_PER_SECOND.name)?;
@@ -66,7 +63,6 @@ impl Step {
 impl Observation {
     /// What the step written as this sample cost. `None` beyond the knee, where a server also pays for what it does not
     /// finish.
-    #[must_use]
     pub fn read(sample: &Sample) -> Option<Self> {
         let step = Step::read(sample)?;
         if !step.keeps_up() || step.failed_share >= LOST_MAX {
@@ -117,7 +113,6 @@ pub fn replace(
 }
 
 /// A rate as an axis value: whole, since nobody reads the digits behind.
-#[must_use]
 pub fn rate_value(rate: f64) -> Value {
     Value::Number(if rate < 10.0 { (rate * 100.0).round() / 100.0 } else { rate.round() })
 }

@@ -37,7 +37,6 @@ impl Bound {
         [Bound::Mean100, Bound::Mean500, Bound::P99Of100, Bound::Loss1000, Bound::Loss10000];
 
     /// The figure that holds the highest rate within it.
-    #[must_use]
     pub fn figure(self) -> &'static str {
         match self {
             Bound::Mean100 => figure::TPS_MEAN_100MS.name,
@@ -49,7 +48,6 @@ impl Bound {
     }
 
     /// The latency it judges in a step and the most it allows; none for a bound on losses.
-    #[must_use]
     pub fn latency_us(self, step: &Step) -> Option<(f64, f64)> {
         match self {
             Bound::Mean100 => Some((step.mean_us, 100_000.0)),
@@ -61,7 +59,6 @@ impl Bound {
 
     /// The share of transactions that may be lost. A server that drops what would be slow must not
     /// look quick, so the bounds on latency allow no more than the weaker bound on losses.
-    #[must_use]
     pub fn loss(self) -> f64 {
         if self == Bound::Loss10000 { 0.0001 } else { 0.001 }
     }
@@ -70,25 +67,21 @@ impl Bound {
 impl Step {
     /// Whether the server did in its time what was asked of it. Whatever its latency in a few seconds,
     /// a rate that leaves a growing queue behind cannot be held.
-    #[must_use]
     pub fn keeps_up(&self) -> bool {
         self.succeeded_per_second >= KEEPS_UP * self.rate * (1.0 - self.failed_share)
     }
 
     /// Whether this step by itself keeps the bound.
-    #[must_use]
     pub fn keeps(&self, bound: Bound) -> bool {
         let is_quick = bound.latency_us(self).is_none_or(|(latency, most)| latency <= most);
         is_quick && self.may_count(bound)
     }
 
     /// Whether this step can keep the bound, its latency aside.
-    #[must_use]
     pub fn may_count(&self, bound: Bound) -> bool {
         self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
     }
 
-    #[must_use]
     pub fn is_fine(&self) -> bool {
         Bound::ALL.iter().all(|bound| self.keeps(*bound))
     }

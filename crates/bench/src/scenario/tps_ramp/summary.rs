@@ -31,7 +31,6 @@ pub struct Ramp<'a> {
 }
 
 impl Summary {
-    #[must_use]
     pub fn of(ramp: Ramp<'_>) -> Self {
         let points = Points::of(ramp.steps);
         let mut figures = BTreeMap::new();

@@ -14,7 +14,6 @@ use crate::measure::kibibytes;
 
 impl Machine {
     /// The machine this runs on. Probes the kernel for TLS, which takes some milliseconds.
-    #[must_use]
     pub fn read() -> Self {
         let kernel_tls = match Capabilities::run().tx_reason() {
             None => "yes".to_owned(),
