@@ -54,15 +54,10 @@ pub fn file_name(program: Program) -> &'static str {
     }
 }
 
-/// A template with the words of this place filled in.
+/// A template with the words of this place for a program filled in. A server can be given another one's configuration.
 ///
 /// # Errors
 /// A placeholder does not exist.
-pub fn text(input: &ConfigInput<'_>, template: &str) -> Result<String, PeerError> {
-    filled_for(input.subject.program, input, template)
-}
-
-/// The same with the words of another program: a server can be given another one's configuration.
 pub fn filled_for(
     program: Program,
     input: &ConfigInput<'_>,

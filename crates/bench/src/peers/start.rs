@@ -130,7 +130,7 @@ fn config_text(input: &ConfigInput<'_>, kettle: &Found) -> Result<String, PeerEr
         }
         None => config::template(subject.program, subject.role).to_owned(),
     };
-    config::text(input, &template)
+    config::filled_for(subject.program, input, &template)
 }
 
 impl Running {

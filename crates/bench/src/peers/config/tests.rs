@@ -43,7 +43,7 @@ fn filled(subject: Subject, setup: &Setup) -> String {
     let address = "127.0.0.1:4433".parse().unwrap();
     let stream_module = Some(FsPath::new("/modules/stream.so"));
     let input = ConfigInput { subject, setup, address, identity: &identity, stream_module };
-    text(&input, template(subject.program, subject.role)).unwrap()
+    filled_for(subject.program, &input, template(subject.program, subject.role)).unwrap()
 }
 
 /// Each of these stands on a line of its own, whatever the indentation.
