@@ -18,7 +18,7 @@ type Test = fn(&Config) -> bool;
 
 #[test]
 fn each_option_of_a_server_does_what_stunnel_does() {
-    let table: [(&str, Test); 16] = [
+    let table: [(&str, Test); 17] = [
         ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:993"),
         ("accept = ::1:443", |it| it.listeners[0].address.to_string() == "[::1]:443"),
         ("accept = :::443", |it| it.listeners[0].address.to_string() == "[::]:443"),
@@ -36,7 +36,10 @@ fn each_option_of_a_server_does_what_stunnel_does() {
         ("protocol = proxy", |it| it.backends[0].send_proxy == SendProxy::V1),
         ("sslVersionMin = TLSv1.3", |it| versions(it) == [TlsVersion::Tls13]),
         ("sslVersion = TLSv1.2", |it| versions(it) == [TlsVersion::Tls12]),
-        ("options = NO_TLSv1.3\noptions = NO_SSLv3", |it| versions(it) == [TlsVersion::Tls12]),
+        ("options = NO_TLSv1_3\noptions = NO_SSLv3", |it| versions(it) == [TlsVersion::Tls12]),
+        ("options = NO_TLSv1_2\noptions = NO_TLSv1_3\noptions = -NO_TLSv1_2", |it| {
+            versions(it) == [TlsVersion::Tls12]
+        }),
         ("TIMEOUTidle = 60", |it| it.backends[0].idle_timeout.as_secs() == 60),
         ("connect = a:1\nconnect = b:2\nfailover = prio", |it| {
             it.backends[0].balance == Balance::First && it.backends[0].servers.len() == 3
@@ -46,6 +49,12 @@ fn each_option_of_a_server_does_what_stunnel_does() {
         let text = format!("[imaps]\naccept = 993\nconnect = 143\ncert = /c.pem\n{words}\n");
         assert!(test(&config(&text)), "{words}");
     }
+}
+
+#[test]
+fn options_of_all_and_of_a_service_add_up() {
+    let text = "options = NO_TLSv1_3\n[a]\naccept = 1\nconnect = 2\ncert = /c\noptions = SINGLE_ECDH_USE\n";
+    assert_eq!(versions(&config(text)), [TlsVersion::Tls12]);
 }
 
 fn mode(config: &Config) -> Option<ClientAuthMode> {

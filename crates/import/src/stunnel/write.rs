@@ -62,6 +62,12 @@ impl<'s> Both<'s> {
         self.find(name).is_some_and(|option| option.value == "yes")
     }
 
+    /// Those of OpenSSL, which add up.
+    fn options(&self) -> Vec<&'s StunnelOption> {
+        let both = self.global.options.iter().chain(&self.own.options);
+        both.filter(|option| option.term.name == "options").collect()
+    }
+
     /// What clients, or servers, must show: `verify` is the older word for it.
     fn verifies(&self) -> Verifies {
         let level = self.find("verify").and_then(|it| it.value.parse::<u8>().ok()).unwrap_or(0);
@@ -331,7 +337,9 @@ impl Writer<'_> {
         if let Some(dialogue) = dialogue {
             self.draft.text.set("starttls", quoted(dialogue), Some(origin));
         }
-        for name in ["sslVersion", "sslVersionMin", "sslVersionMax", "ciphers", "ciphersuites"] {
+        let of_tls =
+            ["sslVersion", "sslVersionMin", "sslVersionMax", "ciphers", "ciphersuites", "options"];
+        for name in of_tls {
             if let Some(option) = service.find(name) {
                 let message = format!("`{name}` is not carried over");
                 let instead = "a server is offered what [tls] has, for all of them";
@@ -370,16 +378,20 @@ impl Writer<'_> {
         let place = |version: &str| order.iter().position(|known| *known == version);
         let (least, most) = (said("sslVersionMin"), said("sslVersionMax"));
         let only = said("sslVersion").filter(|only| only.text != "all");
-        let refused = service.all("options");
-        let is_refused =
-            |version: &str| refused.iter().any(|it| it.value.strip_prefix("NO_") == Some(version));
+        let options = service.options();
+        let is_refused = |version: &str| {
+            let name = format!("NO_{}", version.replace('.', "_"));
+            let last = options.iter().rfind(|it| it.value.trim_start_matches('-') == name);
+            // A minus takes it back.
+            last.is_some_and(|it| it.value == name)
+        };
         let first = least.and_then(|it| place(it.text)).unwrap_or(0);
         let last = most.and_then(|it| place(it.text)).unwrap_or(order.len());
         let between = order.iter().enumerate().filter(|(at, _)| (first..=last).contains(at));
         let between = between.map(|(_, version)| *version).filter(|version| !is_refused(version));
         let between: Vec<&str> = between.collect();
         let origin = least.or(most).map(|it| it.origin);
-        let origin = origin.or(refused.first().map(|option| &option.origin));
+        let origin = origin.or(options.first().map(|option| &option.origin));
         let versions = match only {
             Some(only) => Some((vec![only.text], only.origin)),
             // What nobody names is not missed.
@@ -393,7 +405,7 @@ impl Writer<'_> {
                 )
             }),
         };
-        for option in refused
+        for option in options
             .iter()
             .filter(|it| !it.value.contains("NO_SSLv") && !it.value.contains("NO_TLSv"))
         {
@@ -412,7 +424,7 @@ impl Writer<'_> {
             versions,
             ciphers: said("ciphers"),
             tls13_suites: said("ciphersuites"),
-            is_ordered: refused.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
+            is_ordered: options.iter().any(|it| it.value == "CIPHER_SERVER_PREFERENCE"),
         };
         self.draft.offer(&wanted, &EXAMPLES)
     }
