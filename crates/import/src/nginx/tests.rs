@@ -9,6 +9,7 @@ use crate::files_in_memory::{Files, shown};
 
 mod guards;
 mod hidden;
+mod lost;
 mod one_path;
 
 fn from(text: &str) -> Result<Imported, Vec<Finding>> {

@@ -117,6 +117,9 @@ impl Writer<'_> {
                 // Who passes connections on by name looks at it.
                 ("map", _) if directive.word(0) == "$ssl_preread_server_name" => continue,
                 ("map", _) => "kettle has no variables",
+                ("real_ip_header", _) if directive.word(0) != "proxy_protocol" => {
+                    "only a PROXY header says for whom a connection is: `accept_proxy` of its listener"
+                }
                 (_, Fate::Told(instead)) => instead,
                 // For the whole of http they let nobody in who would not be: below they close their place.
                 (_, Fate::Guards(why)) if Term::find(name).is_none() => why,

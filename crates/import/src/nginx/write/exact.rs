@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::Writer;
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::route::{Common, Route, nearest};
+use super::settings::{OF_ROUTES, ROUTE_ABOVE};
 use crate::nginx::location::{Kind, Location, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 
@@ -54,6 +55,7 @@ impl Writer<'_> {
                         let message = format!("`access_log` of {what} is not carried over");
                         self.draft.warn(&log.origin, message, "the route that it is below has one");
                     }
+                    self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
                     common.rules.extend(rules);
                     continue;
                 }
@@ -62,6 +64,7 @@ impl Writer<'_> {
             if self.error_pages.contains(&location.path) {
             } else if self.cache_control(&location.scope, own).is_some() {
                 self.tell(own);
+                self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             } else {
                 let instead = "the route that it is below answers";
                 self.draft.warn(origin, format!("{what} is not carried over"), instead);

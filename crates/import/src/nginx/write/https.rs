@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 
 use kettle_config::{Origin, quoted};
 
-use super::site::Server;
+use super::route::spoken;
+use super::site::{Server, redirect_of};
 use super::{Writer, trust_alike};
 use crate::nginx::listen::Listen;
+use crate::nginx::location::{self, Kind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -169,6 +171,7 @@ impl Writer<'_> {
             match server.redirect() {
                 Some(redirect) => {
                     target = target.or(Some((redirect.status, redirect.port)));
+                    self.tell_of_others(server);
                     if let Some(host) = redirect.host.filter(|host| !server.names.contains(host)) {
                         let message = format!("clients are not sent to {host}");
                         let instead = "a redirect leads to the name that the client asked for";
@@ -204,6 +207,21 @@ impl Writer<'_> {
         if listen.takes_proxy {
             let scopes = servers.iter().filter(here).map(|server| &server.scope);
             self.accept_proxy(&scopes.collect::<Vec<_>>(), listen);
+        }
+    }
+
+    /// Says which places of a server that leads elsewhere do something else.
+    fn tell_of_others(&mut self, server: &Server<'_>) {
+        let leads = |block: &[Directive]| block.iter().any(|it| redirect_of(it).is_some());
+        if server.ends_tls() || leads(server.scope.own()) {
+            return;
+        }
+        for location in location::all(&server.scope) {
+            if location.kind != Kind::Named && !leads(location.directive.inner()) {
+                let message = format!("`{}` is not carried over", spoken(location.directive));
+                let instead = "all of plain HTTP leads to HTTPS, what certificate authorities ask for (ACME), too";
+                self.draft.warn(&location.directive.origin, message, instead);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use super::Writer;
 use super::route::{Common, Route, Setting, nearest, spoken};
+use super::settings::{OF_ROUTES, OF_SITES, ROUTE_ABOVE};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Kind, Location, Shut};
 use crate::nginx::redirect::Rule;
@@ -114,6 +115,7 @@ impl Writer<'_> {
         }
         let own = location.directive.inner();
         self.tell(own);
+        self.tell_of_lost(&location.scope, &["error_page"], OF_SITES);
         let mut route = self.route(&location.scope, prefix, own, common)?;
         route.rules = rules;
         let above = nearest(routes, prefix);
@@ -284,6 +286,7 @@ impl Writer<'_> {
             match (control, file_patterns(&location.path)) {
                 (Some(control), Some(mut patterns)) => {
                     self.tell(location.directive.inner());
+                    self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
                     if location.ignores_case {
                         let upper: Vec<_> = patterns.iter().map(|it| it.to_uppercase()).collect();
                         patterns.extend(upper);
@@ -353,6 +356,9 @@ impl Writer<'_> {
                 let message = format!("{what} is for files only");
                 let instead = "where a route has a backend, that is asked for them";
                 self.draft.warn(&location.directive.origin, message, instead);
+            }
+            if !rules.is_empty() {
+                self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             }
             if location.ignores_case && !rules.is_empty() {
                 let message = format!("{what} is for other cases of its letters as well");

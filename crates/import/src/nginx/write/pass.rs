@@ -4,7 +4,7 @@ use kettle_config::{Origin, is_own_header, quoted};
 
 use super::Writer;
 use super::route::{Route, Setting, spoken};
-use super::settings::table;
+use super::settings::{OF_SITES, table};
 use super::stream::target;
 use crate::nginx::location::{self, Location, Shut};
 use crate::nginx::measure;
@@ -42,6 +42,8 @@ impl Writer<'_> {
         }
         rules.extend(rewrite);
         self.tell(location.directive.inner());
+        self.tell_of_lost(scope, &["error_page"], OF_SITES);
+        self.tell_of_keeping(scope);
         if access.iter().any(|(key, ..)| *key == "basic_auth") {
             self.tell_of_users(scope);
         }

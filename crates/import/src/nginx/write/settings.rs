@@ -100,6 +100,32 @@ impl Writer<'_> {
         (!headers.is_empty()).then_some(setting).into_iter().chain(cors).collect()
     }
 
+    /// Says which of these settings of a place are lost, because they are another's. What is said further out as well is not.
+    pub(super) fn tell_of_lost(&mut self, scope: &Scope<'_>, names: &[&str], instead: &str) {
+        let is_lost = |it: &&Directive| {
+            let mut outer = scope.outwards().skip(1).flatten();
+            let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
+            let is_said = it.block.is_none() && outer.any(is_same);
+            names.contains(&&*it.name) && !is_cache_control(it) && !is_said
+        };
+        for directive in scope.own().iter().filter(is_lost) {
+            let message = format!("`{}` is not carried over", spoken(directive));
+            self.draft.warn(&directive.origin, message, instead);
+        }
+    }
+
+    /// Says that a backend's responses are kept for as long as it says itself.
+    pub(super) fn tell_of_keeping(&mut self, scope: &Scope<'_>) {
+        let expires = scope.find("expires").filter(|it| it.word(0) != "off");
+        let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
+        for directive in expires.into_iter().chain(added) {
+            let message = format!("`{}` is not carried over", spoken(directive));
+            let instead =
+                "a backend says it itself; `headers` of the route would say it in its place";
+            self.draft.warn(&directive.origin, message, instead);
+        }
+    }
+
     fn index(&mut self, index: &Directive) -> Vec<String> {
         let is_name = |word: &String| !word.contains(['/', '$']) && !word.is_empty();
         let names: Vec<String> = index.words.iter().filter(|word| is_name(word)).cloned().collect();
@@ -246,6 +272,26 @@ impl Writer<'_> {
 fn is_cache_control(directive: &Directive) -> bool {
     directive.name == "add_header" && directive.word(0).eq_ignore_ascii_case("cache-control")
 }
+
+/// What is said of the route that a place for one path or an expression is below, and not of the place.
+pub(super) const OF_ROUTES: [&str; 14] = [
+    "add_header",
+    "autoindex",
+    "brotli_static",
+    "charset",
+    "default_type",
+    "disable_symlinks",
+    "error_page",
+    "gzip",
+    "gzip_static",
+    "index",
+    "limit_conn",
+    "limit_req",
+    "types",
+    "zstd_static",
+];
+pub(super) const ROUTE_ABOVE: &str = "its files answer by the route that they are below";
+pub(super) const OF_SITES: &str = "`error_pages` are those of the site";
 
 /// A table in braces.
 pub(super) fn table<'e>(entries: impl Iterator<Item = (&'e str, String)>) -> String {

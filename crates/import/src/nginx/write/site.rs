@@ -53,7 +53,7 @@ impl Server<'_> {
 }
 
 /// `return 301 https://$host$request_uri`, or the same as a `rewrite`.
-fn redirect_of(directive: &Directive) -> Option<Redirect> {
+pub(super) fn redirect_of(directive: &Directive) -> Option<Redirect> {
     let (status, target) = match (directive.name.as_str(), directive.words.as_slice()) {
         ("return", [target]) => (302, target),
         ("return", [status, target]) => (status.parse().ok()?, target),
