@@ -16,6 +16,7 @@ use crate::finding::Instead;
 use crate::model::Config;
 use crate::read::Reader;
 use crate::setting::quoted_size;
+pub use listeners::collide;
 
 /// Records every contradiction in a configuration.
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {

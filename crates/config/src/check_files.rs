@@ -92,7 +92,12 @@ fn find(
 
 fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> Option<Finding> {
     let shown = file.value.display();
-    let metadata = match File::open(&file.value).and_then(|open| open.metadata()) {
+    // To open a pipe would be to wait for its writer.
+    let found = fs::metadata(&file.value).and_then(|found| match found.is_file() {
+        true => File::open(&file.value)?.metadata(),
+        false => Ok(found),
+    });
+    let metadata = match found {
         Ok(metadata) => metadata,
         // Who reads it may have other ways, and says so where it has not.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return None,
@@ -116,9 +121,9 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
     match fs::read_dir(&folder.value) {
         Ok(_) => None,
         Err(_) if folder.value.is_file() => {
-            let parent =
-                folder.value.parent().map(|parent| format!("write \"{}\"", parent.display()));
-            Some(find(config, folder, format!("{shown} is a file, not a folder"), parent))
+            let parent = folder.value.parent().filter(|it| !it.as_os_str().is_empty());
+            let instead = format!("write \"{}\"", parent.unwrap_or(Path::new(".")).display());
+            Some(find(config, folder, format!("{shown} is a file, not a folder"), Some(instead)))
         }
         // Search permission is all that serving needs; only listings read the folder.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => None,

@@ -22,6 +22,7 @@ mod source;
 mod syntax;
 mod word;
 
+pub use check::collide;
 pub use check_files::check_files;
 pub use finding::Finding;
 pub use located::{Located, Position};

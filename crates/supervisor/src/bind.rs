@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding, Listener};
+use kettle_config::{Config, Finding, Listener, collide};
 use kettle_kernel::{keeper, socket};
 use socket2::{Domain, Socket, Type};
 
@@ -50,7 +50,7 @@ pub fn bind(
         };
         let given_up = held.iter().filter(|held| !stays(held)).map(|held| &held.actual);
         let mut own = given_up.chain(leaving);
-        let is_own = own.any(|own| covers_the_same(*own, address));
+        let is_own = own.any(|own| collide(*own, address));
         let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
         match is_free.and_then(|()| bind_address(address, listener.backlog, workers)) {
             Ok(sockets) => bound.push(sockets),
@@ -83,13 +83,6 @@ fn bind_address(address: SocketAddr, backlog: u32, workers: usize) -> io::Result
         sockets.push(Arc::new(socket::listen(actual, backlog)?));
     }
     Ok(BoundAddress { configured: address, actual, sockets })
-}
-
-/// Whether they are the same, or one is the other's port on all addresses of the machine. IPv6 sockets take IPv6 only.
-fn covers_the_same(one: SocketAddr, other: SocketAddr) -> bool {
-    one.port() == other.port()
-        && one.is_ipv4() == other.is_ipv4()
-        && (one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified())
 }
 
 /// With `SO_REUSEPORT` a second kettle of the same user would silently share the port, and each

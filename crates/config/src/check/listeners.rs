@@ -1,5 +1,7 @@
 //! Addresses that collide.
 
+use std::net::SocketAddr;
+
 use crate::finding::Instead;
 use crate::model::{Config, Listener};
 use crate::read::Reader;
@@ -18,10 +20,10 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     let mut earlier: Vec<&Listener> = Vec::new();
     for listener in written {
         let address = &listener.address;
-        match earlier.iter().find(|other| other.address == *address) {
+        match earlier.iter().find(|other| collide(other.address.value, address.value)) {
             Some(other) => {
                 let line = reader.line(other.address.at.line);
-                let message = format!("{line} listens on {address} already");
+                let message = format!("{line} listens on {} already", other.address);
                 reader.find_located(address, message, Instead::act(REMOVE_OR_MOVE));
             }
             None => earlier.push(listener),
@@ -44,9 +46,18 @@ fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
         reader.find_at(&place, message, Instead::write(instead));
     }
     let mut listeners = config.listeners.iter();
-    if let Some(other) = listeners.find(|other| other.address.value == listen) {
+    if let Some(other) = listeners.find(|other| collide(other.address.value, listen)) {
         let line = reader.line(other.address.at.line);
-        let message = format!("{line} listens on {listen} already");
+        let message = format!("{line} listens on {} already", other.address);
         reader.find_at(&place, message, Instead::act(REMOVE_OR_MOVE));
     }
+}
+
+/// Whether only one of two addresses can be listened on: they are the same, or one is the other's port on all addresses of the
+/// machine. IPv6 sockets take IPv6 only.
+#[must_use]
+pub fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port()
+        && one.is_ipv4() == other.is_ipv4()
+        && (one == other || one.ip().is_unspecified() || other.ip().is_unspecified())
 }

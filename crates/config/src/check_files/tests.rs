@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::os::unix::net::UnixListener;
 
 use super::*;
 use crate::parse;
@@ -72,6 +73,25 @@ fn things_of_the_wrong_sort_are_found() {
     assert_eq!(messages[0], "kettle.toml:7:9: chain.pem is not a regular file");
     assert_eq!(messages[1], "kettle.toml:8:7: key.pem is empty");
     assert_eq!(messages[2], "kettle.toml:10:8: www is a file, not a folder");
+}
+
+/// As of a pipe: to open it is not to look at it.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let _socket = UnixListener::bind(folder.path().join("chain.pem")).unwrap();
+    let config = parse(SITE, &folder.path().join("kettle.toml")).unwrap();
+    let findings = check_files(&config);
+    let chain = findings.iter().find(|finding| finding.line == 7).unwrap();
+    assert!(chain.message.ends_with("chain.pem is not a regular file"), "{chain}");
+}
+
+#[test]
+fn the_folder_of_a_file_without_one_is_this_one() {
+    let address = SocketAddr::from(([127, 0, 0, 1], 8443));
+    let config = Config::for_folder(Path::new("Cargo.toml"), address);
+    let findings = check_files(&config);
+    assert_eq!(findings[0].instead.as_deref(), Some("write \".\""));
 }
 
 #[test]

@@ -62,6 +62,24 @@ address = "127.0.0.1:443""#,
    |          ^^^^^^^^^^^^^^^
 help: remove one of both, or write another port"#,
     ),
+    (
+        r#"[metrics]
+listen = "[::1]:443"
+[[listener]]
+address = "[fe80::1%1]:443"
+[[listener]]
+address = "[fe80::1%2]:443"
+[[listener]]
+address = "127.0.0.1:443"
+[[listener]]
+address = "0.0.0.0:443"
+[[listener]]
+address = "0.0.0.0:444""#,
+        r#"kettle.toml:10:11: line 8 listens on 127.0.0.1:443 already
+ 10 | address = "0.0.0.0:443"
+    |           ^^^^^^^^^^^^^
+help: remove one of both, or write another port"#,
+    ),
 ];
 
 #[test]
