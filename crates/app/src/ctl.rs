@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use kettle_supervisor::admin::caches::PurgeBy;
-use kettle_supervisor::admin::client::ask;
+use kettle_supervisor::admin::client::{ask, stop};
 use kettle_supervisor::admin::protocol::{Reply, Request};
 use kettle_supervisor::read;
 
@@ -21,7 +21,11 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
     if let CtlCommand::Status { watch: true } = arguments.command {
         return watch(&socket, arguments.json);
     }
-    let reply = match ask(&socket, request(&arguments.command)) {
+    let asked = match request(&arguments.command) {
+        Request::Stop => stop(&socket),
+        request => ask(&socket, request),
+    };
+    let reply = match asked {
         Ok(reply) => reply,
         Err(error) => return fail(error),
     };

@@ -33,11 +33,46 @@ pub fn ask(socket: &Path, request: Request) -> Result<Reply, AskError> {
     exchange().map_err(failed)
 }
 
+/// Asks for the end and waits for it: as long as the server finishes what is in flight, which may be longer than any answer
+/// is waited for.
+///
+/// # Errors
+///
+/// As [`ask`].
+pub fn stop(socket: &Path) -> Result<Reply, AskError> {
+    let process = process_of(socket)?;
+    loop {
+        if let Ok(reply) = ask(socket, Request::Stop) {
+            return Ok(reply);
+        }
+        match process_of(socket) {
+            Ok(now) if now == process => {}
+            Err(error) if error.is_late() => return Err(error),
+            // It has gone, and another may have taken its place.
+            _ => return Ok(Reply::Done { message: "stopped".to_owned() }),
+        }
+    }
+}
+
+fn process_of(socket: &Path) -> Result<u32, AskError> {
+    Ok(match ask(socket, Request::Status)? {
+        Reply::Status(status) => status.process,
+        _ => 0,
+    })
+}
+
 /// A request got no answer.
 #[derive(Debug)]
 pub struct AskError {
     socket: PathBuf,
     source: io::Error,
+}
+
+impl AskError {
+    /// Whether the server is there and does not answer.
+    fn is_late(&self) -> bool {
+        matches!(self.source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+    }
 }
 
 impl fmt::Display for AskError {
@@ -55,7 +90,7 @@ impl fmt::Display for AskError {
             io::ErrorKind::PermissionDenied => {
                 "; only the user that started the server may control it: try sudo"
             }
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            _ if self.is_late() => {
                 "; the server is there and does not answer: look at its own messages"
             }
             _ => "",

@@ -1,3 +1,4 @@
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -235,6 +236,42 @@ fn a_socket_that_cannot_be_connected_to_is_not_taken_for_a_stale_one() {
 fn a_missing_server_is_named_with_the_way_out() {
     let directory = tempfile::tempdir().unwrap();
     let error = client::ask(&directory.path().join("none"), Request::Status).unwrap_err();
+    assert!(error.to_string().contains("start the server"), "{error}");
+}
+
+/// What a server answers to each connection: nothing where it is too busy, `None` where it has gone.
+#[test]
+fn a_stop_is_waited_for_until_the_server_has_gone() {
+    let of = |process| Some(Some(Reply::Status(Box::new(Status { process, ..status() }))));
+    let done = Reply::Done { message: "stopped".to_owned() };
+    let (mine, another, busy, gone) = (of(1), of(2), Some(None), None);
+    for answers in [
+        vec![mine.clone(), Some(Some(done.clone()))],
+        vec![mine.clone(), busy.clone(), mine.clone(), Some(Some(done.clone()))],
+        vec![mine.clone(), busy.clone(), mine.clone(), busy.clone(), gone.clone()],
+        vec![mine.clone(), busy.clone(), gone.clone()],
+        vec![mine.clone(), busy, another],
+        vec![mine, gone],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ctl");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let asked = answers.len();
+        let serve = move || {
+            let answers = answers.into_iter().map_while(|answer| answer);
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                let answer = answer.map(|answer| to_line(&answer).unwrap()).unwrap_or_default();
+                stream.write_all(&answer).unwrap();
+            }
+        };
+        let server = std::thread::spawn(serve);
+        assert_eq!(client::stop(&path).unwrap(), done, "{asked} connections");
+        server.join().unwrap();
+    }
+    let error = client::stop(std::path::Path::new("/nowhere/ctl")).unwrap_err();
     assert!(error.to_string().contains("start the server"), "{error}");
 }
 
