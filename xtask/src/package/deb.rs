@@ -130,4 +130,23 @@ mod tests {
         assert_eq!(newest_glibc(symbols).as_deref(), Some("2.34"));
         assert_eq!(newest_glibc("nothing"), None);
     }
+
+    /// By the unit, and for a start without it; a purge takes them away.
+    #[test]
+    fn what_kettle_writes_to_is_made_and_removed() {
+        let packaging = crate::checkout::workspace().join("packaging");
+        let of = |file: &str| fs::read_to_string(packaging.join(file)).unwrap();
+        let (unit, made, purge) =
+            (of("kettle.service"), of("tmpfiles.d/kettle.conf"), of("deb/postrm"));
+        for (kind, folder) in [
+            ("Cache", "/var/cache/kettle"),
+            ("Logs", "/var/log/kettle"),
+            ("Runtime", "/run/kettle"),
+            ("State", "/var/lib/kettle"),
+        ] {
+            assert!(unit.contains(&format!("\n{kind}Directory=kettle\n")), "{folder}");
+            assert!(made.contains(&format!("\nd {folder} ")), "{folder}");
+            assert!(purge.contains(folder), "{folder}");
+        }
+    }
 }

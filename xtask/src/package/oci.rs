@@ -211,7 +211,7 @@ pub fn sha256(file: &Path) -> Result<String, String> {
 pub const USER: &str = "65532";
 
 /// What that user may write to.
-const WRITABLE: &[&str] = &["run/kettle", "var/lib/kettle", "var/log/kettle"];
+const WRITABLE: &[&str] = &["run/kettle", "var/cache/kettle", "var/lib/kettle", "var/log/kettle"];
 
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";

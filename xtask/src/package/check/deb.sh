@@ -62,6 +62,6 @@ left=$(files | diff "$root/tmp/before" - || true)
 # The account stays (packaging/deb/postrm), and with it the copies that the account files have.
 left=$(echo "$left" | grep '^[<>]' | grep -v -e '/etc/\(passwd\|group\|shadow\|gshadow\)-$' -e '/etc/\.pwd\.lock$' || true)
 [ -z "$left" ] || fail "purge leaves $left"
-for folder in /var/log/kettle /var/lib/kettle /run/kettle; do
+for folder in /var/log/kettle /var/lib/kettle /var/cache/kettle /run/kettle; do
     [ ! -e "$root$folder" ] || fail "purge leaves $folder"
 done
