@@ -1,4 +1,4 @@
-//! Locations for names with a dot.
+//! Locations for names with a dot, and for what is closed already.
 
 use super::guards::left;
 
@@ -29,6 +29,20 @@ fn no_hidden_name_becomes_looser() {
         (
             "location ^~ /.well-known/a/ { expires 1h; } location ~ /\\. { deny all; }",
             "/ /.well-known! /.well-known/a /open",
+        ),
+    ]);
+}
+
+/// The same folder closed by two locations.
+#[test]
+fn what_is_closed_twice_stays_closed() {
+    left(&[
+        ("location /there { deny all; } location /there/ { deny all; }", "/ /open /there!"),
+        ("location /there { internal; } location ^~ /there/ { return 403; }", "/ /open /there!"),
+        ("location /there/ { deny all; } location = /there/ { deny all; }", "/ /open /there!"),
+        (
+            "location /.well-known/ { deny all; } location ~ /\\. { deny all; }",
+            "/ /.well-known! /open",
         ),
     ]);
 }

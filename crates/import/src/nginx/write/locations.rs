@@ -192,8 +192,9 @@ impl Writer<'_> {
         }
         let is_served = above.is_some();
         self.leave_out(shut, what, is_served);
-        routes.retain(|route| route.prefix != prefix);
+        // What another location of this prefix has closed stays so.
         if is_served {
+            routes.retain(|route| route.prefix != prefix);
             let is_closed = true;
             let settings = self.route_log(&location.scope).into_iter().collect();
             let route = Route::new(prefix, &location.directive.origin);
