@@ -151,8 +151,9 @@ impl Fetching {
         trace: &mut Trace,
     ) -> Option<Result<UpstreamResponse, UpstreamError>> {
         let upstream = &self.route.proxy.upstream;
-        let on_interim =
-            |head: &ResponseHead<Bytes>| self.arriving.tell_interim(self.route.proxy.interim(head));
+        let on_interim = |head: &ResponseHead<Bytes>| {
+            self.arriving.tell_interim(self.route.proxy.interim(head, true));
+        };
         let mut response = pin!(fetch(upstream, &self.pool, &self.outgoing, trace, on_interim));
         loop {
             if let Ok(response) = timeout(LOOK_TIME, &mut response).await {
@@ -279,8 +280,9 @@ impl Fetching {
     async fn break_off(&self, mut writer: Writer, error: &StoreError) {
         // Whoever comes next is answered past the store, and it may be a reader of this one at once.
         match error {
-            StoreError::TooLarge | StoreError::NoRoom => self.outgrown().await,
-            StoreError::Disk { .. } => self.route.store.broke_off(),
+            StoreError::TooLarge => self.outgrown().await,
+            StoreError::NoRoom if writer.is_too_large() => self.outgrown().await,
+            StoreError::NoRoom | StoreError::Disk { .. } => self.route.store.broke_off(),
             _ => {}
         }
         if !matches!(error, StoreError::WrongLength) {

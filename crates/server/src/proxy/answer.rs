@@ -172,7 +172,7 @@ async fn converse(
         match head.status() {
             100 => {}
             102..=199 if request.head.version() != Version::Http10 => {
-                let sent = request.body.send_interim(&route.interim(&head)).await;
+                let sent = request.body.send_interim(&route.interim(&head, false)).await;
                 sent.map_err(|_| ProxyError::Departed)?;
             }
             102..=199 => {}

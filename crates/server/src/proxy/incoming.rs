@@ -28,11 +28,16 @@ impl ProxyRoute {
         fields
     }
 
-    /// An interim response as the client gets it.
-    pub(crate) fn interim(&self, head: &ResponseHead<impl AsRef<[u8]>>) -> Vec<u8> {
+    /// An interim response as the client gets it, or as all those get it who wait for the same.
+    pub(crate) fn interim(
+        &self,
+        head: &ResponseHead<impl AsRef<[u8]>>,
+        is_shared: bool,
+    ) -> Vec<u8> {
         let mut bytes = Vec::new();
         write_status_line(&mut bytes, head.status());
-        for (name, value) in self.passed_on(head) {
+        // Nobody's cookie is everybody's.
+        for (name, value) in self.passed_on(head).filter(|it| !is_shared || it.0 != "set-cookie") {
             write_field(&mut bytes, &name, value);
         }
         bytes.extend_from_slice(b"\r\n");

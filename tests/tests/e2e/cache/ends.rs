@@ -262,3 +262,35 @@ fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
         sending.join().unwrap();
     }
 }
+
+#[test]
+fn what_has_no_room_beside_others_that_arrive_is_cut_once_and_then_passed_on() {
+    let cached = Cached::with_store("", "size = \"1 MiB\"\nmax_object = \"1 MiB\"");
+    let body = "x".repeat(600_000);
+    let begun = format!(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{FRESH}\r\n{:x}\r\n{body}\r\n",
+        body.len()
+    );
+    let asked = |target: &str, answer: String| {
+        let mut client = cached.client();
+        client.send(&get(target)).unwrap();
+        let mut server = cached.backend.accept();
+        read_head(&mut server);
+        // What is cut is not taken to its end.
+        let sending = thread::spawn(move || {
+            let _ = server.write_all(answer.as_bytes());
+            server
+        });
+        (client, sending)
+    };
+    let (mut first, first_server) = asked("/app/first", begun.clone());
+    first.receive_exactly(body.len());
+    let (mut second, sending) = asked("/app/second", begun.clone());
+    assert_eq!(second.end(), End::Cut);
+    sending.join().unwrap();
+    // It is not too large, and there is nobody who would have to be cut.
+    let (mut second, sending) = asked("/app/second", format!("{begun}0\r\n\r\n"));
+    let response = chunked_response(&mut second);
+    assert_eq!((status(&response), response.body.len()), ("kettle; fwd=uri-miss", body.len()));
+    drop((first_server.join().unwrap(), sending.join().unwrap()));
+}
