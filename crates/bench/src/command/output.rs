@@ -15,6 +15,11 @@ pub(crate) fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }
 
+/// Prints to standard error what the reader should know although the command goes on.
+pub(crate) fn warn(message: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "warning: {message}");
+}
+
 /// Prints why a command failed to standard error, and how it exits.
 pub(crate) fn fail(message: impl Display) -> ExitCode {
     let _ = writeln!(io::stderr().lock(), "error: {message}");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::ReportArguments;
-use crate::command::output::{fail, print_line};
+use crate::command::output::{fail, print_line, warn};
 use crate::report;
 use crate::results::read::{self, Results};
 
@@ -40,12 +40,19 @@ fn link_to<'f>(folder: &'f Path, page: &Path) -> Option<&'f str> {
     folder.strip_prefix(page.parent()?).ok()?.to_str()
 }
 
-/// Reads a results file; the error names it.
+/// Reads a results file, and says so if its end is missing; the error names it.
 pub(crate) fn read(path: &Path) -> Result<Results, String> {
-    read::read(path).map_err(|error| {
+    let results = read::read(path).map_err(|error| {
         let (path, text) = (path.display().to_string(), error.to_string());
         if text.starts_with(&path) { text } else { format!("{path}: {text}") }
-    })
+    })?;
+    if results.cut_off {
+        let path = path.display();
+        warn(format_args!(
+            "{path}: its last line was cut off and is left out; --resume measures it again"
+        ));
+    }
+    Ok(results)
 }
 
 /// Writes the page beside its results file and returns where.

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Why a server does not run.
 #[derive(Debug)]
 pub enum PeerError {
-    /// It was not started: something that it needs is not there.
+    /// Something that it needs cannot be had: a file, a port, a program, its processors.
     Unprepared(String),
     /// It takes no connections.
     Silent(String),

@@ -7,6 +7,7 @@ use super::markup::Markup;
 pub struct Table {
     /// The heads of the columns.
     pub head: Vec<String>,
+    /// As long as the head.
     pub rows: Vec<Vec<String>>,
     /// How many columns from the left are text.
     pub words: usize,

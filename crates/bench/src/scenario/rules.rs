@@ -5,7 +5,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use super::options::{Options, OwnNginx, first};
-use crate::peers::subject::{Key, OwnConfig};
+use crate::peers::subject::{Key, OwnConfig, Program};
 use crate::word::Word;
 
 /// What client and servers agree on unless a scenario compares it: one choice each.
@@ -44,10 +44,11 @@ fn by_templates(options: &Options) -> Vec<String> {
             .to_owned(),
         "Each server is configured as its documentation advises; the configurations are in this report.".to_owned(),
     ];
-    for (program, config) in &options.configs {
+    for (program, word) in Program::ALL {
+        let Some(config) = options.config(*program) else { continue };
         let (OwnConfig::Template(file) | OwnConfig::OfNginx(file)) = config;
         let file = file.display();
-        rules.push(format!("{} has the user's own configuration, {file}.", program.word()));
+        rules.push(format!("{word} has the user's own configuration, {file}."));
     }
     rules
 }
@@ -89,13 +90,15 @@ const PROCESSORS: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::subject::Program;
 
     #[test]
     fn rules_name_what_was_agreed_on() {
         let options = Options {
             suites: Some(vec![Cipher::Chacha20Poly1305]),
-            configs: [(Program::Nginx, OwnConfig::Template("my.conf".into()))].into(),
+            // Of two the last is used.
+            configs: ["its.conf", "my.conf"]
+                .map(|file| (Program::Nginx, OwnConfig::Template(file.into())))
+                .into(),
             ..Options::default()
         };
         let rules = usual(&options).join(" ");
@@ -104,5 +107,6 @@ mod tests {
         {
             assert!(rules.contains(words), "{words}: {rules}");
         }
+        assert!(!rules.contains("its.conf"), "{rules}");
     }
 }

@@ -27,6 +27,7 @@ pub struct Request {
     pub results: PathBuf,
     /// Whether the results file is there and to be gone on with.
     pub resumes: bool,
+    /// The version of this program.
     pub kettle: String,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
@@ -247,7 +248,7 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     let Some(own) = own_config::OwnNginx::of(&file).map_err(BenchError::Options)? else {
         return Ok(request);
     };
-    if options.roles.as_ref().is_some_and(|roles| roles.contains(&Role::Terminator)) {
+    if options.roles.iter().flatten().any(|role| *role != Role::Files) {
         let why = "an nginx.conf of your own is measured as a file server; write --roles files";
         return Err(BenchError::Options(why.to_owned()));
     }

@@ -14,8 +14,6 @@ pub struct Cores {
     pub server: Vec<usize>,
     /// The client's, one for each thread.
     pub client: Vec<usize>,
-    /// Whether a core's two threads are divided between them: one side then slows the other.
-    pub shared: bool,
     /// What is doubtful about this division, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -90,9 +88,8 @@ fn divide(processors: &[Processor], server: usize, client: usize) -> Result<Core
     let (beside, apart): (Vec<&Processor>, Vec<&Processor>) =
         rest.iter().partition(|it| of_server.contains(&it.core));
     let for_client: Vec<&Processor> = apart.into_iter().chain(beside).take(client).collect();
-    let shared = for_client.iter().any(|it| of_server.contains(&it.core));
     let mut warnings = Vec::new();
-    if shared {
+    if for_client.iter().any(|it| of_server.contains(&it.core)) {
         warnings.push(
             "client and server use hardware threads of the same core: each slows the other"
                 .to_owned(),
@@ -122,7 +119,7 @@ fn divide(processors: &[Processor], server: usize, client: usize) -> Result<Core
     let mut client: Vec<usize> = for_client.iter().map(|it| it.number).collect();
     server.sort_unstable();
     client.sort_unstable();
-    Ok(Cores { server, client, shared, warnings })
+    Ok(Cores { server, client, warnings })
 }
 
 /// The best for a server first: fast ones, one thread of each core before the second of any, one socket before the next. The

@@ -39,7 +39,6 @@ pub(super) struct Times {
     pub(super) user: u64,
     /// In the kernel for processes.
     pub(super) system: u64,
-    pub(super) irq: u64,
     pub(super) softirq: u64,
     /// What the hypervisor gave to others while a processor had work.
     pub(super) steal: u64,
@@ -51,14 +50,13 @@ impl Times {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let fields: Vec<u64> =
             line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
-        let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = fields.as_slice()
+        let [user, nice, system, _idle, _iowait, _irq, softirq, steal, ..] = fields.as_slice()
         else {
             return None;
         };
         Some(Self {
             user: user.saturating_add(*nice),
             system: *system,
-            irq: *irq,
             softirq: *softirq,
             steal: *steal,
         })

@@ -21,7 +21,9 @@ pub struct Step {
 /// A bound a transaction rate has to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
+    /// A mean latency of at most 100 ms.
     Mean100,
+    /// A mean latency of at most 500 ms.
     Mean500,
     /// A 99th percentile of at most 100 ms: stricter than the mean, which a few slow ones hardly move.
     P99Of100,
@@ -82,6 +84,7 @@ impl Step {
         self.failed_share < bound.loss() && self.keeps_up() && !self.is_client_limited
     }
 
+    /// Whether it keeps every bound.
     pub fn is_fine(&self) -> bool {
         Bound::ALL.iter().all(|bound| self.keeps(*bound))
     }

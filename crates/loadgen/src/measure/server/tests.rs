@@ -73,10 +73,10 @@ fn snapshot(at: Instant, cpu: u64, counters: Counters) -> Snapshot {
 #[test]
 fn every_counter_is_a_difference() {
     let at = Instant::now();
-    let times = Times { user: 100, system: 100, irq: 0, softirq: 10, steal: 1 };
+    let times = Times { user: 100, system: 100, softirq: 10, steal: 1 };
     let counters = Counters { times, retransmits: 5, tls_tx_sw: None, tls_tx_device: None };
     let earlier = snapshot(at, 0, counters);
-    let times = Times { user: 130, system: 110, irq: 0, softirq: 14, steal: 3 };
+    let times = Times { user: 130, system: 110, softirq: 14, steal: 3 };
     let counters = Counters { times, retransmits: 6, tls_tx_sw: Some(9), tls_tx_device: Some(0) };
     let usage = snapshot(at + Duration::from_secs(1), 80, counters).since(&earlier);
     assert_eq!(usage.elapsed, Duration::from_secs(1));
