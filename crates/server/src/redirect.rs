@@ -1,4 +1,5 @@
-//! The handler of plain HTTP: the same address over HTTPS, as a redirect or as a page that says so.
+//! What plain HTTP gets: the same address over HTTPS, as a redirect or as a page that says so. And a path as it goes on, to whoever
+//! is asked for the same.
 
 pub mod pattern;
 

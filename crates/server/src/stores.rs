@@ -227,7 +227,7 @@ impl KeptStore {
         }
     }
 
-    /// Notes that the disk took no more in the middle of a body.
+    /// Notes that the disk or the store took no more in the middle of a body.
     pub(crate) fn broke_off(&self) {
         *self.broke_off.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }

@@ -121,6 +121,19 @@ fn an_object_beyond_the_limit_is_passed_but_not_kept() {
 }
 
 #[test]
+fn what_a_full_store_has_no_room_for_may_be_too_large_all_the_same() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    for number in 0..256 {
+        put(&store, head(&store, &format!("k{number}")), &[1; 1_000]).unwrap();
+    }
+    let mut endless = store.begin(head(&store, KEY), None).unwrap();
+    let error = (0..300).find_map(|_| endless.append(&[7; 1_024]).err());
+    assert!(matches!(error, Some(StoreError::NoRoom)), "{error:?}");
+    assert!(endless.is_too_large());
+}
+
+#[test]
 fn what_is_needed_least_makes_room() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);

@@ -19,6 +19,8 @@ pub struct Writer {
     head: Head,
     fill: Fill,
     filled_bytes: u64,
+    /// The same with what there was no room for.
+    came_bytes: u64,
     told_bytes: u64,
     /// That of the body so far, unless it is too long for that.
     sum: Option<u32>,
@@ -40,7 +42,15 @@ impl Store {
         let offset = head.body_offset(announced_bytes).ok_or(StoreError::HeadTooLarge)?;
         let (file, claim) = self.claim(offset + announced_bytes.unwrap_or(0), true)?;
         let fill = Fill::new(file, offset, announced_bytes);
-        Ok(Writer { claim, head, fill, filled_bytes: 0, told_bytes: 0, sum: Some(0) })
+        Ok(Writer {
+            claim,
+            head,
+            fill,
+            filled_bytes: 0,
+            came_bytes: 0,
+            told_bytes: 0,
+            sum: Some(0),
+        })
     }
 }
 
@@ -66,6 +76,7 @@ impl Writer {
         if self.fill.announced_bytes().is_some_and(|announced| after > announced) {
             return Err(StoreError::WrongLength);
         }
+        self.came_bytes = after;
         let needed = self.fill.body_offset() + after;
         let Claim { store, reserved_bytes, .. } = &mut self.claim;
         if needed > *reserved_bytes {
@@ -104,7 +115,7 @@ impl Writer {
     /// Whether so much came that it is not kept, though its readers get all of it.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        self.filled_bytes > self.claim.store.object_bytes_max()
+        self.came_bytes > self.claim.store.object_bytes_max()
     }
 
     /// Ends a body that came whole: its readers have all, and then it gets its name.

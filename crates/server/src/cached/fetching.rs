@@ -87,9 +87,12 @@ impl Fetching {
             }
         };
         if response.head.status() == 304 && self.is_validating {
-            self.validate(&response.head, asked, answered).await;
-            self.arriving.tell(ArrivalState::Validated);
-            let _ = leader.send(Led::Validated(Some(trace)));
+            let (state, led) = match self.validate(&response.head, asked, answered).await {
+                true => (ArrivalState::Validated, Led::Validated(Some(trace))),
+                false => (ArrivalState::Ended, Led::Again),
+            };
+            self.arriving.tell(state);
+            let _ = leader.send(led);
             return;
         }
         let fields: Vec<_> = response.head.headers().collect();

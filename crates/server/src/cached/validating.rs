@@ -33,13 +33,13 @@ struct Validation {
 }
 
 impl Fetching {
-    /// Gives what is there the fields of the 304, and new time.
+    /// Gives what is there the fields of the 304, and new time; whether it is still what was asked about.
     pub(super) async fn validate(
         &self,
         head: &ResponseHead<Bytes>,
         asked: SystemTime,
         answered: SystemTime,
-    ) {
+    ) -> bool {
         let fields = head.headers().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let lines = self.own_lines(head, answered);
         let generation = self.arriving.generation();
@@ -47,9 +47,12 @@ impl Fetching {
         let (store, this) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
-        if let Ok(Err(error)) = self.disks.wait_for(&self.device, refresh).await {
-            self.route.failed(&error);
+        match self.disks.wait_for(&self.device, refresh).await {
+            Ok(Ok(is_refreshed)) => return is_refreshed,
+            Ok(Err(error)) => self.route.failed(&error),
+            Err(_) => {}
         }
+        true
     }
 }
 
@@ -104,21 +107,27 @@ pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[String]> 
 }
 
 impl Validation {
-    fn refresh(&self, store: &Store, this: &Asked, route: &CachedRoute) -> Result<(), StoreError> {
+    /// Says whether there was something to refresh.
+    fn refresh(
+        &self,
+        store: &Store,
+        this: &Asked,
+        route: &CachedRoute,
+    ) -> Result<bool, StoreError> {
         let Some(mut object) = store.find(&this.key, &|name| this.value(name))? else {
-            return Ok(());
+            return Ok(false);
         };
         if object.head.generation > self.generation {
             // What was asked about was purged, and this has come since.
-            return Ok(());
+            return Ok(false);
         }
         let fresher = self.fresher(&object, route);
         match fresher.map(|fresher| store.refresh(&mut object, fresher)) {
             // It has to come anew.
             None | Some(Err(StoreError::HeadTooLarge)) => {
-                store.purge(&Purge::Key(this.key.clone())).map(|_| ())
+                store.purge(&Purge::Key(this.key.clone())).map(|_| false)
             }
-            Some(refreshed) => refreshed,
+            Some(refreshed) => refreshed.map(|()| true),
         }
     }
 

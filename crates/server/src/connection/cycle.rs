@@ -242,7 +242,7 @@ impl Connection {
             version: request.map(|head| head.version()),
             is_head: match request {
                 Some(head) => head.method() == Method::Head,
-                None => stream.received().bytes().starts_with(b"HEAD "),
+                None => stream.received().bytes().trim_ascii_start().starts_with(b"HEAD "),
             },
             is_tls: true,
             closes,

@@ -55,7 +55,8 @@ impl ProxyRoute {
             (false, false) => {}
         }
         let framing = request.body.framing();
-        if framing != BodyFraming::None && head.expects_continue() {
+        let has_body = !matches!(framing, BodyFraming::None | BodyFraming::Length(0));
+        if has_body && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }
         outgoing.announce_body(framing);

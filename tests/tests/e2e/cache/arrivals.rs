@@ -208,17 +208,29 @@ fn what_is_purged_while_it_is_validated_comes_anew() {
 #[test]
 fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
     let cached = Cached::start("");
-    let mut server = None;
-    cached.get_through(&mut server, "/app/x", "", &ok(STALE, "old"));
-    let mut client = cached.client();
-    client.send(&get("/app/x")).unwrap();
-    read_head(cached.backend.asked(&mut server));
-    let _ = cached.kettle.ctl(&["cache", "purge", "https://localhost/app/x"]).succeed();
-    let newer = format!("ETag: \"v2\"\r\n{FRESH}");
-    cached.get_through(&mut None, "/app/x", "", &ok(&newer, "new"));
-    cached.wait_until_kept("/app/x");
-    let same = format!("HTTP/1.1 304 X\r\nETag: \"v1\"\r\n{FRESH}\r\n");
-    server.as_mut().unwrap().write_all(same.as_bytes()).unwrap();
-    // Without another question to the backend.
-    assert_eq!(client.response().body, b"new");
+    for (target, fields, is_fresh) in
+        [("/app/x", FRESH, true), ("/app/y", "Cache-Control: no-cache\r\n", false)]
+    {
+        let mut server = None;
+        cached.get_through(&mut server, target, "", &ok(STALE, "old"));
+        let mut client = cached.client();
+        client.send(&get(target)).unwrap();
+        read_head(cached.backend.asked(&mut server));
+        let purge = ["cache", "purge", &format!("https://localhost{target}")];
+        let _ = cached.kettle.ctl(&purge).succeed();
+        let newer = format!("ETag: \"v2\"\r\n{fields}");
+        cached.get_through(&mut None, target, "", &ok(&newer, "new"));
+        if is_fresh {
+            cached.wait_until_kept(target);
+        }
+        let same = format!("HTTP/1.1 304 X\r\nETag: \"v1\"\r\n{FRESH}\r\n");
+        server.as_mut().unwrap().write_all(same.as_bytes()).unwrap();
+        if !is_fresh {
+            // It says nothing of what came since.
+            let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "newest"));
+            assert!(!head.contains("\"v1\""), "{head}");
+        }
+        let expected: &[u8] = if is_fresh { b"new" } else { b"newest" };
+        assert_eq!(client.response().body, expected, "{target}");
+    }
 }
