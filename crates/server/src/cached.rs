@@ -23,7 +23,6 @@ use kettle_cache::StoreError;
 use kettle_config::RouteCache;
 use kettle_http::Method;
 use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
-use kettle_http::h1::framing::BodyFraming;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
@@ -182,7 +181,7 @@ pub async fn respond(
 /// Whether a store may answer it at all.
 fn is_read(route: &CachedRoute, request: &Request<'_>) -> bool {
     matches!(request.head.method(), Method::Get | Method::Head)
-        && matches!(request.body.framing(), BodyFraming::None | BodyFraming::Length(0))
+        && request.body.framing().is_empty()
         && !(route.proxy.takes_upgrades() && request.head.upgrade().is_some())
         // Its client would take what is kept for the server's side of a tunnel.
         && !request.head.is_extended_connect()

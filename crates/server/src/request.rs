@@ -81,13 +81,12 @@ impl<'c> Request<'c> {
         source: Source<'c>,
         client: IpAddr,
     ) -> Self {
-        let reader = BodyReader::new(framing);
         // Of no bytes nobody waits for the permission to send them.
-        let is_awaited = !reader.is_done() && head.expects_continue();
+        let is_awaited = !framing.is_empty() && head.expects_continue();
         let body = RequestBody {
             source,
             framing,
-            reader,
+            reader: BodyReader::new(framing),
             lent_bytes: 0,
             is_awaited,
             is_broken: false,

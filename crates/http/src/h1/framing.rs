@@ -17,6 +17,14 @@ pub enum BodyFraming {
     Chunked,
 }
 
+impl BodyFraming {
+    /// Whether it is known that no byte comes: there is no body, or one of length zero.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        matches!(self, BodyFraming::None | BodyFraming::Length(0))
+    }
+}
+
 /// Decides the framing of the body that follows `head`.
 ///
 /// # Errors

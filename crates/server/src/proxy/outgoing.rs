@@ -3,7 +3,6 @@
 
 use std::net::IpAddr;
 
-use kettle_http::h1::framing::BodyFraming;
 use kettle_http::target::Target;
 use kettle_http::trailers::TrailerFilter;
 
@@ -55,8 +54,7 @@ impl ProxyRoute {
             (false, false) => {}
         }
         let framing = request.body.framing();
-        let has_body = !matches!(framing, BodyFraming::None | BodyFraming::Length(0));
-        if has_body && head.expects_continue() {
+        if !framing.is_empty() && head.expects_continue() {
             outgoing.field("expect", "100-continue");
         }
         outgoing.announce_body(framing);
