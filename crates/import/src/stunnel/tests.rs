@@ -18,7 +18,7 @@ type Test = fn(&Config) -> bool;
 
 #[test]
 fn each_option_of_a_server_does_what_stunnel_does() {
-    let table: [(&str, Test); 17] = [
+    let table: [(&str, Test); 19] = [
         ("", |it| it.listeners[0].address.to_string() == "0.0.0.0:993"),
         ("accept = ::1:443", |it| it.listeners[0].address.to_string() == "[::1]:443"),
         ("accept = :::443", |it| it.listeners[0].address.to_string() == "[::]:443"),
@@ -26,12 +26,14 @@ fn each_option_of_a_server_does_what_stunnel_does() {
         ("key = /k", |it| {
             it.listeners[0].tls().unwrap().certificates[0].key.value == Path::new("/k")
         }),
-        ("verifyChain = yes\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Optional)),
+        ("verifyChain = yes\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Required)),
+        ("verifyChain = yes\nrequireCert = no\nCAfile = /ca\nCApath = /cas", |it| {
+            mode(it) == Some(ClientAuthMode::Required)
+        }),
         ("verifyChain = yes\nrequireCert = yes\nCAfile = /ca", |it| {
             mode(it) == Some(ClientAuthMode::Required)
         }),
         ("verify = 2\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Required)),
-        ("verifyPeer = yes\nCAfile = /ca", |it| mode(it) == Some(ClientAuthMode::Required)),
         ("protocol = smtp", |it| it.listeners[0].tls().unwrap().starttls == StartTls::Smtp),
         ("protocol = proxy", |it| it.backends[0].send_proxy == SendProxy::V1),
         ("sslVersionMin = TLSv1.3", |it| versions(it) == [TlsVersion::Tls13]),
@@ -44,6 +46,8 @@ fn each_option_of_a_server_does_what_stunnel_does() {
         ("connect = a:1\nconnect = b:2\nfailover = prio", |it| {
             it.backends[0].balance == Balance::First && it.backends[0].servers.len() == 3
         }),
+        ("connect = a:1", |it| it.backends[0].balance == Balance::First),
+        ("connect = a:1\nfailover = rr", |it| it.backends[0].balance == Balance::RoundRobin),
     ];
     for (words, test) in table {
         let text = format!("[imaps]\naccept = 993\nconnect = 143\ncert = /c.pem\n{words}\n");
@@ -97,14 +101,30 @@ fn a_service_that_would_become_looser_is_left_out() {
         "CRLpath = /crls",
         "OCSP = http://ocsp.example",
         "OCSPaia = yes",
+        "ident = mallory",
+        "socket = a:SO_BINDTODEVICE=lo",
+        "verifyPeer = yes",
+        "verify = 3",
+        "verifyChain = yes\nCApath = /cas",
+        "CAengine = pkcs11:x",
+        "transparent = source",
     ] {
         let text = format!(
             "[a]\naccept = 1\nconnect = 2\ncert = /c\n{option}\n[b]\naccept = 3\nconnect = 4\ncert = /c\n"
         );
         let made = from(&text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
         assert_eq!(made.config().unwrap().listeners.len(), 1, "{option}\n{}", made.toml);
-        assert!(made.toml.contains("# /etc/stunnel.conf:5: "), "{}", made.toml);
+        let line = 4 + option.lines().count();
+        let remark = format!("# /etc/stunnel.conf:{line}: the service a is left out");
+        assert!(made.toml.contains(&remark), "{}", made.toml);
     }
+}
+
+#[test]
+fn what_says_nothing_leaves_no_service_out() {
+    let text = "iconError = e\niconIdle = i\ntaskbar = no\nstack = 65536\n[a]\naccept = 1\nconnect = 2\n\
+                cert = /c\ntransparent = none\nsocket = a:SO_REUSEADDR=no\n";
+    assert_eq!(config(text).listeners.len(), 1);
 }
 
 #[test]

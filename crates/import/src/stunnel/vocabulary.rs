@@ -54,7 +54,7 @@ const fn needed(name: &'static str, why: &'static str) -> Term {
 }
 
 const NO_OPENSSL: &str = "there is no OpenSSL: keys are read from files";
-const UNIT: &str = "write it into the unit";
+const NO_WINDOW: &str = "kettle has no window";
 const NO_OCSP: &str = "no OCSP responder is asked: a CRL in `crl` of client_auth, or `pins` of a backend, say whom not to trust";
 const LOGIN: &str = "only the dialogue that begins TLS is spoken";
 
@@ -105,7 +105,11 @@ static TERMS: &[Term] = &[
     told("log", "messages go to standard error, and from there to the journal"),
     flag_told("syslog", "messages go to standard error, and from there to the journal"),
     told("service", "messages bear the name of kettle"),
-    told("iconActive", UNIT),
+    told("iconActive", NO_WINDOW),
+    told("iconError", NO_WINDOW),
+    told("iconIdle", NO_WINDOW),
+    flag_told("taskbar", NO_WINDOW),
+    told("stack", "workers are few, and their stacks are as large as they need"),
     told("chroot", "RootDirectory= or ProtectSystem=strict in its unit"),
     told("compression", "TLS does not compress"),
     told("engine", NO_OPENSSL),
@@ -113,6 +117,7 @@ static TERMS: &[Term] = &[
     told("engineDefault", NO_OPENSSL),
     needed("engineId", NO_OPENSSL),
     needed("engineNum", NO_OPENSSL),
+    needed("CAengine", NO_OPENSSL),
     told("provider", NO_OPENSSL),
     flag_told("fips", "kettle is not built for FIPS 140"),
     told("EGD", "the kernel's random numbers are used"),
@@ -146,7 +151,7 @@ static TERMS: &[Term] = &[
     needed("exec", "kettle starts no programs"),
     told("execArgs", "kettle starts no programs"),
     told("pty", "kettle starts no programs"),
-    told("ident", "nobody is asked for a user's name"),
+    needed("ident", "nobody is asked for a user's name, and whoever connects is let in"),
     needed("transparent", "servers see kettle's address; `send_proxy` tells them the client's"),
     needed("PSKsecrets", "there are no keys that both sides share"),
     needed("PSKidentity", "there are no keys that both sides share"),

@@ -139,19 +139,27 @@ impl Writer<'_> {
 
     fn service(&mut self, service: &Both<'_>) {
         let name = &service.own.name;
+        let (is_client, verifies) = (service.is_on("client"), service.verifies());
         let options = service.own.options.iter().chain(&service.global.options);
         for option in options {
-            let why = match option.term.fate {
-                Fate::Needed(why) if option.value != "no" => why,
-                _ if option.term.name == "sni" && !service.is_on("client") => {
+            let value = option.value.as_str();
+            let why = match (option.term.name, option.term.fate) {
+                (_, Fate::Needed(why)) if !["no", "none"].contains(&value) => why,
+                ("sni", _) if !is_client => {
                     "a site with `backend` and a certificate is reached by its name"
                 }
-                _ if option.term.name == "checkHost" && !service.is_on("client") => {
-                    "every client whom `roots` vouches for is let in"
+                ("checkHost", _) if !is_client => VOUCHED,
+                ("verifyPeer" | "verify", _) if !is_client && verifies == Verifies::Peer => VOUCHED,
+                ("CApath", _) if !is_client && verifies != Verifies::Nothing => {
+                    match service.find("CAfile") {
+                        Some(_) => continue,
+                        None => NO_FOLDER,
+                    }
                 }
-                _ if option.term.name == "CRLfile" && service.is_on("client") => {
-                    "`pins` of the backend say whom to trust"
+                ("socket", _) if binds_to_device(value) => {
+                    "a listener has an address: write that of the interface"
                 }
+                ("CRLfile", _) if is_client => "`pins` of the backend say whom to trust",
                 _ => continue,
             };
             let message =
@@ -175,7 +183,6 @@ impl Writer<'_> {
             }
         };
         let Ok(dialogue) = self.dialogue(service) else { return };
-        let is_client = service.is_on("client");
         for address in addresses {
             let origin = Some(&accept.origin);
             self.draft.text.table("[[listener]]", origin);
@@ -233,13 +240,11 @@ impl Writer<'_> {
             let message = "clients are verified, and no CAfile says whom to trust";
             return self.draft.find(&service.own.origin, message, "write CAfile = FILE");
         };
-        self.warn_of_peer(service, roots);
-        // Without requireCert a client may come without one, if the older `verify` does not say otherwise.
-        let is_required = service.is_on("requireCert") || asks || verifies == Verifies::Peer;
-        let mode = if is_required { "required" } else { "optional" };
+        self.warn_of_folder(service);
         let origin = Some(&roots.origin);
         self.draft.text.table("[listener.certificate.client_auth]", origin);
-        self.draft.text.set("mode", quoted(mode), origin);
+        // stunnel(8): verifyChain = yes implies requireCert = yes.
+        self.draft.text.set("mode", quoted("required"), origin);
         let roots = self.path(&roots.value).display().to_string();
         self.draft.text.set("roots", quoted(&roots), origin);
         if let Some(crl) = service.find("CRLfile") {
@@ -248,11 +253,9 @@ impl Writer<'_> {
         }
     }
 
-    fn warn_of_peer(&mut self, service: &Both<'_>, roots: &StunnelOption) {
-        if service.verifies() == Verifies::Peer {
-            let message = "the certificates in this file are taken for authorities";
-            let instead = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
-            self.draft.warn(&roots.origin, message, instead);
+    fn warn_of_folder(&mut self, service: &Both<'_>) {
+        if let Some(path) = service.find("CApath") {
+            self.draft.warn(&path.origin, "`CApath` is not carried over", NO_FOLDER);
         }
     }
 
@@ -268,8 +271,8 @@ impl Writer<'_> {
         self.draft.text.set("name", quoted(&backend_name(&service.own.name)), origin);
         let failover = service.find("failover");
         let balance = match failover.map(|failover| failover.value.as_str()) {
-            Some("prio") => "first",
-            _ => "round-robin",
+            Some("rr") => "round-robin",
+            _ => "first",
         };
         self.draft.text.set("balance", quoted(balance), failover.map(|it| &it.origin));
         if dialogue == Some("proxy") {
@@ -315,20 +318,17 @@ impl Writer<'_> {
         }
         match service.find("CAfile") {
             Some(roots) => {
-                self.warn_of_peer(service, roots);
+                if service.verifies() == Verifies::Peer {
+                    let message = "the certificates in this file are taken for authorities";
+                    let instead = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
+                    self.draft.warn(&roots.origin, message, instead);
+                }
                 let path = self.path(&roots.value).display().to_string();
                 self.draft.text.set("roots", quoted(&path), Some(&roots.origin));
             }
             None => self.draft.text.set("roots", quoted("system"), None),
         }
-        if let Some(path) = service.find("CApath") {
-            let message = "`CApath` is not carried over";
-            self.draft.warn(
-                &path.origin,
-                message,
-                "`roots` is a file, or the system's authorities",
-            );
-        }
+        self.warn_of_folder(service);
         if service.verifies() == Verifies::Nothing || service.find("checkHost").is_none() {
             let message = "the server's certificate and its name are verified here";
             let instead = "stunnel does so with verifyChain = yes and checkHost only";
@@ -454,6 +454,12 @@ impl Writer<'_> {
     }
 }
 
+/// Whether only what comes by one interface is accepted.
+fn binds_to_device(socket: &str) -> bool {
+    let socket = socket.to_ascii_lowercase();
+    socket.strip_prefix("a:").is_some_and(|it| it.trim_start().starts_with("so_bindtodevice"))
+}
+
 fn host_of(connect: &str) -> &str {
     let host = connect.rsplit_once(':').map_or("localhost", |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
@@ -478,6 +484,8 @@ fn backend_name(service: &str) -> String {
     letters.take(64).collect()
 }
 
+const VOUCHED: &str = "every client whom `roots` vouches for is let in";
+const NO_FOLDER: &str = "`roots` is a file, or the system's authorities";
 const SESSIONS_MAX: u64 = 1_048_576;
 
 const EXAMPLES: Examples = Examples {
