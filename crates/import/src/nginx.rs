@@ -29,8 +29,8 @@ use vocabulary::Place;
 /// Every mistake in it.
 pub fn import_file(path: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Finding>> {
     let mut directives = include::read(path, surroundings)?;
-    let mut findings = Vec::new();
-    scope::check(&directives, Place::Main, &mut findings);
+    let (mut findings, mut warnings) = (Vec::new(), Vec::new());
+    scope::check(&directives, Place::Main, &mut findings, &mut warnings);
     if !findings.is_empty() {
         return Err(findings);
     }
@@ -39,7 +39,7 @@ pub fn import_file(path: &Path, surroundings: &dyn Surroundings) -> Result<Impor
         let servers = http.iter_mut().filter(|directive| directive.name == "server");
         servers.filter_map(|server| server.block.as_mut()).for_each(scope::put_constants);
     }
-    write::write(&directives, path, surroundings)
+    write::write(&directives, path, surroundings, warnings)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kettle_config::{Finding, meant};
 
 use super::syntax::Directive;
-use super::vocabulary::{Place, Term};
+use super::vocabulary::{Fate, Place, Term, UNKNOWN};
 
 /// The directives around a place, the outermost block first.
 #[derive(Clone, Debug)]
@@ -56,8 +56,13 @@ impl<'t> Scope<'t> {
     }
 }
 
-/// Records directives that nobody knows or that stand in a wrong place.
-pub(super) fn check(directives: &[Directive], place: Place, findings: &mut Vec<Finding>) {
+/// Records directives that stand in a wrong place, and as warnings those that may be misspelt.
+pub(super) fn check(
+    directives: &[Directive],
+    place: Place,
+    findings: &mut Vec<Finding>,
+    warnings: &mut Vec<Finding>,
+) {
     if place == Place::Table {
         return;
     }
@@ -67,8 +72,12 @@ pub(super) fn check(directives: &[Directive], place: Place, findings: &mut Vec<F
             findings.push(directive.origin.finding(message, Some(instead)));
         };
         let Some(term) = Term::find(name) else {
-            if let Some(meant) = meant(name, &Term::names()) {
-                find(format!("there is no directive `{name}`"), format!("write {meant}"));
+            // nginx knows modules that kettle does not: only nginx can say that there is no such directive.
+            let is_of_module = Term::fate_of(name) != Fate::Guards(UNKNOWN);
+            if let Some(meant) = meant(name, &Term::names()).filter(|_| !is_of_module) {
+                let message = format!("no directive `{name}` is known");
+                let instead = Some(format!("write {meant} if that is meant"));
+                warnings.push(directive.origin.finding(message, instead));
             }
             continue;
         };
@@ -91,7 +100,7 @@ pub(super) fn check(directives: &[Directive], place: Place, findings: &mut Vec<F
             _ => {}
         }
         if let (Some(inner), Some(block)) = (place.within(name), block) {
-            check(block, inner, findings);
+            check(block, inner, findings, warnings);
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, LogTarget, SendProxy};
+use kettle_config::{Coding, Config, LogTarget, SendProxy};
 use proptest::prelude::*;
 
 use super::*;
@@ -107,6 +107,9 @@ fn each_setting_of_a_route_does_what_nginx_does() {
         }),
         ("root /a; add_header Link x; add_header Link y;", |it| {
             it.sites[0].routes[0].headers.len() == 2
+        }),
+        ("root /a; gzip on; brotli on; brotli_types text/x; zstd off;", |it| {
+            it.sites[0].routes[0].compress == [Coding::Br, Coding::Gzip]
         }),
         ("root /a; types { x/y yy; }", |it| it.sites[0].routes[0].mime["yy"] == "x/y"),
     ]);
@@ -323,7 +326,6 @@ fn mistakes_are_told_with_their_place() {
         ("root /a;", "1:1: `root` does not belong into the file itself"),
         ("http { listen 80; }", "1:8: `listen` does not belong into http"),
         ("http { location / { } }", "1:8: `location` does not belong into http"),
-        ("http { servr { } }", "1:8: there is no directive `servr`"),
         ("http;", "1:1: `http` is a block"),
         ("pid a { }", "1:1: `pid` takes no block"),
         ("http { server { root; } }", "1:17: `root` has no value"),
@@ -344,6 +346,51 @@ fn mistakes_are_told_with_their_place() {
     let no_cipher = server("root /a; ssl_ciphers RC4;");
     assert!(shown(&from(&no_cipher).unwrap_err()).contains("kettle has none of the ciphers `RC4`"));
 }
+
+/// What nginx takes and kettle does not know is no mistake; only its place is closed, if it may decide there.
+#[test]
+fn what_nobody_knows_is_told_and_closes_its_place() {
+    let mut machine = Files::with("/etc/nginx/fastcgi_params", FASTCGI_PARAMS);
+    let php = "location ~ \\.php$ { include snippets/fastcgi-php.conf; fastcgi_pass unix:/run/php.sock; }";
+    for (path, text) in [
+        ("/etc/nginx/snippets/fastcgi-php.conf", FASTCGI_PHP.to_owned()),
+        ("/etc/nginx/fastcgi.conf", FASTCGI_PARAMS.to_owned()),
+        ("/etc/nginx/nginx.conf", server(&format!("root /srv; {php}"))),
+    ] {
+        machine.0.insert(path.into(), text);
+    }
+    let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
+    let made = made.unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+    assert!(
+        made.toml.contains("because of `try_files $fastcgi_script_name =404`"),
+        "{}",
+        made.toml
+    );
+    assert!(!made.toml.contains("if that is meant"), "{}", made.toml);
+    for (words, prefixes, remark) in [
+        (
+            "location /a/ { uwsgi_param A b; expires 1h; }",
+            2,
+            "`uwsgi_param A b` is not carried over",
+        ),
+        ("location /a/ { expirse 1h; }", 2, "no directive `expirse` is known; write expires"),
+        ("location /a/ { expirse 1h; }", 2, "left out because of `expirse 1h`"),
+        ("location /a/ { js_header_filter a.b; }", 2, "because of `js_header_filter a.b`"),
+    ] {
+        let made = imported(&server(&format!("root /srv; {words}")));
+        assert!(made.toml.contains(remark), "{remark}\n{}", made.toml);
+        let routes = &made.config().unwrap().sites[0].routes;
+        assert_eq!(routes.len(), prefixes, "{words}\n{}", made.toml);
+        assert_eq!(routes[1].deny.is_empty(), words.contains("uwsgi"), "{words}\n{}", made.toml);
+    }
+}
+
+/// As Debian's files have them.
+const FASTCGI_PHP: &str = "fastcgi_split_path_info ^(.+?\\.php)(/.*)$;\ntry_files $fastcgi_script_name =404;\n\
+                           set $path_info $fastcgi_path_info;\nfastcgi_param PATH_INFO $path_info;\n\
+                           fastcgi_index index.php;\ninclude fastcgi.conf;\n";
+const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
+                              fastcgi_param HTTPS $https if_not_empty;\n";
 
 #[test]
 fn every_directive_that_is_not_carried_over_is_told_of() {

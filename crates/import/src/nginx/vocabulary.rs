@@ -2,7 +2,7 @@
 
 mod terms;
 
-use terms::{NO_MODULES, TERMS};
+use terms::{PREFIXES, TERMS};
 
 /// A directive.
 #[derive(Debug)]
@@ -91,7 +91,11 @@ impl Place {
             (Self::Server | Self::Location, "location") => Self::Location,
             (Self::Server | Self::Location, "if") => Self::If,
             (Self::Location, "limit_except") => Self::LimitExcept,
-            (_, "types" | "map" | "geo" | "split_clients" | "mail" | "match") => Self::Table,
+            (
+                _,
+                "types" | "map" | "geo" | "split_clients" | "charset_map" | "mail" | "match"
+                | "rtmp",
+            ) => Self::Table,
             (_, name) if name.ends_with("_by_lua_block") => Self::Table,
             _ => return None,
         })
@@ -121,14 +125,11 @@ impl Term {
 
     /// What becomes of a directive of this name that may be of a module that kettle does not know.
     pub(super) fn fate_of(name: &str) -> Fate {
-        match Self::find(name) {
-            Some(term) => term.fate,
-            None if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => {
-                Fate::Told(NO_MODULES)
-            }
-            None => Fate::Guards(
-                "it is of a module that kettle does not know, and may decide who is served",
-            ),
+        let by_beginning = || PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
+        match (Self::find(name), by_beginning()) {
+            (Some(term), _) => term.fate,
+            (None, Some((_, fate))) => *fate,
+            (None, None) => Fate::Guards(UNKNOWN),
         }
     }
 
@@ -152,23 +153,9 @@ const PLACES: [Place; 11] = [
     Place::StreamUpstream,
 ];
 
-/// Of modules that decide nothing about who is served what.
-const PREFIXES: [&str; 14] = [
-    "proxy_",
-    "fastcgi_",
-    "uwsgi_",
-    "scgi_",
-    "grpc_",
-    "memcached_",
-    "brotli",
-    "zstd",
-    "more_",
-    "gzip_",
-    "ssi_",
-    "fancyindex",
-    "vhost_traffic_",
-    "http3_",
-];
+/// Why a directive closes its place of which no more is known than that nginx has it, maybe.
+pub(super) const UNKNOWN: &str =
+    "it is of a module that kettle does not know, and may decide who is served";
 
 #[cfg(test)]
 mod tests {
@@ -179,6 +166,20 @@ mod tests {
         for term in TERMS {
             assert_eq!(TERMS.iter().filter(|other| other.name == term.name).count(), 1, "{term:?}");
             assert!(!term.places().is_empty(), "{term:?}");
+        }
+    }
+
+    /// Every directive that an nginx 1.22 knows, with its stream module, and the places that it takes it in.
+    #[test]
+    fn every_directive_of_nginx_is_known_where_nginx_takes_it() {
+        for line in include_str!("../../tests/nginx-1.22.txt").lines() {
+            let (name, places) = line.split_once(' ').unwrap();
+            assert_ne!(Term::fate_of(name), Fate::Guards(UNKNOWN), "{line}");
+            for letter in places.chars().filter(char::is_ascii_alphabetic) {
+                let place = PLACES.iter().find(|place| place.letter() == letter).unwrap();
+                assert!(Term::find(name).is_none_or(|term| term.fits(*place)), "{line}: {letter}");
+                assert_eq!(place.within(name).is_some(), places.contains('{'), "{line}: {letter}");
+            }
         }
     }
 }

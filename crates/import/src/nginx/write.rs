@@ -37,11 +37,12 @@ pub(super) fn write(
     main: &[Directive],
     path: &Path,
     surroundings: &dyn Surroundings,
+    warnings: Vec<Finding>,
 ) -> Result<Imported, Vec<Finding>> {
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let mut writer = Writer {
         surroundings,
-        draft: Draft::default(),
+        draft: Draft { warnings, ..Draft::default() },
         prefix: prefix_of(&folder),
         folder,
         known_names: BTreeSet::new(),

@@ -2,7 +2,7 @@
 
 use super::{Fate, Term};
 
-pub(super) const NO_MODULES: &str = "kettle has nothing like it";
+const NO_MODULES: &str = "kettle has nothing like it";
 const PROXY: &str = "kettle asks backends by HTTP/1.1 only";
 const AUTHENTICATE: &str =
     "`basic_auth` of a route asks for passwords, `[site.client_auth]` for certificates";
@@ -10,16 +10,20 @@ const KERNEL_DECIDES: &str = "kettle and the kernel choose that";
 const NO_PLUGINS: &str = "kettle has no modules";
 const PROBED: &str =
     "kettle chooses how it sends each response, and `path` of the listener says otherwise";
-const BODIES: &str = "kettle takes no bodies of requests: `body_discard` below [limits] says how much is thrown away";
+const BODIES: &str = "bodies stream to backends, up to `request_body` of their route; of others `body_discard` below [limits] is thrown away";
 const NO_STAPLING: &str =
     "no OCSP response is fetched: write `ocsp` beside the certificate for one in a file";
 const COMPRESSED: &str =
     "texts of 256 bytes and more are compressed, up to `hot_file` below [limits]";
 const AS_IT_IS: &str = "files are sent as they are";
 const LIMITED: &str = "who asks more than `rate_limit` of a route allows gets 429";
+const READ_ONLY: &str = "files are only read";
 const SIGNED: &str = "`signed_urls` of a route has URLs signed by HMAC-SHA256 with an end; whoever makes them signs anew";
 const RATE: &str = "kettle does not slow responses down";
 const LOGGED: &str = "`kettle` logs what it answers by [log]";
+const CACHED: &str = "`cache` of a route with a backend keeps responses in a [[cache]]";
+const ALL_TAKE: &str = "HTTP/1.1 and HTTP/2 are spoken, and every client takes one of them";
+const FRAMES: &str = "HTTP/2 has bounds of its own, beside those of [limits]";
 
 const fn of(name: &'static str, places: &'static str, fate: Fate) -> Term {
     Term { name, places, fate }
@@ -79,6 +83,8 @@ pub(super) static TERMS: &[Term] = &[
     told("use", "e", KERNEL_DECIDES),
     told("debug_connection", "e", "`level` below [log] says how much is told"),
     told("worker_aio_requests", "e", KERNEL_DECIDES),
+    told("epoll_events", "e", KERNEL_DECIDES),
+    told("rtmp", "m", "kettle carries such connections as a tunnel, and speaks no RTMP"),
     // Listening and names.
     carried("server", "htuv"),
     carried("listen", "sd"),
@@ -102,7 +108,7 @@ pub(super) static TERMS: &[Term] = &[
     told("resolver", "hsltdu", "names of backends are looked up by the system's resolver"),
     told("resolver_timeout", "hsltdu", "names of backends are looked up by the system's resolver"),
     told("merge_slashes", "hs", "`//` in a path stands for `/`"),
-    told("underscores_in_headers", "hs", "no header with an unknown name changes an answer"),
+    told("underscores_in_headers", "hs", "backends get no header with `_` in its name"),
     told("ignore_invalid_headers", "hs", "a request with an invalid header gets 400"),
     // TLS.
     carried("ssl", "hsd"),
@@ -160,9 +166,7 @@ pub(super) static TERMS: &[Term] = &[
     told("ssl_certificate_cache", "hstd", "certificates are kept in memory"),
     told("ssl_certificate_compression", "hstd", "chains are sent as they are"),
     carried("http2", "hs"),
-    told("http3", "hs", "HTTP/1.1 is spoken, which every client takes"),
-    told("quic_retry", "hs", "HTTP/1.1 is spoken, which every client takes"),
-    told("quic_gso", "hs", "HTTP/1.1 is spoken, which every client takes"),
+    told("http3", "hs", ALL_TAKE),
     told("http2_push_preload", "hsl", "nothing is pushed: browsers took that back"),
     told("http2_max_concurrent_streams", "hs", "a connection has at most 128 at once"),
     told("http2_chunk_size", "hsl", "frames are as large as a TLS record carries"),
@@ -185,8 +189,8 @@ pub(super) static TERMS: &[Term] = &[
     carried("disable_symlinks", "hsl"),
     carried("open_file_cache", "hsl"),
     carried("open_file_cache_valid", "hsl"),
-    carried("return", "sli"),
-    carried("set", "sli"),
+    carried("return", "slid"),
+    carried("set", "slid"),
     carried("if", "sl"),
     carried("map", "ht"),
     told("autoindex_format", "hsl", "a client that accepts JSON gets the list in JSON"),
@@ -195,6 +199,17 @@ pub(super) static TERMS: &[Term] = &[
     told("add_trailer", "hsli", "no trailers are sent"),
     told("charset_types", "hsl", "the charset is named for text/* and application/javascript"),
     told("charset_map", "h", AS_IT_IS),
+    told("addition_types", "hsl", AS_IT_IS),
+    told("postpone_gzipping", "hsl", COMPRESSED),
+    told("msie_refresh", "hsl", AS_IT_IS),
+    told("post_action", "hsli", "no request follows another"),
+    told("subrequest_output_buffer_size", "hsl", "there are no requests within requests"),
+    told("ancient_browser", "hsl", "kettle has no variables"),
+    told("ancient_browser_value", "hsl", "kettle has no variables"),
+    told("modern_browser", "hsl", "kettle has no variables"),
+    told("modern_browser_value", "hsl", "kettle has no variables"),
+    told("referer_hash_bucket_size", "sl", KERNEL_DECIDES),
+    told("referer_hash_max_size", "sl", KERNEL_DECIDES),
     told("override_charset", "hsli", AS_IT_IS),
     told("source_charset", "hsli", AS_IT_IS),
     told("etag", "hsl", "an ETag is sent"),
@@ -206,22 +221,16 @@ pub(super) static TERMS: &[Term] = &[
     told("log_subrequest", "hsl", LOGGED),
     told("open_file_cache_min_uses", "hsl", "a file is kept from its first use"),
     told("open_file_cache_errors", "hsl", "what is not there is looked for each time"),
+    told("open_file_cache_events", "hsl", KERNEL_DECIDES),
     told("rewrite_log", "hsli", LOGGED),
     carried("gzip", "hsli"),
-    told("gzip_types", "hsl", COMPRESSED),
-    told("gzip_min_length", "hsl", COMPRESSED),
-    told("gzip_comp_level", "hsl", COMPRESSED),
+    carried("brotli", "hsli"),
+    carried("zstd", "hsli"),
     told("gzip_vary", "hsl", "`vary` is sent"),
-    told("gunzip", "hsl", AS_IT_IS),
     told("ssi", "hsli", AS_IT_IS),
-    told("sub_filter", "hsl", AS_IT_IS),
-    told("sub_filter_once", "hsl", AS_IT_IS),
-    told("sub_filter_types", "hsl", AS_IT_IS),
     told("add_before_body", "hsl", AS_IT_IS),
     told("add_after_body", "hsl", AS_IT_IS),
     told("mp4", "l", "files are sent as they are; players ask for ranges"),
-    told("mp4_buffer_size", "hsl", AS_IT_IS),
-    told("mp4_max_buffer_size", "hsl", AS_IT_IS),
     told("flv", "l", AS_IT_IS),
     told("slice", "hsl", "ranges of files are sent as they are asked for"),
     carried("rewrite", "sli"),
@@ -255,7 +264,7 @@ pub(super) static TERMS: &[Term] = &[
     told("chunked_transfer_encoding", "hsl", "files have a length"),
     told("server_tokens", "hsl", "kettle does not say which version it is"),
     told("keepalive_disable", "hsl", "connections are kept with every client"),
-    told("keepalive_time", "hsl", "`requests_per_connection` below [limits] is the nearest"),
+    told("keepalive_time", "hslu", "`requests_per_connection` below [limits] is the nearest"),
     told("lingering_close", "hsl", "a connection is closed as RFC 9112 section 9.6 says"),
     told("lingering_time", "hsl", "a connection is closed as RFC 9112 section 9.6 says"),
     told("lingering_timeout", "hsl", "a connection is closed as RFC 9112 section 9.6 says"),
@@ -284,6 +293,9 @@ pub(super) static TERMS: &[Term] = &[
     carried("limit_conn", "hsltd"),
     carried("limit_conn_zone", "ht"),
     told("limit_conn_status", "hsl", LIMITED),
+    told("limit_conn_dry_run", "hsltd", LIMITED),
+    told("limit_req_dry_run", "hsl", LIMITED),
+    told("max_headers", "hs", "`head` below [limits] is the largest head of a request"),
     told("limit_conn_log_level", "hsltd", LIMITED),
     carried("limit_req", "hsl"),
     carried("limit_req_zone", "h"),
@@ -307,9 +319,8 @@ pub(super) static TERMS: &[Term] = &[
     guards("internal", "l", "no request from outside is answered there"),
     guards("valid_referers", "sl", "the Referer of requests is not looked at"),
     guards("secure_link", "hsl", SIGNED),
-    guards("secure_link_secret", "l", SIGNED),
+    guards("secure_link_secret", "hsl", SIGNED),
     told("secure_link_md5", "hsl", SIGNED),
-    told("userid", "hsl", "no cookies are set"),
     // Other servers.
     carried("upstream", "ht"),
     carried("proxy_pass", "lixd"),
@@ -320,7 +331,10 @@ pub(super) static TERMS: &[Term] = &[
     answers("memcached_pass", "li", PROXY),
     answers("stub_status", "sl", "`[metrics] listen` tells it, and more"),
     answers("empty_gif", "l", "write a file"),
-    answers("dav_methods", "hsl", "files are only read"),
+    answers("dav_methods", "hsl", READ_ONLY),
+    told("dav_access", "hsl", READ_ONLY),
+    told("create_full_put_path", "hsl", READ_ONLY),
+    told("min_delete_depth", "hsl", READ_ONLY),
     answers("hls", "l", PROXY),
     answers("perl", "lx", NO_PLUGINS),
     answers("js_content", "l", NO_PLUGINS),
@@ -331,6 +345,7 @@ pub(super) static TERMS: &[Term] = &[
     carried("random", "uv"),
     told("zone", "uv", "all workers count together"),
     told("keepalive", "u", "each worker keeps 32 connections: `keep_alive` of the backend"),
+    told("sticky", "u", "`balance = \"source-hash\"` keeps a client with its server"),
     told("mirror", "hsl", "requests go nowhere else"),
     told("mirror_request_body", "hsl", "requests go nowhere else"),
     // Tunnels.
@@ -357,3 +372,33 @@ pub(super) static TERMS: &[Term] = &[
     told("proxy_upload_rate", "td", RATE),
     told("proxy_buffer_size", "hsltd", KERNEL_DECIDES),
 ];
+
+/// Of modules that decide nothing about who is served what; the first one that fits is meant.
+pub(super) static PREFIXES: &[(&str, Fate)] = &[
+    ("proxy_cache", Fate::Told(CACHED)),
+    ("proxy_no_cache", Fate::Told(CACHED)),
+    ("proxy_", Fate::Told(NO_MODULES)),
+    ("fastcgi_", Fate::Told(NO_MODULES)),
+    ("uwsgi_", Fate::Told(NO_MODULES)),
+    ("scgi_", Fate::Told(NO_MODULES)),
+    ("grpc_", Fate::Told(NO_MODULES)),
+    ("memcached_", Fate::Told(NO_MODULES)),
+    ("brotli_", Fate::Told(COMPRESSED)),
+    ("zstd_", Fate::Told(COMPRESSED)),
+    ("gzip_", Fate::Told(COMPRESSED)),
+    ("gunzip", Fate::Told(AS_IT_IS)),
+    ("sub_filter", Fate::Told(AS_IT_IS)),
+    ("mp4_", Fate::Told(AS_IT_IS)),
+    ("ssi_", Fate::Told(AS_IT_IS)),
+    ("more_", Fate::Told(NO_MODULES)),
+    ("userid", Fate::Told("no cookies are set")),
+    ("fancyindex", Fate::Told(NO_MODULES)),
+    ("vhost_traffic_", Fate::Told(NO_MODULES)),
+    ("http2_", Fate::Told(FRAMES)),
+    ("http3_", Fate::Told(ALL_TAKE)),
+    ("quic_", Fate::Told(ALL_TAKE)),
+    // Whoever writes them knows what they are, and they may decide who is served.
+    ("js_", Fate::Guards(SCRIPT)),
+    ("lua_", Fate::Guards(SCRIPT)),
+];
+const SCRIPT: &str = "no script is run, and it may decide who is served";

@@ -49,8 +49,10 @@ impl Writer<'_> {
         if !codings.is_empty() {
             set("precompressed", list(codings.iter().copied()), origin);
         }
-        if let Some(gzip) = scope.find("gzip").filter(|gzip| gzip.word(0) == "on") {
-            set("compress", list(std::iter::once("gzip")), &gzip.origin);
+        let coders = [("brotli", "br"), ("zstd", "zstd"), ("gzip", "gzip")];
+        let mut on = coders.iter().filter(|(name, _)| scope.is_on(name)).peekable();
+        if let Some(first) = on.peek().and_then(|(name, _)| scope.find(name)) {
+            set("compress", list(on.map(|(_, coding)| *coding)), &first.origin);
         }
         let charset = scope.find("charset").filter(|charset| !charset.word(0).contains('$'));
         let place = charset.map_or(origin, |charset| &charset.origin);
@@ -274,9 +276,10 @@ fn is_cache_control(directive: &Directive) -> bool {
 }
 
 /// What is said of the route that a place for one path or an expression is below, and not of the place.
-pub(super) const OF_ROUTES: [&str; 14] = [
+pub(super) const OF_ROUTES: [&str; 16] = [
     "add_header",
     "autoindex",
+    "brotli",
     "brotli_static",
     "charset",
     "default_type",
@@ -288,6 +291,7 @@ pub(super) const OF_ROUTES: [&str; 14] = [
     "limit_conn",
     "limit_req",
     "types",
+    "zstd",
     "zstd_static",
 ];
 pub(super) const ROUTE_ABOVE: &str = "its files answer by the route that they are below";
