@@ -2,6 +2,7 @@
 //!
 //! The tests themselves are in `tests/e2e`; docs/testing.md says how they are run.
 #![forbid(unsafe_code)]
+#![allow(clippy::missing_errors_doc, reason = "a test that meets an error fails with it")]
 // A harness that cannot go on has nobody to hand an error to: it fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -14,6 +14,9 @@ use crate::source::Source;
 use crate::syntax;
 
 /// Reads a configuration as it lies on the disk. Like [`parse`], which takes text.
+///
+/// # Errors
+/// Every mistake, as [`parse`] finds them, or the one byte that is no UTF-8.
 pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
     let error = match std::str::from_utf8(bytes) {
         Ok(text) => return parse(text, path),
@@ -31,6 +34,9 @@ pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
 
 /// Reads a configuration that was made from another file, `path`. Findings, those of later stages too, are shown where
 /// its lines came from.
+///
+/// # Errors
+/// Every mistake, as [`parse`] finds them.
 pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, Vec<Finding>> {
     match parse_with(text, path, &origins) {
         Ok(config) => Ok(Config { origins, ..config }),
@@ -40,6 +46,9 @@ pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, V
 
 /// Reads a configuration. `path` is the file the text came from: relative paths start from its
 /// folder, and findings name it. On failure every mistake is listed, in the order of the file.
+///
+/// # Errors
+/// Every mistake, in the order of the file; never an empty list.
 pub fn parse(text: &str, path: &Path) -> Result<Config, Vec<Finding>> {
     parse_with(text, path, &Origins::default())
 }

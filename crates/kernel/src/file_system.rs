@@ -20,6 +20,9 @@ pub struct FileSystem {
 
 impl FileSystem {
     /// The kind a file lies on. Waits for the answer of a remote one.
+    ///
+    /// # Errors
+    /// What fstatfs(2) says.
     pub fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
         let magic = retry_on_intr(|| fstatfs(file))?.f_type;
         // A field of 32 bits on some machines: what is above them is the sign.

@@ -33,6 +33,9 @@ pub const RECORD_PAYLOAD_BYTES_MAX: u16 = 16_384;
 /// Attaches the kernel's TLS protocol to a connected TCP socket. A refusal leaves the socket as it was; after success
 /// without keys the socket still carries plain bytes. Multipath TCP, for which Linux
 /// has no kernel TLS, is refused without asking.
+///
+/// # Errors
+/// Why the kernel does not: it has no kernel TLS, or this is no connected TCP socket.
 pub fn attach(fd: BorrowedFd<'_>) -> Result<(), Refusal> {
     if socket::is_mptcp(fd) {
         let error = io::Error::from_raw_os_error(libc::EPROTONOSUPPORT);
@@ -48,6 +51,9 @@ pub fn attach(fd: BorrowedFd<'_>) -> Result<(), Refusal> {
 /// For TLS 1.2 AES-GCM the kernel counts its explicit nonces up from the bytes it gets here, while user space XORs those
 /// bytes with the record number. Handing them over unchanged would repeat a nonce, so TX gets them with the
 /// highest bit flipped: both sides then use disjoint halves of the nonce space for 2^63 records each.
+///
+/// # Errors
+/// Why the kernel does not take them. Nothing may be written to the socket then: it would go out as it is.
 pub fn install(
     fd: BorrowedFd<'_>,
     direction: Direction,
@@ -64,6 +70,10 @@ pub fn install(
 }
 
 /// The number the kernel will give (TX) or expects of (RX) the next record of this direction.
+///
+/// # Errors
+/// What `getsockopt` says; `InvalidData` for a short answer, `InvalidInput` if the socket has another version or
+/// cipher.
 pub fn sequence(
     fd: BorrowedFd<'_>,
     direction: Direction,
@@ -85,11 +95,17 @@ pub fn sequence(
 
 /// Allows a network card that encrypts to send file pages without a copy of its own. Accepted and without effect
 /// where the processor encrypts. Linux 5.19.
+///
+/// # Errors
+/// What `setsockopt(TLS_TX_ZEROCOPY_RO)` says: `ENOPROTOOPT` on an older kernel.
 pub fn allow_zero_copy_sendfile(fd: BorrowedFd<'_>) -> io::Result<()> {
     option::set(fd, libc::SOL_TLS, libc::TLS_TX_ZEROCOPY_RO, &1_u32.to_ne_bytes())
 }
 
 /// Limits the payload of the records this socket sends. Linux 6.19.
+///
+/// # Errors
+/// What `setsockopt(TLS_TX_MAX_PAYLOAD_LEN)` says: `ENOPROTOOPT` on an older kernel.
 pub fn limit_payload(fd: BorrowedFd<'_>, payload_bytes_max: u16) -> io::Result<()> {
     option::set(fd, libc::SOL_TLS, TLS_TX_MAX_PAYLOAD_LEN, &payload_bytes_max.to_ne_bytes())
 }

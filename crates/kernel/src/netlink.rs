@@ -40,6 +40,9 @@ pub struct NetworkCard {
 }
 
 /// Every network interface of this namespace with its TLS offloads.
+///
+/// # Errors
+/// If the kernel does not answer by netlink, or knows no `ethtool` there (before Linux 5.6).
 pub fn network_cards() -> io::Result<Vec<NetworkCard>> {
     let socket = open()?;
     let mut family = None;

@@ -23,6 +23,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Blocks every signal in the calling thread and the threads it starts. Workers need it: before Linux 6.1.187 and
 /// 6.12.105 a signal that interrupted a kernel TLS send aborted the connection.
+///
+/// # Errors
+/// What pthread_sigmask(3) says, which with these arguments is nothing.
 pub fn block_signals() -> io::Result<()> {
     let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is to a `sigset_t` of ours, which the call fills.
@@ -37,16 +40,25 @@ pub fn block_signals() -> io::Result<()> {
 }
 
 /// Keeps the calling thread on one processor.
+///
+/// # Errors
+/// As [`keep_to_cpus`].
 pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
     keep_to_cpus(&[cpu])
 }
 
 /// Keeps the calling thread on these processors, and what it starts from now on.
+///
+/// # Errors
+/// What sched_setaffinity(2) says; `InvalidInput` if none of them is there or allowed.
 pub fn keep_to_cpus(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &cpu_set(cpus)?)?)
 }
 
 /// Keeps a thread of whatever process on these processors.
+///
+/// # Errors
+/// As [`keep_to_cpus`]; `ESRCH` if there is no such thread.
 pub fn keep_thread_to_cpus(thread: u32, cpus: &[usize]) -> io::Result<()> {
     let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
     let thread = thread.ok_or(io::ErrorKind::InvalidInput)?;
@@ -55,6 +67,9 @@ pub fn keep_thread_to_cpus(thread: u32, cpus: &[usize]) -> io::Result<()> {
 
 /// Allows or forbids core dumps of this process, and the reading of its memory by others than root. What becomes another user
 /// is set anew by the kernel.
+///
+/// # Errors
+/// What prctl(2) says, which with these arguments is nothing.
 pub fn set_dumpable(is_dumpable: bool) -> io::Result<()> {
     let behavior =
         if is_dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
@@ -102,6 +117,9 @@ pub fn cpus_allowed() -> Vec<usize> {
 }
 
 /// Raises the number of files this process may open to the most it is allowed, and returns that number.
+///
+/// # Errors
+/// What setrlimit(2) says: `EPERM` where the limit is above what the system allows any process.
 pub fn raise_open_files_limit() -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {

@@ -17,6 +17,9 @@ pub const APPLICATION_DATA: u8 = 23;
 /// Sends one record of the given type without waiting. It also ends a record that `MSG_MORE` left open.
 ///
 /// A socket without keys ignores the type and sends the bytes as they are: only call it after `ktls::install`.
+///
+/// # Errors
+/// What sendmsg(2) says: `WouldBlock` if the socket has no room.
 pub fn send(fd: BorrowedFd<'_>, content_type: u8, payload: &[u8]) -> io::Result<usize> {
     let mut control = RecordType::new(libc::TLS_SET_RECORD_TYPE, content_type);
     // The kernel only reads through this pointer; `msghdr` has no const form.
@@ -32,6 +35,9 @@ pub fn send(fd: BorrowedFd<'_>, content_type: u8, payload: &[u8]) -> io::Result<
 
 /// Receives bytes of one record without waiting, with the record's type. A record longer than the buffer continues in
 /// the next call with the same type. `(APPLICATION_DATA, 0)` is the end of the stream.
+///
+/// # Errors
+/// What recvmsg(2) says: `WouldBlock` if the socket has nothing.
 pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(u8, usize)> {
     let mut control = RecordType::new(0, 0);
     let mut vector = io_vector(buffer.as_mut_ptr(), buffer.len());

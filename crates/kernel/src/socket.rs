@@ -17,6 +17,9 @@ use crate::{keeper, option};
 ///
 /// An IPv6 listener takes IPv6 only, so that `0.0.0.0` and `[::]` can stand side by side. `TCP_DEFER_ACCEPT` is left alone:
 /// it would hide idle connections from the handshake deadline.
+///
+/// # Errors
+/// What a call on the way says: `AddrInUse` or `PermissionDenied` of the address, most often.
 pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let domain = Domain::for_address(address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
@@ -35,11 +38,17 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
 }
 
 /// Begins to listen, or changes how many connections may wait in a socket that listens already (`__inet_listen_sk`).
+///
+/// # Errors
+/// What listen(2) says.
 pub fn set_backlog(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
     SockRef::from(&fd).listen(i32::try_from(backlog).unwrap_or(i32::MAX))
 }
 
 /// Accepts one connection without waiting; the stream is non-blocking.
+///
+/// # Errors
+/// What accept4(2) says: `WouldBlock` if nobody waits, `EMFILE` without a descriptor left.
 pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, SocketAddr)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (fd, address): (OwnedFd, _) = acceptfrom_with(listener, flags)?;
@@ -54,6 +63,9 @@ pub fn accept(listener: BorrowedFd<'_>) -> io::Result<(TcpStream, SocketAddr)> {
 
 /// Lets `bind` to port 0 leave the choice of the port to `connect`, which knows the other address too: then only a pair of
 /// addresses must not run out of ports, not one address.
+///
+/// # Errors
+/// What `setsockopt(IP_BIND_ADDRESS_NO_PORT)` says.
 pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
     let value = 1_i32.to_ne_bytes();
     option::set(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &value)
@@ -65,6 +77,9 @@ pub const NOT_SENT_LOW_WATER_BYTES_MIN: u32 = 16_406;
 
 /// Raises `TCP_NOTSENT_LOWAT` of this socket when its own or the system's value is below one record. Returns whether
 /// it had to.
+///
+/// # Errors
+/// What `getsockopt` or `setsockopt(TCP_NOTSENT_LOWAT)` says.
 pub fn raise_not_sent_low_water(fd: BorrowedFd<'_>) -> io::Result<bool> {
     // Zero means that the sysctl `net.ipv4.tcp_notsent_lowat` decides.
     let own = option::get_int(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)? as u32;
@@ -85,6 +100,9 @@ pub fn is_mptcp(fd: BorrowedFd<'_>) -> bool {
 }
 
 /// Bytes in the send queue that the peer has not acknowledged yet.
+///
+/// # Errors
+/// What `ioctl(SIOCOUTQ)` says.
 pub fn pending_output_bytes(fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one `int`, and the pointer is to one that only we can reach.
@@ -143,12 +161,18 @@ pub fn carried_bytes(fd: BorrowedFd<'_>) -> io::Result<u64> {
 }
 
 /// Sets `TCP_CORK`: while it is set, only full segments are sent, for 200 ms at most. Clearing it sends what is left.
+///
+/// # Errors
+/// What `setsockopt(TCP_CORK)` says.
 pub fn set_cork(fd: BorrowedFd<'_>, is_corked: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(fd, is_corked)?)
 }
 
 /// Lets the kernel ask, after so long a silence, whether the peer is still there, and end the connection when six questions
 /// 10 seconds apart go without an answer. Without a time it does not ask.
+///
+/// # Errors
+/// What `setsockopt` says of `SO_KEEPALIVE` or the times; `EINVAL` for one beyond 32,767 seconds.
 pub fn keep_alive(fd: BorrowedFd<'_>, silence: Option<Duration>) -> io::Result<()> {
     let Some(silence) = silence else { return SockRef::from(&fd).set_keepalive(false) };
     let questions = TcpKeepalive::new().with_time(silence).with_interval(Duration::from_secs(10));
@@ -158,17 +182,26 @@ pub fn keep_alive(fd: BorrowedFd<'_>, silence: Option<Duration>) -> io::Result<(
 /// Ends listening on a socket, even where other descriptors of it stay open. Connections that wait in it are reset.
 ///
 /// Linux reads `shutdown(SHUT_RD)` on a listening socket that way (`inet_shutdown`).
+///
+/// # Errors
+/// What shutdown(2) says.
 pub fn stop_listening(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Read)
 }
 
 /// Tells the peer that nothing more will come; what it sends can still be read.
+///
+/// # Errors
+/// What shutdown(2) says: `NotConnected` if the peer has reset the connection.
 pub fn shutdown_write(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).shutdown(Shutdown::Write)
 }
 
 /// Makes closing the socket a reset: what it still has to send is dropped, and its peer cannot take what it got for the
 /// whole (socket(7), `SO_LINGER` of zero). Unix sockets take the option and just close.
+///
+/// # Errors
+/// What `setsockopt(SO_LINGER)` says.
 pub fn reset_on_close(fd: BorrowedFd<'_>) -> io::Result<()> {
     SockRef::from(&fd).set_linger(Some(Duration::ZERO))
 }

@@ -52,6 +52,9 @@ impl Identity {
     /// What makes the identity unusable is an error; everything else comes back as warnings.
     /// Those that will make clients refuse the server say so by
     /// [`is_serious`](IdentityWarning::is_serious).
+    ///
+    /// # Errors
+    /// If a file cannot be read or is not what it should be, or key and certificate do not fit.
     pub fn load(
         chain: &Path,
         key: &Path,
@@ -61,6 +64,9 @@ impl Identity {
     }
 
     /// [`load`](Self::load), judging validity at a given moment.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
     pub fn load_at(
         chain_path: &Path,
         key_path: &Path,

@@ -58,6 +58,9 @@ pub fn default_directory() -> PathBuf {
 }
 
 /// Loads the certificate for these names from the directory, or generates it there.
+///
+/// # Errors
+/// If no name can stand in a certificate, or a new one cannot be made or written there.
 pub fn load_or_generate(directory: &Path, names: &[String]) -> Result<SelfSigned, SelfSignedError> {
     load_or_generate_at(directory, names, SystemTime::now())
 }
@@ -124,11 +127,17 @@ fn usable(names: &[String]) -> Vec<String> {
 }
 
 /// Generates a certificate for these names, and keeps it nowhere.
+///
+/// # Errors
+/// If a name cannot stand in a certificate, or no key can be made.
 pub fn generate_pem(names: &[String], kind: KeyKind) -> Result<Pem, SelfSignedError> {
     generate(&usable(names), kind, SystemTime::now())
 }
 
 /// Generates an identity for these names that lives in this process only.
+///
+/// # Errors
+/// As [`generate_pem`].
 pub fn generate_in_memory(names: &[String]) -> Result<Identity, SelfSignedError> {
     let pem = generate_pem(names, KeyKind::EcdsaP256)?;
     Identity::from_pem(&pem.certificate, &pem.key).map_err(SelfSignedError::Load)

@@ -53,6 +53,9 @@ impl std::error::Error for NoRandomness {}
 impl SharedResumption {
     /// A first random key, used for `rotation_period` and accepted for one period more, and room
     /// for `sessions_max` cached sessions (0 caches none).
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
     pub fn new(rotation_period: Duration, sessions_max: usize) -> Result<Self, NoRandomness> {
         Self::with_clocks(rotation_period, sessions_max, Clocks::of_system())
     }

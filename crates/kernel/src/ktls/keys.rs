@@ -121,6 +121,9 @@ impl std::error::Error for KeyLengthError {}
 
 impl TrafficKeys {
     /// Copies the key. `sequence` is the number of the first record these keys will protect in the kernel.
+    ///
+    /// # Errors
+    /// If the key is not as long as its cipher needs.
     pub fn new(
         version: Version,
         cipher: Cipher,

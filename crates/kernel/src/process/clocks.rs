@@ -38,6 +38,9 @@ pub fn monotonic_time_coarse() -> Duration {
 
 /// Processor time all threads of a process have used, those that ended included. Any process may be asked about; a thread
 /// that runs right now is behind by what it used since the last tick.
+///
+/// # Errors
+/// `ESRCH` if there is no such process; `InvalidInput` if the number can be none's.
 pub fn cpu_time_of(process: u32) -> io::Result<Duration> {
     // Zero would mean the calling process.
     let process = match libc::pid_t::try_from(process) {

@@ -54,6 +54,9 @@ pub struct Account {
 
 impl Account {
     /// Looks a user up by name or number, in `group` or else the user's own.
+    ///
+    /// # Errors
+    /// If the machine knows no such user or group, or its list of them cannot be read.
     pub fn find(user: &str, group: Option<&str>) -> Result<Self, PrivilegeError> {
         let entry = find_user(user)?;
         let gid = group.map_or(Ok(entry.gid), find_group)?;
@@ -88,6 +91,9 @@ impl Account {
     }
 
     /// Makes this process, with all its threads, run as this user, and lets it never go back.
+    ///
+    /// # Errors
+    /// If a call is refused, or root could be had back. The process may be half changed then, and has to end.
     pub fn become_for_good(&self) -> Result<(), PrivilegeError> {
         let Self { uid, gid, ref groups } = *self;
         // Groups first: without root the next two calls are no longer allowed. glibc and musl apply each to all threads,
@@ -113,6 +119,9 @@ impl Account {
     /// Memory is the whole process's, and so is whether it may be dumped: what the kernel makes of that when a thread
     /// changes its user (`fs.suid_dumpable`) could let this user read all of it. Nobody may meanwhile, and what held
     /// before holds again afterwards.
+    ///
+    /// # Errors
+    /// If there is no thread to be had, the question panics, or this process may not become that user.
     pub fn ask<T: Send>(&self, question: impl FnOnce() -> T + Send) -> Result<T, PrivilegeError> {
         let failed = |error: Errno| PrivilegeError::Call("prctl", error.into());
         let before = dumpable_behavior().map_err(failed)?;

@@ -279,6 +279,9 @@ impl fmt::Debug for Files {
 }
 
 /// What is said to methods that read nothing: OPTIONS is answered, others are refused.
+///
+/// # Errors
+/// Status 405, with the methods that are allowed.
 #[must_use]
 pub fn allow(
     method: Method<'_>,

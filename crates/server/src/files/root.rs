@@ -51,6 +51,9 @@ pub struct Root {
 
 impl Root {
     /// Opens a root and makes sure that this kernel can open files below it safely.
+    ///
+    /// # Errors
+    /// If it is no folder that this process may open, or the kernel has no openat2(2).
     pub fn open(path: &Path, symlinks: Symlinks, allows_dotfiles: bool) -> Result<Self, Errno> {
         let directory = open_folder(path, Wait::Allowed)?;
         let identity = identity_of(&directory)?;
@@ -70,6 +73,9 @@ impl Root {
 
     /// The root that the path names now: this one, unless a symlink was changed or another folder
     /// put in its place. What would have to wait and may not fails with [`Errno::AGAIN`].
+    ///
+    /// # Errors
+    /// If the path names nothing any more, or no folder; [`Errno::AGAIN`] as above.
     pub fn renewed(self: &Arc<Self>, wait: Wait) -> Result<Arc<Self>, Errno> {
         let directory = match open_folder(&self.path, wait) {
             // The way there may have been open only to the user who started the server.
@@ -140,6 +146,10 @@ impl Root {
     }
 
     /// Opens what a path below the root names. An empty path is the root itself.
+    ///
+    /// # Errors
+    /// What openat2(2) says, also of a way out of the root; [`Errno::XDEV`] beyond the `reach`, [`Errno::AGAIN`] if the
+    /// kernel would have to look on the disk and may not.
     pub fn open_below(
         &self,
         relative: &str,
