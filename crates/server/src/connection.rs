@@ -1,18 +1,20 @@
 //! The life of a connection: handshake, requests one after the other, a truthful end.
 //!
-//! A connection lives and dies on one worker. Its steps, and what a server that stops does in each:
+//! A connection lives and dies on one worker. Its states, where each leads, and what a server that stops does in it:
 //!
-//! | step | in | until | a stop |
-//! |---|---|---|---|
-//! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | gives it a moment |
-//! | idle | `receive` | the first byte of a request, `limits.idle_timeout` | ends it |
-//! | read head | `receive` | the empty line, 408 after `limits.request_timeout` | gives it a moment |
-//! | respond | `cycle` | there is a response | waits |
-//! | deliver | `cycle` | the kernel has it, nothing taken for `limits.write_timeout` | waits |
-//! | discard body | `cycle` | its end, its limit, `limits.request_timeout` | ends it |
-//! | lingering close | `lingering_close` | the peer closes its side, or has taken long enough | waits for the response only |
+//! | state | in | until | then | a stop |
+//! |---|---|---|---|---|
+//! | PROXY header | `read_proxy_header` | its end, `PROXY_HEADER_TIMEOUT` | handshake | ends it before the first byte, then gives it a moment |
+//! | handshake | `handshake` | keys, an alert, `tls.handshake_timeout` | read head, or `http2`; for plain text `not_tls` | as above |
+//! | read head | `receive` | the empty line, 408 after `limits.request_timeout` | respond; what is no request: `refuse`, lingering close | gives it a moment |
+//! | respond | `respond` | there is a response | deliver | waits |
+//! | deliver | `deliver` | the kernel has it, nothing taken for `limits.write_timeout` | discard body; after 101 `upgraded` | waits |
+//! | discard body | `RequestBody::discard` | its end, `limits.body_discard_bytes`, `limits.request_timeout` | idle, or with the next request here already respond; lingering close where the response announced it | ends it |
+//! | idle | `receive` | the first byte of a request, `limits.idle_timeout` | read head, or lingering close | ends it |
+//! | lingering close | `finish` | the peer closes its side, or has taken long enough | | waits for the response only |
 //!
-//! After `discard body` comes `idle`, or with the next request here already `respond`.
+//! A state that fails leads to `finish` with an [`End`], which says whether the peer hears a close_notify. HTTP/2 has a table of its
+//! own in `http2`; listeners that are not HTTPS go to `plain` or `tunnel` in place of all this.
 
 mod cycle;
 mod http2;

@@ -127,7 +127,7 @@ impl<'d> Delivery<'d> {
         }
         let bytes = body.length().unwrap_or_default();
         let is_file = matches!(body, Body::File { .. } | Body::Parts(_));
-        self.choose_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
+        self.choose_tx_path(Demand { bytes, is_file, is_last: self.is_last }, preference).await?;
         // The kernel sends record by record; corked, TCP joins them to full segments.
         let is_corked = self.delivered.path != TxPath::User && bytes >= CORKED_BYTES_MIN;
         if is_corked {

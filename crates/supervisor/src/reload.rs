@@ -127,7 +127,9 @@ impl Live {
         self.resumption.rotate_if_due();
     }
 
-    /// Reads the subject of a reload again, on a thread of its own, and lets the log go where it says. A server that was configured by its command line reads its certificates again.
+    /// Reads the subject of a reload again, on a thread of its own, and lets the log go where it says: the one step
+    /// that stays where the candidate is not taken, since the server stops by then. A server that was configured by its command line reads
+    /// its certificates again.
     ///
     /// # Errors
     ///

@@ -80,6 +80,8 @@ impl Connection {
         };
         state.is_started = false;
         state.answered += 1;
+        // Answered by the newest configuration; what was agreed with this client, such as its limits, stays the connection's own until
+        // that changes nothing about it.
         let Some(snapshot) = self.adopt(stream.session()) else {
             let refused = self.refuse(stream, Some(&head), 421, state.answered);
             return Err(Box::pin(refused).await);

@@ -25,7 +25,7 @@ impl Delivery<'_> {
     ) -> Result<(), DeliveryError> {
         let bytes = body.bytes.unwrap_or_else(|| body.fill.progress().filled);
         let demand = Demand { bytes, is_file: true, is_last: self.is_last };
-        self.choose_path(demand, preference).await?;
+        self.choose_tx_path(demand, preference).await?;
         // The head has said which.
         let mut coding = Coding::new(is_chunked && body.bytes.is_none());
         let (mut prefix, mut sent) = (head.to_vec(), 0);

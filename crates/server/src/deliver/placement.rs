@@ -52,7 +52,7 @@ impl Preference {
 
 impl Delivery<'_> {
     /// Decides the path, moving the connection into the kernel if that is what it takes.
-    pub(super) async fn choose_path(
+    pub(super) async fn choose_tx_path(
         &mut self,
         demand: Demand,
         preference: Preference,

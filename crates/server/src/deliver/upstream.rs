@@ -109,7 +109,7 @@ impl Delivery<'_> {
         let obstacle = offloads.splice_obstacle(self.stream.session()).filter(|_| is_wanted);
         let bytes = if is_wanted && obstacle.is_none() { length } else { 1 };
         let demand = Demand { bytes, is_file: false, is_last: self.is_last };
-        self.choose_path(demand, preference).await?;
+        self.choose_tx_path(demand, preference).await?;
         if let Some(obstacle) = obstacle.filter(|_| self.delivered.reason.is_none()) {
             self.delivered.reason = Some(obstacle);
             offloads.not_preferred(obstacle);
