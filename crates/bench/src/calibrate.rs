@@ -66,7 +66,6 @@ pub struct Calibration {
     pub kernel_refusal: Option<String>,
     /// The processor time of moving one connection into the kernel.
     pub switch_cost: Option<Duration>,
-    /// How many rounds the figures rest on.
     pub rounds: usize,
     pub elapsed: Duration,
     /// The figures, smallest body first.
@@ -97,7 +96,6 @@ pub fn run(
 pub enum CalibrateError {
     /// The file to send could not be made.
     File {
-        /// Where it should have been.
         directory: PathBuf,
         source: io::Error,
     },

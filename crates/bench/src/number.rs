@@ -148,9 +148,6 @@ pub fn count(value: u64) -> String {
 }
 
 /// Reads `65536`, `64KiB`, `64 KiB`, `64k` or `1MiB`; all units are binary.
-///
-/// # Errors
-/// What to write instead.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let refused = || "write a size up to 1GiB such as 65536, 64KiB or 1MiB".to_owned();
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -167,17 +164,11 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a whole number from 1 on.
-///
-/// # Errors
-/// What to write instead.
 pub fn parse_count(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write 1 or more".to_owned())
 }
 
 /// Reads a number above zero.
-///
-/// # Errors
-/// What to write instead.
 pub fn parse_positive(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number
@@ -186,9 +177,6 @@ pub fn parse_positive(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a time in seconds, or in the unit behind it: `2`, `2s`, `500ms`, `1.5min`.
-///
-/// # Errors
-/// What to write instead.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     let unit_at = text.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -201,9 +189,6 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
 }
 
 /// The same, or no time at all.
-///
-/// # Errors
-/// What to write instead.
 pub fn parse_time_or_none(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") { Ok(Duration::ZERO) } else { parse_time(text) }
 }

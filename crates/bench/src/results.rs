@@ -24,27 +24,20 @@ pub enum Line {
     /// What this run cannot show, and why.
     Absent(Absent),
     /// Everything planned for the scenario has been measured.
-    Complete {
-        /// The scenario.
-        scenario: String,
-    },
+    Complete { scenario: String },
 }
 
-/// Who measured, where and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The version of this format.
     pub format: u32,
     /// Seconds since 1970-01-01 UTC.
     pub started: u64,
-    /// kettle's version.
     pub kettle: String,
     /// The commit it was built from, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The words of the command line.
     pub command: Vec<String>,
-    /// The machine.
     pub machine: Machine,
     /// `time` on real hardware, `instructions` under an emulator: the two never share a chart.
     pub clock: Clock,
@@ -54,25 +47,20 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
-    /// Seconds.
     Time,
     /// Work under an emulator: instructions, copies, calls; nothing about time.
     Work,
 }
 
-/// A scenario with the rules it was run by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioLine {
-    /// Its name on the command line.
     pub name: String,
     /// The fairness rules and the parameters of this run, a sentence each.
     pub rules: Vec<String>,
 }
 
-/// A server as it was started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subject {
-    /// The scenario it was started for.
     pub scenario: String,
     /// How charts name it: `kettle auto`, `nginx kernel-sendfile`, `hitch`.
     pub name: String,
@@ -81,7 +69,6 @@ pub struct Subject {
     pub point: Point,
     /// What the program says of its version, with its TLS library.
     pub version: String,
-    /// How it was started.
     pub command: Vec<String>,
     /// Its configuration file, whole.
     pub config: String,
@@ -96,21 +83,16 @@ pub type Point = BTreeMap<String, Value>;
 pub enum Value {
     /// A quantity, in the unit its name has in [`crate::figure`].
     Number(f64),
-    /// A word.
     Word(String),
 }
 
-/// Figures of one point in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The scenario.
     pub scenario: String,
-    /// The subject's name.
     pub subject: String,
     /// Which kind of sample within the scenario: empty for the usual one, `step` and `summary` in a ramp.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// Where on the axes.
     pub point: Point,
     /// Which round, from 0.
     pub round: u32,
@@ -127,10 +109,8 @@ pub struct Sample {
     pub warnings: Vec<String>,
 }
 
-/// What this run cannot show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
-    /// The scenario.
     pub scenario: String,
     /// The subject or axis value that is missing.
     pub what: String,

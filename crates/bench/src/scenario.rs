@@ -64,7 +64,6 @@ pub const SCENARIOS: &[Scenario] = &[
     cached::SCENARIO,
 ];
 
-/// The scenario of this name.
 pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }

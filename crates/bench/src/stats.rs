@@ -10,16 +10,12 @@ pub mod welch;
 /// A median with an interval that holds the true one in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The middle of the samples.
     pub median: f64,
-    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end of the interval.
     pub high: f64,
     /// How far the medians of the earlier and the later half of the samples are apart, relative
     /// to the median: what changed while measuring.
     pub drift: f64,
-    /// How many samples it rests on.
     pub samples: usize,
 }
 

@@ -44,7 +44,6 @@ use thread::{Ended, Report};
 pub struct Progress {
     /// Since the connections were open.
     pub elapsed: Duration,
-    /// Transactions begun.
     pub attempted: u64,
     /// Those that ended well.
     pub succeeded: u64,
@@ -52,7 +51,6 @@ pub struct Progress {
     pub failed: u64,
     /// The mean latency of those that ended well since the last report, in microseconds.
     pub mean_us: f64,
-    /// Connections open now.
     pub open_connections: u64,
 }
 
@@ -65,9 +63,6 @@ pub fn run(load: &Load, on_progress: &mut dyn FnMut(&Progress)) -> Result<Outcom
 }
 
 /// As [`run`], but ends when `stop` becomes true, and keeps what was measured until then.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_with(
     load: &Load,
     stop: &AtomicBool,
@@ -81,9 +76,6 @@ pub fn run_with(
 
 /// Carries out a load for as long as `during` takes. `during` is called once every connection is open, its first requests
 /// are made (idle connections) and the warm-up is over; the load's own end does not matter.
-///
-/// # Errors
-/// As [`run`].
 pub fn hold<T>(load: &Load, during: impl FnOnce() -> T) -> Result<(Outcome, T), LoadError> {
     let never = AtomicBool::new(false);
     let mut threads = Threads::start(load, true)?;

@@ -19,17 +19,12 @@ pub struct Load {
     pub path: String,
     /// TLS as it is offered, one choice each; `None` is plain HTTP.
     pub tls: Option<Offer>,
-    /// How connections and sessions are used.
     pub reuse: Reuse,
-    /// When requests are sent.
     pub model: LoadModel,
-    /// When the load ends.
     pub end: End,
     /// Left out of every figure, at the beginning.
     pub warm_up: Duration,
-    /// What a right answer is.
     pub expect: Expect,
-    /// How a body is received.
     pub body: BodyUse,
     /// The processors the client's threads run on, a thread each.
     pub cpus: Vec<usize>,
@@ -53,20 +48,15 @@ pub struct Reuse {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadModel {
     /// Closed loop: so many connections, each asks again as soon as it has its answer.
-    Closed {
-        /// Connections open at the same time.
-        connections: u32,
-    },
+    Closed { connections: u32 },
     /// Open loop: transactions begin when they are due, whatever became of those before, and latency counts from then.
     Open {
-        /// How many are due, when.
         arrivals: Arrivals,
         /// More transactions than this under way at once are not begun and count as failed.
         transactions_max: u32,
     },
     /// Streaming clients: so many connections that stay; each asks for one object, thinks, asks for the next.
     Streaming {
-        /// Connections open at the same time.
         connections: u32,
         /// The mean time from one object's due time to the next on one connection: connections × object bytes / interval is the
         /// throughput, the same for every server. A client is due at a time drawn from ± `spread` around it.
@@ -76,7 +66,6 @@ pub enum LoadModel {
     },
     /// Connections that make this many requests each and then stay idle until the end.
     Idle {
-        /// Connections open at the same time.
         connections: u32,
         /// Requests before falling silent; 0 is a handshake only.
         requests: u32,
@@ -87,17 +76,9 @@ pub enum LoadModel {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
     /// So many a second.
-    Constant {
-        /// Transactions a second.
-        per_second: f64,
-    },
+    Constant { per_second: f64 },
     /// A rate that grows linearly over the whole load.
-    Ramp {
-        /// Transactions a second at the start.
-        from: f64,
-        /// Transactions a second at the end.
-        to: f64,
-    },
+    Ramp { from: f64, to: f64 },
 }
 
 /// When a load ends.
@@ -109,7 +90,6 @@ pub enum End {
     Requests {
         /// All connections together.
         count: u64,
-        /// The bound.
         at_most: Duration,
     },
 }

@@ -21,20 +21,11 @@ pub use background::BackgroundProcess;
 #[derive(Debug)]
 pub enum MeasureError {
     /// A process of the server is not there any more: it has crashed, or was replaced by another.
-    Gone {
-        /// The process.
-        process: u32,
-    },
+    Gone { process: u32 },
     /// The kernel does not let this file be read.
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Unreadable { path: PathBuf, error: io::Error },
     /// A file of the kernel reads differently from what is known.
     Odd {
-        /// The file.
         path: PathBuf,
         /// What is missing in it.
         lacks: &'static str,

@@ -11,7 +11,6 @@ pub use kettle_tls::connector::ResumeBy;
 /// What a client offers: one version, one suite, one group, one way of resuming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Offer {
-    /// The only version offered.
     pub version: Version,
     /// The cipher of the only suite offered; in TLS 1.2 its ECDHE suite for both ECDSA and RSA certificates.
     pub cipher: Cipher,

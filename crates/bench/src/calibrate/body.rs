@@ -38,7 +38,6 @@ impl BodySource {
         Ok(Self { file, memory, next_offset: 0 })
     }
 
-    /// The next body of this length.
     pub(super) fn next(&mut self, bytes: usize, is_hot: bool) -> Body {
         if self.next_offset + bytes > SOURCE_BYTES {
             self.next_offset = 0;

@@ -40,7 +40,6 @@ impl Loopback {
         Ok(Self { sender, receiver, discard, spent: Duration::ZERO, started: Duration::ZERO })
     }
 
-    /// The sending end.
     pub(super) fn sender(&self) -> BorrowedFd<'_> {
         self.sender.as_fd()
     }

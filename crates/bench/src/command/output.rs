@@ -4,13 +4,11 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Prints to standard output.
 pub(crate) fn print(text: impl Display) {
     // Nobody is left to tell.
     let _ = write!(io::stdout().lock(), "{text}");
 }
 
-/// Prints a line to standard output.
 pub(crate) fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
 }

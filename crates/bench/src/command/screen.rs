@@ -12,7 +12,6 @@ use crate::results::Sample;
 use crate::scenario::event::{Event, Sampling};
 use crate::scenario::{self, plan};
 
-/// What a run shows.
 pub(crate) struct Screen {
     is_terminal: bool,
     scenario: String,

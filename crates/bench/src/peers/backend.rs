@@ -23,7 +23,6 @@ use tokio::time;
 /// A running backend. Dropping it stops it.
 #[derive(Debug)]
 pub struct Backend {
-    /// Where it listens.
     pub address: SocketAddr,
     hashes: BTreeMap<u64, [u8; 32]>,
     requests: Arc<AtomicU64>,
@@ -65,12 +64,10 @@ impl Backend {
         Ok(Self { address, hashes, requests, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// How many requests have reached it.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// The SHA-256 of its body of this size.
     pub fn sha256(&self, bytes: u64) -> Option<[u8; 32]> {
         self.hashes.get(&bytes).copied()
     }

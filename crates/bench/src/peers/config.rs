@@ -19,13 +19,9 @@ use super::subject::{Program, Role, Setup, Subject};
 
 /// Everything a configuration is made of.
 pub struct ConfigInput<'p> {
-    /// What is configured.
     pub subject: Subject,
-    /// How it is to be run.
     pub setup: &'p Setup,
-    /// Where it listens.
     pub address: SocketAddr,
-    /// The certificate it shows.
     pub identity: &'p Identity,
     /// The module nginx has to load before it can relay bytes.
     pub stream_module: Option<&'p Path>,
@@ -55,9 +51,6 @@ pub fn file_name(program: Program) -> &'static str {
 }
 
 /// A template with the words of this place for a program filled in. A server can be given another one's configuration.
-///
-/// # Errors
-/// A placeholder does not exist.
 pub fn filled_for(
     program: Program,
     input: &ConfigInput<'_>,

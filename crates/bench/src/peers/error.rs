@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why a server does not run.
 #[derive(Debug)]
 pub enum PeerError {
     /// Something that it needs cannot be had: a file, a port, a program, its processors.

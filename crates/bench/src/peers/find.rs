@@ -15,13 +15,11 @@ use crate::word::Word;
 /// A server program of this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Which one.
     pub program: Program,
     /// What is executed: the program, or the dynamic linker it was unpacked with.
     pub executable: PathBuf,
     /// Arguments before those that say what to do.
     pub arguments: Vec<OsString>,
-    /// Variables it needs.
     pub environment: Vec<(String, OsString)>,
     /// What it says of its version, with its TLS library: `nginx 1.22.1, OpenSSL 3.0.19`.
     pub version: String,
@@ -57,9 +55,6 @@ pub fn find(program: Program) -> Result<Found, String> {
 }
 
 /// The server whose executable is this one.
-///
-/// # Errors
-/// It does not run.
 pub fn at(program: Program, executable: &Path) -> Result<Found, String> {
     described(bare(program, executable.to_owned()))
 }

@@ -15,9 +15,7 @@ use crate::word::Word;
 /// A certificate and its key in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate.
     pub certificate: PathBuf,
-    /// Its key.
     pub key: PathBuf,
     /// Both, the key first.
     pub both: PathBuf,

@@ -37,9 +37,6 @@ impl MemoryLimit {
     }
 
     /// Bounds these processes, and those they start: what they read and write from now on counts.
-    ///
-    /// # Errors
-    /// One is gone, or may not be moved.
     pub fn hold(&self, processes: &[u32]) -> io::Result<()> {
         processes
             .iter()

@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where nginx' stream module is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NginxStream {
     /// This build has none, or its file is not there.
     Absent,
-    /// In the program.
     BuiltIn,
     /// In this file, which the configuration has to name.
     Module(PathBuf),

@@ -35,7 +35,6 @@ pub fn suite_tls12(cipher: Cipher, key: Key) -> &'static str {
     }
 }
 
-/// The group.
 pub fn group(group: Group) -> &'static str {
     match group {
         Group::X25519MlKem768 => "X25519MLKEM768",

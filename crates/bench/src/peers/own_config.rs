@@ -10,7 +10,6 @@ use crate::word::Word;
 
 /// An nginx.conf as it is used, made a template.
 pub struct OwnNginx {
-    /// The template's text.
     pub template: String,
     /// Where nginx encrypts by it, if the kernel can.
     pub path: subject::Path,
@@ -18,9 +17,6 @@ pub struct OwnNginx {
 
 impl OwnNginx {
     /// `None` for a file that is a template already.
-    ///
-    /// # Errors
-    /// In words: it cannot be read, or kettle makes no template of it.
     pub fn of(file: &Path) -> Result<Option<Self>, String> {
         let unreadable = |error: io::Error| format!("cannot read {}: {error}", file.display());
         let text = std::fs::read_to_string(file).map_err(unreadable)?;
@@ -35,9 +31,6 @@ impl OwnNginx {
 }
 
 /// What `kettle import nginx` prints for a file.
-///
-/// # Errors
-/// In words: what it said instead.
 pub fn import(kettle: &Found, file: &Path, options: &[&str]) -> Result<String, String> {
     let mut command = kettle.command();
     let output = command.args(["import", "nginx"]).arg(file).args(options).output();

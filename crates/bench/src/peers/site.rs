@@ -20,9 +20,6 @@ impl Site {
     ///
     /// What is in a file matters twice: a sparse file would be read without a disk or a cache, and bytes that repeat would pass
     /// a hash check after a mix-up.
-    ///
-    /// # Errors
-    /// A sentence on what could not be written or read, or is not kept in memory.
     pub fn make(folder: &Path, sizes: &[u64]) -> Result<Self, String> {
         fs::create_dir_all(folder).map_err(about(folder))?;
         let mut hashes = BTreeMap::new();
@@ -41,7 +38,6 @@ impl Site {
         Ok(Self { hashes })
     }
 
-    /// The SHA-256 of the file of this size.
     pub fn sha256(&self, bytes: u64) -> Option<[u8; 32]> {
         self.hashes.get(&bytes).copied()
     }

@@ -24,13 +24,11 @@ use crate::word::Word;
 /// A server that runs. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
     pub address: SocketAddr,
     /// What it says of its version, and Varnish of its own.
     pub version: String,
     /// Its configuration file, whole, and OpenSSL's behind it where the server has one of its own.
     pub config: String,
-    /// How it was started.
     pub command: Vec<String>,
     launched: Launched,
     /// What keeps the bodies of a hitch that is run as a cache. It is stopped after hitch.

@@ -8,29 +8,21 @@ use kettle_loadgen::offer::Offer;
 
 use crate::word::Word;
 
-/// A server in one of its ways of working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
-    /// The program.
     pub program: Program,
     /// Where it encrypts; of terminators only kettle has more than `User`.
     pub path: Path,
-    /// What it does.
     pub role: Role,
 }
 
-/// A server program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Program {
-    /// This program.
     Kettle,
-    /// nginx.
     Nginx,
-    /// HAProxy.
     Haproxy,
     /// hitch, the successor of stud.
     Hitch,
-    /// stunnel.
     Stunnel,
 }
 
@@ -69,13 +61,11 @@ pub struct Setup {
     pub cpus: Vec<usize>,
     /// Worker threads or processes; at most one a processor.
     pub workers: usize,
-    /// The certificate's key.
     pub key: Key,
     /// The version, suite, group and way of resuming it allows: those the client offers, and no others.
     pub offer: Offer,
     /// Whether sessions can be resumed at all.
     pub resumes: bool,
-    /// The folder it serves.
     pub site: PathBuf,
     /// The plain HTTP backend of terminators and caches.
     pub backend: Option<SocketAddr>,
@@ -108,13 +98,9 @@ pub const OURS: &[&str] = &[
 /// The key of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// RSA, 2048 bits.
     Rsa2048,
-    /// RSA, 3072 bits.
     Rsa3072,
-    /// RSA, 4096 bits.
     Rsa4096,
-    /// ECDSA on P-256.
     P256,
     /// Ed25519; TLS 1.2 clients rarely take it.
     Ed25519,

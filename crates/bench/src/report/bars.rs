@@ -28,7 +28,6 @@ pub struct Group {
 
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What it stands for.
     pub label: String,
     pub style: Style,
     /// Where each part ends, from left to right.

@@ -12,7 +12,6 @@ use super::theme;
 pub struct Chart {
     /// Its name in addresses and file names: letters, digits and hyphens.
     pub name: String,
-    /// The question it answers.
     pub question: String,
     /// What was found, computed; empty if nothing can be said.
     pub finding: String,

@@ -16,12 +16,10 @@ pub struct Dots {
 
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it stands for.
     pub label: String,
     pub style: Style,
     /// A value of each round.
     pub values: Vec<f64>,
-    /// Their middle.
     pub estimate: Estimate,
 }
 

@@ -19,20 +19,15 @@ pub struct ScenarioResults<'a> {
     pub name: &'a str,
     /// What its figures count.
     pub is_work: bool,
-    /// What was the same for all.
     pub rules: Vec<&'a str>,
     /// The servers as they were started.
     pub subjects: Vec<&'a Subject>,
-    /// What was measured.
     pub samples: Samples<'a>,
-    /// What was not.
     pub absent: Vec<&'a Absent>,
-    /// Whether all of it was measured.
     pub is_complete: bool,
 }
 
 impl<'a> Gathered<'a> {
-    /// Sorts what was read.
     pub fn of(results: &'a Results) -> Self {
         let mut gathered = Self { runs: results.runs.iter().collect(), scenarios: Vec::new() };
         for scenario in &results.scenarios {

@@ -117,7 +117,6 @@ fn write_facts(page: &mut Markup, file: &Gathered, known: &mut Vec<(&'static str
     known.extend(facts);
 }
 
-/// Writes the foot.
 pub fn write_foot(page: &mut Markup, files: &[Gathered]) {
     page.raw("<footer id=\"provenance\"><h2>Where this comes from</h2>");
     let samples =

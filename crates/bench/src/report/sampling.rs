@@ -104,7 +104,6 @@ impl<'a> Samples<'a> {
         rounds.into_iter().map(|(_, value)| value).filter(|value| value.is_finite()).collect()
     }
 
-    /// A figure along an axis.
     pub fn along(&self, axis: &str, figure: &str) -> Vec<Point> {
         self.points(axis, |samples| samples.estimate(figure))
     }
@@ -137,7 +136,6 @@ impl<'a> Samples<'a> {
         judged.collect()
     }
 
-    /// A curve for each subject.
     pub fn curves(&self, axis: &str, figure: &str) -> Vec<Curve> {
         let subjects = self.subjects().into_iter();
         let curves = subjects.map(|subject| Curve {

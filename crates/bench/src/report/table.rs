@@ -5,7 +5,6 @@ use super::markup::Markup;
 /// A table: what stands left is text, the rest numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// The heads of the columns.
     pub head: Vec<String>,
     /// As long as the head.
     pub rows: Vec<Vec<String>>,

@@ -7,7 +7,6 @@ use super::markup::Markup;
 /// A colour: its name in the style sheets, and its value in the light and in the dark theme.
 type Colour = (&'static str, &'static str, &'static str);
 
-/// Every colour there is.
 const COLOURS: &[Colour] = &[
     ("paper", "#fdfcfa", "#15171b"),
     ("panel", "#f5f3ee", "#1d2026"),

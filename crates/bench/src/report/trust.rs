@@ -10,7 +10,6 @@ use crate::stats::comparison::SAMPLES_MIN;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trust {
-    /// In a few words.
     pub level: &'static str,
     pub reasons: Vec<String>,
     /// What nobody may conclude from it about kernel TLS.

@@ -55,14 +55,12 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Reads a file.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
     let bytes = std::fs::read(path);
     let bytes = bytes.map_err(|error| ReadError::File { path: path.to_owned(), error })?;
     parse(&bytes)
 }
 
-/// Reads the content of a file.
 pub fn parse(bytes: &[u8]) -> Result<Results, ReadError> {
     let mut results = Results::default();
     for (number, bytes) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {

@@ -25,18 +25,12 @@ fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> String {
 
 impl Writer {
     /// Begins a new file. One that is there is never overwritten: it may be a day's work.
-    ///
-    /// # Errors
-    /// A sentence on why it cannot be.
     pub fn create(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         Ok(Self { file: file.map_err(unwritten(path))?, path: path.to_owned() })
     }
 
     /// Goes on in a file. A last line that was cut off is removed; [`super::read::Results::cut_off`] has told of it.
-    ///
-    /// # Errors
-    /// A sentence on why that is not possible.
     pub fn append(path: &Path) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path);
         let mut writer = Self { file: file.map_err(unwritten(path))?, path: path.to_owned() };
@@ -46,9 +40,6 @@ impl Writer {
 
     /// Writes a line, so that it survives this process. Figures that are no numbers are left out, with a warning in the
     /// sample, because JSON has no word for them.
-    ///
-    /// # Errors
-    /// A sentence on why it is not written.
     pub fn write(&mut self, line: &Line) -> Result<(), String> {
         let written = match line {
             Line::Sample(sample) if sample.figures.values().any(|value| !value.is_finite()) => {

@@ -118,7 +118,6 @@ fn own_config(text: &str) -> Result<(Program, OwnConfig), String> {
 /// An nginx.conf that both servers are measured by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnNginx {
-    /// The file.
     pub file: PathBuf,
     /// Where nginx encrypts by it on this machine.
     pub path: Path,

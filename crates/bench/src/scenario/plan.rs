@@ -104,7 +104,6 @@ impl Outlook {
         self.seen.push(time);
     }
 
-    /// Samples that are there.
     pub fn there(&self) -> usize {
         self.there
     }

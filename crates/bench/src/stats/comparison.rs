@@ -9,9 +9,7 @@ use crate::figure::Better;
 /// Two rows of samples, the second held against the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The first row.
     pub a: Summary,
-    /// The second row.
     pub b: Summary,
     /// How much larger the second is, in the unit of the samples.
     pub difference: Interval,
@@ -26,9 +24,7 @@ pub struct Comparison {
 pub struct Interval {
     /// The median of all pairs of a sample of each side.
     pub middle: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 

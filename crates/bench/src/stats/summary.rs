@@ -5,15 +5,10 @@ use serde::{Deserialize, Serialize};
 /// A row of samples in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many samples there are.
     pub samples: usize,
-    /// The smallest.
     pub min: f64,
-    /// The largest.
     pub max: f64,
-    /// The middle.
     pub median: f64,
-    /// The average.
     pub mean: f64,
     /// The standard deviation, as a sample's: n − 1 below the fraction. Zero for a single one.
     pub deviation: f64,

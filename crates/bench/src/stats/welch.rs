@@ -8,11 +8,8 @@ use super::summary::Summary;
 /// The difference of two means, second minus first, with the interval that holds the true one in 95 of 100 cases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeanDifference {
-    /// The difference.
     pub difference: f64,
-    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end of the interval.
     pub high: f64,
     /// The three of them as parts of the first mean, unless that is zero.
     pub relative: Option<[f64; 3]>,

@@ -6,36 +6,18 @@ use std::net::SocketAddr;
 
 use super::failure::Failure;
 
-/// Why a load could not be carried out.
 #[derive(Debug)]
 pub enum LoadError {
     /// The load contradicts itself.
     Senseless(&'static str),
     /// Too few files may be open.
-    Descriptors {
-        /// So many are needed.
-        needed: u64,
-        /// So many are allowed.
-        limit: u64,
-    },
+    Descriptors { needed: u64, limit: u64 },
     /// Too few ports.
-    Ports {
-        /// So many are needed.
-        needed: u64,
-        /// So many there are.
-        available: u64,
-        /// With so many source addresses.
-        sources: u64,
-    },
+    Ports { needed: u64, available: u64, sources: u64 },
     /// The limit on open files cannot be raised.
     Limit(io::Error),
     /// Not one connection could be opened.
-    Unreachable {
-        /// To this address.
-        target: SocketAddr,
-        /// The last reason.
-        failure: Failure,
-    },
+    Unreachable { target: SocketAddr, failure: Failure },
     /// TLS as it is offered cannot be set up.
     Tls(String),
     /// A thread of the client could not be started.

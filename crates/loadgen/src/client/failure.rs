@@ -3,54 +3,31 @@
 use std::fmt;
 use std::io;
 
-/// Why a transaction failed.
+/// Why a transaction failed; what each is, its words below say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody listens there.
     ConnectRefused,
-    /// No route to there.
     Unreachable,
-    /// No source port is left for this pair of addresses.
     NoPort,
-    /// This process may not open another file.
     NoDescriptor,
-    /// It took longer than the load allows.
     Timeout,
-    /// The peer reset the connection.
     Reset,
-    /// The peer closed before the first byte of the answer.
     Closed,
-    /// The peer closed within the answer.
     Truncated,
-    /// The peer closed a connection that was to stay.
     ClosedIdle,
-    /// The handshake failed.
     Handshake,
-    /// The peer sent a fatal alert.
     Alert,
-    /// The peer broke the record protocol.
     Tls,
-    /// The peer did not agree on HTTP/2.
     NoHttp2,
-    /// Something that is no response head of HTTP/1.1, or of HTTP/2.
     BadHead,
-    /// A response head that is too long.
     HeadTooLong,
-    /// The status is this one, not 200.
     WrongStatus(u16),
-    /// The response does not say how long its body is.
     NoLength,
-    /// The body comes in chunks, which this client does not read.
     Chunked,
-    /// The body's length is not the one expected.
     WrongLength,
-    /// The body's hash is not the one expected.
     WrongHash,
-    /// Bytes behind the response that nobody asked for.
     Excess,
-    /// It was due while too many others were under way.
     Overload,
-    /// The socket failed in some other way.
     Io,
 }
 

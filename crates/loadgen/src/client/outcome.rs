@@ -19,9 +19,7 @@ pub struct Outcome {
     pub failures: BTreeMap<&'static str, u64>,
     /// The same in words for people, and with the status where it was the wrong one.
     pub causes: BTreeMap<String, u64>,
-    /// Body bytes received.
     pub body_bytes: u64,
-    /// How handshakes went.
     pub handshakes: Handshakes,
     /// Microseconds from when a transaction was due (open loop, streaming) or begun (closed loop) to its last byte.
     pub latency: Histogram<u64>,
@@ -57,11 +55,8 @@ impl Outcome {
 /// How handshakes went, by what both sides agreed they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Full handshakes.
     pub full: u64,
-    /// Resumed by ticket.
     pub by_ticket: u64,
-    /// Resumed by session ID.
     pub by_session_id: u64,
     /// What TCP carried for the full ones, both directions together, until the client was done. Tickets of TLS 1.3 come later.
     pub full_bytes: u64,
@@ -71,7 +66,6 @@ pub struct Handshakes {
     pub early_data: u64,
     /// Handshakes that were to resume a session and became full ones.
     pub not_resumed: u64,
-    /// Failed handshakes.
     pub failed: u64,
 }
 

@@ -12,9 +12,7 @@ use super::text;
 /// The processes of one name that are neither server nor client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackgroundProcess {
-    /// The name.
     pub name: String,
-    /// The processor time they used.
     pub cpu: Duration,
 }
 

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// `uname -r`.
     pub kernel: String,
-    /// The processor's name.
     pub processor: String,
     /// Family, model and stepping.
     pub processor_model: String,
@@ -19,7 +18,6 @@ pub struct Machine {
     pub cpus: usize,
     /// Flags that matter here: `aes`, `vaes`, `avx512f`, `erms`, `fsrm`, `sha_ni`, `hypervisor` and the like.
     pub flags: Vec<String>,
-    /// Memory in bytes.
     pub memory_bytes: u64,
     /// Each `/sys/devices/system/cpu/vulnerabilities` entry.
     pub mitigations: BTreeMap<String, String>,

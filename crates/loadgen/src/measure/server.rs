@@ -31,7 +31,6 @@ pub struct Snapshot {
 /// What was used between two snapshots.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
-    /// Time that passed.
     pub elapsed: Duration,
     /// Processor time of the server: all its threads, those that ended included.
     pub cpu: Duration,
