@@ -7,7 +7,6 @@ pub mod text;
 pub mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::Serialize;
 
@@ -15,7 +14,7 @@ use crate::figure::{self, Better, Figure};
 use crate::results::read::Results;
 use crate::results::{Clock, Point, Sample, Value};
 use crate::scenario::measured::DOUBTED;
-use crate::stats::comparison::{Comparison, SAMPLES_MIN, Verdict, rounds_to_decide};
+use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict, rounds_to_decide};
 
 /// Two results files held against each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,8 +48,8 @@ pub struct Row {
     pub b: f64,
     /// How many rounds each rests on.
     pub rounds: [usize; 2],
-    /// The change from the first to the second as a part of the first; nothing where a sample is zero.
-    pub change: Option<Change>,
+    /// The change from the first to the second as a part of the first: 0.1 is ten percent more. Nothing where a sample is zero.
+    pub change: Option<Interval>,
     /// How sure the interval is, from 0 to 1.
     pub confidence: f64,
     /// How many of the samples carry warnings.
@@ -61,55 +60,19 @@ pub struct Row {
     pub rounds_to_decide: Option<u32>,
 }
 
-/// A change as a part of the first value: 0.1 is ten percent more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Change {
-    pub middle: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Incomparable {
-    /// One of them holds nothing.
-    Empty,
-    /// One was timed, the other counted under an emulator.
-    Clocks,
-    /// No subject was measured in both at the same point: what each measured instead.
-    Disjoint([String; 2]),
-}
-
-impl fmt::Display for Incomparable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("a file without a run has nothing to compare"),
-            Self::Clocks => f.write_str(
-                "one file has times, the other counted work; no figure of one says anything about the other",
-            ),
-            Self::Disjoint([a, b]) => write!(
-                f,
-                "nothing was measured in both files at the same point\n  the first has   {a}\n  the second has  {b}\nRun both with \
-                 the same comparison, --servers, --paths and --sizes."
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Incomparable {}
-
-/// Holds `b` against `a`.
-pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
+/// Holds `b` against `a`, or says why they cannot be compared.
+pub fn compare(a: &Results, b: &Results) -> Result<Diff, String> {
     let (Some(clock), Some(other)) = (a.clock(), b.clock()) else {
-        return Err(Incomparable::Empty);
+        return Err("a file without a run has nothing to compare".to_owned());
     };
     if clock != other {
-        return Err(Incomparable::Clocks);
+        return Err("one file has times, the other counted work; no figure of one says anything about the other".to_owned());
     }
     let mut paired: BTreeMap<SampleKey<'_>, [Vec<&Sample>; 2]> = BTreeMap::new();
     for (side, results) in [a, b].into_iter().enumerate() {
         // What was measured again does not count.
         for sample in results.samples.iter().filter(|sample| sample.part != DOUBTED) {
-            let of_place = paired.entry(SampleKey::of(sample)).or_default();
+            let of_place = paired.entry(key_of(sample)).or_default();
             if let Some(samples) = of_place.get_mut(side) {
                 samples.push(sample);
             }
@@ -133,7 +96,12 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, Incomparable> {
     }
     let is_shared = |[a, b]: &[Vec<&Sample>; 2]| !a.is_empty() && !b.is_empty();
     if !paired.is_empty() && !paired.values().any(is_shared) {
-        return Err(Incomparable::Disjoint([a, b].map(contents)));
+        return Err(format!(
+            "nothing was measured in both files at the same point\n  the first has   {}\n  the second has  {}\nRun both with the \
+             same comparison, --servers, --paths and --sizes.",
+            contents(a),
+            contents(b)
+        ));
     }
     if clock == Clock::Work {
         work::keep_what_holds_for_all_copies(&mut diff.rows);
@@ -159,23 +127,14 @@ fn contents(results: &Results) -> String {
     if words.is_empty() { "no sample".to_owned() } else { words }
 }
 
-/// What names the samples that are rounds of the same measurement.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SampleKey<'a> {
-    scenario: &'a str,
-    subject: &'a str,
-    part: &'a str,
-    /// Numbers as exact text.
-    point: Vec<(&'a str, String)>,
+/// What names the samples that are rounds of the same measurement: scenario, subject, part and point.
+type SampleKey<'a> = (&'a str, &'a str, &'a str, Vec<(&'a str, String)>);
+
+fn key_of(sample: &Sample) -> SampleKey<'_> {
+    (&sample.scenario, &sample.subject, &sample.part, words(&sample.point))
 }
 
-impl<'a> SampleKey<'a> {
-    fn of(sample: &'a Sample) -> Self {
-        let Sample { scenario, subject, part, point, .. } = sample;
-        Self { scenario, subject, part, point: words(point) }
-    }
-}
-
+/// A point whose numbers are exact text.
 fn words(point: &Point) -> Vec<(&str, String)> {
     let words = point.iter().map(|(axis, value)| match value {
         Value::Number(number) => (axis.as_str(), format!("{number:?}")),
@@ -191,7 +150,7 @@ fn keep(rows: &mut Vec<Row>, row: Row, clock: Clock) {
         clock == Clock::Time
             && other.figure.better == row.figure.better
             && other.rounds == row.rounds
-            && other.change.zip(row.change).is_some_and(|(one, other)| one.is_like(other))
+            && other.change.zip(row.change).is_some_and(|(one, other)| are_alike(one, other))
     });
     match alike {
         Some(other) => other.also.push(row.figure.name),
@@ -214,8 +173,8 @@ impl Diff {
         let sample = a.first()?;
         let (a_median, b_median) = (found.a.median, found.b.median);
         let counted = (a_median > 0.0 && b_median > 0.0).then(|| b_median / a_median - 1.0);
-        let counted = counted.map(|change| Change { middle: change, low: change, high: change });
-        let timed = found.ratio.map(|ratio| Change {
+        let counted = counted.map(|change| Interval { middle: change, low: change, high: change });
+        let timed = found.ratio.map(|ratio| Interval {
             middle: ratio.middle - 1.0,
             low: ratio.low - 1.0,
             high: ratio.high - 1.0,
@@ -256,16 +215,14 @@ impl Diff {
     }
 }
 
-impl Change {
-    /// The same but for rounding.
-    fn is_like(self, other: Self) -> bool {
-        let is_near = |one: f64, other: f64| (one - other).abs() <= ROUNDING;
-        // Figures that did not move at all are alike by chance.
-        self.low < self.high
-            && is_near(self.middle, other.middle)
-            && is_near(self.low, other.low)
-            && is_near(self.high, other.high)
-    }
+/// The same but for rounding.
+fn are_alike(one: Interval, other: Interval) -> bool {
+    let is_near = |one: f64, other: f64| (one - other).abs() <= ROUNDING;
+    // Figures that did not move at all are alike by chance.
+    one.low < one.high
+        && is_near(one.middle, other.middle)
+        && is_near(one.low, other.low)
+        && is_near(one.high, other.high)
 }
 
 impl Row {

@@ -31,7 +31,6 @@ use tokio::sync::oneshot;
 
 pub use error::LoadError;
 pub use failure::{Failure, WRONG_STATUS};
-pub use mix::MixError;
 pub use outcome::Outcome;
 
 use crate::load::{End, Load, LoadModel};

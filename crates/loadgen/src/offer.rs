@@ -1,8 +1,6 @@
 //! What a client offers in a handshake: exactly one choice of each, so that a measurement knows what it measured.
 
-use std::fmt;
-
-use kettle_tls::connector::{Connector, ConnectorError, ConnectorSettings, Trust};
+use kettle_tls::connector::{Connector, ConnectorSettings, Trust};
 use kettle_tls::policy::{Group, Policy};
 use kettle_tls::{Cipher, Version};
 
@@ -26,11 +24,8 @@ pub struct Offer {
 
 impl Offer {
     /// A client that takes any certificate and checks no signature: it knows nothing of who answers. For measuring,
-    /// where that would only be work of the client.
-    ///
-    /// # Errors
-    /// [`OfferError`] if there is no such combination, or no such host.
-    pub fn dangerous_connector(&self, host: &str) -> Result<Connector, OfferError> {
+    /// where that would only be work of the client. An error where there is no such combination, or no such host.
+    pub fn dangerous_connector(&self, host: &str) -> Result<Connector, String> {
         self.check()?;
         let mut groups = vec![self.group];
         if self.version == Version::Tls12 && self.group != Group::P256 {
@@ -54,57 +49,27 @@ impl Offer {
             alpn: if self.http2.is_some() { &[b"h2"] } else { &[b"http/1.1"] },
             resume_by: self.resume_by,
         };
-        Connector::new(&policy, settings).map_err(OfferError::Connector)
+        Connector::new(&policy, settings).map_err(|error| error.to_string())
     }
 
     /// What rustls would accept, and fail every handshake or resume by something else.
-    fn check(&self) -> Result<(), OfferError> {
+    fn check(&self) -> Result<(), &'static str> {
         if self.http2.is_some() && self.resume_by == ResumeBy::EarlyData {
-            return Err(OfferError::NoEarlyHttp2);
+            return Err(
+                "requests over HTTP/2 are not sent as early data; resume by ticket instead",
+            );
         }
         match (self.version, self.resume_by) {
-            (Version::Tls12, ResumeBy::EarlyData) | (Version::Tls13, ResumeBy::SessionId) => {
-                Err(OfferError::NoSuchResumption)
-            }
+            (Version::Tls12, ResumeBy::EarlyData) | (Version::Tls13, ResumeBy::SessionId) => Err(
+                "TLS 1.3 has no session IDs and TLS 1.2 no early data; resume by ticket instead",
+            ),
             (Version::Tls12, _) if self.group == Group::X25519MlKem768 => {
-                Err(OfferError::NoGroupInTls12)
+                Err("x25519mlkem768 exists in TLS 1.3 only; choose x25519, p-256 or p-384")
             }
             _ => Ok(()),
         }
     }
 }
-
-/// Why a client cannot offer what it was asked to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OfferError {
-    /// The group exists in TLS 1.3 only.
-    NoGroupInTls12,
-    /// TLS 1.3 resumes by tickets only, TLS 1.2 has no early data.
-    NoSuchResumption,
-    /// Requests over HTTP/2 are not sent as early data.
-    NoEarlyHttp2,
-    /// It makes no TLS client.
-    Connector(ConnectorError),
-}
-
-impl fmt::Display for OfferError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoGroupInTls12 => {
-                f.write_str("x25519mlkem768 exists in TLS 1.3 only; choose x25519, p-256 or p-384")
-            }
-            Self::NoSuchResumption => f.write_str(
-                "TLS 1.3 has no session IDs and TLS 1.2 no early data; resume by ticket instead",
-            ),
-            Self::NoEarlyHttp2 => f.write_str(
-                "requests over HTTP/2 are not sent as early data; resume by ticket instead",
-            ),
-            Self::Connector(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for OfferError {}
 
 #[cfg(test)]
 mod tests;

@@ -44,7 +44,7 @@ pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
         Ok(outcome) => outcome,
         Err(error) => return fail(version::explain(&error, &load)),
     };
-    let mix = outcome.check_mix(&load).err().map(|error| error.to_string());
+    let mix = outcome.check_mix(&load).err();
     if arguments.json {
         print_line(format_args!("{:#}", to_json(&outcome, mix.as_deref())));
     } else {

@@ -40,12 +40,9 @@ fn link_to<'f>(folder: &'f Path, page: &Path) -> Option<&'f str> {
     folder.strip_prefix(page.parent()?).ok()?.to_str()
 }
 
-/// Reads a results file, and says so if its end is missing; the error names it.
+/// Reads a results file, and says so if its end is missing.
 pub(crate) fn read(path: &Path) -> Result<Results, String> {
-    let results = read::read(path).map_err(|error| {
-        let (path, text) = (path.display().to_string(), error.to_string());
-        if text.starts_with(&path) { text } else { format!("{path}: {text}") }
-    })?;
+    let results = read::read(path)?;
     if results.cut_off {
         let path = path.display();
         warn(format_args!(

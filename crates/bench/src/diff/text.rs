@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Change, Diff, Row};
+use super::{Diff, Row};
 use crate::figure::Figure;
 use crate::number::{counted, digits_of, grouped};
 use crate::results::Clock;
 use crate::scenario::plan::place;
-use crate::stats::comparison::Verdict;
+use crate::stats::comparison::{Interval, Verdict};
 
 /// The table: for each subject and point its figures, the worst change first. What is neither better nor worse is shown only
 /// if `all` is asked for.
@@ -99,8 +99,8 @@ fn percent(part: f64) -> String {
     format!("{:+.1} %", 100.0 * part).replace('-', "−")
 }
 
-fn interval(change: Change) -> String {
-    let Change { middle, low, high } = change;
+fn interval(change: Interval) -> String {
+    let Interval { middle, low, high } = change;
     if low == high {
         return String::new();
     }

@@ -1,8 +1,6 @@
 //! Reads a results file back, for a report, a comparison, or to go on where a run stopped.
 
-use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Absent, Clock, FORMAT, Line, Run, Sample, ScenarioLine, Subject};
 
@@ -25,59 +23,29 @@ pub struct Results {
     pub cut_off: bool,
 }
 
-/// Why a results file cannot be read.
-#[derive(Debug)]
-pub enum ReadError {
-    /// The file itself.
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// A line of it.
-    Line {
-        /// Counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
-    },
+/// Reads a file; the error names it.
+pub fn read(path: &Path) -> Result<Results, String> {
+    let read = std::fs::read(path).map_err(|error| error.to_string());
+    let parsed = read.and_then(|bytes| parse(&bytes));
+    parsed.map_err(|why| format!("{}: {why}", path.display()))
 }
 
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::Line { line, why } => write!(f, "line {line}: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ReadError {}
-
-pub fn read(path: &Path) -> Result<Results, ReadError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|error| ReadError::File { path: path.to_owned(), error })?;
-    parse(&bytes)
-}
-
-pub fn parse(bytes: &[u8]) -> Result<Results, ReadError> {
+pub fn parse(bytes: &[u8]) -> Result<Results, String> {
     let mut results = Results::default();
     for (number, bytes) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
         let is_whole = bytes.ends_with(b"\n");
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice::<Line>(bytes) {
-            Ok(line) => {
-                let kept = results.keep(line);
-                kept.map_err(|why| ReadError::Line { line: number, why })?;
+        let kept = match serde_json::from_slice::<Line>(bytes) {
+            Ok(line) => results.keep(line),
+            Err(_) if !is_whole => {
+                results.cut_off = true;
+                Ok(())
             }
-            Err(_) if !is_whole => results.cut_off = true,
-            Err(error) => {
-                return Err(ReadError::Line { line: number, why: error.to_string() });
-            }
-        }
+            Err(error) => Err(error.to_string()),
+        };
+        kept.map_err(|why| format!("line {number}: {why}"))?;
     }
     Ok(results)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::read::{ReadError, parse, read};
+use super::read::{parse, read};
 use super::write::Writer;
 use super::*;
 
@@ -143,12 +143,12 @@ fn any_other_broken_line_is_an_error_with_its_number() {
     write(&place, &all_lines());
     add(&place, "{\"line\":\"sample\"}\n");
     let error = read(&place.path).unwrap_err();
-    assert!(matches!(error, ReadError::Line { line: 7, .. }), "{error}");
+    assert!(error.contains("results.jsonl: line 7: "), "{error}");
 }
 
 #[test]
 fn a_file_of_something_else_is_refused() {
-    let error = parse(b"{\"line\":\"complete\",\"scenario\":\"x\"}\n").unwrap_err().to_string();
+    let error = parse(b"{\"line\":\"complete\",\"scenario\":\"x\"}\n").unwrap_err();
     assert!(error.starts_with("line 1: a results file begins"), "{error}");
     assert!(parse(b"hello\n").is_err());
     assert_eq!(parse(b"").unwrap().clock(), None);
@@ -161,7 +161,7 @@ fn a_newer_format_is_refused() {
         run.format = FORMAT + 1;
     }
     let text = serde_json::to_string(&line).unwrap();
-    let error = parse(text.as_bytes()).unwrap_err().to_string();
+    let error = parse(text.as_bytes()).unwrap_err();
     assert!(error.contains("newer kettle"), "{error}");
 }
 
@@ -170,7 +170,7 @@ fn time_and_work_never_share_a_file() {
     let place = place();
     write(&place, &[run(Clock::Time), run(Clock::Work)]);
     let error = read(&place.path).unwrap_err();
-    assert!(matches!(error, ReadError::Line { line: 2, .. }), "{error}");
+    assert!(error.contains("results.jsonl: line 2: "), "{error}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub fn choose(options: &Options) -> Result<Cores, BenchError> {
             let workers = asked().filter(|it| *it < allowed.len()).max().or_else(|| asked().max());
             let server = workers.unwrap_or(allowed.len() / 2).max(1);
             let client = allowed.len().saturating_sub(server).max(1);
-            cores::choose(server, client).map_err(|error| BenchError::Machine(error.to_string()))
+            cores::choose(server, client).map_err(BenchError::Machine)
         }
         (server, client) => named(&allowed, server.as_deref(), client.as_deref()),
     }

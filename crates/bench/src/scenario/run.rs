@@ -165,7 +165,7 @@ fn earlier(request: &Request, machine: &Machine) -> Result<Results, BenchError> 
     if !request.resumes {
         return Ok(Results::default());
     }
-    let earlier = read(path).map_err(|error| BenchError::Results(error.to_string()))?;
+    let earlier = read(path).map_err(BenchError::Results)?;
     may_go_on(&earlier, machine, &request.kettle, request.commit.as_deref())
         .map_err(|why| BenchError::Results(format!("{}: {why}", path.display())))?;
     Ok(earlier)

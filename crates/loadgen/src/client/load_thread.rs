@@ -137,7 +137,7 @@ impl LoadThread {
         }
         Ok(Self {
             index,
-            connector: connector.map_err(|error| LoadError::Tls(error.to_string()))?,
+            connector: connector.map_err(LoadError::Tls)?,
             recorder: RefCell::new(recorder),
             pacer: Pacer::new().map_err(LoadError::Thread)?,
             openings: Semaphore::new(OPENINGS_MAX),

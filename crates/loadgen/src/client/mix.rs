@@ -1,50 +1,13 @@
 //! Judging an outcome: whether sessions were resumed as planned, and whether the client was the bottleneck.
 
-use std::fmt;
-
 use super::outcome::Outcome;
 use crate::load::{Load, LoadModel};
 use crate::offer::ResumeBy;
 
-/// Why the mix of handshakes is not the one asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum MixError {
-    /// The server did not resume sessions that it was to resume.
-    NotResumed {
-        /// So many of them.
-        not_resumed: u64,
-        /// So many were to be resumed.
-        of: u64,
-    },
-    /// Sessions were resumed in another way.
-    OtherWay {
-        /// So many of them.
-        otherwise: u64,
-        /// The way asked for.
-        asked: ResumeBy,
-    },
-    /// The server took no early data, or not always.
-    NoEarlyData {
-        /// So often.
-        refused: u64,
-        /// So many times it was sent.
-        of: u64,
-    },
-    /// The share of full handshakes is another, most often because the load was too short for whole sessions.
-    Share {
-        /// What it was.
-        full: f64,
-        /// What it was to be.
-        asked: f64,
-    },
-}
-
 impl Outcome {
     /// Whether handshakes were full ones and resumed ones as the load asked, as far as failures do not explain it.
-    ///
-    /// # Errors
-    /// [`MixError`] says in what they differ.
-    pub fn check_mix(&self, load: &Load) -> Result<(), MixError> {
+    /// If not, a sentence on what differs.
+    pub fn check_mix(&self, load: &Load) -> Result<(), String> {
         let Some(offer) = load.tls else { return Ok(()) };
         let counts = &self.handshakes;
         let resumed = counts.by_ticket + counts.by_session_id;
@@ -55,27 +18,29 @@ impl Outcome {
             |count: u64, of: u64| count as f64 > failed as f64 + of as f64 * UNEXPLAINED_SHARE;
         let was_to_resume = resumed + counts.not_resumed;
         if is_more_than_explained(counts.not_resumed, was_to_resume) {
-            return Err(MixError::NotResumed {
-                not_resumed: counts.not_resumed,
-                of: was_to_resume,
-            });
+            return Err(format!(
+                "the server did not resume {} of {was_to_resume} sessions; check its tickets and its session cache",
+                counts.not_resumed
+            ));
         }
-        let otherwise = match offer.resume_by {
-            ResumeBy::Nothing => resumed,
-            ResumeBy::SessionId => counts.by_ticket,
-            ResumeBy::Ticket | ResumeBy::EarlyData => counts.by_session_id,
+        let (asked, otherwise) = match offer.resume_by {
+            ResumeBy::Nothing => ("not at all", resumed),
+            ResumeBy::SessionId => ("by session ID", counts.by_ticket),
+            ResumeBy::Ticket | ResumeBy::EarlyData => ("by ticket", counts.by_session_id),
         };
         if otherwise > 0 {
-            return Err(MixError::OtherWay { otherwise, asked: offer.resume_by });
+            return Err(format!(
+                "{otherwise} sessions were resumed otherwise than asked, which was {asked}"
+            ));
         }
         let refused = resumed.saturating_sub(counts.early_data);
         if offer.resume_by == ResumeBy::EarlyData && is_more_than_explained(refused, resumed) {
-            return Err(MixError::NoEarlyData { refused, of: resumed });
+            return Err(format!("the server refused early data {refused} times of {resumed}"));
         }
         self.check_share(total, failed, load)
     }
 
-    fn check_share(&self, total: u64, failed: u64, load: &Load) -> Result<(), MixError> {
+    fn check_share(&self, total: u64, failed: u64, load: &Load) -> Result<(), String> {
         let asked = 1.0 / f64::from(load.reuse.connections_per_session.max(1));
         let expected = total as f64 * asked;
         let full = self.handshakes.full as f64;
@@ -83,7 +48,11 @@ impl Outcome {
         let scatter = expected * SHARE_TOLERANCE + DEVIATIONS * expected.sqrt();
         let tolerance = scatter + failed as f64 + self.sessions_cut_short(load) * (1.0 - asked);
         if (full - expected).abs() > tolerance {
-            return Err(MixError::Share { full: full / total as f64, asked });
+            return Err(format!(
+                "{:.2} % of the handshakes were full ones, not {:.2} %; a longer load or fewer connections give whole sessions",
+                full / total as f64 * 100.0,
+                asked * 100.0
+            ));
         }
         Ok(())
     }
@@ -119,39 +88,6 @@ impl Outcome {
         None
     }
 }
-
-impl fmt::Display for MixError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MixError::NotResumed { not_resumed, of } => write!(
-                f,
-                "the server did not resume {not_resumed} of {of} sessions; check its tickets and its session cache"
-            ),
-            MixError::OtherWay { otherwise, asked } => {
-                let asked = match asked {
-                    ResumeBy::Nothing => "not at all",
-                    ResumeBy::SessionId => "by session ID",
-                    ResumeBy::Ticket | ResumeBy::EarlyData => "by ticket",
-                };
-                write!(
-                    f,
-                    "{otherwise} sessions were resumed otherwise than asked, which was {asked}"
-                )
-            }
-            MixError::NoEarlyData { refused, of } => {
-                write!(f, "the server refused early data {refused} times of {of}")
-            }
-            MixError::Share { full, asked } => write!(
-                f,
-                "{:.2} % of the handshakes were full ones, not {:.2} %; a longer load or fewer connections give whole sessions",
-                full * 100.0,
-                asked * 100.0
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MixError {}
 
 const UNEXPLAINED_SHARE: f64 = 0.001;
 const SHARE_TOLERANCE: f64 = 0.05;

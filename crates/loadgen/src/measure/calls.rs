@@ -2,7 +2,6 @@
 //! be measured at the same time.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -11,32 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Why calls cannot be counted here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable {
-    /// What failed.
-    pub why: String,
-    /// What would mend it, if that is known.
-    pub mend: Option<&'static str>,
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.mend {
-            Some(mend) => write!(f, "{}; {mend}", self.why),
-            None => f.write_str(&self.why),
-        }
-    }
-}
-
-impl std::error::Error for Unavailable {}
-
 /// Counts the calls of all threads of these processes, and of those they start, while something runs. That does not run if
-/// the processes cannot be watched.
+/// the processes cannot be watched; then a sentence says why.
 pub fn count<T>(
     processes: &[u32],
     during: impl FnOnce() -> T,
-) -> Result<(BTreeMap<String, u64>, T), Unavailable> {
+) -> Result<(BTreeMap<String, u64>, T), String> {
     let mut strace = Strace::attach(processes)?;
     let value = during();
     let table = strace.finish()?;
@@ -58,7 +37,7 @@ enum Told {
 }
 
 impl Strace {
-    fn attach(processes: &[u32]) -> Result<Self, Unavailable> {
+    fn attach(processes: &[u32]) -> Result<Self, String> {
         let mut command = Command::new("strace");
         command.args(["-c", "-f"]).stdin(Stdio::null()).stdout(Stdio::null());
         for process in processes {
@@ -73,7 +52,7 @@ impl Strace {
         Ok(strace)
     }
 
-    fn wait_until_attached(&self, processes: usize) -> Result<(), Unavailable> {
+    fn wait_until_attached(&self, processes: usize) -> Result<(), String> {
         let deadline = Instant::now() + ATTACH_MAX;
         let mut attached = 0;
         while attached < processes {
@@ -81,33 +60,31 @@ impl Strace {
             match self.told.recv_timeout(left) {
                 Ok(Told::Attached) => attached += 1,
                 Ok(Told::Trouble(why)) => {
-                    return Err(Unavailable {
-                        why,
-                        mend: Some("ptrace needs root, or sysctl kernel.yama.ptrace_scope=0"),
-                    });
+                    let mend = "ptrace needs root, or sysctl kernel.yama.ptrace_scope=0";
+                    return Err(format!("{why}; {mend}"));
                 }
                 Ok(Told::Rest(_)) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(unavailable("strace ended before it watched the server"));
+                    return Err("strace ended before it watched the server".to_owned());
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(unavailable("strace did not get hold of the server in time"));
+                    return Err("strace did not get hold of the server in time".to_owned());
                 }
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Vec<String>, Unavailable> {
+    fn finish(&mut self) -> Result<Vec<String>, String> {
         // At this it lets the processes go and prints its table.
         let told = kill_process(Pid::from_child(&self.child), Signal::INT);
-        told.map_err(|error| unavailable(&format!("strace cannot be stopped: {error}")))?;
+        told.map_err(|error| format!("strace cannot be stopped: {error}"))?;
         let deadline = Instant::now() + TABLE_MAX;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
                 Ok(Told::Rest(lines)) => return Ok(lines),
                 Ok(Told::Attached | Told::Trouble(_)) => {}
-                Err(_) => return Err(unavailable("strace printed no table in time")),
+                Err(_) => return Err("strace printed no table in time".to_owned()),
             }
         }
     }
@@ -157,18 +134,13 @@ fn parse(lines: &[String]) -> BTreeMap<String, u64> {
     calls
 }
 
-fn not_started(error: io::Error) -> Unavailable {
+fn not_started(error: io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => Unavailable {
-            why: "strace is not installed".to_owned(),
-            mend: Some("apt-get install strace, or what it is called here"),
-        },
-        _ => unavailable(&format!("strace: {error}")),
+        io::ErrorKind::NotFound => {
+            "strace is not installed; apt-get install strace, or what it is called here".to_owned()
+        }
+        _ => format!("strace: {error}"),
     }
-}
-
-fn unavailable(why: &str) -> Unavailable {
-    Unavailable { why: why.to_owned(), mend: None }
 }
 
 const ATTACH_MAX: Duration = Duration::from_secs(10);

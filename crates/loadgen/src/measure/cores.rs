@@ -1,7 +1,6 @@
 //! Which processors the server gets and which the client, so that neither works on the other's.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use kettle_kernel::process::cpus_allowed;
 
@@ -18,31 +17,9 @@ pub struct Cores {
     pub warnings: Vec<String>,
 }
 
-/// There are not enough processors for what was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooFew {
-    /// Processors this process may use.
-    pub allowed: usize,
-    /// What the server should get.
-    pub server: usize,
-}
-
-impl fmt::Display for TooFew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { allowed, server } = self;
-        write!(
-            f,
-            "{server} for the server and at least one for the client, but this process may use {allowed}: a client on the \
-             server's processors would measure itself"
-        )
-    }
-}
-
-impl std::error::Error for TooFew {}
-
 /// Divides the processors this process may use. The server gets as many as it asks for or there is no division at all; the
 /// client may get fewer than it asks for, which is then a warning.
-pub fn choose(server: usize, client: usize) -> Result<Cores, TooFew> {
+pub fn choose(server: usize, client: usize) -> Result<Cores, String> {
     let processors: Vec<Processor> = cpus_allowed().into_iter().map(Processor::read).collect();
     divide(&processors, server, client)
 }
@@ -76,10 +53,14 @@ impl Processor {
     }
 }
 
-fn divide(processors: &[Processor], server: usize, client: usize) -> Result<Cores, TooFew> {
+fn divide(processors: &[Processor], server: usize, client: usize) -> Result<Cores, String> {
     let (server, client) = (server.max(1), client.max(1));
     if processors.len() <= server {
-        return Err(TooFew { allowed: processors.len(), server });
+        return Err(format!(
+            "{server} for the server and at least one for the client, but this process may use {}: a client on the server's \
+             processors would measure itself",
+            processors.len()
+        ));
     }
     let order = in_order(processors);
     let (for_server, rest) = order.split_at(server);

@@ -55,7 +55,7 @@ fn a_server_that_does_not_resume_fails_the_check() {
     let handshakes =
         Handshakes { full: 260, by_ticket: 740, not_resumed: 10, ..Handshakes::default() };
     let error = outcome(handshakes).check_mix(&load(ResumeBy::Ticket, 4)).unwrap_err();
-    assert_eq!(error, MixError::NotResumed { not_resumed: 10, of: 750 });
+    assert!(error.contains("did not resume 10 of 750 sessions"), "{error}");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn failures_explain_as_many_full_handshakes() {
 fn another_way_of_resuming_fails_the_check() {
     let handshakes = Handshakes { full: 250, by_session_id: 750, ..Handshakes::default() };
     let error = outcome(handshakes).check_mix(&load(ResumeBy::Ticket, 4)).unwrap_err();
-    assert_eq!(error, MixError::OtherWay { otherwise: 750, asked: ResumeBy::Ticket });
+    assert!(error.starts_with("750 sessions") && error.ends_with("by ticket"), "{error}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn early_data_that_was_refused_fails_the_check() {
     let handshakes =
         Handshakes { full: 250, by_ticket: 750, early_data: 700, ..Handshakes::default() };
     let error = outcome(handshakes).check_mix(&load(ResumeBy::EarlyData, 4)).unwrap_err();
-    assert_eq!(error, MixError::NoEarlyData { refused: 50, of: 750 });
+    assert!(error.contains("refused early data 50 times of 750"), "{error}");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn sessions_that_are_cut_short_fail_the_check() {
     // A hundred clients that made twenty connections each of eighty.
     let handshakes = Handshakes { full: 100, by_ticket: 1_900, ..Handshakes::default() };
     let error = outcome(handshakes).check_mix(&load(ResumeBy::Ticket, 80)).unwrap_err();
-    assert_eq!(error, MixError::Share { full: 0.05, asked: 0.0125 });
+    assert!(error.starts_with("5.00 % of the handshakes were full ones, not 1.25 %"), "{error}");
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn in_an_open_loop_a_slow_server_explains_sessions_that_are_cut_short() {
     let mut outcome = outcome(handshakes);
     outcome.latency.record(500_000).unwrap();
     let closed = load(ResumeBy::Ticket, 4);
-    assert!(matches!(outcome.check_mix(&closed), Err(MixError::Share { .. })));
+    assert!(outcome.check_mix(&closed).unwrap_err().contains("full ones, not 25.00 %"));
     let arrivals = Arrivals::Ramp { from: 50.0, to: 1_500.0 };
     let open =
         Load { model: LoadModel::Open { arrivals, transactions_max: 500 }, ..closed.clone() };
     assert_eq!(outcome.check_mix(&open), Ok(()));
     let few = Load { model: LoadModel::Open { arrivals, transactions_max: 50 }, ..closed };
-    assert!(matches!(outcome.check_mix(&few), Err(MixError::Share { .. })));
+    assert!(outcome.check_mix(&few).unwrap_err().contains("full ones, not 25.00 %"));
 }
 
 #[test]
