@@ -11,14 +11,11 @@ mod paths;
 mod report;
 mod rounds;
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use kettle_tls::records::ProtectionError;
 use kettle_tls::{Cipher, Version};
 
 pub use crossover::{Row, Verdict};
@@ -73,11 +70,8 @@ pub struct Calibration {
     pub verdict: Verdict,
 }
 
-/// Measures; `progress` is called after each round, on the calling thread.
-pub fn run(
-    options: &Options,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Calibration, CalibrateError> {
+/// Measures, or says why that is not possible; `progress` is called after each round, on the calling thread.
+pub fn run(options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Calibration, String> {
     let (sender, receiver) = mpsc::sync_channel(PROGRESS_QUEUED_MAX);
     let measured = thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -89,57 +83,8 @@ pub fn run(
         }
         thread.join()
     });
-    measured.map_err(|_| CalibrateError::Bug("the measuring thread panicked"))?
+    measured.map_err(|_| "this is a bug in kettle: the measuring thread panicked".to_owned())?
 }
-
-#[derive(Debug)]
-pub enum CalibrateError {
-    /// The file to send could not be made.
-    File {
-        directory: PathBuf,
-        source: io::Error,
-    },
-    /// Loopback connections do not work.
-    Loopback(io::Error),
-    Keys(ProtectionError),
-    /// The kernel took the keys and then sent no records with them.
-    NotEncrypted,
-    /// This machine counts processor time in steps longer than what is measured.
-    CoarseClock {
-        step: Duration,
-    },
-    Bug(&'static str),
-}
-
-impl fmt::Display for CalibrateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { directory, source } => write!(
-                f,
-                "cannot make the file to send in {}: {source}; name a directory with 32 MiB to \
-                 spare by --directory",
-                directory.display()
-            ),
-            Self::Loopback(source) => {
-                write!(f, "cannot send over loopback: {source}; check that `lo` is up")
-            }
-            Self::Keys(source) => write!(f, "cannot make keys: {source}"),
-            Self::NotEncrypted => {
-                f.write_str("the kernel took the keys but counts no records sent with them")
-            }
-            Self::CoarseClock { step } => write!(
-                f,
-                "this kernel counts processor time in steps of {} µs, which are too coarse to \
-                 measure single responses with; calibrate on the machine itself, not under \
-                 emulation",
-                step.as_micros()
-            ),
-            Self::Bug(what) => write!(f, "this is a bug in kettle: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for CalibrateError {}
 
 /// Steps that nobody has looked at yet; more are dropped.
 const PROGRESS_QUEUED_MAX: usize = 16;

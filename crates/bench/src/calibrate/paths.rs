@@ -15,29 +15,26 @@ use super::connection::Loopback;
 
 /// A way to send a response.
 pub(super) trait ResponsePath {
-    /// Where it sends to.
-    fn connection(&mut self) -> &mut Loopback;
-
     /// Sends a head and a body.
-    fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()>;
+    fn respond(
+        &mut self,
+        connection: &mut Loopback,
+        source: &BodySource,
+        body: Body,
+    ) -> io::Result<()>;
 }
 
 /// Records sealed here: the file is read into the record buffer and sealed in place.
 pub(super) struct UserPath {
-    connection: Loopback,
     sealer: RecordSealer,
     buffer: Vec<u8>,
 }
 
 impl UserPath {
-    pub(super) fn new(
-        connection: Loopback,
-        version: Version,
-        cipher: Cipher,
-    ) -> Result<Self, ProtectionError> {
+    pub(super) fn new(version: Version, cipher: Cipher) -> Result<Self, ProtectionError> {
         let sealer = RecordSealer::new(sample_keys(version, cipher)?)?;
         let record_bytes_max = sealer.prefix_bytes() + PLAINTEXT_BYTES_MAX + sealer.suffix_bytes();
-        Ok(Self { connection, sealer, buffer: vec![0; RECORDS_PER_WRITE * record_bytes_max] })
+        Ok(Self { sealer, buffer: vec![0; RECORDS_PER_WRITE * record_bytes_max] })
     }
 
     /// Seals one write: as much of head and body as fits; returns how many bytes of the body.
@@ -73,19 +70,19 @@ impl UserPath {
 }
 
 impl ResponsePath for UserPath {
-    fn connection(&mut self) -> &mut Loopback {
-        &mut self.connection
-    }
-
-    fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()> {
+    fn respond(
+        &mut self,
+        connection: &mut Loopback,
+        source: &BodySource,
+        body: Body,
+    ) -> io::Result<()> {
         let mut head = HEAD.as_slice();
         let mut body = body;
         while !head.is_empty() || body.bytes > 0 {
             let (sealed_bytes, body_bytes) = self.seal(head, source, body)?;
             let mut unsent = self.buffer.get(..sealed_bytes).unwrap_or_default();
             while !unsent.is_empty() {
-                let sent_bytes =
-                    self.connection.send(|fd| transfer::send_one(fd, unsent, false))?;
+                let sent_bytes = connection.send(|fd| transfer::send_one(fd, unsent, false))?;
                 unsent = unsent.get(sent_bytes..).unwrap_or_default();
             }
             head = &[];
@@ -97,22 +94,22 @@ impl ResponsePath for UserPath {
 
 /// Records encrypted by the kernel from a buffer of ours.
 pub(super) struct KernelWritePath {
-    connection: Loopback,
     buffer: Vec<u8>,
 }
 
 impl KernelWritePath {
-    pub(super) fn new(connection: Loopback) -> Self {
-        Self { connection, buffer: vec![0; WRITE_BYTES] }
+    pub(super) fn new() -> Self {
+        Self { buffer: vec![0; WRITE_BYTES] }
     }
 }
 
 impl ResponsePath for KernelWritePath {
-    fn connection(&mut self) -> &mut Loopback {
-        &mut self.connection
-    }
-
-    fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()> {
+    fn respond(
+        &mut self,
+        connection: &mut Loopback,
+        source: &BodySource,
+        body: Body,
+    ) -> io::Result<()> {
         let mut head = HEAD.as_slice();
         let mut body = body;
         while body.bytes > 0 {
@@ -125,7 +122,7 @@ impl ResponsePath for KernelWritePath {
                 source.fill(&mut [IoSliceMut::new(room)], body.offset, false)?;
                 self.buffer.get(..bytes).unwrap_or_default()
             };
-            write_kernel(&mut self.connection, head, content, false)?;
+            write_kernel(connection, head, content, false)?;
             head = &[];
             body = body.after(bytes);
         }
@@ -134,31 +131,23 @@ impl ResponsePath for KernelWritePath {
 }
 
 /// Records encrypted by the kernel from the page cache.
-pub(super) struct KernelSendfilePath {
-    connection: Loopback,
-}
-
-impl KernelSendfilePath {
-    pub(super) fn new(connection: Loopback) -> Self {
-        Self { connection }
-    }
-}
+pub(super) struct KernelSendfilePath;
 
 impl ResponsePath for KernelSendfilePath {
-    fn connection(&mut self) -> &mut Loopback {
-        &mut self.connection
-    }
-
-    fn respond(&mut self, source: &BodySource, body: Body) -> io::Result<()> {
-        write_kernel(&mut self.connection, HEAD, &[], true)?;
+    fn respond(
+        &mut self,
+        connection: &mut Loopback,
+        source: &BodySource,
+        body: Body,
+    ) -> io::Result<()> {
+        write_kernel(connection, HEAD, &[], true)?;
         let mut chunk_bytes = CHUNK_BYTES - HEAD.len();
         let mut offset = body.offset as u64;
         let end = offset + body.bytes as u64;
         while offset < end {
             let bytes = usize::try_from(end - offset).unwrap_or(usize::MAX).min(chunk_bytes);
-            let sent_bytes = self
-                .connection
-                .send(|fd| transfer::sendfile(fd, source.file(), &mut offset, bytes))?;
+            let sent_bytes =
+                connection.send(|fd| transfer::sendfile(fd, source.file(), &mut offset, bytes))?;
             if sent_bytes == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }

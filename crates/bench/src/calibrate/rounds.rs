@@ -5,6 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kettle_kernel::process;
+use kettle_tls::records::ProtectionError;
 use kettle_tls::{Cipher, Version};
 
 use super::body::BodySource;
@@ -13,47 +14,51 @@ use super::crossover::{self, Row, Verdict};
 use super::paths::{
     KernelSendfilePath, KernelWritePath, ResponsePath, UserPath, kernel_records, move_into_kernel,
 };
-use super::{CalibrateError, Calibration, Options, Progress};
+use super::{Calibration, Options, Progress};
 use crate::stats::Estimate;
 
 /// Measures on the calling thread, which stays on one processor from then on.
 pub(super) fn measure(
     options: &Options,
     progress: &dyn Fn(Progress),
-) -> Result<Calibration, CalibrateError> {
+) -> Result<Calibration, String> {
     // A refusal only makes for more noise, which shows in the figures.
     _ = process::pin_to_cpu(process::cpus_allowed().last().copied().unwrap_or(0));
     let start = Instant::now();
     check_clock()?;
-    let source = BodySource::new(&options.directory)
-        .map_err(|source| CalibrateError::File { directory: options.directory.clone(), source })?;
+    let source = BodySource::new(&options.directory).map_err(|error| {
+        let directory = options.directory.display();
+        format!(
+            "cannot make the file to send in {directory}: {error}; name a directory with 32 MiB to spare by --directory"
+        )
+    })?;
     let (version, cipher) = (options.version, options.cipher);
-    let connection = || Loopback::new().map_err(CalibrateError::Loopback);
-    let user = UserPath::new(connection()?, version, cipher).map_err(CalibrateError::Keys)?;
-    let mut paths: Vec<Box<dyn ResponsePath>> = vec![Box::new(user)];
+    let connection = || Loopback::new().map_err(not_over_loopback);
+    let user = UserPath::new(version, cipher).map_err(no_keys)?;
+    let mut paths: Vec<ConnectedPath> = vec![(connection()?, Box::new(user))];
 
     let (write, sendfile) = (connection()?, connection()?);
     let mut kernel_refusal = None;
     for connection in [&write, &sendfile] {
         let moved = move_into_kernel(connection.sender(), version, cipher);
-        if let Err(refusal) = moved.map_err(CalibrateError::Keys)? {
+        if let Err(refusal) = moved.map_err(no_keys)? {
             kernel_refusal = Some(refusal.in_words());
         }
     }
     let mut switch_cost = None;
     if kernel_refusal.is_none() {
-        paths.push(Box::new(KernelWritePath::new(write)));
-        paths.push(Box::new(KernelSendfilePath::new(sendfile)));
+        paths.push((write, Box::new(KernelWritePath::new())));
+        paths.push((sendfile, Box::new(KernelSendfilePath)));
         switch_cost = measure_switch(version, cipher)?;
     }
 
     let mut sampler = Sampler::new(paths, source, options.hot_file_bytes);
-    let rounds = sampler.run(start, options.time, progress).map_err(CalibrateError::Loopback)?;
-    for path in sampler.paths.iter_mut().skip(1) {
-        let records = kernel_records(path.connection().sender(), version, cipher)
-            .map_err(CalibrateError::Loopback)?;
+    let rounds = sampler.run(start, options.time, progress).map_err(not_over_loopback)?;
+    for (connection, _) in sampler.paths.iter().skip(1) {
+        let records = kernel_records(connection.sender(), version, cipher);
+        let records = records.map_err(not_over_loopback)?;
         if records < rounds as u64 {
-            return Err(CalibrateError::NotEncrypted);
+            return Err("the kernel took the keys but counts no records sent with them".to_owned());
         }
     }
     let rows = sampler.rows();
@@ -77,7 +82,7 @@ pub(super) fn measure(
 
 /// Refuses a clock whose steps would decide what is measured. Kernels without a fine scheduler
 /// clock (User Mode Linux among them) count whole timer ticks.
-fn check_clock() -> Result<(), CalibrateError> {
+fn check_clock() -> Result<(), String> {
     let start = Instant::now();
     let mut step = CLOCK_WAIT_MAX;
     let mut last = process::thread_cpu_time();
@@ -90,18 +95,33 @@ fn check_clock() -> Result<(), CalibrateError> {
             steps += 1;
         }
     }
-    if step > CLOCK_STEP_MAX { Err(CalibrateError::CoarseClock { step }) } else { Ok(()) }
+    if step <= CLOCK_STEP_MAX {
+        return Ok(());
+    }
+    Err(format!(
+        "this kernel counts processor time in steps of {} µs, which are too coarse to measure single responses with; calibrate \
+         on the machine itself, not under emulation",
+        step.as_micros()
+    ))
+}
+
+fn not_over_loopback(error: io::Error) -> String {
+    format!("cannot send over loopback: {error}; check that `lo` is up")
+}
+
+fn no_keys(error: ProtectionError) -> String {
+    format!("cannot make keys: {error}")
 }
 
 /// The median processor time of attaching kernel TLS and handing over a key.
-fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, CalibrateError> {
+fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, String> {
     let mut samples = Vec::with_capacity(SWITCHES);
     for _ in 0..SWITCHES {
-        let mut connection = Loopback::new().map_err(CalibrateError::Loopback)?;
+        let mut connection = Loopback::new().map_err(not_over_loopback)?;
         connection.start_clock();
         let moved = move_into_kernel(connection.sender(), version, cipher);
         let cost = connection.stop_clock();
-        let moved = moved.map_err(CalibrateError::Keys)?;
+        let moved = moved.map_err(no_keys)?;
         if moved.is_ok() {
             samples.push(cost.as_secs_f64());
         }
@@ -109,9 +129,11 @@ fn measure_switch(version: Version, cipher: Cipher) -> Result<Option<Duration>, 
     Ok(Estimate::of(&samples).map(|estimate| Duration::from_secs_f64(estimate.median)))
 }
 
+type ConnectedPath = (Loopback, Box<dyn ResponsePath>);
+
 /// The paths with the samples taken of them.
 struct Sampler {
-    paths: Vec<Box<dyn ResponsePath>>,
+    paths: Vec<ConnectedPath>,
     source: BodySource,
     hot_file_bytes: u64,
     /// For each size, for each path: seconds of processor time a response.
@@ -119,7 +141,7 @@ struct Sampler {
 }
 
 impl Sampler {
-    fn new(paths: Vec<Box<dyn ResponsePath>>, source: BodySource, hot_file_bytes: u64) -> Self {
+    fn new(paths: Vec<ConnectedPath>, source: BodySource, hot_file_bytes: u64) -> Self {
         let samples = vec![vec![Vec::new(); paths.len()]; BODY_BYTES.len()];
         Self { paths, source, hot_file_bytes, samples }
     }
@@ -158,23 +180,23 @@ impl Sampler {
             let is_hot = bytes as u64 <= self.hot_file_bytes;
             for step in 0..paths {
                 let index = (round + step) % paths;
-                let (Some(path), Some(samples)) =
+                let (Some((connection, path)), Some(samples)) =
                     (self.paths.get_mut(index), samples.get_mut(index))
                 else {
                     continue;
                 };
-                path.connection().start_clock();
+                connection.start_clock();
                 let mut unread_bytes = 0;
                 for _ in 0..responses {
                     let body = self.source.next(bytes, is_hot);
-                    path.respond(&self.source, body)?;
+                    path.respond(connection, &self.source, body)?;
                     unread_bytes += bytes;
                     if unread_bytes >= UNREAD_BYTES_MAX {
-                        path.connection().discard()?;
+                        connection.discard()?;
                         unread_bytes = 0;
                     }
                 }
-                let cost = path.connection().stop_clock();
+                let cost = connection.stop_clock();
                 samples.push(cost.as_secs_f64() / responses as f64);
             }
         }

@@ -19,17 +19,17 @@ fn source() -> BodySource {
 }
 
 /// What arrives of one response.
-fn received<P: ResponsePath>(mut path: P, source: &BodySource, body: Body) -> Vec<u8> {
-    let mut receiver = path.connection().receiver().expect("the far end");
+fn received(mut path: impl ResponsePath, source: &BodySource, body: Body) -> Vec<u8> {
+    let mut connection = loopback();
+    let mut receiver = connection.receiver().expect("the far end");
     thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut bytes = Vec::new();
             receiver.read_to_end(&mut bytes).expect("bytes");
             bytes
         });
-        path.respond(source, body).expect("a response");
-        let sender = path.connection().sender();
-        kettle_kernel::socket::shutdown_write(sender).expect("an end");
+        path.respond(&mut connection, source, body).expect("a response");
+        kettle_kernel::socket::shutdown_write(connection.sender()).expect("an end");
         reader.join().expect("a reader")
     })
 }
@@ -47,7 +47,7 @@ fn user_path_sends_head_and_body_in_as_few_records_as_possible() {
             let keys = sample_keys(Version::Tls13, Cipher::Aes128Gcm).expect("keys");
             let mut opener = RecordOpener::new(&keys).expect("an opener");
             let (version, cipher) = (Version::Tls13, Cipher::Aes128Gcm);
-            let mut path = UserPath::new(loopback(), version, cipher).expect("a path");
+            let mut path = UserPath::new(version, cipher).expect("a path");
             path.sealer = RecordSealer::new(keys).expect("a sealer");
             let mut wire = received(path, &source, body);
 
@@ -73,9 +73,9 @@ fn kernel_paths_send_head_and_body() {
     for is_hot in [true, false] {
         for bytes in SIZES {
             let body = source.next(bytes, is_hot);
-            let written = received(KernelWritePath::new(loopback()), &source, body);
+            let written = received(KernelWritePath::new(), &source, body);
             assert!(written == expected(&source, body), "write, {bytes} bytes, hot: {is_hot}");
-            let sent = received(KernelSendfilePath::new(loopback()), &source, body);
+            let sent = received(KernelSendfilePath, &source, body);
             assert!(sent == expected(&source, body), "sendfile, {bytes} bytes");
         }
     }
@@ -88,21 +88,20 @@ fn kernel_paths_are_encrypted_in_as_few_records_as_the_kernel_makes() {
     let body = source.next(200_000, false);
     let least_records = (HEAD.len() + body.bytes).div_ceil(PLAINTEXT_BYTES_MAX) as u64;
     for by_sendfile in [false, true] {
-        let connection = loopback();
+        let mut connection = loopback();
         let moved = move_into_kernel(connection.sender(), version, cipher).expect("keys");
         if let Err(refusal) = moved {
             eprintln!("skipped: {refusal}");
             return;
         }
         let mut path: Box<dyn ResponsePath> = if by_sendfile {
-            Box::new(KernelSendfilePath::new(connection))
+            Box::new(KernelSendfilePath)
         } else {
-            Box::new(KernelWritePath::new(connection))
+            Box::new(KernelWritePath::new())
         };
-        path.respond(&source, body).expect("a response");
+        path.respond(&mut connection, &source, body).expect("a response");
 
-        let records =
-            kernel_records(path.connection().sender(), version, cipher).expect("a number");
+        let records = kernel_records(connection.sender(), version, cipher).expect("a number");
         // Before Linux 6.5, sendfile ends a record every 64 KiB.
         assert!((least_records..=least_records + 5).contains(&records), "{records} records");
     }
