@@ -254,8 +254,8 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
             "early_data": made.early_data, "not_resumed": made.not_resumed, "failed": made.failed,
         },
         "each_second": outcome.seconds.iter().map(|second| json!({
-            "attempted": second.attempted, "succeeded": second.succeeded, "failed": second.failed,
-            "mean_us": second.mean_us,
+            "attempted": second.attempted(), "succeeded": second.succeeded, "failed": second.failed,
+            "mean_us": second.mean_us(),
         })).collect::<Vec<_>>(),
         "client_busy": outcome.thread_busy,
         "client_limited": outcome.client_limited(),

@@ -1,13 +1,12 @@
 //! A download by curl, as people try it by hand, told as the outcome of a load.
 
-use std::collections::BTreeMap;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use kettle_kernel::process::keep_to_cpus;
-use kettle_loadgen::client::outcome::{Handshakes, Outcome};
+use kettle_loadgen::client::Outcome;
 use kettle_loadgen::load::Load;
 use kettle_tls::Version;
 
@@ -84,41 +83,25 @@ fn parse(text: &str) -> Option<Seen> {
 }
 
 fn outcome(load: &Load, seen: &Seen) -> Result<Outcome, BenchError> {
-    let one = |seconds: f64| {
-        let microseconds = (seconds * 1e6) as u64;
-        let mut histogram = Histogram::new_with_max(microseconds.max(2), HISTOGRAM_DIGITS)?;
-        histogram.saturating_record(microseconds);
-        Ok(histogram)
-    };
-    let none = Histogram::new(HISTOGRAM_DIGITS);
-    let made = |histogram: Result<Histogram<u64>, hdrhistogram::CreationError>| {
-        histogram.map_err(|error| BenchError::Bug(error.to_string()))
-    };
-    let is_right = seen.status == 200 && load.expect.body_bytes.is_none_or(|it| it == seen.bytes);
-    let (mut failures, mut causes) = (BTreeMap::new(), BTreeMap::new());
-    if !is_right {
-        failures.insert("wrong_answer", 1);
+    let microseconds = |seconds: f64| (seconds * 1e6) as u64;
+    let longest = microseconds(seen.total.max(seen.first_byte)).max(2);
+    let histogram = Histogram::new_with_max(longest, HISTOGRAM_DIGITS);
+    let histogram = histogram.map_err(|error| BenchError::Bug(error.to_string()))?;
+    let mut outcome = Outcome::nothing(histogram);
+    outcome.latency.saturating_record(microseconds(seen.total));
+    outcome.first_byte.saturating_record(microseconds(seen.first_byte));
+    outcome.elapsed = Duration::from_secs_f64(seen.total.max(0.0));
+    outcome.attempted = 1;
+    outcome.handshakes.full = u64::from(load.tls.is_some());
+    if seen.status == 200 && load.expect.body_bytes.is_none_or(|it| it == seen.bytes) {
+        outcome.succeeded = 1;
+        outcome.body_bytes = seen.bytes;
+    } else {
         let cause = format!("status {} with a body of {} bytes", seen.status, seen.bytes);
-        causes.insert(cause, 1);
+        outcome.failures.insert("wrong_answer", 1);
+        outcome.causes.insert(cause, 1);
     }
-    let full = u64::from(load.tls.is_some());
-    Ok(Outcome {
-        elapsed: Duration::from_secs_f64(seen.total.max(0.0)),
-        attempted: 1,
-        succeeded: u64::from(is_right),
-        failures,
-        causes,
-        body_bytes: if is_right { seen.bytes } else { 0 },
-        handshakes: Handshakes { full, ..Handshakes::default() },
-        latency: made(one(seen.total))?,
-        first_byte: made(one(seen.first_byte))?,
-        handshake: made(none)?,
-        late_starts: 0,
-        stalls: 0,
-        hashed: 0,
-        thread_busy: Vec::new(),
-        seconds: Vec::new(),
-    })
+    Ok(outcome)
 }
 
 const HISTOGRAM_DIGITS: u8 = 3;

@@ -40,6 +40,27 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Nothing yet, in no time; its histograms are like this empty one.
+    pub fn nothing(histogram: Histogram<u64>) -> Self {
+        Self {
+            elapsed: Duration::ZERO,
+            attempted: 0,
+            succeeded: 0,
+            failures: BTreeMap::new(),
+            causes: BTreeMap::new(),
+            body_bytes: 0,
+            handshakes: Handshakes::default(),
+            latency: histogram.clone(),
+            first_byte: histogram.clone(),
+            handshake: histogram,
+            late_starts: 0,
+            stalls: 0,
+            hashed: 0,
+            thread_busy: Vec::new(),
+            seconds: Vec::new(),
+        }
+    }
+
     /// Why transactions failed, most frequent first: `the status is 404, not 200 (798 times)`.
     pub fn causes_in_words(&self) -> String {
         let mut causes: Vec<_> = self.causes.iter().collect();
@@ -86,15 +107,22 @@ impl Handshakes {
     }
 }
 
-/// One second of a load.
+/// What was due in one second of a load, whenever it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
-    /// Transactions that were due.
-    pub attempted: u64,
-    /// Due in this second and successful, whenever they ended.
     pub succeeded: u64,
-    /// Due in this second and failed.
     pub failed: u64,
-    /// The mean latency of the successful ones, in microseconds.
-    pub mean_us: f64,
+    /// Of the successful ones together, in microseconds.
+    pub latency_us: f64,
+}
+
+impl Second {
+    pub fn attempted(&self) -> u64 {
+        self.succeeded + self.failed
+    }
+
+    /// The mean latency of the successful ones.
+    pub fn mean_us(&self) -> f64 {
+        if self.succeeded > 0 { self.latency_us / self.succeeded as f64 } else { 0.0 }
+    }
 }

@@ -6,35 +6,19 @@ use hdrhistogram::{CreationError, Histogram};
 use kettle_tls::Resumption;
 
 use super::failure::Failure;
-use super::outcome::{Handshakes, Outcome, Second};
+use super::outcome::{Outcome, Second};
 
 /// The counts of one thread.
 #[derive(Clone)]
 pub(super) struct Recorder {
     /// Only transactions that are due from here on count; nothing does before this is known.
     from: Option<Instant>,
-    succeeded: u64,
+    /// What has been counted, but for failures.
+    counted: Outcome,
     failures: Vec<(Failure, u64)>,
-    body_bytes: u64,
-    handshakes: Handshakes,
-    latency: Histogram<u64>,
-    first_byte: Histogram<u64>,
-    handshake: Histogram<u64>,
-    late_starts: u64,
-    stalls: u64,
-    hashed: u64,
-    seconds: Vec<SecondSum>,
     /// When the last transaction that counts was over.
     last_end: Option<Instant>,
     live: Live,
-}
-
-#[derive(Clone, Copy, Default)]
-struct SecondSum {
-    succeeded: u64,
-    failed: u64,
-    /// Microseconds of the successful ones.
-    latency_us: f64,
 }
 
 /// What is told while the load runs, warm-up included; all counts are from the beginning.
@@ -67,20 +51,10 @@ pub(super) struct Handshaken {
 
 impl Recorder {
     pub(super) fn new(timeout: Duration) -> Result<Self, CreationError> {
-        let histogram = empty_histogram(timeout)?;
         Ok(Self {
             from: None,
-            succeeded: 0,
+            counted: Outcome::nothing(empty_histogram(timeout)?),
             failures: Vec::new(),
-            body_bytes: 0,
-            handshakes: Handshakes::default(),
-            latency: histogram.clone(),
-            first_byte: histogram.clone(),
-            handshake: histogram,
-            late_starts: 0,
-            stalls: 0,
-            hashed: 0,
-            seconds: Vec::new(),
             last_end: None,
             live: Live::default(),
         })
@@ -105,7 +79,7 @@ impl Recorder {
 
     pub(super) fn begun(&mut self, due: Instant, is_late: bool) {
         self.live.attempted += 1;
-        self.late_starts += u64::from(is_late && self.counts(due));
+        self.counted.late_starts += u64::from(is_late && self.counts(due));
     }
 
     pub(super) fn succeeded(&mut self, success: &Success) {
@@ -116,11 +90,12 @@ impl Recorder {
             return;
         }
         let first_byte = success.first_byte.saturating_duration_since(success.due);
-        self.succeeded += 1;
-        self.body_bytes += success.body_bytes;
-        self.hashed += u64::from(success.is_hashed);
-        self.latency.saturating_record(latency_us);
-        self.first_byte.saturating_record(microseconds(first_byte));
+        let counted = &mut self.counted;
+        counted.succeeded += 1;
+        counted.body_bytes += success.body_bytes;
+        counted.hashed += u64::from(success.is_hashed);
+        counted.latency.saturating_record(latency_us);
+        counted.first_byte.saturating_record(microseconds(first_byte));
         self.last_end = self.last_end.max(Some(success.end));
         if let Some(second) = self.second(success.due) {
             second.succeeded += 1;
@@ -150,19 +125,19 @@ impl Recorder {
     }
 
     pub(super) fn stalled(&mut self, due: Instant) {
-        self.stalls += u64::from(self.counts(due));
+        self.counted.stalls += u64::from(self.counts(due));
     }
 
     pub(super) fn handshake_failed(&mut self, due: Instant) {
-        self.handshakes.failed += u64::from(self.counts(due));
+        self.counted.handshakes.failed += u64::from(self.counts(due));
     }
 
     pub(super) fn handshaken(&mut self, due: Instant, handshaken: &Handshaken) {
         if !self.counts(due) {
             return;
         }
-        self.handshake.saturating_record(microseconds(handshaken.took));
-        let counts = &mut self.handshakes;
+        self.counted.handshake.saturating_record(microseconds(handshaken.took));
+        let counts = &mut self.counted.handshakes;
         match handshaken.resumed {
             Resumption::Full => counts.full += 1,
             Resumption::Ticket => counts.by_ticket += 1,
@@ -181,15 +156,16 @@ impl Recorder {
         self.from.is_some_and(|from| due >= from)
     }
 
-    fn second(&mut self, due: Instant) -> Option<&mut SecondSum> {
+    fn second(&mut self, due: Instant) -> Option<&mut Second> {
         let index = usize::try_from(due.checked_duration_since(self.from?)?.as_secs()).ok()?;
         if index >= SECONDS_MAX {
             return None;
         }
-        if self.seconds.len() <= index {
-            self.seconds.resize(index + 1, SecondSum::default());
+        let seconds = &mut self.counted.seconds;
+        if seconds.len() <= index {
+            seconds.resize(index + 1, Second::default());
         }
-        self.seconds.get_mut(index)
+        seconds.get_mut(index)
     }
 }
 
@@ -206,53 +182,28 @@ pub(super) fn outcome(
     until: Option<Instant>,
     timeout: Duration,
 ) -> Result<Outcome, CreationError> {
-    let histogram = empty_histogram(timeout)?;
-    let last_end = last_end(recorders);
-    let mut outcome = Outcome {
-        elapsed: until.or(last_end).unwrap_or(from).saturating_duration_since(from),
-        attempted: 0,
-        succeeded: 0,
-        failures: Default::default(),
-        causes: Default::default(),
-        body_bytes: 0,
-        handshakes: Handshakes::default(),
-        latency: histogram.clone(),
-        first_byte: histogram.clone(),
-        handshake: histogram,
-        late_starts: 0,
-        stalls: 0,
-        hashed: 0,
-        thread_busy,
-        seconds: Vec::new(),
-    };
-    let mut seconds: Vec<SecondSum> = Vec::new();
+    let mut outcome = Outcome::nothing(empty_histogram(timeout)?);
+    let until = until.or(last_end(recorders)).unwrap_or(from);
+    outcome.elapsed = until.saturating_duration_since(from);
+    outcome.thread_busy = thread_busy;
     for recorder in recorders {
-        add(&mut outcome, recorder);
-        if seconds.len() < recorder.seconds.len() {
-            seconds.resize(recorder.seconds.len(), SecondSum::default());
+        for (failure, count) in &recorder.failures {
+            *outcome.failures.entry(failure.as_str()).or_default() += count;
+            *outcome.causes.entry(failure.to_string()).or_default() += count;
         }
-        for (sum, second) in seconds.iter_mut().zip(&recorder.seconds) {
-            sum.succeeded += second.succeeded;
-            sum.failed += second.failed;
-            sum.latency_us += second.latency_us;
-        }
+        add(&mut outcome, &recorder.counted);
     }
     outcome.attempted = outcome.succeeded + outcome.failures.values().sum::<u64>();
-    outcome.seconds = seconds.iter().map(SecondSum::second).collect();
     Ok(outcome)
 }
 
-fn add(outcome: &mut Outcome, recorder: &Recorder) {
-    outcome.succeeded += recorder.succeeded;
-    for (failure, count) in &recorder.failures {
-        *outcome.failures.entry(failure.as_str()).or_default() += count;
-        *outcome.causes.entry(failure.to_string()).or_default() += count;
-    }
-    outcome.body_bytes += recorder.body_bytes;
-    outcome.late_starts += recorder.late_starts;
-    outcome.stalls += recorder.stalls;
-    outcome.hashed += recorder.hashed;
-    let (sum, more) = (&mut outcome.handshakes, &recorder.handshakes);
+fn add(outcome: &mut Outcome, counted: &Outcome) {
+    outcome.succeeded += counted.succeeded;
+    outcome.body_bytes += counted.body_bytes;
+    outcome.late_starts += counted.late_starts;
+    outcome.stalls += counted.stalls;
+    outcome.hashed += counted.hashed;
+    let (sum, more) = (&mut outcome.handshakes, &counted.handshakes);
     sum.full += more.full;
     sum.by_ticket += more.by_ticket;
     sum.by_session_id += more.by_session_id;
@@ -261,21 +212,17 @@ fn add(outcome: &mut Outcome, recorder: &Recorder) {
     sum.early_data += more.early_data;
     sum.not_resumed += more.not_resumed;
     sum.failed += more.failed;
-    // They were all made with the same bounds, so none of these can fail.
-    let _ = outcome.latency.add(&recorder.latency);
-    let _ = outcome.first_byte.add(&recorder.first_byte);
-    let _ = outcome.handshake.add(&recorder.handshake);
-}
-
-impl SecondSum {
-    fn second(&self) -> Second {
-        Second {
-            attempted: self.succeeded + self.failed,
-            succeeded: self.succeeded,
-            failed: self.failed,
-            mean_us: if self.succeeded > 0 { self.latency_us / self.succeeded as f64 } else { 0.0 },
-        }
+    let longest = outcome.seconds.len().max(counted.seconds.len());
+    outcome.seconds.resize(longest, Second::default());
+    for (sum, second) in outcome.seconds.iter_mut().zip(&counted.seconds) {
+        sum.succeeded += second.succeeded;
+        sum.failed += second.failed;
+        sum.latency_us += second.latency_us;
     }
+    // They were all made with the same bounds, so none of these can fail.
+    let _ = outcome.latency.add(&counted.latency);
+    let _ = outcome.first_byte.add(&counted.first_byte);
+    let _ = outcome.handshake.add(&counted.handshake);
 }
 
 fn empty_histogram(timeout: Duration) -> Result<Histogram<u64>, CreationError> {

@@ -21,10 +21,10 @@ pub(super) fn in_words(outcome: &Outcome, load: &Load) -> Option<String> {
     if second.failed > 0 {
         why.push(format!("{:.1} % failed", 100.0 * share_failed(second)));
     }
-    if second.mean_us > MEAN_US_MAX {
-        why.push(format!("answers took {} on average", latency(second.mean_us)));
+    if second.mean_us() > MEAN_US_MAX {
+        why.push(format!("answers took {} on average", latency(second.mean_us())));
     }
-    let at = digits(second.attempted as f64);
+    let at = digits(second.attempted() as f64);
     let before = match place {
         0 => String::new(),
         _ => format!("; held up to {}/s", held(place)),
@@ -35,7 +35,7 @@ pub(super) fn in_words(outcome: &Outcome, load: &Load) -> Option<String> {
 /// The first of two seconds in a row that break a bound; the last one stands for itself.
 fn broken(seconds: &[Second]) -> Option<(usize, &Second)> {
     let breaks =
-        |second: &Second| share_failed(second) > FAILED_MAX || second.mean_us > MEAN_US_MAX;
+        |second: &Second| share_failed(second) > FAILED_MAX || second.mean_us() > MEAN_US_MAX;
     seconds
         .iter()
         .enumerate()
@@ -43,7 +43,7 @@ fn broken(seconds: &[Second]) -> Option<(usize, &Second)> {
 }
 
 fn share_failed(second: &Second) -> f64 {
-    second.failed as f64 / second.attempted.max(1) as f64
+    second.failed as f64 / second.attempted().max(1) as f64
 }
 
 /// One in a thousand may fail, and answers may take 100 ms on average: the bounds of `tps-ramp`.
@@ -55,11 +55,9 @@ mod tests {
     use super::*;
 
     fn seconds(rows: &[(u64, u64, f64)]) -> Vec<Second> {
-        let second = |(attempted, failed, mean_us): &(u64, u64, f64)| Second {
-            attempted: *attempted,
-            succeeded: attempted - failed,
-            failed: *failed,
-            mean_us: *mean_us,
+        let second = |(attempted, failed, mean_us): &(u64, u64, f64)| {
+            let succeeded = attempted - failed;
+            Second { succeeded, failed: *failed, latency_us: mean_us * succeeded as f64 }
         };
         rows.iter().map(second).collect()
     }

@@ -29,12 +29,29 @@ impl Costs {
     /// Steps of several numbers of transactions per session are needed to tell the two kinds apart. `None` if nothing can be told.
     pub fn of(observations: &[Observation]) -> Option<Self> {
         let used: Vec<_> = observations.iter().filter(|seen| seen.is_usable()).collect();
-        let is_there = |kind: fn(&Observation) -> f64| used.iter().any(|seen| kind(seen) > 0.0);
-        let kinds = [is_there(|seen| seen.full), is_there(|seen| seen.resumed)];
-        let rows: Vec<_> = used.iter().map(|seen| seen.weighed()).collect();
-        let [full, resumed] = fit(&rows, kinds)?;
-        let if_told = |told: bool, cost: f64| (told && cost > 0.0).then_some(cost);
-        Some(Self { full_us: if_told(kinds[0], full), resumed_us: if_told(kinds[1], resumed) })
+        let sum = |term: fn(&Observation) -> f64| used.iter().map(|seen| term(seen)).sum::<f64>();
+        // The normal equations; their right side has no weights left in it.
+        let full_full = sum(|seen| seen.full * seen.full / seen.cpu_us);
+        let resumed_resumed = sum(|seen| seen.resumed * seen.resumed / seen.cpu_us);
+        let both = sum(|seen| seen.full * seen.resumed / seen.cpu_us);
+        let (full, resumed) = (sum(|seen| seen.full), sum(|seen| seen.resumed));
+        let (full_us, resumed_us) = match (full_full > 0.0, resumed_resumed > 0.0) {
+            (true, true) => {
+                let square = full_full * resumed_resumed;
+                let determinant = square - both * both;
+                if determinant.is_nan() || determinant <= DEPENDENT * square {
+                    return None;
+                }
+                let full_us = (resumed_resumed * full - both * resumed) / determinant;
+                let resumed_us = (full_full * resumed - both * full) / determinant;
+                (Some(full_us), Some(resumed_us))
+            }
+            (true, false) => (Some(full / full_full), None),
+            (false, true) => (None, Some(resumed / resumed_resumed)),
+            (false, false) => return None,
+        };
+        let if_sound = |cost: Option<f64>| cost.filter(|cost| *cost > 0.0 && cost.is_finite());
+        Some(Self { full_us: if_sound(full_us), resumed_us: if_sound(resumed_us) })
     }
 }
 
@@ -42,73 +59,9 @@ impl Observation {
     fn is_usable(&self) -> bool {
         self.cpu_us > 0.0 && self.cpu_us.is_finite() && self.full + self.resumed > 0.0
     }
-
-    fn weighed(&self) -> Row {
-        let root = self.cpu_us.sqrt();
-        Row { columns: [self.full / root, self.resumed / root], value: root }
-    }
 }
 
-/// An equation columns · x = value.
-struct Row {
-    columns: [f64; COLUMNS],
-    value: f64,
-}
-
-/// Least squares over the columns in use; the others are zero. `None` if the rows do not determine x.
-fn fit(rows: &[Row], in_use: [bool; COLUMNS]) -> Option<[f64; COLUMNS]> {
-    let columns: Vec<usize> = (0..COLUMNS).filter(|column| in_use[*column]).collect();
-    if columns.is_empty() || rows.len() < columns.len() {
-        return None;
-    }
-    let scale =
-        |column: usize| rows.iter().map(|row| row.columns[column].powi(2)).sum::<f64>().sqrt();
-    let scales: Vec<f64> = columns.iter().map(|column| scale(*column)).collect();
-    // The normal equations, with columns of length one so that a pivot says how far they are from dependent.
-    let mut equations: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
-    for (i, a) in columns.iter().zip(&scales) {
-        let mut equation: Vec<f64> = Vec::with_capacity(columns.len() + 1);
-        for (j, b) in columns.iter().zip(&scales) {
-            equation.push(
-                rows.iter().map(|row| row.columns[*i] * row.columns[*j]).sum::<f64>() / (a * b),
-            );
-        }
-        equation.push(rows.iter().map(|row| row.columns[*i] * row.value).sum::<f64>() / a);
-        equations.push(equation);
-    }
-    let solution = solve(equations)?;
-    let mut x = [0.0; COLUMNS];
-    for ((column, value), scale) in columns.iter().zip(solution).zip(&scales) {
-        x[*column] = value / scale;
-    }
-    x.iter().all(|value| value.is_finite()).then_some(x)
-}
-
-/// Gaussian elimination. The matrix is symmetric and positive, so its pivots are where they should be.
-fn solve(mut equations: Vec<Vec<f64>>) -> Option<Vec<f64>> {
-    let size = equations.len();
-    for pivot in 0..size {
-        let row = equations.get(pivot)?.clone();
-        let value = *row.get(pivot)?;
-        if value.is_nan() || value <= DEPENDENT {
-            return None;
-        }
-        let others = equations.iter_mut().enumerate().filter(|(index, _)| *index != pivot);
-        for (_, other) in others {
-            let factor = *other.get(pivot)? / value;
-            for (cell, of_pivot) in other.iter_mut().zip(&row) {
-                *cell -= factor * of_pivot;
-            }
-        }
-    }
-    let value = |(index, row): (usize, &Vec<f64>)| Some(row.last()? / row.get(index)?);
-    equations.iter().enumerate().map(value).collect()
-}
-
-/// Full, resumed.
-const COLUMNS: usize = 2;
-
-/// Below this, what is left of a column of length one after the others are taken out is noise.
+/// Below this, what is left of one kind after the other is taken out is noise.
 const DEPENDENT: f64 = 1e-4;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::client::outcome::Handshakes;
 
 fn success(due: Instant, took: Duration) -> Success {
     let end = due + took;
@@ -39,8 +40,8 @@ fn threads_add_up_and_seconds_go_by_due_times() {
     });
     let until = Some(from + Duration::from_secs(2));
     let outcome = outcome(&recorders, vec![], from, until, Duration::from_secs(1)).unwrap();
-    let first = Second { attempted: 2, succeeded: 2, failed: 0, mean_us: 200_000.0 };
-    let second = Second { attempted: 4, succeeded: 0, failed: 4, mean_us: 0.0 };
+    let first = Second { succeeded: 2, failed: 0, latency_us: 400_000.0 };
+    let second = Second { succeeded: 0, failed: 4, latency_us: 0.0 };
     assert_eq!(outcome.seconds, [first, second]);
     assert_eq!(outcome.failures.into_iter().collect::<Vec<_>>(), [("overload", 2), ("timeout", 2)]);
     assert_eq!((outcome.latency.len(), outcome.attempted), (2, 6));
@@ -72,5 +73,5 @@ fn a_full_handshake_that_was_to_resume_is_noticed() {
         not_resumed: 1,
         ..Handshakes::default()
     };
-    assert_eq!(recorder.handshakes, counts);
+    assert_eq!(recorder.counted.handshakes, counts);
 }
