@@ -2,7 +2,6 @@
 //!
 //! A scenario decides whom to measure at which points; [`bench::Bench`] starts servers, measures, writes down and shows.
 
-mod behind;
 pub mod bench;
 mod cached;
 pub mod capacity;
@@ -45,7 +44,7 @@ pub struct Scenario {
     pub question: &'static str,
     /// The figures that answer the question, the first one first.
     pub headline: &'static [&'static str],
-    /// The rules of fairness and the parameters it goes by with these options, a sentence each.
+    /// The rules of fairness and the parameters it goes by with these options beside the usual ones, a sentence each.
     rules: fn(&Options) -> Vec<String>,
     /// Measures. What this machine cannot show becomes a line of its own in the results; an error ends the scenario.
     run: fn(&mut Bench<'_>) -> Result<(), BenchError>,

@@ -94,6 +94,15 @@ pub enum End {
     },
 }
 
+impl End {
+    /// The time after which it has ended, warm-up included.
+    pub fn at_most(self) -> Duration {
+        match self {
+            End::After(length) | End::Requests { at_most: length, .. } => length,
+        }
+    }
+}
+
 /// What a right answer is; anything else is a failure with its own reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {

@@ -14,6 +14,7 @@ use super::plan::{self, Key, Outlook, Taken, interleaved};
 use super::stop::Stop;
 use crate::number;
 use crate::peers::Running;
+use crate::peers::backend::Backend;
 use crate::peers::site::Site;
 use crate::peers::subject::{Setup, Subject};
 use crate::results::{Absent, Line, Point, Sample, Value};
@@ -27,6 +28,8 @@ pub struct Bench<'a> {
     /// Where files to serve, configurations and sockets are put.
     pub(super) folder: &'a Path,
     pub(super) site: Option<Site>,
+    /// What all terminators and caches stand before.
+    pub(super) backend: Option<Backend>,
     pub(super) write: &'a mut dyn FnMut(&Line) -> Result<(), BenchError>,
     pub(super) watch: &'a mut dyn FnMut(Event<'_>),
     pub(super) samples: &'a mut Vec<Sample>,
@@ -245,6 +248,37 @@ impl<'a> Bench<'a> {
         let folder = self.folder("site")?;
         self.site = Some(Site::make(&folder, sizes).map_err(BenchError::Machine)?);
         Ok(())
+    }
+
+    /// Starts the backend if any of the subjects needs it; it has a body of each size. It runs on the client's first processor,
+    /// because the server's are the server's.
+    pub fn start_backend(&mut self, subjects: &[Subject], sizes: &[u64]) -> Result<(), BenchError> {
+        if subjects.iter().any(|subject| subject.role.has_backend()) {
+            self.preparing("starting the backend of terminators");
+            let cpu = self.cores.client.first().copied().unwrap_or(0);
+            let started = Backend::start(cpu, sizes);
+            self.backend = Some(started.map_err(|error| {
+                BenchError::Machine(format!("no backend for terminators: {error}"))
+            })?);
+        }
+        Ok(())
+    }
+
+    /// The numbers of connections to compare. What the machine cannot hold is said instead.
+    pub fn numbers_of_connections(&mut self) -> Result<Vec<u32>, BenchError> {
+        let usual = self.options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
+        let mut held = Vec::new();
+        for connections in self.options.connections.clone().unwrap_or(usual) {
+            let refused = match self.backend {
+                Some(_) => capacity::refuse_tunnels(connections),
+                None => capacity::refuse_connections(connections),
+            };
+            match refused {
+                Some(why) => self.absent(format!("{connections} connections"), why)?,
+                None => held.push(connections),
+            }
+        }
+        Ok(held)
     }
 
     /// Refuses more connections than this process and a server of the same limits can have open.

@@ -7,12 +7,10 @@ use std::time::Duration;
 use kettle_loadgen::load::{Arrivals, End, Load, LoadModel, Reuse};
 
 use super::Scenario;
-use super::behind;
 use super::bench::{Bench, Server, at};
 use super::choose::{self, cache, files};
 use super::error::BenchError;
 use super::options::Options;
-use super::rules;
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
@@ -31,28 +29,27 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.push(format!(
+    let asked = format!(
         "{CONNECTIONS} keep-alive connections ask again as soon as they have their answer, for what is kept or each time for \
          another URL; {} rounds of {} each after {} of warm-up, A B C A B C. The backend is a plain one on the client's \
          processor, and its responses may be kept for a day.",
-        rounds(options),
-        number::time(seconds(options)),
+        options.rounds_or(ROUNDS),
+        number::time(options.seconds_or(SECONDS)),
         number::time(WARM_UP),
-    ));
-    rules.push(format!(
+    );
+    let arriving = format!(
         "What arrives: {} that the backend sends over {}, and {LATE_PER_SECOND} clients a second that ask for it meanwhile. nginx \
          has `proxy_cache_lock`, so that it asks once. Varnish, behind hitch, keeps in memory what the others keep on the disk.",
         number::size(LATE_BYTES),
         number::time(PACED_TIME),
-    ));
-    rules.push(format!(
+    );
+    let cold = format!(
         "Cold: {COLD_OBJECTS} kept responses of {}, asked for one after the other by servers that a control group leaves {} of memory, \
          pages of files included: each has left memory before it is asked for again.",
         number::size(COLD_BYTES),
         number::size(COLD_MEMORY_BYTES),
-    ));
-    rules
+    );
+    vec![asked, arriving, cold]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -60,13 +57,10 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let sizes = options.sizes.clone().unwrap_or_else(|| HITS.to_vec());
     bench.require_descriptors(CONNECTIONS)?;
     let wanted = choose::subjects(USUAL, options)?;
-    let mut setup = bench.setup();
     bench.make_site(&sizes)?;
     let of_backend = [sizes.as_slice(), &[MISS_BYTES, LATE_BYTES, COLD_BYTES]].concat();
-    let backend = behind::start(bench, &wanted, &of_backend)?;
-    let backend = backend.as_ref();
-    setup.backend = backend.map(|backend| backend.address);
-    let mut servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    bench.start_backend(&wanted, &of_backend)?;
+    let mut servers = bench.start_all(&wanted, &bench.setup(), &Point::new())?;
     // Files last, and before them what is kept in memory.
     servers.sort_by_key(|server| {
         (server.subject.role != Role::Cache, server.subject.program == Program::Hitch)
@@ -76,24 +70,22 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     // Varnish has its bodies in memory that would be swapped, not read.
     let on_disk = caches.partition_point(|server| server.subject.program != Program::Hitch);
     let on_disk = caches.get(..on_disk).unwrap_or_default();
-    let rounds = rounds(options);
+    let rounds = options.rounds_or(ROUNDS);
     let hits: Vec<Point> = sizes.iter().map(|size| point("hit", *size)).collect();
     let (miss, late) = (point("miss", MISS_BYTES), point("late", LATE_BYTES));
     let mut keys = bench.keys(&servers, &hits, rounds);
     let cold_point = point("cold", COLD_BYTES);
     keys.extend(bench.keys(caches, &[miss.clone(), late.clone()], rounds));
     keys.extend(bench.keys(on_disk, &[cold_point], rounds));
-    bench.plan(&keys, WARM_UP + seconds(options));
+    bench.plan(&keys, WARM_UP + options.seconds_or(SECONDS));
     for (size, hit) in sizes.iter().zip(&hits) {
         bench.interleave(&servers, hit, rounds, |bench, server, key| {
-            let load = behind::expecting(steady(bench, server, *size), server, backend);
-            bench.measure(server, &load, key)
+            bench.measure(server, &steady(bench, server, *size), key)
         })?;
     }
     bench.interleave(caches, &miss, rounds, |bench, server, key| {
         let load = steady(bench, server, MISS_BYTES);
-        let load = Load { path: format!("/{MISS_BYTES}?{{}}"), ..load };
-        bench.measure(server, &behind::expecting(load, server, backend), key)
+        bench.measure(server, &Load { path: format!("/{MISS_BYTES}?{{}}"), ..load }, key)
     })?;
     bench.interleave(caches, &late, rounds, |bench, server, key| {
         let load = Load {
@@ -101,23 +93,18 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             path: format!("/paced/{LATE_BYTES}?round-{}", key.round),
             ..arriving(bench, server)
         };
-        let load = behind::expecting(load, server, backend);
-        let asked = || backend.map_or(0, Backend::requests);
-        let before = asked();
+        let asked = |bench: &Bench<'_>| bench.backend.as_ref().map_or(0, Backend::requests);
+        let before = asked(bench);
         let mut measured = bench.measure(server, &load, key)?;
-        let requests = Some((asked() - before) as f64);
+        let requests = Some((asked(bench) - before) as f64);
         measured.replaced.insert(figure::UPSTREAM_REQUESTS.name, requests);
         Ok(measured)
     })?;
-    cold(bench, on_disk, backend)
+    cold(bench, on_disk)
 }
 
 /// More than fits into memory is kept: each hit comes from the disk.
-fn cold(
-    bench: &mut Bench<'_>,
-    on_disk: &[Server],
-    backend: Option<&Backend>,
-) -> Result<(), BenchError> {
+fn cold(bench: &mut Bench<'_>, on_disk: &[Server]) -> Result<(), BenchError> {
     let limit = match MemoryLimit::new(COLD_MEMORY_BYTES) {
         Ok(limit) => limit,
         Err(why) => return bench.absent("more than memory holds", why),
@@ -126,13 +113,12 @@ fn cold(
     bench.interleave(
         on_disk,
         &point("cold", COLD_BYTES),
-        rounds(bench.options),
+        bench.options.rounds_or(ROUNDS),
         |bench, server, key| {
             let load = Load {
                 path: format!("/{COLD_BYTES}?{{{COLD_OBJECTS}}}"),
                 ..steady(bench, server, COLD_BYTES)
             };
-            let load = behind::expecting(load, server, backend);
             if filled.insert(server.name.clone()) {
                 let held = limit.hold(&server.running.processes());
                 held.map_err(|error| BenchError::Machine(format!("no memory limit: {error}")))?;
@@ -149,7 +135,7 @@ fn cold(
 }
 
 fn steady(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
-    bench.steady_load(server, size, CONNECTIONS, seconds(bench.options))
+    bench.steady_load(server, size, CONNECTIONS, bench.options.seconds_or(SECONDS))
 }
 
 /// Clients that come one after the other while the first one's download is under way.
@@ -171,14 +157,8 @@ fn point(what: &str, size: u64) -> Point {
     point
 }
 
-fn rounds(options: &Options) -> u32 {
-    options.rounds_or(3, 5, 10)
-}
-
-fn seconds(options: &Options) -> Duration {
-    options.seconds_or(2, 4, 8)
-}
-
+const ROUNDS: [u32; 3] = [3, 5, 10];
+const SECONDS: [u64; 3] = [2, 4, 8];
 const HITS: [u64; 3] = [1 << 10, 64 << 10, 1 << 20];
 const MISS_BYTES: u64 = 1 << 10;
 const LATE_BYTES: u64 = 10 << 20;

@@ -1,7 +1,5 @@
 //! `ciphers`: bulk transfer by suite and path: what encryption itself costs, and whose implementation is faster.
 
-use std::time::Duration;
-
 use kettle_tls::Cipher;
 
 use super::Scenario;
@@ -9,7 +7,6 @@ use super::bench::Bench;
 use super::choose::{self, files};
 use super::error::BenchError;
 use super::options::{Options, first};
-use super::rules;
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
@@ -27,15 +24,13 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.push(format!(
+    vec![format!(
         "Suites compared: {}. {CONNECTIONS} keep-alive connections fetch bodies of {}; {} rounds of {} each.",
         suites(options).iter().map(|suite| suite.word()).collect::<Vec<_>>().join(", "),
         number::size(size(options)),
-        rounds(options),
-        number::time(seconds(options)),
-    ));
-    rules
+        options.rounds_or(ROUNDS),
+        number::time(options.seconds_or(SECONDS)),
+    )]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -50,9 +45,9 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let axis = Point::from([("suite".to_owned(), Value::Word(suite.word().to_owned()))]);
         servers.extend(bench.start_all(&wanted, &setup, &axis)?);
     }
-    let rounds = (rounds(options), WARM_UP + seconds(options));
+    let rounds = (options.rounds_or(ROUNDS), WARM_UP + options.seconds_or(SECONDS));
     bench.interleave_sizes(&servers, &[size], rounds, |bench, server, size, key| {
-        let load = bench.steady_load(server, size, CONNECTIONS, seconds(bench.options));
+        let load = bench.steady_load(server, size, CONNECTIONS, bench.options.seconds_or(SECONDS));
         bench.measure(server, &load, key)
     })
 }
@@ -65,14 +60,8 @@ fn size(options: &Options) -> u64 {
     first(&options.sizes).unwrap_or(1 << 20)
 }
 
-fn rounds(options: &Options) -> u32 {
-    options.rounds_or(3, 7, 15)
-}
-
-fn seconds(options: &Options) -> Duration {
-    options.seconds_or(2, 5, 10)
-}
-
+const ROUNDS: [u32; 3] = [3, 7, 15];
+const SECONDS: [u64; 3] = [2, 5, 10];
 const CONNECTIONS: u32 = 16;
 
 const USUAL: &[Subject] = &[

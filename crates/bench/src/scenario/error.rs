@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use kettle_loadgen::client::LoadError;
+
 #[derive(Debug)]
 pub enum BenchError {
     /// The options do not fit together or this scenario; the text says what to write instead.
@@ -58,3 +60,9 @@ impl fmt::Display for BenchError {
 }
 
 impl std::error::Error for BenchError {}
+
+impl From<LoadError> for BenchError {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error.to_string())
+    }
+}

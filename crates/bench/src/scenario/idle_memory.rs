@@ -10,17 +10,13 @@ use kettle_loadgen::measure::memory::Memory;
 use kettle_loadgen::measure::server::SystemUnderTest;
 
 use super::Scenario;
-use super::behind;
 use super::bench::{Bench, Server};
-use super::capacity;
 use super::choose::{self, files, terminator};
 use super::error::BenchError;
 use super::options::Options;
 use super::plan::{self, Key, interleaved};
-use super::rules;
 use super::tps_ramp::reading::replace;
 use crate::figure;
-use crate::peers::backend::Backend;
 use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Value};
 
@@ -38,9 +34,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.extend([
+fn rules(_: &Options) -> Vec<String> {
+    vec![
         format!(
             "Each sample is a server freshly started and warmed up with {WARM_UP_CONNECTIONS} connections. Its memory (PSS, what \
              it shares divided among those that share it) is read before the connections and while they are open and idle; the \
@@ -57,19 +52,17 @@ fn rules(options: &Options) -> Vec<String> {
         "Kernel memory (slab and sockets) counts both ends of each connection, since both are on this machine, and the backend \
          connections of terminators; it is the whole machine's, so what others did meanwhile is in it."
             .to_owned(),
-    ]);
-    rules
+    ]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let wanted = choose::subjects(USUAL, options)?;
     bench.make_site(&[BODY_BYTES])?;
-    let backend = behind::start(bench, &wanted, &[BODY_BYTES])?;
-    let mut setup = bench.setup();
-    setup.backend = backend.as_ref().map(|backend| backend.address);
-    let points = points(bench, backend.is_some())?;
-    let rounds = options.rounds_or(1, 3, 5);
+    bench.start_backend(&wanted, &[BODY_BYTES])?;
+    let setup = bench.setup();
+    let points = points(bench)?;
+    let rounds = options.rounds_or([1, 3, 5]);
     let mut planned = Vec::new();
     for point in &points {
         let subjects = interleaved(rounds, &wanted);
@@ -90,8 +83,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             missing.push(*subject);
             continue;
         };
-        let idle = Idle { server: &server, backend: backend.as_ref(), point };
-        let measured = idle.measure(bench, key);
+        let measured = measure(bench, &server, point, key);
         let place = plan::place(&key.point);
         bench.or_absent(format!("{subject}, {place}, round {}", key.round), measured)?;
     }
@@ -106,75 +98,67 @@ struct IdlePoint {
 }
 
 /// Connections that fall silent on a server.
-struct Idle<'a> {
-    server: &'a Server,
-    backend: Option<&'a Backend>,
-    point: &'a IdlePoint,
+fn measure(
+    bench: &mut Bench<'_>,
+    server: &Server,
+    point: &IdlePoint,
+    key: &Key,
+) -> Result<(), BenchError> {
+    let began = Instant::now();
+    let place = plan::place(&key.point);
+    bench.preparing(&format!("opening connections to {}: {place}", server.name));
+    let broken = |error: MeasureError| BenchError::server(&server.name, error);
+    let processes = server.running.processes();
+    let system = SystemUnderTest::of(&processes);
+    held(bench, server, (WARM_UP_CONNECTIONS, 1), || ())?;
+    system.settle(SETTLE_MAX).map_err(broken)?;
+    let before = Memory::read(&processes).map_err(broken)?;
+    let during = held(bench, server, (point.connections, point.requests), || {
+        system.settle(SETTLE_MAX)?;
+        Ok((Memory::read(&processes)?, idle_cpu_percent(&system)?))
+    })?;
+    let (during, idle_cpu_percent) = during.map_err(broken)?;
+    let of_each = |more: u64, less: u64| (more as f64 - less as f64) / f64::from(point.connections);
+    let mut figures = BTreeMap::new();
+    let memory = of_each(during.pss_bytes, before.pss_bytes);
+    let kernel = of_each(during.kernel_bytes, before.kernel_bytes);
+    replace(
+        &mut figures,
+        [
+            (figure::MEMORY_BYTES_PER_CONNECTION.name, memory),
+            (figure::KERNEL_BYTES_PER_CONNECTION.name, kernel),
+            (figure::IDLE_CPU_PERCENT.name, idle_cpu_percent),
+        ],
+    );
+    if during.descriptors > 0 {
+        let descriptors = of_each(during.descriptors, before.descriptors);
+        replace(&mut figures, [(figure::DESCRIPTORS_PER_CONNECTION.name, descriptors)]);
+    }
+    bench.record(key.sample(figures), began.elapsed())
 }
 
-impl Idle<'_> {
-    fn measure(&self, bench: &mut Bench<'_>, key: &Key) -> Result<(), BenchError> {
-        let began = Instant::now();
-        let server = self.server;
-        let place = plan::place(&key.point);
-        bench.preparing(&format!("opening connections to {}: {place}", server.name));
-        let broken = |error: MeasureError| BenchError::server(&server.name, error);
-        let processes = server.running.processes();
-        let system = SystemUnderTest::of(&processes);
-        self.held(bench, WARM_UP_CONNECTIONS, 1, || ())?;
-        system.settle(SETTLE_MAX).map_err(broken)?;
-        let before = Memory::read(&processes).map_err(broken)?;
-        let during = self.held(bench, self.point.connections, self.point.requests, || {
-            system.settle(SETTLE_MAX)?;
-            Ok((Memory::read(&processes)?, idle_cpu_percent(&system)?))
-        })?;
-        let (during, idle_cpu_percent) = during.map_err(broken)?;
-        let of_each =
-            |more: u64, less: u64| (more as f64 - less as f64) / f64::from(self.point.connections);
-        let mut figures = BTreeMap::new();
-        let memory = of_each(during.pss_bytes, before.pss_bytes);
-        let kernel = of_each(during.kernel_bytes, before.kernel_bytes);
-        replace(
-            &mut figures,
-            [
-                (figure::MEMORY_BYTES_PER_CONNECTION.name, memory),
-                (figure::KERNEL_BYTES_PER_CONNECTION.name, kernel),
-                (figure::IDLE_CPU_PERCENT.name, idle_cpu_percent),
-            ],
-        );
-        if during.descriptors > 0 {
-            let descriptors = of_each(during.descriptors, before.descriptors);
-            replace(&mut figures, [(figure::DESCRIPTORS_PER_CONNECTION.name, descriptors)]);
-        }
-        bench.record(key.sample(figures), began.elapsed())
+/// Does something while so many connections are open and idle. A server that does not hold all of them is not measured.
+fn held<T>(
+    bench: &Bench<'_>,
+    server: &Server,
+    (connections, requests): (u32, u32),
+    during: impl FnOnce() -> T,
+) -> Result<T, BenchError> {
+    let load = Load {
+        model: LoadModel::Idle { connections, requests },
+        end: End::After(OPEN_MAX),
+        body: BodyUse::Open,
+        timeout: OPEN_MAX,
+        ..bench.load_on(server, BODY_BYTES)
+    };
+    let (outcome, value) = client::hold(&load, during)?;
+    let opened = outcome.handshakes.full;
+    if opened < u64::from(connections) || !outcome.failures.is_empty() {
+        let causes = outcome.causes_in_words();
+        let why = format!("it held {opened} of {connections} connections ({causes})");
+        return Err(BenchError::server(&server.name, why));
     }
-
-    /// Does something while so many connections are open and idle. A server that does not hold all of them is not measured.
-    fn held<T>(
-        &self,
-        bench: &Bench<'_>,
-        connections: u32,
-        requests: u32,
-        during: impl FnOnce() -> T,
-    ) -> Result<T, BenchError> {
-        let load = Load {
-            model: LoadModel::Idle { connections, requests },
-            end: End::After(OPEN_MAX),
-            body: BodyUse::Open,
-            timeout: OPEN_MAX,
-            ..bench.load_on(self.server, BODY_BYTES)
-        };
-        let load = behind::expecting(load, self.server, self.backend);
-        let held = client::hold(&load, during);
-        let (outcome, value) = held.map_err(|error| BenchError::Load(error.to_string()))?;
-        let opened = outcome.handshakes.full;
-        if opened < u64::from(connections) || !outcome.failures.is_empty() {
-            let causes = outcome.causes_in_words();
-            let why = format!("it held {opened} of {connections} connections ({causes})");
-            return Err(BenchError::server(&self.server.name, why));
-        }
-        Ok(value)
-    }
+    Ok(value)
 }
 
 /// The server's processor time while nothing happens.
@@ -186,20 +170,10 @@ fn idle_cpu_percent(system: &SystemUnderTest) -> Result<f64, MeasureError> {
     Ok(used.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0)
 }
 
-/// Numbers of connections and of requests on each before it falls silent. What the machine cannot hold is said instead.
-fn points(bench: &mut Bench<'_>, has_backend: bool) -> Result<Vec<IdlePoint>, BenchError> {
-    let options = bench.options;
-    let usual = options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
+/// Numbers of connections and of requests on each before it falls silent.
+fn points(bench: &mut Bench<'_>) -> Result<Vec<IdlePoint>, BenchError> {
     let mut points = Vec::new();
-    for connections in options.connections.clone().unwrap_or(usual) {
-        let refused = match has_backend {
-            true => capacity::refuse_tunnels(connections),
-            false => capacity::refuse_connections(connections),
-        };
-        if let Some(why) = refused {
-            bench.absent(format!("{connections} connections"), why)?;
-            continue;
-        }
+    for connections in bench.numbers_of_connections()? {
         for requests in [0, 1] {
             let number = |value: u32| Value::Number(f64::from(value));
             let axes = Point::from([

@@ -1,8 +1,6 @@
 //! `ktls-setup`: moving a connection into the kernel costs something, once. When connections close after one response, how
 //! large must that response be for the move to pay?
 
-use std::time::Duration;
-
 use kettle_loadgen::load::{Load, Reuse};
 
 use super::Scenario;
@@ -11,7 +9,6 @@ use super::choose::files;
 use super::crossover;
 use super::error::BenchError;
 use super::options::Options;
-use super::rules;
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
@@ -27,29 +24,27 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.push(format!(
-        "Each transaction is a connection, a full handshake, one request and the end; {CONNECTIONS} at a time; {} rounds of \
-         {} each.",
-        rounds(options),
-        number::time(seconds(options)),
-    ));
-    rules.push(
+    vec![
+        format!(
+            "Each transaction is a connection, a full handshake, one request and the end; {CONNECTIONS} at a time; {} rounds of \
+             {} each.",
+            options.rounds_or(ROUNDS),
+            number::time(options.seconds_or(SECONDS)),
+        ),
         "A full handshake costs many times what the move costs, so what counts is processor time for each transaction."
             .to_owned(),
-    );
-    rules
+    ]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let options = bench.options;
     let sizes = sizes(options);
     let servers = bench.start_file_servers(USUAL, &sizes)?;
-    let rounds = (rounds(options), WARM_UP + seconds(options));
+    let rounds = (options.rounds_or(ROUNDS), WARM_UP + options.seconds_or(SECONDS));
     bench.interleave_sizes(&servers, &sizes, rounds, |bench, server, size, key| {
         let load = Load {
             reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
-            ..bench.steady_load(server, size, CONNECTIONS, seconds(bench.options))
+            ..bench.steady_load(server, size, CONNECTIONS, bench.options.seconds_or(SECONDS))
         };
         bench.measure(server, &load, key)
     })?;
@@ -64,14 +59,8 @@ fn sizes(options: &Options) -> Vec<u64> {
     options.sizes.clone().unwrap_or(usual)
 }
 
-fn rounds(options: &Options) -> u32 {
-    options.rounds_or(3, 8, 16)
-}
-
-fn seconds(options: &Options) -> Duration {
-    options.seconds_or(2, 4, 8)
-}
-
+const ROUNDS: [u32; 3] = [3, 8, 16];
+const SECONDS: [u64; 3] = [2, 4, 8];
 const CONNECTIONS: u32 = 16;
 
 const USUAL: &[Subject] = &[

@@ -17,7 +17,6 @@ use super::error::BenchError;
 use super::measured::Measured;
 use super::options::{Options, first};
 use super::plan::Key;
-use super::rules;
 use super::streaming::{most, rates};
 use super::tps_ramp::new_connections;
 use crate::figure;
@@ -35,8 +34,7 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.extend([
+    vec![
         format!(
             "{} keep-alive connections fetch bodies of {} at a throughput that is {:.0} % of what the slowest server does at most; \
              latency counts from when a body was due.",
@@ -51,8 +49,7 @@ fn rules(options: &Options) -> Vec<String> {
         ),
         "Latency and failures are those of the bulk transfers; the server's processor time is for both.".to_owned(),
         "Where the client has one processor, its own handshakes delay its bulk transfers too: compare servers, not rates.".to_owned(),
-    ]);
-    rules
+    ]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -68,10 +65,10 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     bench.note(&format!(
         "bulk {throughput} Gb/s; every server served up to {flood_most:.0} new connections a second"
     ));
-    let rounds = options.rounds_or(1, 3, 5);
+    let rounds = options.rounds_or([1, 3, 5]);
     let floods: Vec<f64> = FLOODS.iter().map(|share| (share * flood_most).round()).collect();
     let points: Vec<Point> = floods.iter().map(|rate| point(*rate)).collect();
-    bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(4, 10, 30));
+    bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(SECONDS));
     for (rate, point) in floods.iter().zip(&points) {
         let mix = Mix { size, throughput, flood: *rate };
         bench.interleave(&servers, point, rounds, |bench, server, key| {
@@ -97,15 +94,15 @@ impl Mix {
         server: &Server,
         key: &Key,
     ) -> Result<Measured, BenchError> {
-        let length = WARM_UP + bench.options.seconds_or(4, 10, 30);
+        let length = WARM_UP + bench.options.seconds_or(SECONDS);
         let (mut bulk, mut flood) =
             (self.bulk(bench, server, length), self.flood(bench, server, length));
         let is_divided = divide(&bench.cores.client, &mut bulk, &mut flood);
-        let stop = bench.stop.clone();
+        let stop = bench.stop;
         let mut of_flood = None;
         let mut measured = bench.measure_by(server, &bulk, key, |on_progress| {
             let Some(flood) = &flood else {
-                return client::run_with(&bulk, stop.now(), on_progress).map_err(server.failed());
+                return Ok(client::run_with(&bulk, stop.now(), on_progress)?);
             };
             // The flood is not to outlive bulk transfers that failed.
             let is_over = AtomicBool::new(false);
@@ -118,8 +115,8 @@ impl Mix {
                 let flooded = flooding
                     .join()
                     .map_err(|_| BenchError::Bug("the flood's thread panicked".to_owned()))?;
-                of_flood = Some(flooded.map_err(server.failed())?);
-                outcome.map_err(server.failed())
+                of_flood = Some(flooded?);
+                Ok(outcome?)
             })
         })?;
         bulk_only(&mut measured);
@@ -211,6 +208,7 @@ fn body_bytes(options: &Options) -> u64 {
     first(&options.sizes).unwrap_or(BODY_BYTES)
 }
 
+const SECONDS: [u64; 3] = [4, 10, 30];
 const BODY_BYTES: u64 = 100_000;
 const FLOOD_BYTES: u64 = 1024;
 const CONNECTIONS: u32 = 100;

@@ -13,7 +13,6 @@ use super::error::BenchError;
 use super::measured::Measured;
 use super::options::{DownloadClient, Options, first};
 use super::plan::Key;
-use super::rules;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
@@ -28,22 +27,20 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
     let client = match options.client {
         DownloadClient::Own => "kettle's own client, which drops the body unread",
         DownloadClient::Curl => "curl, which decrypts the body and writes it to /dev/null",
     };
-    rules.push(format!(
-        "{} downloads of {} from each server, A B C A B C, each over a new connection, by {client}; one download before \
-         is not counted.",
-        rounds(options),
-        number::size(size(options)),
-    ));
-    rules.push(
+    vec![
+        format!(
+            "{} downloads of {} from each server, A B C A B C, each over a new connection, by {client}; one download before \
+             is not counted.",
+            options.rounds_or(ROUNDS),
+            number::size(size(options)),
+        ),
         "Speed depends on the client too; processor time of the server for each GiB does not."
             .to_owned(),
-    );
-    rules
+    ]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -51,7 +48,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let size = size(options);
     let servers = bench.start_file_servers(USUAL, &[size])?;
     let point = at("size", size);
-    bench.plan_rounds(&servers, std::slice::from_ref(&point), rounds(options), EXPECTED);
+    bench.plan_rounds(&servers, std::slice::from_ref(&point), options.rounds_or(ROUNDS), EXPECTED);
     for server in &servers {
         let key = bench.key_of(server, &point, 0);
         if !bench.has(&key) {
@@ -61,7 +58,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             let _ = download(bench, server, size, &key);
         }
     }
-    bench.interleave(&servers, &point, rounds(options), |bench, server, key| {
+    bench.interleave(&servers, &point, options.rounds_or(ROUNDS), |bench, server, key| {
         download(bench, server, size, key)
     })
 }
@@ -94,10 +91,7 @@ fn size(options: &Options) -> u64 {
     first(&options.sizes).unwrap_or(usual)
 }
 
-fn rounds(options: &Options) -> u32 {
-    options.rounds_or(10, 30, 50)
-}
-
+const ROUNDS: [u32; 3] = [10, 30, 50];
 /// A first guess, until downloads were seen.
 const EXPECTED: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(300);

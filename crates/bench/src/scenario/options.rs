@@ -158,12 +158,12 @@ impl Effort {
 
 impl Options {
     /// Rounds, as asked for or by effort.
-    pub fn rounds_or(&self, quick: u32, normal: u32, thorough: u32) -> u32 {
+    pub fn rounds_or(&self, [quick, normal, thorough]: [u32; 3]) -> u32 {
         self.rounds.unwrap_or(self.effort.pick(quick, normal, thorough)).max(1)
     }
 
     /// The length of one sample, as asked for or by effort, in seconds.
-    pub fn seconds_or(&self, quick: u64, normal: u64, thorough: u64) -> Duration {
+    pub fn seconds_or(&self, [quick, normal, thorough]: [u64; 3]) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(self.effort.pick(quick, normal, thorough)))
     }
 

@@ -100,7 +100,7 @@ impl Turn<'_> {
     ) -> Result<(), BenchError> {
         let options = &self.request.options;
         let name = scenario.name;
-        let rules = (scenario.rules)(options);
+        let rules = [rules::usual(options), (scenario.rules)(options)].concat();
         let mut write = |line: &Line| writer.write(line).map_err(BenchError::Results);
         write(&Line::Scenario(ScenarioLine { name: name.to_owned(), rules: rules.clone() }))?;
         watch(Event::Scenario { name, title: scenario.title, rules: &rules });
@@ -114,6 +114,7 @@ impl Turn<'_> {
             scenario: name,
             folder: &folder,
             site: None,
+            backend: None,
             write: &mut write,
             watch,
             samples,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kettle_loadgen::client::{self, LoadError, Outcome, Progress};
+use kettle_loadgen::client::{self, Outcome, Progress};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::measure::server::{Snapshot, SystemUnderTest, Usage};
 use kettle_loadgen::measure::{MeasureError, noise};
@@ -34,7 +34,7 @@ impl Bench<'_> {
             offer: rules::offer(self.options),
             resumes: false,
             site: self.folder.join("site"),
-            backend: None,
+            backend: self.backend.as_ref().map(|backend| backend.address),
             folder: self.folder.join("servers"),
             config: None,
         }
@@ -122,7 +122,10 @@ impl Bench<'_> {
     /// A load for this server unless a scenario says more: one connection that asks for the file of this size for ever.
     pub fn load_on(&self, server: &Server, body_bytes: u64) -> Load {
         let is_plain = server.subject.path == Path::Plain;
-        let hash = self.site.as_ref().and_then(|site| site.sha256(body_bytes));
+        let hash = match &self.backend {
+            Some(backend) if server.subject.role.has_backend() => backend.sha256(body_bytes),
+            _ => self.site.as_ref().and_then(|site| site.sha256(body_bytes)),
+        };
         Load {
             target: server.running.address,
             host: HOST.to_owned(),
@@ -164,15 +167,22 @@ impl Bench<'_> {
         load: &Load,
         key: &Key,
     ) -> Result<Measured, BenchError> {
-        let stop = self.stop.clone();
-        let measured = self.measure_by(server, load, key, |on_progress| {
-            client::run_with(load, stop.now(), on_progress).map_err(server.failed())
-        })?;
-        measured
-            .outcome
-            .check_mix(load)
-            .map_err(|error| BenchError::server(&server.name, error))?;
+        let measured = self.measure_any_mix(server, load, key)?;
+        server.check_mix(load, &measured.outcome)?;
         Ok(measured)
+    }
+
+    /// The same whatever becomes of sessions.
+    pub fn measure_any_mix(
+        &mut self,
+        server: &Server,
+        load: &Load,
+        key: &Key,
+    ) -> Result<Measured, BenchError> {
+        let stop = self.stop;
+        self.measure_by(server, load, key, |on_progress| {
+            Ok(client::run_with(load, stop.now(), on_progress)?)
+        })
     }
 
     /// The same with another client, which tells its progress if it can.
@@ -241,9 +251,9 @@ impl Bench<'_> {
 }
 
 impl Server {
-    /// A load on it that could not be carried out, for `map_err`.
-    pub fn failed(&self) -> impl Fn(LoadError) -> BenchError {
-        |error| BenchError::Load(format!("{}: {error}", self.name))
+    /// Refuses an outcome in which sessions were not resumed as this load asks.
+    pub fn check_mix(&self, load: &Load, outcome: &Outcome) -> Result<(), BenchError> {
+        outcome.check_mix(load).map_err(|error| BenchError::server(&self.name, error))
     }
 }
 
@@ -265,7 +275,7 @@ impl Window {
             self.first = system.snapshot().ok();
             return;
         }
-        let end = end_of(load);
+        let end = load.end.at_most();
         if progress.elapsed + EDGE >= end && progress.elapsed <= end {
             self.last = system.snapshot().ok();
         }
@@ -274,13 +284,6 @@ impl Window {
     /// What was used between the edges; `None` if the load had no warm-up to leave out.
     fn usage(&self, after: &Snapshot) -> Option<Usage> {
         Some(self.last.as_ref().unwrap_or(after).since(self.first.as_ref()?))
-    }
-}
-
-fn end_of(load: &Load) -> Duration {
-    match load.end {
-        End::After(time) => time,
-        End::Requests { at_most, .. } => at_most,
     }
 }
 

@@ -17,13 +17,11 @@ use rates::{Most, Rate};
 
 use super::Scenario;
 use super::bench::{Bench, Server};
-use super::capacity;
 use super::choose::files;
 use super::error::BenchError;
 use super::measured::Measured;
 use super::options::{Options, first};
 use super::plan::Key;
-use super::rules;
 use crate::figure;
 use crate::number;
 use crate::peers::subject::{Path, Program, Subject};
@@ -39,8 +37,7 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.extend([
+    vec![
         format!(
             "Each connection asks for an object of {} when it is due, evenly distributed over one third to five thirds of the \
              mean interval (as 1 to 5 seconds are to 3); the interval follows from the throughput, so it is the same for all.",
@@ -57,8 +54,7 @@ fn rules(options: &Options) -> Vec<String> {
         "Bodies are dropped in the kernel, unopened, but for one in 1,000, which is opened and hashed: a cheap client leaves \
          the machine to the server."
             .to_owned(),
-    ]);
-    rules
+    ]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -74,13 +70,13 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let servers = bench.start_file_servers(USUAL, &[size])?;
     let at_start = servers.iter().map(|server| (server.name.clone(), memory(server))).collect();
     let rates = throughputs(bench, &servers, size)?;
-    let clients = connections(bench)?;
+    let clients = bench.numbers_of_connections()?;
     let points: Vec<Point> = clients
         .iter()
         .flat_map(|connections| rates.iter().map(|rate| point(*connections, rate)))
         .collect();
-    let rounds = options.rounds_or(1, 3, 5);
-    bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(8, 20, 60));
+    let rounds = options.rounds_or([1, 3, 5]);
+    bench.plan_rounds(&servers, &points, rounds, WARM_UP + options.seconds_or(SECONDS));
     for connections in clients {
         for rate in &rates {
             let stream =
@@ -116,7 +112,7 @@ impl Stream<'_> {
         let before = memory(server);
         let mut during = None;
         let traffic_before = self.traffic.and_then(|traffic| traffic.bytes().ok());
-        let stop = bench.stop.clone();
+        let stop = bench.stop;
         let mut measured = bench.measure_by(server, &load, key, |on_progress| {
             let mut look = |progress: &Progress| {
                 // Once, well after the warm-up, with all of them there.
@@ -126,7 +122,7 @@ impl Stream<'_> {
                 }
                 on_progress(progress);
             };
-            client::run_with(&load, stop.now(), &mut look).map_err(server.failed())
+            Ok(client::run_with(&load, stop.now(), &mut look)?)
         })?;
         let outcome = &measured.outcome;
         let bytes = outcome.body_bytes as f64;
@@ -163,7 +159,7 @@ impl Stream<'_> {
                 interval,
                 spread: rates::spread(interval),
             },
-            end: End::After(WARM_UP + bench.options.seconds_or(8, 20, 60)),
+            end: End::After(WARM_UP + bench.options.seconds_or(SECONDS)),
             warm_up: WARM_UP,
             ..bench.load_on(server, self.size)
         }
@@ -204,20 +200,6 @@ fn throughputs(
     Ok(rates)
 }
 
-/// Numbers of connections. What the machine cannot hold is said instead.
-fn connections(bench: &mut Bench<'_>) -> Result<Vec<u32>, BenchError> {
-    let options = bench.options;
-    let usual = options.effort.pick(vec![1000], vec![1000, 10_000], vec![1000, 10_000]);
-    let mut held = Vec::new();
-    for connections in options.connections.clone().unwrap_or(usual) {
-        match capacity::refuse_connections(connections) {
-            Some(why) => bench.absent(format!("{connections} connections"), why)?,
-            None => held.push(connections),
-        }
-    }
-    Ok(held)
-}
-
 fn point(connections: u32, rate: &Rate) -> Point {
     Point::from([
         ("connections".to_owned(), Value::Number(f64::from(connections))),
@@ -228,6 +210,8 @@ fn point(connections: u32, rate: &Rate) -> Point {
 fn object_bytes(options: &Options) -> u64 {
     first(&options.sizes).unwrap_or(OBJECT_BYTES)
 }
+
+const SECONDS: [u64; 3] = [8, 20, 60];
 
 /// 1 MB, as in the original.
 const OBJECT_BYTES: u64 = 1_000_000;

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use cells::{Cell, Cells};
 use costs::Observation;
-use kettle_loadgen::client;
 use kettle_loadgen::load::{Arrivals, BodyUse, End, Load, LoadModel, Reuse};
 use planner::{Next, Planner, Slope};
 use reading::{CLIENT_LIMITED, forget_shares, rate_value, replace, time_taken};
@@ -22,15 +21,12 @@ use step::Step;
 use summary::{Ramp, Summary};
 
 use super::Scenario;
-use super::behind;
 use super::bench::{Bench, Server};
 use super::error::BenchError;
 use super::measured::DOUBTED;
 use super::options::{Effort, Options};
 use super::plan::{self, Key};
-use super::rules;
 use crate::figure::{self, Figure};
-use crate::peers::backend::Backend;
 use crate::peers::subject::Role;
 use crate::results::{Point, Sample};
 
@@ -50,8 +46,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn rules(options: &Options) -> Vec<String> {
     let Steps { slope, coarse, fine } = steps(options);
-    let mut rules = rules::usual(options);
-    rules.extend([
+    vec![
         format!(
             "A transaction is connect, TLS handshake, one request for {BODY_BYTES} bytes, close. One in k handshakes is a full \
              one, the others resume its session; a server that does not resume is not measured as if it did."
@@ -82,8 +77,7 @@ fn rules(options: &Options) -> Vec<String> {
          effort; RSA-2048 is added at the normal one; at the thorough one each axis is tried by itself away from the base \
          case. RSA-1024, which the comparison of 2011 used, is refused by today's libraries."
             .to_owned(),
-    ]);
-    rules
+    ]
 }
 
 /// Who has the body that is asked for.
@@ -108,9 +102,9 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     }
     bench.make_site(&[BODY_BYTES])?;
     let subjects: Vec<_> = cells.iter().map(|cell| cell.subject).collect();
-    let backend = behind::start(bench, &subjects, &[BODY_BYTES])?;
+    bench.start_backend(&subjects, &[BODY_BYTES])?;
     let steps = steps(bench.options);
-    let rounds = bench.options.rounds_or(1, 2, 3);
+    let rounds = bench.options.rounds_or([1, 2, 3]);
     expect(bench, &cells, &steps, rounds);
     for cells in cells.chunk_by(|a, b| a.case == b.case) {
         let mut servers = Vec::new();
@@ -121,14 +115,13 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             setup.key = cell.case.key;
             setup.offer = cell.case.offer;
             setup.resumes = cell.per_session.iter().any(|k| *k > 1);
-            setup.backend = backend.as_ref().map(|backend| backend.address);
             let mut point = cell.point(0);
             point.remove("k");
             servers.extend(bench.start(cell.subject, setup, &point)?.map(|server| (cell, server)));
         }
         for round in 0..rounds {
             for (cell, server) in &servers {
-                measure_cell(bench, (cell, server), backend.as_ref(), round, &steps)?;
+                measure_cell(bench, (cell, server), round, &steps)?;
             }
         }
     }
@@ -139,19 +132,13 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
 fn measure_cell(
     bench: &mut Bench<'_>,
     (cell, server): (&Cell, &Server),
-    backend: Option<&Backend>,
     round: u32,
     steps: &Steps,
 ) -> Result<(), BenchError> {
     let mut seen = Vec::new();
     for per_session in &cell.per_session {
-        let ramp = Under {
-            server,
-            backend,
-            per_session: *per_session,
-            point: cell.point(*per_session),
-            round,
-        };
+        let (per_session, point) = (*per_session, cell.point(*per_session));
+        let ramp = Under { server, per_session, point, round };
         let measured = ramp.measure(bench, steps, &mut seen);
         let place = plan::place(&ramp.point);
         bench.or_absent(format!("{}, {place}, round {round}", server.name), measured)?;
@@ -162,7 +149,6 @@ fn measure_cell(
 /// A ramp under way.
 struct Under<'a> {
     server: &'a Server,
-    backend: Option<&'a Backend>,
     per_session: u32,
     point: Point,
     round: u32,
@@ -222,14 +208,8 @@ impl Under<'_> {
     fn warm_up(&self, bench: &mut Bench<'_>, steps: &Steps) -> Result<(), BenchError> {
         let load = self.load(bench, steps.slope.start, WARM_UP);
         let key = self.key(bench, "warm-up", None);
-        let measured = bench.measure_by(self.server, &load, &key, |on_progress| {
-            client::run(&load, on_progress).map_err(|error| BenchError::Load(error.to_string()))
-        })?;
         // Here no queue explains why sessions were not resumed.
-        measured
-            .outcome
-            .check_mix(&load)
-            .map_err(|error| BenchError::server(&self.server.name, error))
+        bench.measure(self.server, &load, &key).map(|_| ())
     }
 
     /// Holds a rate. A step that is there from an earlier run is not held again.
@@ -245,11 +225,7 @@ impl Under<'_> {
             return Ok(sample);
         }
         let load = self.load(bench, rate, length);
-        let stop = bench.stop.clone();
-        let measured = bench.measure_by(self.server, &load, &key, |on_progress| {
-            client::run_with(&load, stop.now(), on_progress)
-                .map_err(|error| BenchError::Load(error.to_string()))
-        })?;
+        let measured = bench.measure_any_mix(self.server, &load, &key)?;
         let mut sample = measured.sample(&key);
         let worked = measured.usage.cpu.div_f64(self.server.setup.workers.max(1) as f64);
         let taken = time_taken(length, &measured.outcome, worked);
@@ -265,8 +241,7 @@ impl Under<'_> {
         }
         // Beyond the knee a queue of new clients, each with a session of its own, changes the mix.
         if step.keeps_up() && step.failed_share < LOST_MAX {
-            let mix = measured.outcome.check_mix(&load);
-            mix.map_err(|error| BenchError::server(&self.server.name, error))?;
+            self.server.check_mix(&load, &measured.outcome)?;
         }
         Ok(sample)
     }
@@ -282,7 +257,7 @@ impl Under<'_> {
     fn load(&self, bench: &Bench<'_>, rate: f64, length: Duration) -> Load {
         let load = new_connections(bench, self.server, BODY_BYTES, rate, length);
         let reuse = Reuse { connections_per_session: self.per_session, ..load.reuse };
-        behind::expecting(Load { reuse, ..load }, self.server, self.backend)
+        Load { reuse, ..load }
     }
 
     fn key(&self, bench: &Bench<'_>, part: &str, rate: Option<f64>) -> Key {
@@ -347,7 +322,7 @@ struct Steps {
 
 fn steps(options: &Options) -> Steps {
     let effort = options.effort;
-    let fine = options.seconds_or(2, 5, 10);
+    let fine = options.seconds_or([2, 5, 10]);
     let slope = Slope {
         start: effort.pick(200.0, 100.0, 50.0),
         growth: effort.pick(2.0, 1.5, 1.2),

@@ -8,18 +8,15 @@ use kettle_loadgen::load::{End, Load, LoadModel};
 use kettle_loadgen::measure::calls;
 
 use super::Scenario;
-use super::behind;
 use super::bench::{Bench, Server, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
 use super::options::{Options, first};
 use super::plan::Key;
-use super::rules;
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
-use crate::peers::backend::Backend;
 use crate::peers::subject::{Path, Program, Subject};
 use crate::results::{Point, Sample};
 
@@ -33,19 +30,17 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn rules(options: &Options) -> Vec<String> {
-    let mut rules = rules::usual(options);
-    rules.push(format!(
-        "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {} each after {} \
-         of warm-up, A B C A B C.",
-        connections(options),
-        rounds(options),
-        number::time(seconds(options)),
-        number::time(WARM_UP),
-    ));
-    rules.push(
+    vec![
+        format!(
+            "{} keep-alive connections ask again as soon as they have their answer; {} rounds of {} each after {} \
+             of warm-up, A B C A B C.",
+            connections(options),
+            options.rounds_or(ROUNDS),
+            number::time(options.seconds_or(SECONDS)),
+            number::time(WARM_UP),
+        ),
         "System calls are counted in a pass of their own, because counting them slows a server down.".to_owned(),
-    );
-    rules
+    ]
 }
 
 fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -53,38 +48,35 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let sizes = sizes(options);
     bench.require_descriptors(connections(options))?;
     let wanted = choose::subjects(USUAL, options)?;
-    let mut setup = bench.setup();
     bench.make_site(&sizes)?;
-    let backend = behind::start(bench, &wanted, &sizes)?;
-    let backend = backend.as_ref();
-    setup.backend = backend.map(|backend| backend.address);
-    let servers = bench.start_all(&wanted, &setup, &Point::new())?;
+    bench.start_backend(&wanted, &sizes)?;
+    let servers = bench.start_all(&wanted, &bench.setup(), &Point::new())?;
     let points: Vec<Point> = sizes.iter().map(|size| at("size", *size)).collect();
-    let mut keys = bench.keys(&servers, &points, rounds(options));
+    let mut keys = bench.keys(&servers, &points, options.rounds_or(ROUNDS));
     for point in &points {
         keys.extend(servers.iter().map(|server| call_key(bench, server, point)));
     }
-    bench.plan(&keys, WARM_UP + seconds(options));
+    bench.plan(&keys, WARM_UP + options.seconds_or(SECONDS));
     for size in &sizes {
-        bench.interleave(&servers, &at("size", *size), rounds(options), |bench, server, key| {
-            let time = seconds(bench.options);
-            let load = bench.steady_load(server, *size, connections(bench.options), time);
-            bench.measure(server, &behind::expecting(load, server, backend), key)
-        })?;
+        bench.interleave(
+            &servers,
+            &at("size", *size),
+            options.rounds_or(ROUNDS),
+            |bench, server, key| {
+                let time = bench.options.seconds_or(SECONDS);
+                let load = bench.steady_load(server, *size, connections(bench.options), time);
+                bench.measure(server, &load, key)
+            },
+        )?;
     }
-    count_calls(bench, &servers, &sizes, backend)?;
+    count_calls(bench, &servers, &sizes)?;
     let kernel = [Path::KernelWrite, Path::KernelSendfile];
     crossover::say(bench, &kernel, figure::CPU_NS_PER_REQUEST.name);
     Ok(())
 }
 
 /// System calls for each request, once for each server and size.
-fn count_calls(
-    bench: &mut Bench<'_>,
-    servers: &[Server],
-    sizes: &[u64],
-    backend: Option<&Backend>,
-) -> Result<(), BenchError> {
+fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Result<(), BenchError> {
     for size in sizes {
         for server in servers {
             let key = call_key(bench, server, &at("size", *size));
@@ -102,7 +94,6 @@ fn count_calls(
                 end: End::Requests { count: CALLS_REQUESTS, at_most: CALLS_TIME_MAX },
                 ..bench.load_on(server, *size)
             };
-            let load = behind::expecting(load, server, backend);
             let began = Instant::now();
             let counted =
                 calls::count(&server.running.processes(), || bench.measure(server, &load, &key));
@@ -155,14 +146,8 @@ fn connections(options: &Options) -> u32 {
     first(&options.connections).unwrap_or(CONNECTIONS)
 }
 
-fn rounds(options: &Options) -> u32 {
-    options.rounds_or(3, 5, 10)
-}
-
-fn seconds(options: &Options) -> Duration {
-    options.seconds_or(2, 5, 10)
-}
-
+const ROUNDS: [u32; 3] = [3, 5, 10];
+const SECONDS: [u64; 3] = [2, 5, 10];
 const CONNECTIONS: u32 = 100;
 /// Few, so that opening them does not count among the calls of many requests.
 const CALLS_CONNECTIONS: u32 = 4;

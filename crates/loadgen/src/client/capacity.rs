@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use kettle_kernel::process;
 
 use super::error::LoadError;
-use crate::load::{End, Load, LoadModel};
+use crate::load::{Load, LoadModel};
 use crate::offer::ResumeBy;
 
 /// Refuses what cannot be carried out, and raises the limit on open files to what is allowed.
@@ -45,10 +45,7 @@ fn check_sense(load: &Load) -> Result<(), LoadError> {
     if load.timeout.is_zero() {
         return refuse("no time for a transaction");
     }
-    let length = match load.end {
-        End::After(length) | End::Requests { at_most: length, .. } => length,
-    };
-    if length <= load.warm_up {
+    if load.end.at_most() <= load.warm_up {
         return refuse("it ends before its warm-up does");
     }
     match load.model {

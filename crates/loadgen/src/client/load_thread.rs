@@ -98,14 +98,7 @@ impl Plan {
 
     /// How long the load lasts at most, from its beginning.
     pub(super) fn length(&self) -> Duration {
-        if self.is_held { HELD_MAX } else { self.own_length() }
-    }
-
-    /// As [`length`](Self::length), but as the load says even if it is held.
-    pub(super) fn own_length(&self) -> Duration {
-        match self.load.end {
-            End::After(length) | End::Requests { at_most: length, .. } => length,
-        }
+        if self.is_held { HELD_MAX } else { self.load.end.at_most() }
     }
 
     fn threads(&self) -> u32 {

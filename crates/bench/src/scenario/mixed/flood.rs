@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kettle_loadgen::client::{self, Outcome};
+use kettle_loadgen::client::Outcome;
 
 use crate::figure;
 use crate::results::{Point, Sample};
@@ -44,9 +44,7 @@ fn held(
     while let Next::Coarse(rate) | Next::Fine(rate) = planner.next() {
         bench.go_on()?;
         let load = new_connections(bench, server, body_bytes, rate, LENGTH);
-        let measured = bench.measure_by(server, &load, &key, |on_progress| {
-            client::run(&load, on_progress).map_err(|error| BenchError::Load(error.to_string()))
-        });
+        let measured = bench.measure_any_mix(server, &load, &key);
         let what = format!("{}, flood", server.name);
         let Some(measured) = bench.or_absent(what, measured)? else { return Ok(None) };
         let may_be_limited = measured.outcome.client_limited().is_some();

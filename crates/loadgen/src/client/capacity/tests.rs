@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::load::{Arrivals, BodyUse, Expect, Reuse};
+use crate::load::{Arrivals, BodyUse, End, Expect, Reuse};
 
 fn load() -> Load {
     Load {

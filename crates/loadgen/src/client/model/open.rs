@@ -63,7 +63,7 @@ pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: 
 fn schedule(thread: &LoadThread, arrivals: Arrivals) -> Schedule {
     let length = match arrivals {
         Arrivals::Constant { .. } => thread.plan.length(),
-        Arrivals::Ramp { .. } => thread.plan.own_length(),
+        Arrivals::Ramp { .. } => thread.load().end.at_most(),
     };
     Schedule::new(arrivals, length, thread.index, thread.load().cpus.len())
 }
