@@ -1,12 +1,12 @@
 //! `kettle calibrate`: from which size of file on the kernel is the cheaper place on this machine.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::calibrate::{Options, Progress, run};
 use crate::cli::CalibrateArguments;
-use crate::command::output::{fail, print, print_line};
+use crate::command::output::{fail, print, print_line, show_progress};
 
 /// Measures, prints the table and the line for the configuration.
 pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
@@ -18,11 +18,13 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
     let shows_progress = io::stderr().is_terminal();
     let outcome = run(&options, &mut |progress| {
         if shows_progress {
-            show(progress);
+            let Progress { rounds, elapsed, total } = progress;
+            let (elapsed, total) = (elapsed.as_secs(), total.as_secs());
+            show_progress(format_args!("measuring: {elapsed} of {total} s, {rounds} rounds"));
         }
     });
     if shows_progress {
-        let _ = write!(io::stderr(), "{CLEAR_LINE}");
+        show_progress("");
     }
     match outcome {
         Ok(calibration) if arguments.json => {
@@ -33,13 +35,3 @@ pub(crate) fn calibrate(arguments: &CalibrateArguments) -> ExitCode {
     }
     ExitCode::SUCCESS
 }
-
-fn show(progress: Progress) {
-    let Progress { rounds, elapsed, total, .. } = progress;
-    let (elapsed, total) = (elapsed.as_secs(), total.as_secs());
-    // A terminal that is gone has nobody in front of it.
-    let _ = write!(io::stderr(), "{CLEAR_LINE}measuring: {elapsed} of {total} s, {rounds} rounds");
-}
-
-/// Back to the first column, and nothing left of the line.
-const CLEAR_LINE: &str = "\r\x1b[K";

@@ -4,25 +4,23 @@ use std::process::ExitCode;
 
 use super::report::read;
 use crate::cli::DiffArguments;
-use crate::command::output::{fail, print, print_line};
+use crate::command::output::{fail, print};
 use crate::diff::{compare, text};
 
 pub(crate) fn diff(arguments: &DiffArguments) -> ExitCode {
-    let (before, after) = match (read(&arguments.before), read(&arguments.after)) {
-        (Ok(before), Ok(after)) => (before, after),
-        (Err(message), _) | (_, Err(message)) => return fail(message),
-    };
-    let diff = match compare(&before, &after) {
-        Ok(diff) => diff,
-        Err(error) => return fail(error),
-    };
-    if !arguments.json {
-        print(text::render(&diff, arguments.all));
-        return ExitCode::SUCCESS;
+    match in_words(arguments) {
+        Ok(text) => {
+            print(text);
+            ExitCode::SUCCESS
+        }
+        Err(message) => fail(message),
     }
-    match diff.to_json() {
-        Ok(json) => print_line(json),
-        Err(error) => return fail(error),
+}
+
+fn in_words(arguments: &DiffArguments) -> Result<String, String> {
+    let diff = compare(&read(&arguments.before)?, &read(&arguments.after)?)?;
+    if arguments.json {
+        return diff.to_json().map(|json| json + "\n").map_err(|error| error.to_string());
     }
-    ExitCode::SUCCESS
+    Ok(text::render(&diff, arguments.all))
 }

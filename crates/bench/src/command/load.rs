@@ -3,7 +3,7 @@
 mod ramp;
 mod version;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::url::Url;
 use crate::cli::LoadArguments;
-use crate::command::output::{fail, print, print_line};
+use crate::command::output::{fail, print, print_line, show_progress};
 use crate::number::{count, digits, latency};
 use crate::scenario::capacity;
 use crate::scenario::measured::encode;
@@ -38,7 +38,7 @@ pub(crate) fn load(arguments: &LoadArguments) -> ExitCode {
         }
     });
     if shows {
-        let _ = write!(io::stderr(), "{CLEAR_LINE}");
+        show_progress("");
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -139,11 +139,8 @@ fn model(arguments: &LoadArguments) -> (LoadModel, u32, f64) {
             return (LoadModel::Closed { connections }, connections, churn);
         }
     };
-    let per_second = match arrivals {
-        Arrivals::Constant { per_second } => per_second,
-        Arrivals::Ramp { from, to } => from.max(to),
-    };
-    (LoadModel::Open { arrivals, transactions_max: TRANSACTIONS_MAX }, TRANSACTIONS_MAX, per_second)
+    let model = LoadModel::Open { arrivals, transactions_max: TRANSACTIONS_MAX };
+    (model, TRANSACTIONS_MAX, arrivals.per_second_max())
 }
 
 fn show(progress: &Progress, load: &Load) {
@@ -151,19 +148,16 @@ fn show(progress: &Progress, load: &Load) {
     let failed_count = *failed;
     let rate = *succeeded as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
     let failed = if *failed > 0 { format!(", {} FAILED", count(*failed)) } else { String::new() };
-    // A terminal that is gone has nobody in front of it.
-    let _ = write!(
-        io::stderr(),
-        "{CLEAR_LINE}{}: {}/s, mean {}, {open_connections} open{failed}",
-        match load.end {
-            End::After(length) =>
-                format!("{} of {} s", elapsed.as_secs().min(length.as_secs()), length.as_secs()),
-            End::Requests { count: all, .. } =>
-                format!("{} of {} requests", count(succeeded + failed_count), count(all)),
-        },
-        digits(if elapsed.is_zero() { 0.0 } else { rate }),
-        latency(*mean_us),
-    );
+    let done = match load.end {
+        End::After(length) => {
+            format!("{} of {} s", elapsed.as_secs().min(length.as_secs()), length.as_secs())
+        }
+        End::Requests { count: all, .. } => {
+            format!("{} of {} requests", count(succeeded + failed_count), count(all))
+        }
+    };
+    let (rate, mean) = (digits(if elapsed.is_zero() { 0.0 } else { rate }), latency(*mean_us));
+    show_progress(format_args!("{done}: {rate}/s, mean {mean}, {open_connections} open{failed}"));
 }
 
 fn render(outcome: &Outcome, load: &Load, mix: Option<&str>) -> String {
@@ -263,9 +257,6 @@ fn to_json(outcome: &Outcome, mix: Option<&str>) -> serde_json::Value {
         "not_as_asked": mix,
     })
 }
-
-/// Back to the first column, and nothing left of the line.
-const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// How long a load lasts whose end is not given.
 const LENGTH_USUAL: Duration = Duration::from_secs(10);

@@ -23,3 +23,9 @@ pub(crate) fn fail(message: impl Display) -> ExitCode {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
     ExitCode::FAILURE
 }
+
+/// Shows how far something is in place of what was shown of it before; nothing takes that away.
+pub(crate) fn show_progress(text: impl Display) {
+    // A terminal that is gone has nobody in front of it.
+    let _ = write!(io::stderr(), "\r\x1b[K{text}");
+}

@@ -28,25 +28,30 @@ pub fn title(files: &[Gathered], verdict: &Verdict) -> String {
 pub fn place(files: &[Gathered]) -> String {
     let Some(run) = files.iter().flat_map(|file| &file.runs).next() else { return String::new() };
     let machine = &run.machine;
-    let mut words = vec![plain(&machine.processor)];
-    words.push(number::counted(machine.cpus, "processor", "processors"));
-    words.push(format!("Linux {}", machine.kernel));
-    words.push(number::date(run.started).chars().take(10).collect());
-    words.push(format!("kettle {}", run.kettle));
-    words.retain(|word| !word.is_empty());
-    words.join(" · ")
+    in_a_line(&[
+        plain(&machine.processor),
+        number::counted(machine.cpus, "processor", "processors"),
+        format!("Linux {}", machine.kernel),
+        number::date(run.started).chars().take(10).collect(),
+        format!("kettle {}", run.kettle),
+    ])
 }
 
 /// Where the numbers of a chart come from, in one line.
 pub fn caption(file: &Gathered) -> String {
     let Some(run) = file.runs.first() else { return String::new() };
-    let mut words = vec![format!("kettle bench {}", run.kettle)];
-    words.push(plain(&run.machine.processor));
-    words.push(format!("Linux {}", run.machine.kernel));
-    words.push(number::date(run.started));
-    words.push(clock(run).to_owned());
-    words.retain(|word| !word.is_empty());
-    words.join(" · ")
+    in_a_line(&[
+        format!("kettle bench {}", run.kettle),
+        plain(&run.machine.processor),
+        format!("Linux {}", run.machine.kernel),
+        number::date(run.started),
+        clock(run).to_owned(),
+    ])
+}
+
+fn in_a_line(words: &[String]) -> String {
+    let known = words.iter().filter(|word| !word.is_empty()).map(String::as_str);
+    known.collect::<Vec<_>>().join(" · ")
 }
 
 /// Writes the top.

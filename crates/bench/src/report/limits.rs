@@ -6,8 +6,7 @@ use super::finding::joined;
 use super::gathered::Gathered;
 use super::markup::Markup;
 use super::number;
-use super::trust::{BUSY, CPUS_TO_SCALE, ROUNDS_FOR_INTERVAL};
-use crate::figure;
+use super::trust::{CPUS_TO_SCALE, ROUNDS_FOR_INTERVAL, is_limited};
 use crate::results::Clock;
 
 /// Writes the box, if there is anything to say; there always is.
@@ -73,11 +72,8 @@ fn of_samples(file: &Gathered) -> Vec<String> {
     let mut limits = Vec::new();
     let (mut few, mut unfinished) = (Vec::new(), Vec::new());
     for scenario in &file.scenarios {
-        let limited = scenario
-            .samples
-            .iter()
-            .filter(|s| s.figures.get(figure::CLIENT_BUSY.name).is_some_and(|b| *b >= BUSY));
-        let (limited, all) = (limited.count(), scenario.samples.len());
+        let limited = scenario.samples.iter().filter(|sample| is_limited(sample)).count();
+        let all = scenario.samples.len();
         if limited > 0 {
             limits.push(format!(
                 "{}: in {limited} of {all} samples the client was at its own limit; rates there are the client's, and only \

@@ -74,13 +74,7 @@ impl<'a> Samples<'a> {
 
     /// A figure of each round, in order.
     pub fn rounds(&self, figure: &str) -> Vec<f64> {
-        let mut rounds: Vec<(u32, f64)> = self
-            .iter()
-            .filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?)))
-            .filter(|(_, value)| value.is_finite())
-            .collect();
-        rounds.sort_by_key(|(round, _)| *round);
-        rounds.into_iter().map(|(_, value)| value).collect()
+        self.rounds_of_sum(&[figure])
     }
 
     /// The median of a figure over the rounds.

@@ -5,7 +5,7 @@ use super::number;
 use super::speech;
 use super::verdict::Verdict;
 use crate::figure;
-use crate::results::Clock;
+use crate::results::{Clock, Sample};
 use crate::stats::comparison::SAMPLES_MIN;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -27,9 +27,7 @@ pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Tru
     let samples =
         || timed().flat_map(|file| &file.scenarios).flat_map(|scenario| scenario.samples.iter());
     let (all, doubtful) = (samples().count(), samples().filter(|s| !s.warnings.is_empty()).count());
-    let limited = samples()
-        .filter(|s| s.figures.get(figure::CLIENT_BUSY.name).is_some_and(|busy| *busy >= BUSY));
-    let limited = limited.count();
+    let limited = samples().filter(|sample| is_limited(sample)).count();
     let answers: Vec<usize> = verdict.cells().map(|(_, _, cell)| cell.rounds).collect();
     let few = answers.iter().filter(|rounds| **rounds < SAMPLES_MIN).count();
     let is_shared = timed()
@@ -100,8 +98,13 @@ fn kernel(files: &[Gathered]) -> Option<String> {
     }
 }
 
+/// Whether the client was at its own limit.
+pub fn is_limited(sample: &Sample) -> bool {
+    sample.figures.get(figure::CLIENT_BUSY.name).is_some_and(|busy| *busy >= BUSY)
+}
+
 /// A client thread that is busy for this share of its core is the bottleneck.
-pub const BUSY: f64 = 0.9;
+const BUSY: f64 = 0.9;
 /// With fewer, nothing can be said of how a server scales beside a client.
 pub const CPUS_TO_SCALE: usize = 4;
 /// With fewer rounds the interval of a median spans all of them.

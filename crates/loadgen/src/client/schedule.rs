@@ -29,7 +29,7 @@ impl Arrivals {
     }
 
     /// The most transactions that are due in any second.
-    pub(super) fn per_second_max(self) -> f64 {
+    pub fn per_second_max(self) -> f64 {
         match self {
             Arrivals::Constant { per_second } => per_second,
             Arrivals::Ramp { from, to } => from.max(to),

@@ -70,10 +70,10 @@ impl VirtualUser {
     /// Opens the connection that the first transaction will use, before the load begins.
     pub(super) async fn open(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
-        let conversation = &mut self.conversation;
+        let Conversation { thread, connection, session, response } = &mut self.conversation;
         let open = async {
-            let (connection, _) = conversation.connect(begun, None).await?;
-            conversation.connection = Some(connection);
+            response.begin(thread.http2().is_some());
+            *connection = Some(connect(thread, session, begun, None).await?.0);
             Ok(())
         };
         let opened = self.deadline.within(begun + self.thread.load().timeout, open).await;
@@ -169,15 +169,6 @@ impl Conversation {
         let is_hashed =
             expected.sha256.is_some() && thread.http2().is_none_or(|at_once| at_once == 1);
         Ok(Success { due, first_byte, end, body_bytes, is_hashed })
-    }
-
-    async fn connect(
-        &mut self,
-        due: Instant,
-        request: Option<&[u8]>,
-    ) -> Result<(Connection, bool), Failure> {
-        self.response.begin(self.thread.http2().is_some());
-        connect(&self.thread, &mut self.session, due, request).await
     }
 
     /// Gives up the connection and the session.

@@ -6,7 +6,6 @@ use crate::report::axis::Axis;
 use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::{Samples, describe};
 use crate::report::table::Table;
-use crate::results::Value;
 
 /// All medians, a row for each subject at each point.
 pub fn table(scenario: &ScenarioResults) -> Table {
@@ -26,17 +25,13 @@ pub fn table(scenario: &ScenarioResults) -> Table {
             let Some(first) = here.iter().next() else { continue };
             let point = axes
                 .iter()
-                .map(|axis| first.point.get(axis).map_or(String::new(), |v| word(axis, v)));
+                .map(|axis| first.point.get(axis).map_or(String::new(), |it| describe(axis, it)));
             let values = figures.iter().map(|figure| value(&here, figure));
             let row = [subject.to_owned()].into_iter().chain(point).chain(values);
             table.push(row.chain([here.len().to_string()]));
         }
     }
     table
-}
-
-fn word(axis: &str, value: &Value) -> String {
-    describe(axis, value)
 }
 
 fn value(samples: &Samples, figure: &str) -> String {

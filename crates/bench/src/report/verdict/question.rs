@@ -1,6 +1,6 @@
 //! The questions people ask before they choose a server, and where the answers stand in results.
 
-use crate::figure::{self, Phrase};
+use crate::figure::{self, Figure, Phrase};
 use crate::report::sampling::{Samples, describe};
 use crate::results::Value;
 
@@ -101,95 +101,72 @@ pub const QUESTIONS: &[Question] = &[
         about: "processor time for a new connection: full handshake, 1 KiB, close",
         purpose: "for a handshake",
         sources: &[
-            Source {
-                scenario: "tps-ramp",
-                part: "summary",
-                figure: figure::CPU_US_PER_FULL_TRANSACTION.name,
-                at: &[("workers", End::Smallest), ("k", End::Smallest)],
-            },
-            Source {
-                scenario: "ktls-setup",
-                part: "",
-                figure: figure::CPU_US_PER_TRANSACTION.name,
-                at: &[("size", End::Smallest)],
-            },
+            ramp(figure::CPU_US_PER_FULL_TRANSACTION),
+            source("ktls-setup", figure::CPU_US_PER_TRANSACTION, &[("size", End::Smallest)]),
         ],
     },
     Question {
         name: "Resumed handshake",
         about: "processor time for a connection that resumes a session: handshake, 1 KiB, close",
         purpose: "for a resumed handshake",
-        sources: &[Source {
-            scenario: "tps-ramp",
-            part: "summary",
-            figure: figure::CPU_US_PER_RESUMED_TRANSACTION.name,
-            at: &[("workers", End::Smallest), ("k", End::Smallest)],
-        }],
+        sources: &[ramp(figure::CPU_US_PER_RESUMED_TRANSACTION)],
     },
     Question {
         name: "Small body",
         about: "processor time for a {} file on a connection that stays",
         purpose: "for a {} file",
-        sources: &[Source {
-            scenario: "web-sizes",
-            part: "",
-            figure: figure::CPU_NS_PER_REQUEST.name,
-            at: &[("size", End::SmallBody)],
-        }],
+        sources: &[source("web-sizes", figure::CPU_NS_PER_REQUEST, &[("size", End::SmallBody)])],
     },
     Question {
         name: "Large body",
         about: "processor time for a {} file on a connection that stays",
         purpose: "for a {} file",
         sources: &[
-            Source {
-                scenario: "web-sizes",
-                part: "",
-                figure: figure::CPU_NS_PER_REQUEST.name,
-                at: &[("size", End::LargeBody)],
-            },
-            Source {
-                scenario: "ciphers",
-                part: "",
-                figure: figure::CPU_NS_PER_REQUEST.name,
-                at: &[("size", End::LargeBody)],
-            },
+            source("web-sizes", figure::CPU_NS_PER_REQUEST, &[("size", End::LargeBody)]),
+            source("ciphers", figure::CPU_NS_PER_REQUEST, &[("size", End::LargeBody)]),
         ],
     },
     Question {
         name: "Whole download",
         about: "processor time for a GiB, in one file of {} at a time",
         purpose: "for a GiB in one file",
-        sources: &[Source {
-            scenario: "nginx-1g",
-            part: "",
-            figure: figure::CPU_SECONDS_PER_GIB.name,
-            at: &[("size", End::Largest)],
-        }],
+        sources: &[source("nginx-1g", figure::CPU_SECONDS_PER_GIB, &[("size", End::Largest)])],
     },
     Question {
         name: "Memory",
         about: "memory of the server's process for a connection that waits, {}",
         purpose: "for a waiting connection",
-        sources: &[Source {
-            scenario: "idle-memory",
-            part: "",
-            figure: figure::MEMORY_BYTES_PER_CONNECTION.name,
-            at: &[("connections", End::Largest), ("requests", End::Largest)],
-        }],
+        sources: &[source(
+            "idle-memory",
+            figure::MEMORY_BYTES_PER_CONNECTION,
+            &[("connections", End::Largest), ("requests", End::Largest)],
+        )],
     },
     Question {
         name: "Streaming",
         about: "processor time when all send {} to the same clients",
         purpose: "for a stream of {}",
-        sources: &[Source {
-            scenario: "streaming",
-            part: "",
-            figure: figure::CPU_PERCENT.name,
-            at: &[("connections", End::Largest), ("throughput", End::Largest)],
-        }],
+        sources: &[source(
+            "streaming",
+            figure::CPU_PERCENT,
+            &[("connections", End::Largest), ("throughput", End::Largest)],
+        )],
     },
 ];
+
+const fn source(
+    scenario: &'static str,
+    figure: Figure,
+    at: &'static [(&'static str, End)],
+) -> Source {
+    Source { scenario, part: "", figure: figure.name, at }
+}
+
+/// With one worker, and the fewest connections of a session.
+const fn ramp(figure: Figure) -> Source {
+    let at = &[("workers", End::Smallest), ("k", End::Smallest)];
+    Source { scenario: "tps-ramp", part: "summary", figure: figure.name, at }
+}
 
 /// What is compared where an axis has several words: what most people run.
 const USUAL: &[(&str, &str)] = &[
