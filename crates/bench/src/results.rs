@@ -86,7 +86,7 @@ pub enum Value {
     Word(String),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     pub scenario: String,
     pub subject: String,

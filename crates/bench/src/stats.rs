@@ -70,7 +70,8 @@ fn drift(samples: &[f64], median: f64) -> f64 {
     }
 }
 
-fn relative(part: f64, whole: f64) -> f64 {
+/// A part of a whole; nothing of nothing is nothing.
+pub fn relative(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 

@@ -48,7 +48,8 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let size = size(options);
     let servers = bench.start_file_servers(USUAL, &[size])?;
     let point = at("size", size);
-    bench.plan_rounds(&servers, std::slice::from_ref(&point), options.rounds_or(ROUNDS), EXPECTED);
+    let rounds = options.rounds_or(ROUNDS);
+    bench.plan_rounds(&servers, std::slice::from_ref(&point), rounds, EXPECTED);
     for server in &servers {
         let key = bench.key_of(server, &point, 0);
         if !bench.has(&key) {
@@ -58,7 +59,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
             let _ = download(bench, server, size, &key);
         }
     }
-    bench.interleave(&servers, &point, options.rounds_or(ROUNDS), |bench, server, key| {
+    bench.interleave(&servers, &point, rounds, |bench, server, key| {
         download(bench, server, size, key)
     })
 }

@@ -34,18 +34,7 @@ impl Key {
     /// A sample with this key and these figures.
     pub fn sample(&self, figures: BTreeMap<String, f64>) -> Sample {
         let Self { scenario, subject, part, point, round } = self.clone();
-        let (failures, warnings) = (BTreeMap::new(), Vec::new());
-        Sample {
-            scenario,
-            subject,
-            part,
-            point,
-            round,
-            figures,
-            histogram: None,
-            failures,
-            warnings,
-        }
+        Sample { scenario, subject, part, point, round, figures, ..Sample::default() }
     }
 
     /// The same as text that can be ordered and compared. Numbers are exact in it.

@@ -52,22 +52,18 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     bench.start_backend(&wanted, &sizes)?;
     let servers = bench.start_all(&wanted, &bench.setup(), &Point::new())?;
     let points: Vec<Point> = sizes.iter().map(|size| at("size", *size)).collect();
-    let mut keys = bench.keys(&servers, &points, options.rounds_or(ROUNDS));
+    let rounds = options.rounds_or(ROUNDS);
+    let mut keys = bench.keys(&servers, &points, rounds);
     for point in &points {
         keys.extend(servers.iter().map(|server| call_key(bench, server, point)));
     }
     bench.plan(&keys, WARM_UP + options.seconds_or(SECONDS));
     for size in &sizes {
-        bench.interleave(
-            &servers,
-            &at("size", *size),
-            options.rounds_or(ROUNDS),
-            |bench, server, key| {
-                let time = bench.options.seconds_or(SECONDS);
-                let load = bench.steady_load(server, *size, connections(bench.options), time);
-                bench.measure(server, &load, key)
-            },
-        )?;
+        bench.interleave(&servers, &at("size", *size), rounds, |bench, server, key| {
+            let time = bench.options.seconds_or(SECONDS);
+            let load = bench.steady_load(server, *size, connections(bench.options), time);
+            bench.measure(server, &load, key)
+        })?;
     }
     count_calls(bench, &servers, &sizes)?;
     let kernel = [Path::KernelWrite, Path::KernelSendfile];

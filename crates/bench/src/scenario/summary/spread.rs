@@ -1,6 +1,6 @@
 //! How the rounds of one figure at one point are spread, as ministat prints it, and how the subjects differ.
 
-use super::Table;
+use super::{Table, places, values};
 use crate::figure::Figure;
 use crate::results::Sample;
 use crate::stats::summary::Summary;
@@ -12,21 +12,12 @@ pub(super) fn table(samples: &[&Sample], figure: &Figure) -> Option<Table> {
     if samples.iter().any(|sample| sample.point != *point) {
         return None;
     }
-    let mut rows: Vec<(&str, Vec<f64>)> = Vec::new();
-    for sample in samples {
-        let Some(value) = sample.figures.get(figure.name) else { continue };
-        match rows.iter_mut().find(|(subject, _)| *subject == sample.subject) {
-            Some((_, values)) => values.push(*value),
-            None => rows.push((&sample.subject, vec![*value])),
-        }
-    }
-    if rows.iter().map(|(_, values)| values.len()).max()? < ROUNDS_MIN {
+    let (subjects, _) = places(samples, figure);
+    let row = |subject| Some((subject, Summary::of(&values(samples, figure, subject, point))?));
+    let rows: Vec<(&str, Summary)> = subjects.into_iter().filter_map(row).collect();
+    if rows.iter().map(|(_, summary)| summary.samples).max()? < ROUNDS_MIN {
         return None;
     }
-    let rows: Vec<(&str, Summary)> = rows
-        .iter()
-        .filter_map(|(subject, values)| Some((*subject, Summary::of(values)?)))
-        .collect();
     // What people have today is the measure of the rest.
     let base = rows.iter().find(|(subject, _)| subject.ends_with(" user")).or(rows.first())?;
     let head = ["", "N", "min", "max", "median", "average", "deviation", "against"];

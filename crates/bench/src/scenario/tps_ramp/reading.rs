@@ -9,6 +9,7 @@ use super::costs::Observation;
 use super::step::Step;
 use crate::figure;
 use crate::results::{Sample, Value};
+use crate::stats::relative;
 
 impl Step {
     /// What came of a rate, where the server needed `taken` for it. Where the client was late and every bound was kept
@@ -18,7 +19,7 @@ impl Step {
         let all = outcome.succeeded + failed;
         let step = Self {
             rate,
-            succeeded_per_second: ratio(outcome.succeeded as f64, taken.as_secs_f64()),
+            succeeded_per_second: relative(outcome.succeeded as f64, taken.as_secs_f64()),
             failed_share: if all == 0 { 1.0 } else { failed as f64 / all as f64 },
             mean_us: outcome.latency.mean(),
             p99_us: outcome.latency.value_at_quantile(0.99) as f64,
@@ -51,7 +52,7 @@ impl Step {
         Some(Self {
             rate,
             succeeded_per_second: figure(figure::SUCCEEDED_PER_SECOND.name)?,
-            failed_share: ratio(figure(figure::FAILED_PER_SECOND.name)?, rate),
+            failed_share: relative(figure(figure::FAILED_PER_SECOND.name)?, rate),
             // Without an answer there is no latency.
             mean_us: figure(figure::MEAN_US.name).unwrap_or(0.0),
             p99_us: figure(figure::P99_US.name).unwrap_or(0.0),
@@ -115,10 +116,6 @@ pub fn replace(
 /// A rate as an axis value: whole, since nobody reads the digits behind.
 pub fn rate_value(rate: f64) -> Value {
     Value::Number(if rate < 10.0 { (rate * 100.0).round() / 100.0 } else { rate.round() })
-}
-
-fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 /// What makes a step useless for finding the server's limits, and not for its processor time.
