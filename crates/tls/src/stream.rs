@@ -170,11 +170,12 @@ impl TlsStream {
             established;
         let (tx, rx) = secrets.map(|secrets| (secrets.tx, secrets.rx)).unzip();
         let control = ControlReader::new(session.version, peer, Instant::now());
+        let are_tickets = peer == Peer::Client && session.version == crate::Version::Tls13;
         Self {
             socket,
             session: Box::new(session),
             reader: TlsReader::new(opener, rx, tickets, control, incoming),
-            writer: TlsWriter::new(sealer, tx, outgoing),
+            writer: TlsWriter::new(sealer, tx, outgoing, are_tickets),
         }
     }
 

@@ -31,7 +31,8 @@ impl Connection {
                 return;
             }
         }
-        let flushed = self.deadline.within(limit, |context| stream.poll_flush(context)).await;
+        let flush = |context: &mut Context<'_>| stream.poll_flush_before(context, true);
+        let flushed = self.deadline.within(limit, flush).await;
         if !matches!(flushed, Ok(Ok(()))) {
             return;
         }

@@ -244,8 +244,12 @@ impl Direction {
         to: &mut TlsStream,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), StreamError>> {
+        // The end, which is next, goes with what is sealed.
+        if self.has_only_its_end_left() && !to.is_offloaded() {
+            return Poll::Ready(Ok(()));
+        }
         // What the connection has to say for itself, too: tickets, a KeyUpdate.
-        ready!(to.poll_flush(context))?;
+        ready!(to.poll_flush_but_tickets(context))?;
         while !self.queue.is_empty() {
             if to.is_offloaded() {
                 let pieces = [IoSlice::new(self.queue.filled())];

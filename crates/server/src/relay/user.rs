@@ -75,6 +75,16 @@ impl Direction {
     ) -> Poll<Result<(), Fault>> {
         // Room is taken for what is there, not for what may come.
         ready!(from.poll_readable(context)).map_err(Fault::source)?;
+        let was_emptied = self.seal_received(from, to)?;
+        // Then only the end makes it readable still, which goes with what came before it.
+        if was_emptied && from.poll_readable(context).is_ready() {
+            self.seal_received(from, to)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Receives once; says whether it got something, and all there was.
+    fn seal_received(&mut self, from: &Socket, to: &mut TlsStream) -> Result<bool, Fault> {
         let is_fast = self.full_reads >= FULL_READS;
         let records = if is_fast { RECORDS_PER_READ } else { 1 };
         let mut room = to.record_room(&[], records * PLAINTEXT_BYTES_MAX).map_err(Fault::sink)?;
@@ -82,20 +92,19 @@ impl Direction {
         let received = room.lend(|slices| {
             from.try_receive(wanted_bytes, |fd| transfer::receive_vectored(fd, slices))
         });
-        match received.map_err(Fault::source)? {
-            None => room.commit(0).map_err(Fault::sink)?,
-            Some(0) => {
-                room.commit(0).map_err(Fault::sink)?;
-                self.close_plain()?;
-            }
+        let received = received.map_err(Fault::source)?;
+        let bytes = received.unwrap_or(0);
+        room.commit(bytes).map_err(Fault::sink)?;
+        match received {
+            None => Ok(false),
+            Some(0) => self.close_plain().map(|()| false),
             Some(bytes) => {
-                room.commit(bytes).map_err(Fault::sink)?;
                 self.flow.bytes += bytes as u64;
                 let is_full = bytes == wanted_bytes;
                 self.full_reads = if is_full { self.full_reads.saturating_add(1) } else { 0 };
+                Ok(!is_full)
             }
         }
-        Poll::Ready(Ok(()))
     }
 
     /// From socket to socket as the bytes are; what is not taken at once is kept.
@@ -192,4 +201,4 @@ thread_local! {
 const SCRATCH_BYTES: usize = 36 * 1_024;
 
 /// After so many full reads in a row each has room for two records: as with files, more at once is no faster.
-const FULL_READS: u8 = 4;
+const FULL_READS: u8 = 1;

@@ -120,7 +120,7 @@ impl ClosingSocket {
     /// [`StreamError::Io`] if the socket fails.
     pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         if !self.is_said {
-            ready!(poll_send(&self.socket, &mut self.outgoing, false, context))?;
+            ready!(poll_send(&self.socket, &mut self.outgoing, true, context))?;
             kettle_kernel::socket::shutdown_write(self.socket.as_fd())?;
             self.is_said = true;
         }

@@ -98,6 +98,20 @@ impl TlsStream {
         self.writer.poll_flush(&self.socket, context, more)
     }
 
+    /// As [`poll_flush`](Self::poll_flush), but tickets of a handshake that is just over wait a moment for the first data.
+    ///
+    /// # Errors
+    /// [`StreamError::Io`] if the socket fails.
+    pub fn poll_flush_but_tickets(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), StreamError>> {
+        if self.writer.keeps_tickets(context) {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_flush(context)
+    }
+
     /// Sends what is queued, then moves what this connection sends into the kernel. `can_rekey`
     /// says whether this kernel can change a key (Linux 6.14). Does nothing if already there.
     ///
@@ -174,7 +188,8 @@ impl TlsStream {
     /// # Errors
     /// [`StreamError::Io`] if the socket fails.
     pub fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        ready!(self.poll_flush(context))?;
+        // The end of our side is next, and goes in the last segment.
+        ready!(self.poll_flush_before(context, true))?;
         while !self.writer.is_passed_to_tcp(&self.socket) {
             let pause = self.writer.pause.get_or_insert_default();
             ready!(pause.poll(context));

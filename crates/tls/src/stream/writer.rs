@@ -27,6 +27,8 @@ pub(super) struct TlsWriter {
     pub(super) secret: Option<TrafficSecret>,
     /// Sealed here, not yet sent.
     pub(super) outgoing: Queue,
+    /// How many of these are tickets behind a handshake, as long as nothing else is.
+    tickets_bytes: usize,
     pub(super) due: ControlDue,
     pub(super) key: SendingKey,
     /// What the kernel was given to send, once it was.
@@ -34,7 +36,7 @@ pub(super) struct TlsWriter {
     /// How often our key changed, and how often in the kernel.
     pub(super) key_changes: u32,
     pub(super) kernel_key_changes: u32,
-    /// Between two looks at whether kernel TLS still holds something back.
+    /// Between two looks at whether kernel TLS still holds something back; before that, how long tickets wait.
     pub(super) pause: Option<Box<Pause>>,
     /// Who waits until the peer takes something.
     waiting: Option<Waker>,
@@ -113,10 +115,12 @@ impl TlsWriter {
         sealer: RecordSealer,
         secret: Option<TrafficSecret>,
         outgoing: Queue,
+        are_tickets: bool,
     ) -> Self {
         Self {
             sending: Sending::User(Box::new(sealer)),
             secret,
+            tickets_bytes: if are_tickets { outgoing.filled().len() } else { 0 },
             outgoing,
             due: ControlDue::default(),
             key: SendingKey::Good,
@@ -231,10 +235,22 @@ impl TlsWriter {
         if self.waiting.as_ref().is_some_and(|waiting| !waiting.will_wake(context.waker())) {
             return Ok(());
         }
+        if self.keeps_tickets(context) {
+            return Ok(());
+        }
         match self.poll_flush_now(socket, context, false) {
             Poll::Ready(flushed) => flushed,
             Poll::Pending => Ok(()),
         }
+    }
+
+    /// Whether all that is queued are tickets, which wait a moment for something to go with: most clients ask as soon as they
+    /// have said Finished, and a segment of their own would cost them and us more than the tickets do.
+    pub(super) fn keeps_tickets(&mut self, context: &mut Context<'_>) -> bool {
+        let is_all = self.tickets_bytes > 0
+            && self.tickets_bytes == self.outgoing.filled().len()
+            && self.due.is_empty();
+        is_all && self.pause.get_or_insert_default().poll(context).is_pending()
     }
 
     fn poll_flush_now(
@@ -243,6 +259,10 @@ impl TlsWriter {
         context: &mut Context<'_>,
         more: bool,
     ) -> Poll<Result<(), StreamError>> {
+        if self.tickets_bytes > 0 {
+            self.tickets_bytes = 0;
+            self.pause = None;
+        }
         loop {
             if !self.outgoing.is_empty() {
                 ready!(poll_send(socket, &mut self.outgoing, more, context))?;

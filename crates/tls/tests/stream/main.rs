@@ -8,5 +8,6 @@ mod duplex;
 mod harness;
 mod kernel;
 mod received;
+mod tickets;
 mod traits;
 mod user;

@@ -111,7 +111,7 @@ impl Client {
 
 /// The whole way: through a socket, and what comes back.
 pub(super) fn to_kettle(suite: CipherSuite, said: &[Said]) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let (mut established, secrets, updater) = handshake_in_memory(suite);
         let version = established.session.version;
