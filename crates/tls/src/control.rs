@@ -4,7 +4,7 @@
 //! repeat without sending data is counted and bounded.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kettle_kernel::ktls::Version;
 
@@ -152,7 +152,7 @@ impl ControlReader {
             message: Message::None,
             warnings: 0,
             empty_records: 0,
-            key_updates: KeyUpdates { since: now, count: 0 },
+            key_updates: KeyUpdates { counted_until: now, left: KEY_UPDATES_PER_SECOND },
         }
     }
 
@@ -310,22 +310,23 @@ impl ControlReader {
     }
 }
 
-/// How many KeyUpdates came since the connection was established.
+/// How many more KeyUpdates may come.
 struct KeyUpdates {
-    since: Instant,
-    count: u64,
+    /// The seconds up to here are in `left`.
+    counted_until: Instant,
+    left: u64,
 }
 
 impl KeyUpdates {
-    /// Counts against the whole time, not since the last one: what comes while a long response is sent is read at its
-    /// end, all at once.
+    /// Each second allows some more, also where none was read: what comes while a long response is sent is read at its end,
+    /// all at once.
     fn count(&mut self, now: Instant, request: u8) -> Result<Action, Violation> {
-        let seconds = now.saturating_duration_since(self.since).as_secs();
-        let allowed = (seconds + 1).saturating_mul(KEY_UPDATES_PER_SECOND);
-        self.count = self.count.max(allowed.saturating_sub(KEY_UPDATES_AT_ONCE_MAX)) + 1;
-        if self.count > allowed {
-            return Err(unexpected("too many KeyUpdates"));
-        }
+        let seconds = now.saturating_duration_since(self.counted_until).as_secs();
+        self.counted_until += Duration::from_secs(seconds);
+        let enough = self.left.max(KEY_UPDATES_AT_ONCE + seconds);
+        let allowed = self.left.saturating_add(seconds.saturating_mul(KEY_UPDATES_PER_SECOND));
+        let left = allowed.min(enough).checked_sub(1);
+        self.left = left.ok_or_else(|| unexpected("too many KeyUpdates"))?;
         match request {
             0 => Ok(Action::UpdateReceiveKey { is_requested: false }),
             1 => Ok(Action::UpdateReceiveKey { is_requested: true }),
@@ -366,8 +367,9 @@ const RENEGOTIATION_BYTES_MAX: usize = 0xffff;
 /// Java by bytes sent.
 const KEY_UPDATES_PER_SECOND: u64 = 8;
 
-/// However long a connection was quiet: each costs some microseconds, and all of them may be in one read.
-const KEY_UPDATES_AT_ONCE_MAX: u64 = 512;
+/// What a quiet time adds up to, besides one for each of its seconds: each costs some microseconds, and all of them may be
+/// in one read.
+const KEY_UPDATES_AT_ONCE: u64 = 512;
 
 #[cfg(test)]
 mod tests;
