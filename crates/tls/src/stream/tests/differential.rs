@@ -54,7 +54,12 @@ pub(super) struct Comparison {
 
 impl Comparison {
     pub(super) fn of(version: Version, said: &[Said]) -> Self {
-        let whole = Self::judge(version, said);
+        Self::of_pieces(version, said, &[])
+    }
+
+    /// Of a stream that comes to us in pieces of so many bytes, and all that is left in one.
+    fn of_pieces(version: Version, said: &[Said], pieces: &[usize]) -> Self {
+        let whole = Self::judge(version, said, pieces);
         if whole.agrees() {
             return whole;
         }
@@ -62,18 +67,18 @@ impl Comparison {
         let (mut agreed, mut differs) = (0, said.len());
         while differs - agreed > 1 {
             let middle = agreed.midpoint(differs);
-            if Self::judge(version, &said[..middle]).agrees() {
+            if Self::judge(version, &said[..middle], pieces).agrees() {
                 agreed = middle;
             } else {
                 differs = middle;
             }
         }
-        Self::judge(version, &said[..differs])
+        Self::judge(version, &said[..differs], pieces)
     }
 
-    fn judge(version: Version, said: &[Said]) -> Self {
+    fn judge(version: Version, said: &[Said], pieces: &[usize]) -> Self {
         let suite = if version == Version::Tls13 { TLS13 } else { TLS12 };
-        let (ours, theirs) = (to_kettle(suite, said), to_rustls(suite, said));
+        let (ours, theirs) = (to_kettle(suite, said, pieces), to_rustls(suite, said));
         Self { version, said: said.to_vec(), ours, theirs }
     }
 
@@ -203,17 +208,22 @@ fn stream(version: Version) -> impl Strategy<Value = Vec<Said>> {
     prop::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
 }
 
+fn pieces() -> impl Strategy<Value = Vec<usize>> {
+    let piece = prop_oneof![4 => 1..40_usize, 2 => 1..2_000_usize, 1 => 1..40_000_usize];
+    prop_oneof![Just(Vec::new()), prop::collection::vec(piece, 0..24)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn tls13_streams_end_as_with_rustls(said in stream(Version::Tls13)) {
-        Comparison::of(Version::Tls13, &said).check()?;
+    fn tls13_streams_end_as_with_rustls(said in stream(Version::Tls13), pieces in pieces()) {
+        Comparison::of_pieces(Version::Tls13, &said, &pieces).check()?;
     }
 
     #[test]
-    fn tls12_streams_end_as_with_rustls(said in stream(Version::Tls12)) {
-        Comparison::of(Version::Tls12, &said).check()?;
+    fn tls12_streams_end_as_with_rustls(said in stream(Version::Tls12), pieces in pieces()) {
+        Comparison::of_pieces(Version::Tls12, &said, &pieces).check()?;
     }
 }
 

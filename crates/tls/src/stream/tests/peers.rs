@@ -110,7 +110,7 @@ impl Client {
 }
 
 /// The whole way: through a socket, and what comes back.
-pub(super) fn to_kettle(suite: CipherSuite, said: &[Said]) -> Outcome {
+pub(super) fn to_kettle(suite: CipherSuite, said: &[Said], pieces: &[usize]) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let (mut established, secrets, updater) = handshake_in_memory(suite);
@@ -121,14 +121,24 @@ pub(super) fn to_kettle(suite: CipherSuite, said: &[Said]) -> Outcome {
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let socket = TcpStream::connect(listener.local_addr().expect("bound")).await;
-        let (mut reading, mut writing) = socket.expect("connected").into_split();
+        let socket = socket.expect("connected");
+        socket.set_nodelay(true).expect("TCP");
+        let (mut reading, mut writing) = socket.into_split();
         let (accepted, _) = listener.accept().await.expect("a connection");
         let mut stream = TlsStream::new(accepted, established, Peer::Client);
         let mut client = Client::new(version, &secrets, updater);
         let wire = client.write(said);
         let write = async {
-            // The server may have given up before the end.
-            let _ = writing.write_all(&wire).await;
+            let mut rest = wire.as_slice();
+            for &bytes in pieces {
+                let (piece, behind) = rest.split_at(bytes.min(rest.len()));
+                // The server may have given up before the end.
+                let _ = writing.write_all(piece).await;
+                rest = behind;
+                // Until the server has read it.
+                tokio::task::yield_now().await;
+            }
+            let _ = writing.write_all(rest).await;
             let _ = writing.shutdown().await;
         };
         let read = async {
