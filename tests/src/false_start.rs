@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rustls::{KeyLog, SupportedCipherSuite};
 
-use crate::suite::TLS12_AES_128;
+use crate::suite::Suite;
 
-/// Hears the master secret of one handshake with [`TLS12_AES_128`], and seals with the keys that follow from it.
-#[derive(Default)]
-pub struct EarlyKeys(Mutex<Option<Secret>>);
+/// Hears the master secret of one handshake with AES-128-GCM or ChaCha20, and seals with the keys that follow from it.
+pub struct EarlyKeys {
+    suite: Suite,
+    secret: Mutex<Option<Secret>>,
+}
 
 struct Secret {
     client_random: Vec<u8>,
@@ -18,34 +20,54 @@ struct Secret {
 }
 
 impl EarlyKeys {
-    /// The first record behind the client's Finished, header included; `received` is all that came from the server, from
-    /// its ServerHello on.
+    /// For a handshake with this suite.
     #[must_use]
-    pub fn seal(&self, received: &[u8], content_type: u8, content: &[u8]) -> Vec<u8> {
+    pub fn of(suite: Suite) -> Self {
+        Self { suite, secret: Mutex::default() }
+    }
+
+    /// The first records behind the client's Finished; `received` is all that came from the server, from its ServerHello on.
+    #[must_use]
+    pub fn seal(&self, received: &[u8], records: &[(u8, &[u8])]) -> Vec<u8> {
         let (key, iv) = self.client_keys(server_random(received));
-        let mut nonce = [0; 12];
-        nonce[..4].copy_from_slice(&iv);
-        nonce[4..].copy_from_slice(&SEQUENCE);
-        let length = u16::try_from(content.len()).unwrap().to_be_bytes();
-        let aad = [&SEQUENCE[..], &[content_type, 3, 3], &length].concat();
-        let mut sealed = content.to_vec();
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        key.seal_in_place_append_tag(nonce, Aad::from(aad), &mut sealed).unwrap();
-        let body = [&SEQUENCE[..], &sealed].concat();
-        let length = u16::try_from(body.len()).unwrap().to_be_bytes();
-        [&[content_type, 3, 3], &length[..], &body].concat()
+        let has_explicit_nonce = self.suite.explicit_nonce_bytes > 0;
+        let mut wire = Vec::new();
+        // The Finished was number 0.
+        for (sequence, (content_type, content)) in (1_u64..).zip(records) {
+            let sequence = sequence.to_be_bytes();
+            let mut nonce = [0; 12];
+            nonce[..iv.len()].copy_from_slice(&iv);
+            for (byte, of_sequence) in nonce[4..].iter_mut().zip(sequence) {
+                *byte ^= of_sequence;
+            }
+            let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+            let aad = [&sequence[..], &[*content_type, 3, 3], &length].concat();
+            let mut sealed = content.to_vec();
+            let nonce = Nonce::assume_unique_for_key(nonce);
+            key.seal_in_place_append_tag(nonce, Aad::from(aad), &mut sealed).unwrap();
+            let explicit_nonce = if has_explicit_nonce { &sequence[..] } else { &[] };
+            let length = u16::try_from(explicit_nonce.len() + sealed.len()).unwrap().to_be_bytes();
+            wire.extend([&[*content_type, 3, 3], &length[..], explicit_nonce, &sealed].concat());
+        }
+        wire
     }
 
     /// Key and IV of what the client sends (RFC 5246 §6.3).
-    fn client_keys(&self, server_random: &[u8]) -> (LessSafeKey, [u8; 4]) {
-        let SupportedCipherSuite::Tls12(suite) = TLS12_AES_128.supported else { unreachable!() };
-        let secret = self.0.lock().unwrap();
+    fn client_keys(&self, server_random: &[u8]) -> (LessSafeKey, Vec<u8>) {
+        let SupportedCipherSuite::Tls12(suite) = self.suite.supported else { unreachable!() };
+        let secret = self.secret.lock().unwrap();
         let secret = secret.as_ref().expect("the handshake has got to its keys");
-        let mut block = [0; 2 * (KEY_BYTES + 4)];
+        // The nonce is half in each record, or all here (RFC 7905 §2).
+        let (algorithm, iv_bytes) = match self.suite.explicit_nonce_bytes {
+            0 => (&CHACHA20_POLY1305, 12),
+            _ => (&AES_128_GCM, 4),
+        };
+        let key_bytes = algorithm.key_len();
+        let mut block = vec![0; 2 * (key_bytes + iv_bytes)];
         let randoms = [server_random, &secret.client_random].concat();
         suite.prf_provider.for_secret(&mut block, &secret.master, b"key expansion", &randoms);
-        let key = UnboundKey::new(&AES_128_GCM, &block[..KEY_BYTES]).unwrap();
-        (LessSafeKey::new(key), block[2 * KEY_BYTES..][..4].try_into().unwrap())
+        let key = UnboundKey::new(algorithm, &block[..key_bytes]).unwrap();
+        (LessSafeKey::new(key), block[2 * key_bytes..][..iv_bytes].to_vec())
     }
 }
 
@@ -58,7 +80,7 @@ impl KeyLog for EarlyKeys {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         assert_eq!(label, "CLIENT_RANDOM", "a handshake with TLS 1.2");
         let secret = Secret { client_random: client_random.to_vec(), master: secret.to_vec() };
-        *self.0.lock().unwrap() = Some(secret);
+        *self.secret.lock().unwrap() = Some(secret);
     }
 }
 
@@ -67,8 +89,3 @@ impl fmt::Debug for EarlyKeys {
         formatter.write_str("EarlyKeys")
     }
 }
-
-const KEY_BYTES: usize = 16;
-
-/// The Finished was number 0.
-const SEQUENCE: [u8; 8] = [0, 0, 0, 0, 0, 0, 0, 1];

@@ -20,6 +20,7 @@ pub mod kettle;
 pub mod mounted;
 pub mod raw_handshake;
 pub mod raw_session;
+pub mod raw_ticket;
 pub mod record;
 pub mod setup;
 pub mod suite;

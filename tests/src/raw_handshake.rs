@@ -11,7 +11,8 @@ use aws_lc_rs::{digest, hkdf, hmac};
 
 use crate::client::Wire;
 use crate::raw_session::{Direction, RawSession, expand_label};
-use crate::record::{APPLICATION_DATA, HANDSHAKE, whole_records};
+use crate::raw_ticket::RawTicket;
+use crate::record::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, whole_records};
 
 /// What the client offers.
 #[derive(Clone)]
@@ -30,6 +31,10 @@ pub struct RawHello {
     pub fragment_bytes: usize,
     /// Whether an X25519 share goes with it.
     pub has_key_share: bool,
+    /// Whether it is a second one: the first has no share, so that the server asks for one.
+    pub is_second: bool,
+    /// The session to be resumed.
+    pub ticket: Option<RawTicket>,
 }
 
 impl Default for RawHello {
@@ -52,6 +57,8 @@ impl Default for RawHello {
             behind: Vec::new(),
             fragment_bytes: 16_384,
             has_key_share: true,
+            is_second: false,
+            ticket: None,
         }
     }
 }
@@ -79,6 +86,8 @@ impl RawHello {
             let share = [&[0, 36, 0, 29, 0, 32], public_key].concat();
             extensions.push((KEY_SHARE, share));
         }
+        // The last of all (RFC 8446 §4.2.11).
+        extensions.extend(self.ticket.iter().map(|ticket| (PRE_SHARED_KEY, ticket.offer())));
         let mut fields = Vec::new();
         for (kind, content) in extensions {
             fields.extend(kind.to_be_bytes());
@@ -98,7 +107,11 @@ impl RawHello {
             &fields_length,
             &fields,
         ];
-        message(1, &parts.concat())
+        let mut message = message(1, &parts.concat());
+        if let Some(ticket) = &self.ticket {
+            ticket.bind(&mut message);
+        }
+        message
     }
 
     /// The handshake message in records.
@@ -136,6 +149,8 @@ pub struct RawHandshake {
     /// The client's Finished, as a message.
     pub finished: Vec<u8>,
     session: (Direction, Direction),
+    /// What the keys of resumed sessions follow from.
+    resumption: Vec<u8>,
     /// How much of what came was the server's flight.
     read_bytes: usize,
 }
@@ -152,18 +167,21 @@ impl RawHandshake {
     pub fn begin_on(mut wire: Wire, hello: &RawHello) -> Self {
         let key = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new()).unwrap();
         let public_key = key.compute_public_key().unwrap();
+        let mut next_record = RecordReader::default();
+        let mut transcript = match hello.is_second {
+            true => be_asked_again(&mut wire, hello, &mut next_record),
+            false => Vec::new(),
+        };
         let sent = hello.records(public_key.as_ref());
         wire.write_all(&[&hello.before, sent.as_slice(), &hello.behind].concat()).unwrap();
-        let mut transcript = hello.message(public_key.as_ref());
+        transcript.extend(hello.message(public_key.as_ref()));
 
-        let mut next_record = RecordReader::default();
-        let (content_type, server_hello) = next_record.read(&mut wire);
-        assert_eq!(content_type, HANDSHAKE, "no ServerHello: {server_hello:?}");
+        let server_hello = next_record.read_hello(&mut wire);
         transcript.extend(&server_hello);
         let peer = UnparsedPublicKey::new(&X25519, key_share_of(&server_hello));
         let handshake = agree_ephemeral(key, peer, "no agreement", |shared| {
-            let early = hkdf::Salt::new(hkdf::HKDF_SHA256, &[0; 32]).extract(&[0; 32]);
-            Ok(derived(&early).extract(shared))
+            let psk = hello.ticket.as_ref().map_or(&[0; 32][..], RawTicket::key);
+            Ok(derived(&early_secret(psk)).extract(shared))
         })
         .unwrap();
         let so_far = hash(&transcript);
@@ -186,13 +204,13 @@ impl RawHandshake {
         let [sending, receiving] = ["c ap traffic", "s ap traffic"]
             .map(|label| Direction::new(expand_label(&master, label, &so_far, 32)));
 
-        let base = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &client_secret);
-        let finished_key =
-            hmac::Key::new(hmac::HMAC_SHA256, &expand_label(&base, "finished", &[], 32));
-        let finished = message(20, hmac::sign(&finished_key, &so_far).as_ref());
+        let finished = message(20, &verify_data(&client_secret, &so_far));
+        transcript.extend(&finished);
+        let resumption = expand_label(&master, "res master", &hash(&transcript), 32);
         let session = (sending, receiving);
         let read_bytes = next_record.read_bytes;
-        Self { wire, sending: Direction::new(client_secret), finished, session, read_bytes }
+        let sending = Direction::new(client_secret);
+        Self { wire, sending, finished, session, resumption, read_bytes }
     }
 
     /// Sends the Finished and, in the same write, what `behind` makes with the keys of the session.
@@ -213,7 +231,7 @@ impl RawHandshake {
     #[must_use]
     pub fn send_instead(mut self, bytes: &[u8]) -> RawSession {
         self.wire.write_all(bytes).unwrap();
-        RawSession::new(self.wire, self.session.0, self.session.1, self.read_bytes)
+        RawSession::new(self.wire, self.session, self.resumption, self.read_bytes)
     }
 }
 
@@ -250,6 +268,36 @@ impl RecordReader {
             assert_ne!(wire.read(&mut [0; 16_384]).unwrap(), 0, "the server closed its side");
         }
     }
+
+    /// The next handshake message that is not protected; a change_cipher_spec before it is for middleboxes.
+    fn read_hello(&mut self, wire: &mut Wire) -> Vec<u8> {
+        let (content_type, hello) = self.read(wire);
+        match content_type {
+            CHANGE_CIPHER_SPEC => self.read_hello(wire),
+            HANDSHAKE => hello,
+            _ => panic!("no ServerHello: {hello:?}"),
+        }
+    }
+}
+
+/// Says a hello without a share, and is asked for one. Returns what the transcript has of both (RFC 8446 §4.4.1).
+fn be_asked_again(wire: &mut Wire, hello: &RawHello, next_record: &mut RecordReader) -> Vec<u8> {
+    let first = RawHello { has_key_share: false, ..hello.clone() }.with(KEY_SHARE, &[0, 0]);
+    wire.write_all(&first.records(&[])).unwrap();
+    let hash = message(254, &hash(&first.message(&[])));
+    [hash, next_record.read_hello(wire)].concat()
+}
+
+/// What the key schedule begins with.
+pub(crate) fn early_secret(psk: &[u8]) -> hkdf::Prk {
+    hkdf::Salt::new(hkdf::HKDF_SHA256, &[0; 32]).extract(psk)
+}
+
+/// What a Finished says, and a binder (RFC 8446 §4.4.4).
+pub(crate) fn verify_data(secret: &[u8], transcript_hash: &[u8]) -> Vec<u8> {
+    let base = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &expand_label(&base, "finished", &[], 32));
+    hmac::sign(&key, transcript_hash).as_ref().to_vec()
 }
 
 /// The salt that leads from one secret of the key schedule to the next.
@@ -258,7 +306,7 @@ fn derived(secret: &hkdf::Prk) -> hkdf::Salt {
     hkdf::Salt::new(hkdf::HKDF_SHA256, &salt)
 }
 
-fn hash(transcript: &[u8]) -> Vec<u8> {
+pub(crate) fn hash(transcript: &[u8]) -> Vec<u8> {
     digest::digest(&digest::SHA256, transcript).as_ref().to_vec()
 }
 
@@ -292,6 +340,8 @@ pub const SERVER_NAME: u16 = 0;
 pub const SUPPORTED_GROUPS: u16 = 10;
 /// Signature schemes.
 pub const SIGNATURE_ALGORITHMS: u16 = 13;
+/// Sessions to be resumed.
+const PRE_SHARED_KEY: u16 = 41;
 /// 0-RTT.
 pub const EARLY_DATA: u16 = 42;
 /// Versions.

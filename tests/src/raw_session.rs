@@ -17,6 +17,8 @@ pub struct RawSession {
     /// Keys of what the client sends.
     pub sending: Direction,
     receiving: Direction,
+    /// What the keys of resumed sessions follow from.
+    pub(crate) resumption: Vec<u8>,
     /// How much of what came has been opened.
     opened_bytes: usize,
 }
@@ -42,11 +44,11 @@ impl RawSession {
     /// A session whose keys are these; so much of what came has been dealt with.
     pub(crate) fn new(
         wire: Wire,
-        sending: Direction,
-        receiving: Direction,
+        (sending, receiving): (Direction, Direction),
+        resumption: Vec<u8>,
         opened_bytes: usize,
     ) -> Self {
-        Self { wire, sending, receiving, opened_bytes }
+        Self { wire, sending, receiving, resumption, opened_bytes }
     }
 
     /// Sends one record.

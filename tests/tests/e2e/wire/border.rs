@@ -1,8 +1,11 @@
 //! What stands in one write with the client's Finished: nothing of it is lost, none of it is swallowed.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rustls::AlertDescription::{BadRecordMac, UnexpectedMessage};
+use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 
 use kettle_tests::client::{Client, Dialer, End};
@@ -15,7 +18,7 @@ use kettle_tests::raw_handshake::{PSK_KEY_EXCHANGE_MODES, RawHandshake, RawHello
 use kettle_tests::raw_session::{Direction, RawSession, Received};
 use kettle_tests::record::{ALERT, APPLICATION_DATA, HANDSHAKE};
 use kettle_tests::setup::Setup;
-use kettle_tests::suite::TLS12_AES_128;
+use kettle_tests::suite::{Suite, TLS12_AES_128, TLS12_CHACHA20};
 
 /// With tickets rustls has something to send behind the Finished, without it has not.
 #[test]
@@ -23,13 +26,22 @@ fn nothing_behind_a_tls13_finished_is_lost() {
     for tickets in [0, 2] {
         let setup = Setup::paths(paths_here()).sizes(&[70_000]);
         let kettle = Kettle::start(setup.set("tls", &format!("tickets = {tickets}")));
+        let mut hellos = vec![
+            ("full", RawHello::default()),
+            ("without tickets", RawHello::default().without(PSK_KEY_EXCHANGE_MODES)),
+        ];
+        if tickets > 0 {
+            let ticket = Some(RawSession::connect(kettle.address()).ticket());
+            hellos.push(("resumed", RawHello { ticket, ..RawHello::default() }));
+            hellos.push(("asked again", RawHello { is_second: true, ..RawHello::default() }));
+        }
         for path in paths_here() {
-            for hello in [RawHello::default(), RawHello::default().without(PSK_KEY_EXCHANGE_MODES)]
-            {
+            for (kind, hello) in &hellos {
                 for behind in Behind::ALL {
-                    let handshake = RawHandshake::begin(kettle.address_by(path), &hello);
+                    let handshake = RawHandshake::begin(kettle.address_by(path), hello);
                     let session = handshake.finish(|keys| behind.records(keys));
-                    behind.check(session, &format!("{path}, {tickets} tickets, {behind:?}"));
+                    let case = format!("{path}, {tickets} tickets, {kind}, {behind:?}");
+                    behind.check(session, &case);
                 }
             }
         }
@@ -41,10 +53,8 @@ fn nothing_behind_a_tls13_finished_is_lost() {
 #[derive(Clone, Copy, Debug)]
 enum Behind {
     Nothing,
-    Request,
-    KeyUpdate,
-    KeyUpdateRequested,
-    TwoKeyUpdatesRequested,
+    /// A request behind KeyUpdates, each of which asks for one in return or does not.
+    Request(&'static [u8]),
     HalfAKeyUpdate,
     HalfARecord,
     CloseNotify,
@@ -53,12 +63,15 @@ enum Behind {
 }
 
 impl Behind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::Nothing,
-        Self::Request,
-        Self::KeyUpdate,
-        Self::KeyUpdateRequested,
-        Self::TwoKeyUpdatesRequested,
+        Self::Request(&[]),
+        Self::Request(&[0]),
+        Self::Request(&[1]),
+        Self::Request(&[0, 0]),
+        Self::Request(&[0, 1]),
+        Self::Request(&[1, 0]),
+        Self::Request(&[1, 1]),
         Self::HalfAKeyUpdate,
         Self::HalfARecord,
         Self::CloseNotify,
@@ -67,18 +80,16 @@ impl Behind {
     ];
 
     fn records(self, keys: &mut Direction) -> Vec<u8> {
-        let update = |keys: &mut Direction, is_requested| {
-            let record = keys.seal(HANDSHAKE, &[24, 0, 0, 1, is_requested]);
-            *keys = keys.next();
-            record
-        };
         match self {
             Self::Nothing => Vec::new(),
-            Self::Request => request(keys),
-            Self::KeyUpdate => [update(keys, 0), request(keys)].concat(),
-            Self::KeyUpdateRequested => [update(keys, 1), request(keys)].concat(),
-            Self::TwoKeyUpdatesRequested => {
-                [update(keys, 1), update(keys, 1), request(keys)].concat()
+            Self::Request(updates) => {
+                let mut records = Vec::new();
+                for &is_requested in updates {
+                    records.extend(keys.seal(HANDSHAKE, &[24, 0, 0, 1, is_requested]));
+                    *keys = keys.next();
+                }
+                records.extend(request(keys));
+                records
             }
             Self::HalfAKeyUpdate => keys.seal(HANDSHAKE, &[24, 0, 0]),
             // The other half is made when it is sent: its number must not be used twice.
@@ -88,6 +99,15 @@ impl Behind {
             Self::Garbage => {
                 vec![APPLICATION_DATA, 3, 3, 0, 20].into_iter().chain([7; 20]).collect()
             }
+        }
+    }
+
+    /// How many KeyUpdates must come before the response: one for all that ask.
+    fn answers(self) -> usize {
+        match self {
+            Self::Request(updates) => usize::from(updates.contains(&1)),
+            Self::HalfAKeyUpdate => 1,
+            _ => 0,
         }
     }
 
@@ -114,10 +134,10 @@ impl Behind {
                 assert_eq!(session.receive_beyond(&[HANDSHAKE]), alert, "{case}");
             }
             Self::RequestAndCloseNotify => {
-                expect_body(&mut session, case);
+                assert_eq!(expect_body(&mut session, case), 0, "{case}");
                 assert_eq!(session.receive_beyond(&[HANDSHAKE]), close_notify(), "{case}");
             }
-            _ => return expect_body(&mut session, case),
+            _ => return assert_eq!(expect_body(&mut session, case), self.answers(), "{case}"),
         }
         assert_eq!(session.receive(), Received::Closed, "{case}");
     }
@@ -127,12 +147,13 @@ fn request(keys: &mut Direction) -> Vec<u8> {
     keys.seal(APPLICATION_DATA, &get("/70000"))
 }
 
-/// Opened with keys that follow every KeyUpdate of the server.
-fn expect_body(session: &mut RawSession, case: &str) {
-    let mut received = Vec::new();
+/// Opened with keys that follow every KeyUpdate of the server; returns how many came before its end.
+fn expect_body(session: &mut RawSession, case: &str) -> usize {
+    let (mut received, mut key_updates) = (Vec::new(), 0);
     let body = loop {
-        match session.receive_beyond(&[HANDSHAKE]) {
+        match session.receive() {
             Received::Record(APPLICATION_DATA, content) => received.extend(content),
+            Received::Record(HANDSHAKE, content) => key_updates += usize::from(content[0] == 24),
             other => panic!("{case}: {other:?}"),
         }
         let head = received.windows(4).position(|window| window == b"\r\n\r\n");
@@ -141,102 +162,110 @@ fn expect_body(session: &mut RawSession, case: &str) {
         }
     };
     assert_same(body, &content(70_000), case);
+    key_updates
 }
 
-/// A client that resumes says its Finished last, and may go on at once.
+/// A client that resumes says its Finished last, and may go on at once. In a full handshake the server's comes last, and a
+/// client need not wait for it.
 #[test]
-fn nothing_behind_a_resumed_tls12_finished_is_lost() {
+fn nothing_behind_a_tls12_finished_is_lost() {
     for (tickets, by) in
         [(2, Tls12Resumption::SessionIdOrTickets), (0, Tls12Resumption::SessionIdOnly)]
     {
         let setup = Setup::paths(paths_here()).sizes(&[70_000]);
         let kettle = Kettle::start(setup.set("tls", &format!("tickets = {tickets}")));
-        let sessions = Resumption::in_memory_sessions(8).tls12_resumption(by);
-        let dialer = Dialer::suite(TLS12_AES_128).resuming(sessions);
-        let _ = dialer.connect(kettle.address()).get("/70000");
-        for path in paths_here() {
-            let begin = || dialer.begin(kettle.address_by(path));
-            let resumed = |client: &Client| {
-                assert_eq!(client.tls.handshake_kind(), Some(rustls::HandshakeKind::Resumed));
-            };
-            let mut client = begin();
-            client.finish_handshake_with(&get("/70000"));
-            resumed(&client);
-            assert_same(&client.response().body, &content(70_000), path);
-
-            let mut client = begin();
-            client.finish_handshake_and(b"", |tls| tls.send_close_notify());
-            resumed(&client);
-            assert_eq!(client.end(), End::Orderly, "{path}");
-
-            let mut client = begin();
-            client.finish_handshake_and(&get("/70000"), |tls| tls.send_close_notify());
-            assert_same(&client.response().body, &content(70_000), path);
-            assert_eq!(client.end(), End::Orderly, "{path}");
-
-            let mut client = begin();
-            client.finish_handshake_and_bytes(|_| garbage());
-            assert_eq!(client.end(), End::Alert(rustls::AlertDescription::BadRecordMac), "{path}");
+        // The one has a nonce in its records, the other has none.
+        for suite in [TLS12_AES_128, TLS12_CHACHA20] {
+            for path in paths_here() {
+                let address = kettle.address_by(path);
+                for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
+                    let case = format!("{path}, {tickets} tickets, {}, {kind:?}", suite.name);
+                    check_tls12(|| Tls12::begin(address, suite, by, kind), &case);
+                }
+            }
         }
         kettle.wait_until_idle();
     }
 }
 
-/// In a full handshake the server's Finished comes last, and a client need not wait for it.
-#[test]
-fn nothing_behind_a_full_tls12_finished_is_lost() {
-    for tickets in [0, 2] {
-        let setup = Setup::paths(paths_here()).sizes(&[70_000]);
-        let kettle = Kettle::start(setup.set("tls", &format!("tickets = {tickets}")));
-        for path in paths_here() {
-            let finished_with = |content_type, content: &[u8]| {
-                let keys = Arc::new(EarlyKeys::default());
-                let dialer = Dialer::suite(TLS12_AES_128).key_log(keys.clone());
-                let mut client = dialer.begin(kettle.address_by(path));
-                client.finish_handshake_and_bytes(|received| {
-                    keys.seal(received, content_type, content)
-                });
-                client
-            };
-            let case = format!("{path}, {tickets} tickets");
-            let mut client = finished_with(APPLICATION_DATA, &get("/70000"));
-            assert_same(&client.response().body, &content(70_000), &case);
+/// A handshake that has only begun.
+struct Tls12 {
+    client: Client,
+    keys: Arc<EarlyKeys>,
+    kind: HandshakeKind,
+}
 
-            let mut client = finished_with(ALERT, &[1, 0]);
-            assert_eq!(client.end(), End::Orderly, "{case}");
-
-            // No handshake message is right here: a client asks for renegotiation, and is refused.
-            let mut client = finished_with(HANDSHAKE, &[24, 0, 0, 1, 1]);
-            let end = client.end();
-            assert!(matches!(end, End::Alert(_)), "{case}: {end:?}");
+impl Tls12 {
+    fn begin(address: SocketAddr, suite: Suite, by: Tls12Resumption, kind: HandshakeKind) -> Self {
+        let keys = Arc::new(EarlyKeys::of(suite));
+        let dialer = Dialer::suite(suite).key_log(keys.clone());
+        let dialer = dialer.resuming(Resumption::in_memory_sessions(8).tls12_resumption(by));
+        if kind == HandshakeKind::Resumed {
+            assert_eq!(dialer.connect(address).get("/missing").status, 404);
         }
-        kettle.wait_until_idle();
+        Self { client: dialer.begin(address), keys, kind }
+    }
+
+    fn expect_body(&mut self, case: &str) {
+        assert_same(&self.client.response().body, &content(70_000), case);
+        assert_eq!(self.client.tls.handshake_kind(), Some(self.kind), "{case}");
+    }
+
+    fn expect_end(&mut self, end: &End, case: &str) {
+        assert_eq!(self.client.end(), *end, "{case}");
+        assert_eq!(self.client.tls.handshake_kind(), Some(self.kind), "{case}");
     }
 }
 
-#[test]
-fn what_stands_behind_a_full_tls12_finished_is_judged_by_the_new_keys() {
-    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
-    for path in paths_here() {
-        let mut client = Dialer::suite(TLS12_AES_128).begin(kettle.address_by(path));
-        client.finish_handshake_and_bytes(|_| garbage());
-        assert_eq!(client.end(), End::Alert(rustls::AlertDescription::BadRecordMac), "{path}");
+/// Their content types and contents.
+type Records<'r> = &'r [(u8, &'r [u8])];
 
-        // Half a record of what comes next.
-        let mut client = Dialer::suite(TLS12_AES_128).begin(kettle.address_by(path));
-        client.finish_handshake_and_bytes(|_| vec![APPLICATION_DATA, 3]);
-        while client.tls.is_handshaking() {
-            client.tls.read_tls(&mut client.wire).unwrap();
-            client.tls.process_new_packets().unwrap();
+fn check_tls12(begin: impl Fn() -> Tls12, case: &str) {
+    let request = get("/70000");
+    // The records, whether a response comes, and whether an end.
+    let rows: [(Records<'_>, bool, Option<End>); 4] = [
+        (&[(APPLICATION_DATA, &request)], true, None),
+        (&[(ALERT, &[1, 0])], false, Some(End::Orderly)),
+        (&[(APPLICATION_DATA, &request), (ALERT, &[1, 0])], true, Some(End::Orderly)),
+        // No handshake message is right here: a client asks for renegotiation, and is refused.
+        (&[(HANDSHAKE, &[24, 0, 0, 1, 1])], false, Some(End::Alert(UnexpectedMessage))),
+    ];
+    for (records, is_answered, end) in rows {
+        let case = format!("{case}, {records:.3?}");
+        let mut handshake = begin();
+        let keys = &handshake.keys;
+        handshake.client.finish_handshake_and_bytes(|received| keys.seal(received, records));
+        if is_answered {
+            handshake.expect_body(&case);
         }
-        client.tls.writer().write_all(&get("/70000")).unwrap();
-        let mut sealed = Vec::new();
-        client.tls.write_tls(&mut sealed).unwrap();
-        assert_eq!(sealed[..2], [APPLICATION_DATA, 3]);
-        client.wire.write_all(&sealed[2..]).unwrap();
-        assert_same(&client.response().body, &content(70_000), path);
+        if let Some(end) = end {
+            handshake.expect_end(&end, &case);
+        }
     }
-    kettle.wait_until_idle();
+
+    let mut nothing = begin();
+    nothing.client.finish_handshake_and_bytes(|_| Vec::new());
+    nothing.client.send(&request).unwrap();
+    nothing.expect_body(case);
+
+    let mut odd = begin();
+    odd.client.finish_handshake_and_bytes(|_| garbage());
+    odd.expect_end(&End::Alert(BadRecordMac), case);
+
+    // Half a record of what comes next.
+    let mut half = begin();
+    let client = &mut half.client;
+    client.finish_handshake_and_bytes(|_| vec![APPLICATION_DATA, 3]);
+    while client.tls.is_handshaking() {
+        client.tls.read_tls(&mut client.wire).unwrap();
+        client.tls.process_new_packets().unwrap();
+    }
+    client.tls.writer().write_all(&request).unwrap();
+    let mut sealed = Vec::new();
+    client.tls.write_tls(&mut sealed).unwrap();
+    assert_eq!(sealed[..2], [APPLICATION_DATA, 3]);
+    client.wire.write_all(&sealed[2..]).unwrap();
+    half.expect_body(case);
 }
 
 /// A record that nobody sealed.
