@@ -84,6 +84,49 @@ fn whoever_asks_for_a_new_key_gets_it_before_the_next_response_or_the_end() {
     }
 }
 
+/// What comes in one write with the first request is read before the kernel sends anything, and answered on every kernel.
+#[test]
+fn a_new_key_that_is_asked_for_with_the_first_request_comes_before_the_switch() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    let orders: [&[Say]; 4] = [
+        &[Say::AskForKey, Say::Send, Say::Get],
+        &[Say::AskForKey, Say::Get],
+        &[Say::Get, Say::AskForKey],
+        &[Say::Get, Say::AskForKey, Say::Get],
+    ];
+    for path in paths_here() {
+        for order in orders {
+            let mut session = RawSession::connect(kettle.address_by(path));
+            let responses = order.iter().filter(|said| matches!(said, Say::Get)).count();
+            say(&mut session, order);
+            let answers = expect_response(&mut session, 70_000 * responses);
+            assert_eq!(answers, 1, "{path}: {order:?}");
+            say(&mut session, &[Say::Get]);
+            assert_eq!(expect_response(&mut session, 70_000), 0, "{path}: {order:?}");
+        }
+    }
+}
+
+/// A KeyUpdate that came while the connection moved is read behind the response, which is whole.
+#[test]
+fn a_new_key_that_is_asked_for_behind_the_first_request_spoils_nothing() {
+    let kettle = Kettle::start(Setup::paths(paths_here()).sizes(&[70_000]));
+    for path in paths_here() {
+        let mut session = RawSession::connect(kettle.address_by(path));
+        say(&mut session, &[Say::Get, Say::Send, Say::AskForKey]);
+        let mut answers = expect_response(&mut session, 70_000);
+        // On a kernel that cannot change keys it may be the end, if it was not read before the switch.
+        if answers == 0 && !changes_keys(path) {
+            assert_eq!(session.receive(), Received::Record(ALERT, vec![1, 0]), "{path}");
+            assert_eq!(session.receive(), Received::Closed, "{path}");
+            continue;
+        }
+        say(&mut session, &[Say::Get]);
+        answers += expect_response(&mut session, 70_000);
+        assert_eq!(answers, 1, "{path}");
+    }
+}
+
 /// They are read when the response has been sent, all at once.
 #[test]
 fn one_answer_does_for_all_key_updates_that_came_during_one_response() {
