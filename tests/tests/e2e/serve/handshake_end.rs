@@ -103,26 +103,70 @@ fn records_that_no_handshake_has_get_an_alert_at_once() {
 #[test]
 fn a_key_exchange_without_a_point_gets_an_alert() {
     let kettle = Kettle::start(with_a_file());
+    for body in [&[0][..], &[], &[1, 7], &[33, 7]] {
+        let sent = plain_records(HANDSHAKE, &message(16, body), 16_384);
+        let answer = after_the_flight_of_tls12(&kettle, &sent);
+        let [ALERT, 3, 3, 0, 2, 2, alert] = answer[..] else { panic!("{body:?}: {answer:?}") };
+        assert!([ILLEGAL_PARAMETER, DECODE_ERROR].contains(&alert), "{body:?}: {alert}");
+    }
+}
+
+/// The server's keys change with its own Finished, which comes last.
+#[test]
+fn faults_in_the_middle_of_a_tls12_handshake_get_an_alert_in_the_clear() {
+    let kettle = Kettle::start(with_a_file());
+    let point = [&[32][..], &[9; 32]].concat();
+    let exchange = &plain_records(HANDSHAKE, &message(16, &point), 16_384)[..];
+    let half = &plain_records(HANDSHAKE, &message(16, &point)[..10], 16_384)[..];
+    let change = &[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1][..];
+    let data = &[APPLICATION_DATA, 3, 3, 0, 1, 7][..];
+    let warning = &[ALERT, 3, 3, 0, 2, 1, 90][..];
+    let empty = &[HANDSHAKE, 3, 3, 0, 0][..];
+    let plain_finished = &plain_records(HANDSHAKE, &message(20, &[7; 12]), 16_384)[..];
+    let odd_finished = &[&[HANDSHAKE, 3, 3, 0, 40][..], &[7; 40]].concat()[..];
+    let too_long = &plain_records(HANDSHAKE, &[16, 1, 0, 0], 16_384)[..];
+    let cases: [(&str, &[&[u8]], u8); 11] = [
+        ("data inside a key exchange", &[half, data], UNEXPECTED_MESSAGE),
+        ("a warning inside a key exchange", &[half, warning], UNEXPECTED_MESSAGE),
+        ("an empty record inside a key exchange", &[half, empty], UNEXPECTED_MESSAGE),
+        ("an empty record", &[empty], UNEXPECTED_MESSAGE),
+        ("a message longer than any", &[too_long], DECODE_ERROR),
+        ("a change of cipher too early", &[change], UNEXPECTED_MESSAGE),
+        ("two key exchanges", &[exchange, exchange], UNEXPECTED_MESSAGE),
+        ("a Finished in the clear", &[exchange, plain_finished], UNEXPECTED_MESSAGE),
+        ("data before the Finished", &[exchange, data], UNEXPECTED_MESSAGE),
+        ("warnings without end", &[exchange, &warning.repeat(40)], UNEXPECTED_MESSAGE),
+        ("a Finished nobody sealed", &[exchange, change, odd_finished], BAD_RECORD_MAC),
+    ];
+    for (case, sent, alert) in cases {
+        let answer = after_the_flight_of_tls12(&kettle, &sent.concat());
+        assert_eq!(answer, [ALERT, 3, 3, 0, 2, 2, alert], "{case}");
+    }
+    // Who gives up gets no answer.
+    for before in [half, exchange] {
+        let sent = [before, &[ALERT, 3, 3, 0, 2, 2, 40]].concat();
+        assert_eq!(after_the_flight_of_tls12(&kettle, &sent), [0; 0]);
+    }
+    kettle.wait_until_idle();
+}
+
+/// Says hello in TLS 1.2, and this behind the server's flight. Returns what comes then, to the end.
+fn after_the_flight_of_tls12(kettle: &Kettle, sent: &[u8]) -> Vec<u8> {
     let hello = RawHello {
         suites: vec![0xc0, 0x2b, 0xc0, 0x2f],
         has_key_share: false,
         ..RawHello::default().without(SUPPORTED_VERSIONS)
     };
-    for body in [&[0][..], &[], &[1, 7], &[33, 7]] {
-        let mut wire = Wire::connect(kettle.address());
-        wire.write_all(&hello.records(&[])).unwrap();
-        // ServerHelloDone ends the server's flight.
-        while !wire.received.ends_with(&[14, 0, 0, 0]) {
-            assert_ne!(wire.read(&mut [0; 16_384]).unwrap(), 0, "closed in its flight");
-        }
-        let flight_bytes = wire.received.len();
-        wire.write_all(&plain_records(HANDSHAKE, &message(16, body), 16_384)).unwrap();
-        wire.read_to_end();
-        let [ALERT, 3, 3, 0, 2, 2, alert] = wire.received[flight_bytes..] else {
-            panic!("{body:?}: {:?}", &wire.received[flight_bytes..]);
-        };
-        assert!([ILLEGAL_PARAMETER, DECODE_ERROR].contains(&alert), "{body:?}: {alert}");
+    let mut wire = Wire::connect(kettle.address());
+    wire.write_all(&hello.records(&[])).unwrap();
+    // ServerHelloDone ends the flight.
+    while !wire.received.ends_with(&[14, 0, 0, 0]) {
+        assert_ne!(wire.read(&mut [0; 16_384]).unwrap(), 0, "closed in its flight");
     }
+    let flight_bytes = wire.received.len();
+    wire.write_all(sent).unwrap();
+    wire.read_to_end();
+    wire.received.split_off(flight_bytes)
 }
 
 #[test]
@@ -159,6 +203,11 @@ fn odd_records() -> Vec<Fault> {
         ),
         ("nothing but padding", |it| it.sending.seal_inner(vec![0; 20]), UNEXPECTED_MESSAGE),
         ("a record too long", |_| vec![APPLICATION_DATA, 3, 3, 0x41, 1], RECORD_OVERFLOW),
+        (
+            "warnings without end",
+            |it| (0..40).flat_map(|_| it.sending.seal(ALERT, &[1, 90])).collect(),
+            UNEXPECTED_MESSAGE,
+        ),
     ]
 }
 
