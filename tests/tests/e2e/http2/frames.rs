@@ -1,6 +1,7 @@
 //! A client that sends frames as a test makes them, and reads what comes back frame by frame.
 
 use std::io;
+use std::net::SocketAddr;
 
 use kettle_tests::client::{Client, Dialer, End, end_of};
 use kettle_tests::http::Connection;
@@ -50,7 +51,11 @@ impl Frames {
     }
 
     pub fn begin(dialer: Dialer, kettle: &Kettle, settings: &[(u16, u32)]) -> Self {
-        let client = dialer.alpn(&["h2"]).connect(kettle.address());
+        Self::begin_at(dialer, kettle.address(), settings)
+    }
+
+    pub fn begin_at(dialer: Dialer, address: SocketAddr, settings: &[(u16, u32)]) -> Self {
+        let client = dialer.alpn(&["h2"]).connect(address);
         assert_eq!(client.tls.alpn_protocol(), Some(&b"h2"[..]));
         let payload: Vec<u8> = settings
             .iter()

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
 use rustix::process::Signal;
 
@@ -13,6 +13,8 @@ use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::{Suite, TLS12_AES_128, TLS13_AES_128};
+
+use crate::http2::frames::{self, Frames};
 
 #[test]
 fn a_stopping_server_finishes_downloads_and_takes_no_new_connections() {
@@ -63,14 +65,27 @@ fn a_stopping_server_waits_no_longer_than_configured() {
 }
 
 /// Clients that do nothing more, and what each of them has done so far.
-const IDLE: [Doing; 6] = [
+const IDLE: [Doing; 7] = [
     // Nothing said.
     |kettle, _| Box::new(Wire::connect(kettle.address())),
-    // Kept alive after a response.
+    // Kept alive after a response, which the kernel may have sent.
     |kettle, suite| {
-        let mut client = kettle.connect(suite);
-        assert_eq!(client.get("/a").body, b"content");
-        Box::new(client)
+        let clients = by_path(kettle).map(|address| {
+            let mut client = Dialer::suite(suite).connect(address);
+            assert_same(&client.get("/70000").body, &content(70_000), "kept alive");
+            client
+        });
+        Box::new(clients.collect::<Vec<_>>())
+    },
+    // The same over HTTP/2.
+    |kettle, suite| {
+        let clients = by_path(kettle).map(|address| {
+            let mut client = Frames::begin_at(Dialer::suite(suite), address, &[]);
+            client.send(&frames::get(1, "/a"));
+            assert_eq!(client.body(1), b"content");
+            client
+        });
+        Box::new(clients.collect::<Vec<_>>())
     },
     // Asked to close, and stays.
     |kettle, suite| {
@@ -96,7 +111,7 @@ const IDLE: [Doing; 6] = [
         Box::new(wire)
     },
     // Nothing said in plain HTTP.
-    |kettle, _| Box::new(Wire::connect(kettle.addresses[1])),
+    |kettle, _| Box::new(Wire::connect(plain(kettle))),
 ];
 
 /// Clients that have begun something and do not go on.
@@ -133,7 +148,7 @@ const BEGUN: [Doing; 6] = [
     },
     // Half a head in plain HTTP.
     |kettle, _| {
-        let mut wire = Wire::connect(kettle.addresses[1]);
+        let mut wire = Wire::connect(plain(kettle));
         wire.write_all(b"GET /a HTTP/1.1\r\n").unwrap();
         Box::new(wire)
     },
@@ -152,9 +167,22 @@ fn clients_that_stand_still_in_a_beginning_are_let_go_soon() {
     stop_lets_go(BEGUN, "drain_timeout = \"1m\"");
 }
 
+/// The listeners with TLS.
+fn by_path(kettle: &Kettle) -> impl Iterator<Item = SocketAddr> {
+    kettle.addresses.iter().copied().take(paths_here().len())
+}
+
+/// The listener without.
+fn plain(kettle: &Kettle) -> SocketAddr {
+    kettle.addresses[paths_here().len()]
+}
+
 /// Whoever is still there when the time to drain is over is cut off, with a message.
-fn stop_lets_go(clients: [Doing; 6], drain_timeout: &str) {
-    let setup = Setup::paths(&["user"]).file("www/a", "content").listener("kind = \"redirect\"");
+fn stop_lets_go<const N: usize>(clients: [Doing; N], drain_timeout: &str) {
+    let setup = paths_here().iter().fold(Setup::default(), |setup, path| {
+        setup.listener(&format!("http2 = true\npath = {path:?}"))
+    });
+    let setup = setup.file("www/a", "content").sizes(&[70_000]).listener("kind = \"redirect\"");
     let setup = setup.set("server", drain_timeout).set("tls", "handshake_timeout = \"5m\"");
     let mut kettle = Kettle::start(
         setup.set("limits", "idle_timeout = \"5m\"").set("limits", "request_timeout = \"5m\""),
