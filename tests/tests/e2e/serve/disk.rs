@@ -15,6 +15,8 @@ use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::TLS13_AES_128;
 
+use crate::http2::frames::{self, Frames};
+
 const FILES: &[(&str, usize, Silent)] = &[
     ("answers", BODY_BYTES, Silent::Never),
     ("hangs", BODY_BYTES, Silent::ReadBeyond(0)),
@@ -154,6 +156,31 @@ fn a_file_whose_beginning_hangs_gets_503_however_large_it_is() {
     let Some(_fuse) = hanging_disk(&kettle) else { return };
     for target in ["/mounted/small-hangs", "/mounted/hangs"] {
         assert_eq!(kettle.connect(TLS13_AES_128).get(target).status, 503, "{target}");
+    }
+}
+
+#[test]
+fn a_stream_whose_file_hangs_gets_503_and_the_others_of_its_connection_are_answered_meanwhile() {
+    for path in paths_here() {
+        let kettle = Kettle::start(
+            Setup::default()
+                .listener(&format!("http2 = true\npath = {path:?}"))
+                .file("www/a", "content")
+                .set("limits", &format!("disk_timeout = {:?}", scaled("3s", "10s"))),
+        );
+        let Some(fuse) = hanging_disk(&kettle) else { return };
+        let mut client = Frames::connect(&kettle, &[]);
+        client.send(&frames::get(1, "/mounted/hangs"));
+        fuse.wait_for_unanswered(1);
+        for stream in [3, 5] {
+            client.send(&frames::get(stream, "/a"));
+            // Nothing of the first one comes before.
+            assert_eq!(client.next_of(frames::HEADERS).stream, stream, "{path}");
+            assert_eq!(client.body(stream), b"content", "{path}");
+        }
+        assert_eq!(client.next_of(frames::HEADERS).stream, 1, "{path}");
+        assert_eq!(kettle.entry("/mounted/hangs").number("status"), 503, "{path}");
+        client.ping();
     }
 }
 
