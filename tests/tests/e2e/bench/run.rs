@@ -85,6 +85,7 @@ fn both_servers_are_measured_by_an_nginx_conf_as_it_is() {
     ];
     let said = Tool::kettle(words.concat()).succeed();
     let lines = lines(folder.path());
+    assert!(said.contains("\nVerdict: undecided whether kettle auto or nginx"), "{said}");
     assert!(said.contains("kettle auto beside nginx"), "{said}{:?}", of_kind(&lines, "absent"));
     let subjects = of_kind(&lines, "subject");
     assert_eq!(subjects.len(), 2, "{subjects:?}");
@@ -123,6 +124,7 @@ fn a_run_leaves_results_and_a_page() {
     let said =
         Tool::kettle(words(folder.path(), &["--sizes", "1k,64k", "--rounds", "1"])).succeed();
     assert!(said.contains("kettle user") && said.contains("report.html"), "{said}");
+    assert!(said.contains("\nVerdict: none, no other server was measured"), "{said}");
     let lines = lines(folder.path());
     assert_eq!(lines[0]["line"], "run");
     assert_eq!(of_kind(&lines, "scenario").len(), 1);

@@ -188,6 +188,16 @@ fn alerts_pass_their_own_tests() {
 }
 
 #[test]
+fn promtool_finds_no_fault_in_a_scrape() {
+    if !has("promtool") {
+        return;
+    }
+    let (_kettle, listen) = kettle_with_metrics();
+    let ended = Tool::new("promtool").args(["check", "metrics"]).input(scrape(listen)).output();
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{}{}", ended.text(), ended.stderr);
+}
+
+#[test]
 fn prometheus_scrapes_kettle_and_answers_the_dashboard() {
     if !has_packaging() || !has("prometheus") {
         return;
