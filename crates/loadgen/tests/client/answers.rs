@@ -57,7 +57,7 @@ fn the_warm_up_is_left_out() {
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
     assert!(outcome.succeeded > 0 && outcome.succeeded < server.requests());
     assert_eq!(outcome.latency.len(), outcome.succeeded);
-    assert!(outcome.elapsed < Duration::from_millis(700), "{:?}", outcome.elapsed);
+    assert_eq!(outcome.elapsed, Duration::from_millis(400));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Faults of a server: each is a failure, once, under its own name.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kettle_loadgen::client::{self, LoadError};
 use kettle_loadgen::load::{Arrivals, End, LoadModel};
@@ -51,11 +51,11 @@ fn a_server_that_never_answers_costs_a_timeout_and_no_more() {
     let mut load = requests(&server, 3, 0);
     load.timeout = Duration::from_millis(300);
     load.end = End::After(Duration::from_secs(1));
-    let begun = Instant::now();
     let outcome = run(&load);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(outcome.succeeded, 0);
-    assert!(failed(&outcome, "timeout") >= 3, "{:?}", outcome.failures);
+    // Each of the three begins at most four in the second.
+    let timeouts = failed(&outcome, "timeout");
+    assert!((3..=12).contains(&timeouts), "{:?}", outcome.failures);
     assert_eq!(outcome.failures.len(), 1, "{:?}", outcome.failures);
 }
 
