@@ -104,7 +104,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let subjects: Vec<_> = cells.iter().map(|cell| cell.subject).collect();
     bench.start_backend(&subjects, &[BODY_BYTES])?;
     let steps = steps(bench.options);
-    let rounds = bench.options.rounds_or([1, 2, 3]);
+    let rounds = bench.options.rounds_or([1, 3, 5]);
     expect(bench, &cells, &steps, rounds);
     for cells in cells.chunk_by(|a, b| a.case == b.case) {
         let mut servers = Vec::new();
