@@ -16,7 +16,7 @@ use kettle_server::files::handler::Files;
 use kettle_server::guard::Guards;
 use kettle_server::metrics::WorkerMetrics;
 use kettle_server::request::{Head, Request};
-use kettle_server::respond::respond;
+use kettle_server::respond::{Responder, respond};
 use kettle_server::route::Router;
 use kettle_server::upstream::Upstreams;
 use kettle_tls::stream::Received;
@@ -67,6 +67,7 @@ async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) 
         return;
     };
     let files = Files::new(&config.limits, Arc::new(WorkerMetrics::default()));
+    let responder = Responder { files, guards: Guards::default(), pool: Rc::default() };
     let bytes = format!("{request_line} HTTP/1.1\r\n{fields}").into_bytes();
     let Ok(Parse::Complete { head, .. }) = parse_request(&bytes, &Limits::default()) else {
         eprintln!("not a request: {}", bytes.escape_ascii());
@@ -76,18 +77,17 @@ async fn measure(what: &str, config: &Config, request_line: &str, fields: &str) 
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
         let nanoseconds;
-        (nanoseconds, head) = run(&files, &routes, head).await;
+        (nanoseconds, head) = run(&responder, &routes, head).await;
         best = best.min(nanoseconds);
     }
     println!("{what:30} {best:8.0} ns");
 }
 
-async fn run(files: &Files, routes: &Router, head: Box<Head>) -> (f64, Box<Head>) {
+async fn run(responder: &Responder, routes: &Router, head: Box<Head>) -> (f64, Box<Head>) {
     let mut request = Request::without_body(head, Some("localhost"));
-    let (guards, pool) = (Guards::default(), Rc::default());
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        black_box(respond(files, &guards, &pool, routes, &mut request).await);
+        black_box(respond(responder, routes, &mut request).await);
     }
     (began.elapsed().as_secs_f64() * 1e9 / f64::from(ROUNDS), request.head)
 }

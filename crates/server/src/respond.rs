@@ -19,14 +19,19 @@ use crate::response::{Body, ConfiguredFields, Notes, Response};
 use crate::route::{Handler, Route, Router, Site};
 use crate::upstream::Pool;
 
+/// What a worker answers requests with.
+pub struct Responder {
+    /// Files that were opened a moment ago, and the disks they are on.
+    pub files: Files,
+    /// Who asked how often.
+    pub guards: Guards,
+    /// Connections to servers of backends.
+    pub pool: Rc<Pool>,
+}
+
 /// Answers a request: the one seam between protocols and handlers.
-pub async fn respond(
-    files: &Files,
-    guards: &Guards,
-    pool: &Rc<Pool>,
-    router: &Router,
-    request: &mut Request<'_>,
-) -> Response {
+pub async fn respond(worker: &Responder, router: &Router, request: &mut Request<'_>) -> Response {
+    let files = &worker.files;
     let head = &request.head;
     // Who sends a target without meaning gets no site's page: whose it is, is not known.
     let target = match head.target() {
@@ -60,7 +65,7 @@ pub async fn respond(
     };
     let mut response = match ready {
         Some(response) => response,
-        None => Box::pin(respond_for(files, guards, pool, site, request)).await,
+        None => Box::pin(respond_slowly(worker, site, request)).await,
     };
     response.tx_path = site.path;
     response.log = site.log(route).clone();
@@ -68,13 +73,7 @@ pub async fn respond(
     response
 }
 
-async fn respond_for(
-    files: &Files,
-    guards: &Guards,
-    pool: &Rc<Pool>,
-    site: &Site,
-    request: &mut Request<'_>,
-) -> Response {
+async fn respond_slowly(worker: &Responder, site: &Site, request: &mut Request<'_>) -> Response {
     let target = request.head.target().ok().filter(|target| target.form != Form::Asterisk);
     let route = target.and_then(|target| site.route(target.path));
     let configured = route.and_then(|route| route.handler.configured());
@@ -82,15 +81,14 @@ async fn respond_for(
     let mut notes = Notes::default();
     let guard = route.and_then(|route| route.rules.as_ref()?.guard.as_ref());
     let admitted = match guard {
-        Some(guard) => guard.admit(guards, configured, request, &mut notes).await,
+        Some(guard) => guard.admit(&worker.guards, configured, request, &mut notes).await,
         None => Ok(None),
     };
     let outcome = match (admitted, route) {
         (Err(error), _) => Err(error),
         (Ok(Some(answer)), _) => Ok(answer),
         (Ok(None), Some(route)) => {
-            let asked = Asked { site, route, files, pool };
-            let mut answer = respond_by_route(asked, request, &mut notes).await;
+            let mut answer = respond_by_route(worker, site, route, request, &mut notes).await;
             if let (Some(guard), Ok(response)) = (guard, &mut answer) {
                 guard.take_over(response);
             }
@@ -101,7 +99,7 @@ async fn respond_for(
     };
     let mut response = match outcome {
         Ok(response) => response,
-        Err(error) => error_response(files, site, configured, &error).await,
+        Err(error) => error_response(&worker.files, site, configured, &error).await,
     };
     if let Body::Upgraded(upgraded) = &mut response.body {
         // A tunnel takes its place among its client's requests until it ends.
@@ -116,17 +114,11 @@ async fn respond_for(
     response
 }
 
-/// Who is asked, and what with.
-struct Asked<'r> {
-    site: &'r Site,
-    route: &'r Route,
-    files: &'r Files,
-    pool: &'r Rc<Pool>,
-}
-
 /// What a route's rules say, or else its handler.
 async fn respond_by_route(
-    Asked { site, route, files, pool }: Asked<'_>,
+    Responder { files, pool, .. }: &Responder,
+    site: &Site,
+    route: &Route,
     request: &mut Request<'_>,
     notes: &mut Notes,
 ) -> Result<Response, HttpError> {

@@ -22,21 +22,19 @@ use crate::metrics::WorkerMetrics;
 use crate::offload::Offloads;
 use crate::open_tunnels::OpenTunnels;
 use crate::pipes::Pipes;
+use crate::respond::Responder;
 use crate::setup::Snapshot;
-use crate::upstream::Pool;
 
 /// What all connections of a worker share.
 pub(crate) struct WorkerState {
     pub(crate) clock: CoarseClock,
-    pub(crate) files: Files,
-    pub(crate) guards: Guards,
     pub(crate) handshake_turns: HandshakeTurns,
     pub(crate) log: WorkerLog,
     pub(crate) metrics: Arc<WorkerMetrics>,
     pub(crate) offloads: Rc<Offloads>,
     pub(crate) open_tunnels: OpenTunnels,
     pub(crate) pipes: Rc<Pipes>,
-    pub(crate) pool: Rc<Pool>,
+    pub(crate) responder: Responder,
     pub(crate) send_turns: SendTurns,
     pub(crate) deadlines: Deadlines,
     date_line: DateLine,
@@ -87,18 +85,21 @@ impl WorkerState {
         capabilities: Arc<Capabilities>,
     ) -> Self {
         let limits: &Limits = &snapshot.config.limits;
+        let responder = Responder {
+            files: Files::new(limits, Arc::clone(&metrics)),
+            guards: Guards::default(),
+            pool: Rc::default(),
+        };
         Self {
             clock: CoarseClock,
             date_line: DateLine::new(),
-            files: Files::new(limits, Arc::clone(&metrics)),
-            guards: Guards::default(),
             handshake_turns: HandshakeTurns::new(limits.handshakes_per_turn),
             log,
             offloads: Rc::new(Offloads::new(capabilities, kill_switch, Arc::clone(&metrics))),
             metrics,
             open_tunnels: OpenTunnels::default(),
             pipes: Rc::default(),
-            pool: Rc::default(),
+            responder,
             send_turns: SendTurns::default(),
             deadlines: Deadlines::default(),
             snapshot: RefCell::new(snapshot),
@@ -137,8 +138,8 @@ impl WorkerState {
     /// Puts a new configuration in force.
     pub(crate) fn adopt(&self, snapshot: Arc<Snapshot>) {
         self.snapshot.replace(Arc::clone(&snapshot));
-        self.files.forget();
-        self.pool.adopt(Arc::clone(&snapshot.upstreams));
+        self.responder.files.forget();
+        self.responder.pool.adopt(Arc::clone(&snapshot.upstreams));
         snapshot.backends.call_waiters();
     }
 
@@ -157,8 +158,8 @@ impl WorkerState {
     /// Lets a tick pass.
     pub(crate) fn tick(&self) {
         self.deadlines.tick();
-        self.pool.sweep();
-        self.files.release_objects();
+        self.responder.pool.sweep();
+        self.responder.files.release_objects();
         self.room.notify_waiters();
     }
 
@@ -169,8 +170,8 @@ impl WorkerState {
             while self.connections.get() > 0 {
                 self.emptied.notified().await;
             }
-            self.pool.drain().await;
-            self.files.disks().have_run_all().await;
+            self.responder.pool.drain().await;
+            self.responder.files.disks().have_run_all().await;
         };
         // Whether it was in time shows in the number.
         let _ = timeout_at(deadline.into(), emptied).await;

@@ -25,7 +25,6 @@ use crate::response::{Body, Response, Upgraded};
 use crate::setup::Snapshot;
 use crate::tx_path::TxPath;
 use crate::upstream::Trace;
-use crate::worker_state::WorkerState;
 
 /// Where a connection is in its sequence of requests.
 #[derive(Default)]
@@ -95,8 +94,7 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, self.remote.ip());
-        let WorkerState { files, guards, pool, .. } = &*self.worker;
-        let response = respond(files, guards, pool, &snapshot.router, &mut request).await;
+        let response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
         let Request { head, mut body, .. } = request;
         if proxy::is_for_nobody(&response) {

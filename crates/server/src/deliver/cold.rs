@@ -188,7 +188,7 @@ async fn wait_for<T: Send + 'static>(
     file: &OpenFile,
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let outcome = worker.files.disks().wait_for(file.device(), call).await;
+    let outcome = worker.responder.files.disks().wait_for(file.device(), call).await;
     outcome.map_err(io::Error::other).flatten()
 }
 

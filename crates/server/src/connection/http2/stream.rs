@@ -286,10 +286,9 @@ async fn respond_unless_taken_back(
     (worker, snapshot, request): (&WorkerState, &Snapshot, &mut Request<'_>),
     poll_taken_back: &dyn Fn(&mut Context<'_>) -> Poll<()>,
 ) -> Option<Response> {
-    let WorkerState { files, guards, pool, .. } = worker;
     tokio::select! {
         biased;
-        response = respond(files, guards, pool, &snapshot.router, request) => Some(response),
+        response = respond(&worker.responder, &snapshot.router, request) => Some(response),
         () = poll_fn(poll_taken_back) => None,
     }
 }

@@ -120,7 +120,7 @@ async fn forgetting_looks_again_at_once() {
     let server = Stage::new().file("a.txt", "hello").open();
     server.get("/a.txt", &[]).await;
     fs::write(server.path("a.txt"), "other").unwrap();
-    server.files.forget();
+    server.responder.files.forget();
     assert_eq!(server.get("/a.txt", &[]).await.text(), "other");
 }
 

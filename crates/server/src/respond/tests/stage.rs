@@ -22,7 +22,7 @@ use crate::http1::{Edge, write_head};
 use crate::metrics::WorkerMetrics;
 use crate::open_file::OpenFile;
 use crate::request::{Head, Request};
-use crate::respond::respond;
+use crate::respond::{Responder, respond};
 use crate::response::{Body, Notes, Part, Response};
 use crate::route::Router;
 
@@ -35,8 +35,7 @@ pub(super) struct Stage {
 pub(super) struct Server {
     pub(super) folder: tempfile::TempDir,
     pub(super) clock: TestClock,
-    pub(super) files: Files,
-    pub(super) guards: Guards,
+    pub(super) responder: Responder,
     pub(super) router: Router,
 }
 
@@ -106,7 +105,8 @@ impl Stage {
         let files = Files::with_clock(&self.config.limits, metrics, Box::new(clock.clone()));
         let router = Router::build(&self.config, &Default::default(), &Default::default()).unwrap();
         let guards = Guards::with_clock(Box::new(clock.clone()));
-        Server { folder: self.folder, clock, files, guards, router }
+        let responder = Responder { files, guards, pool: Rc::default() };
+        Server { folder: self.folder, clock, responder, router }
     }
 }
 
@@ -145,8 +145,7 @@ impl Server {
         let (version, is_head) = (Some(head.version()), head.method() == Method::Head);
         let mut request = Request::without_body(head, server_name);
         request.client = client;
-        let mut response =
-            respond(&self.files, &self.guards, &Rc::default(), &self.router, &mut request).await;
+        let mut response = respond(&self.responder, &self.router, &mut request).await;
         let date_line = DateLine::new().at(self.clock.wall());
         let notes = response.notes.take().map(|notes| *notes).unwrap_or_default();
         let edge = Edge { date_line, version, is_head, is_tls: true, closes };
