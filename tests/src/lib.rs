@@ -17,6 +17,7 @@ pub mod fuse;
 pub mod http;
 pub mod kernel_counts;
 pub mod kettle;
+mod key_schedule;
 pub mod mounted;
 pub mod raw_handshake;
 pub mod raw_session;

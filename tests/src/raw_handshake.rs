@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 
 use aws_lc_rs::agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral};
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::{digest, hkdf, hmac};
 
 use crate::client::Wire;
-use crate::raw_session::{Direction, RawSession, expand_label};
+use crate::key_schedule::{derived, early_secret, expand_label, hash, verify_data};
+use crate::raw_session::{Direction, RawSession};
 use crate::raw_ticket::RawTicket;
 use crate::record::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, whole_records};
 
@@ -286,28 +286,6 @@ fn be_asked_again(wire: &mut Wire, hello: &RawHello, next_record: &mut RecordRea
     wire.write_all(&first.records(&[])).unwrap();
     let hash = message(254, &hash(&first.message(&[])));
     [hash, next_record.read_hello(wire)].concat()
-}
-
-/// What the key schedule begins with.
-pub(crate) fn early_secret(psk: &[u8]) -> hkdf::Prk {
-    hkdf::Salt::new(hkdf::HKDF_SHA256, &[0; 32]).extract(psk)
-}
-
-/// What a Finished says, and a binder (RFC 8446 §4.4.4).
-pub(crate) fn verify_data(secret: &[u8], transcript_hash: &[u8]) -> Vec<u8> {
-    let base = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &expand_label(&base, "finished", &[], 32));
-    hmac::sign(&key, transcript_hash).as_ref().to_vec()
-}
-
-/// The salt that leads from one secret of the key schedule to the next.
-fn derived(secret: &hkdf::Prk) -> hkdf::Salt {
-    let salt = expand_label(secret, "derived", &hash(&[]), 32);
-    hkdf::Salt::new(hkdf::HKDF_SHA256, &salt)
-}
-
-pub(crate) fn hash(transcript: &[u8]) -> Vec<u8> {
-    digest::digest(&digest::SHA256, transcript).as_ref().to_vec()
 }
 
 /// The server's share, the last 32 bytes of its extension.

@@ -8,6 +8,7 @@ use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf;
 
 use crate::client::Wire;
+use crate::key_schedule::expand_label;
 use crate::record::{APPLICATION_DATA, whole_records};
 
 /// A connection with TLS 1.3 and AES-128-GCM.
@@ -156,29 +157,4 @@ impl Direction {
 
 fn expand(secret: &[u8], label: &str, bytes: usize) -> Vec<u8> {
     expand_label(&hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret), label, &[], bytes)
-}
-
-/// HKDF-Expand-Label (RFC 8446 §7.1).
-pub(crate) fn expand_label(
-    secret: &hkdf::Prk,
-    label: &str,
-    context: &[u8],
-    bytes: usize,
-) -> Vec<u8> {
-    let label = format!("tls13 {label}");
-    let length = u16::try_from(bytes).unwrap().to_be_bytes();
-    let [label_length, context_length] =
-        [label.len(), context.len()].map(|length| [u8::try_from(length).unwrap()]);
-    let info = [&length, label_length.as_slice(), label.as_bytes(), &context_length, context];
-    let mut expanded = vec![0; bytes];
-    secret.expand(&info, Length(bytes)).unwrap().fill(&mut expanded).unwrap();
-    expanded
-}
-
-struct Length(usize);
-
-impl hkdf::KeyType for Length {
-    fn len(&self) -> usize {
-        self.0
-    }
 }

@@ -2,8 +2,8 @@
 
 use aws_lc_rs::hkdf;
 
-use crate::raw_handshake::{early_secret, hash, verify_data};
-use crate::raw_session::{RawSession, Received, expand_label};
+use crate::key_schedule::{early_secret, expand_label, hash, verify_data};
+use crate::raw_session::{RawSession, Received};
 use crate::record::HANDSHAKE;
 
 /// What a server gave, and the key that goes with it.
