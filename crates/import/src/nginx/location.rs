@@ -35,7 +35,7 @@ pub(super) fn all<'t>(scope: &Scope<'t>) -> Vec<Location<'t>> {
     while let Some(scope) = open.pop() {
         for directive in scope.own().iter().filter(|directive| directive.name == "location") {
             let (kind, path) = kind_of(&directive.words);
-            let inner = scope.with(directive.inner());
+            let inner = scope.with_location(directive);
             open.push(inner.clone());
             let ignores_case = directive.word(0).starts_with("~*");
             let yields = !directive.word(0).starts_with("^~");

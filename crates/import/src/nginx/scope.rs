@@ -8,30 +8,53 @@ use kettle_config::{Finding, meant};
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Place, Term, UNKNOWN};
 
-/// The directives around a place, the outermost block first.
+/// The directives around a place, the outermost block first, and of each whether expressions in the block around it come after it.
 #[derive(Clone, Debug)]
-pub(super) struct Scope<'t>(Vec<&'t [Directive]>);
+pub(super) struct Scope<'t>(Vec<(&'t [Directive], bool)>);
 
 impl<'t> Scope<'t> {
     pub(super) fn new(outer: &'t [Directive]) -> Self {
-        Self(vec![outer])
+        Self(vec![(outer, false)])
     }
 
     /// A block in this one.
     pub(super) fn with(&self, inner: &'t [Directive]) -> Self {
         let mut blocks = self.0.clone();
-        blocks.push(inner);
+        blocks.push((inner, false));
+        Self(blocks)
+    }
+
+    /// That of a location in this one.
+    pub(super) fn with_location(&self, location: &'t Directive) -> Self {
+        let mut blocks = self.0.clone();
+        let is_first = location.word(0).starts_with(['^', '=']);
+        blocks.push((location.inner(), is_first));
         Self(blocks)
     }
 
     /// The innermost block.
     pub(super) fn own(&self) -> &'t [Directive] {
-        self.0.last().copied().unwrap_or_default()
+        self.outwards().next().unwrap_or_default()
+    }
+
+    /// The block around it.
+    pub(super) fn around(&self) -> &'t [Directive] {
+        self.outwards().nth(1).unwrap_or_default()
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether expressions of a block, which are some, are held against the paths of this place.
+    pub(super) fn yields_to(&self, block: &[Directive]) -> bool {
+        let at = self.0.iter().position(|(own, _)| std::ptr::eq(*own, block));
+        at.is_some_and(|at| self.0.get(at + 1).is_none_or(|(_, is_first)| !is_first))
     }
 
     /// From the innermost block outwards.
     pub(super) fn outwards(&self) -> impl Iterator<Item = &'t [Directive]> + '_ {
-        self.0.iter().rev().copied()
+        self.0.iter().rev().map(|(block, _)| *block)
     }
 
     /// All of these names in the innermost block that has any: nginx replaces whole lists.

@@ -9,6 +9,8 @@ fn what_is_lost_is_told() {
         ("location ~ \\.css$ { expires 1h; add_header X-A b; }", "add_header X-A b"),
         ("location ~ \\.css$ { expires 1h; limit_req zone=a; }", "limit_req zone=a"),
         ("location = /x { expires 1h; add_header X-A b; }", "add_header X-A b"),
+        ("location ~ ^/a { location ~ b$ { expires 1h; } }", "location ~ b$"),
+        ("location ~ ^/a { location ~ \\.b$ { expires 1h; } }", "location ~ \\.b$"),
         ("types { } location = /x { expires 1h; types { } }", "types"),
         ("location ~ ^/u/(.*)$ { add_header X-A b; return 302 /v/$1; }", "add_header X-A b"),
         ("location = /x { add_header X-A b; return 302 /v; }", "add_header X-A b"),
@@ -27,6 +29,36 @@ fn what_is_lost_is_told() {
         assert!(made.toml.contains(&expected), "{words}\n{}", made.toml);
         made.config().unwrap();
     }
+}
+
+/// Locations, and the patterns with `cache_control` of each route.
+#[test]
+fn an_expression_is_for_the_place_where_it_stands() {
+    let css = "location ~ \\.css$ { expires 1y; }";
+    for (words, expected) in [
+        (css.to_owned(), "/: *.css"),
+        (
+            format!("location /a/ {{ {css} }} location /b/ {{ expires 1h; }}"),
+            "/: | /a: *.css | /b: **",
+        ),
+        (format!("{css} location ^~ /a/ {{ }} location /b/ {{ }}"), "/: *.css | /a:"),
+        (
+            format!("{css} location ^~ /a/ {{ location /a/b/ {{ expires 1h; }} }}"),
+            "/: *.css | /a: | /a/b: **",
+        ),
+        (format!("location ^~ /a/ {{ {css} }}"), "/: | /a: *.css"),
+        (format!("location ~ ^/x {{ {css} }}"), "/:"),
+    ] {
+        let routes = &config(&server(&format!("root /srv; {words}"))).sites[0].routes;
+        let shown = routes.iter().map(|it| {
+            let patterns = it.cache_control.iter().map(|rule| format!(" {}", rule.pattern));
+            format!("{}:{}", it.prefix, patterns.collect::<String>())
+        });
+        assert_eq!(shown.collect::<Vec<_>>().join(" | "), expected, "{words}");
+    }
+    let both = "location ~ \\.(css|js)$ { expires 1h; } location ~ \\.css$ { expires 2h; }";
+    let rules = &config(&server(&format!("root /srv; {both}"))).sites[0].routes[0].cache_control;
+    assert_eq!(rules[0].value, "max-age=3600", "{rules:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ impl Writer<'_> {
         &mut self,
         locations: &[Location<'_>],
         routes: &mut Vec<Route>,
-        common: &mut Common,
+        common: &mut Common<'_>,
     ) -> Option<()> {
         for location in locations.iter() {
             let what = match location.kind {
@@ -80,7 +80,7 @@ impl Writer<'_> {
         shut: Option<&Shut<'_>>,
         rules: &Result<Vec<Rule>, Shut<'_>>,
         routes: &[Route],
-        common: &Common,
+        common: &Common<'_>,
     ) -> Option<Route> {
         let path = &location.path;
         let own = location.directive.inner();

@@ -2,8 +2,10 @@
 
 use std::io;
 
+use kettle_config::Position;
+
 use super::Writer;
-use super::route::{Common, Route, Setting, nearest, spoken};
+use super::route::{Cached, Common, Route, Setting, nearest, spoken};
 use super::settings::{OF_ROUTES, OF_SITES, ROUTE_ABOVE};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
 use crate::nginx::location::{self, Kind, Location, Shut};
@@ -15,7 +17,11 @@ impl Writer<'_> {
     /// The routes of a server, or nothing where one of its places must not be served and cannot be left out.
     pub(super) fn routes(&mut self, server: &Scope<'_>) -> Option<Vec<Route>> {
         let mut locations = location::all(server);
-        locations.sort_by_key(|location| (location.path.len(), location.directive.origin.at));
+        locations.sort_by_key(|location| match location.kind {
+            // Inner expressions come before outer ones, and beside each other the first decides.
+            Kind::Pattern => (usize::MAX - location.scope.depth(), Position::default()),
+            _ => (location.path.len(), location.directive.origin.at),
+        });
         let is_dotted = |it: &&Location<'_>| it.kind == Kind::Pattern && is_of_dotfiles(&it.path);
         let dotted = locations.iter().filter(is_dotted);
         let hidden: Vec<_> = dotted.filter_map(|it| Some((it, self.shut(&it.scope)?))).collect();
@@ -68,7 +74,7 @@ impl Writer<'_> {
         &mut self,
         location: &Location<'_>,
         routes: &mut Vec<Route>,
-        common: &mut Common,
+        common: &mut Common<'_>,
     ) -> Option<()> {
         let prefix = location.path.trim_end_matches('/');
         let what = format!("`location {}`", location.path);
@@ -265,12 +271,13 @@ impl Writer<'_> {
 
     /// `cache_control` by pattern, as locations for one path and for regular expressions say; nothing where one of these
     /// guards files.
-    fn patterns(&mut self, locations: &[Location<'_>]) -> Option<Vec<(String, String)>> {
+    fn patterns<'t>(&mut self, locations: &[Location<'t>]) -> Option<Vec<Cached<'t>>> {
         let mut cached = Vec::new();
         for location in locations.iter().filter(|location| location.kind == Kind::Exact) {
             let control = self.cache_control(&location.scope, location.directive.inner());
             if let Some(control) = control.filter(|_| self.shut(&location.scope).is_none()) {
-                cached.push((location.path.clone(), control));
+                let pattern = location.path.clone();
+                cached.push(Cached { pattern, control, block: None });
             }
         }
         for location in locations.iter().filter(|location| location.kind == Kind::Pattern) {
@@ -284,7 +291,12 @@ impl Writer<'_> {
                 return None;
             }
             let control = self.cache_control(&location.scope, location.directive.inner());
-            match (control, file_patterns(&location.path)) {
+            let block = location.scope.around();
+            let is_inside =
+                |it: &Location<'_>| it.kind == Kind::Pattern && std::ptr::eq(it.scope.own(), block);
+            // What one expression is for within what another is for, no pattern says.
+            let is_plain = !locations.iter().any(is_inside);
+            match (control, file_patterns(&location.path).filter(|_| is_plain)) {
                 (Some(control), Some(mut patterns)) => {
                     self.tell(location.directive.inner());
                     self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
@@ -294,7 +306,11 @@ impl Writer<'_> {
                         let message = format!("`{what}` is for `a.Css` as well");
                         self.draft.warn(origin, message, BOTH_CASES);
                     }
-                    cached.extend(patterns.into_iter().map(|one| (one, control.clone())));
+                    cached.extend(patterns.into_iter().map(|pattern| Cached {
+                        pattern,
+                        control: control.clone(),
+                        block: Some(block),
+                    }));
                 }
                 _ if location.has_rules() => {}
                 _ => self.draft.warn(
@@ -325,7 +341,7 @@ impl Writer<'_> {
         &mut self,
         locations: &[Location<'_>],
         routes: &[Route],
-        common: &mut Common,
+        common: &mut Common<'_>,
     ) -> Option<()> {
         let patterns = locations.iter().filter(|location| location.kind == Kind::Pattern);
         let is_passed = routes.iter().any(|route| route.backend.is_some());

@@ -116,12 +116,19 @@ pub(super) fn nearest<'r>(routes: &'r [Route], path: &str) -> Option<&'r Route> 
 }
 
 /// What holds for all routes of a server.
-pub(super) struct Common {
-    /// `cache_control` by pattern.
-    pub(super) cached: Vec<(String, String)>,
+pub(super) struct Common<'t> {
+    pub(super) cached: Vec<Cached<'t>>,
     pub(super) has_no_dotfiles: bool,
     /// Of the server, and of places whose paths belong to several routes or to a part of one.
     pub(super) rules: Vec<Rule>,
+}
+
+/// `cache_control` of a pattern.
+pub(super) struct Cached<'t> {
+    pub(super) pattern: String,
+    pub(super) control: String,
+    /// Where the expression stands that it was made of.
+    pub(super) block: Option<&'t [Directive]>,
 }
 
 impl Writer<'_> {
@@ -131,7 +138,7 @@ impl Writer<'_> {
         scope: &Scope<'_>,
         prefix: &str,
         own: &[Directive],
-        common: &Common,
+        common: &Common<'_>,
     ) -> Option<Route> {
         let (files, origin) = self.files(scope, prefix, own)?;
         let settings = self.route_settings(scope, prefix, own, common, &origin);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kettle_config::{Origin, is_own_header, quoted};
 
 use super::Writer;
-use super::route::{Common, Setting, spoken};
+use super::route::{Cached, Common, Setting, spoken};
 use crate::nginx::measure;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -17,7 +17,7 @@ impl Writer<'_> {
         scope: &Scope<'_>,
         prefix: &str,
         own: &[Directive],
-        common: &Common,
+        common: &Common<'_>,
         origin: &Origin,
     ) -> Vec<Setting> {
         let alias = own.iter().any(|directive| directive.name == "alias");
@@ -59,8 +59,10 @@ impl Writer<'_> {
         let charset = charset.map_or("off", |charset| charset.word(0));
         set("charset", quoted(charset), place);
         let control = self.control(scope);
-        let rules =
-            common.cached.iter().cloned().chain(control.map(|control| ("**".to_owned(), control)));
+        let fits = |it: &&Cached<'_>| it.block.is_none_or(|block| scope.yields_to(block));
+        let cached = common.cached.iter().filter(fits);
+        let rules = cached.map(|it| (it.pattern.clone(), it.control.clone()));
+        let rules = rules.chain(control.map(|control| ("**".to_owned(), control)));
         let mut rules: Vec<(String, String)> = rules.collect();
         let mut known: Vec<String> = Vec::new();
         rules.retain(|(pattern, _)| {
