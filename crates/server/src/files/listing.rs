@@ -103,10 +103,11 @@ impl Listing {
                 break;
             }
             let name = entry.file_name().to_bytes();
-            let path = format!("{relative}{}", String::from_utf8_lossy(name));
-            if matches!(name, b"." | b"..") || !root.allows(&path) || !view.fits(name) {
+            // Also where `dotfiles` serves them: such a name is chosen so that lists leave it out.
+            if name.starts_with(b".") || !view.fits(name) {
                 continue;
             }
+            let path = format!("{relative}{}", String::from_utf8_lossy(name));
             let item = match kind_at_hand(&entry, view) {
                 Some(is_folder) => {
                     Some(Item { name: name.to_vec(), is_folder, bytes: 0, modified: None })

@@ -126,7 +126,7 @@ impl Root {
         Disclosure::of(self.as_fd(), self.file_system)
     }
 
-    /// Whether names beginning with a dot are served and listed.
+    /// Whether names beginning with a dot are served.
     #[must_use]
     pub fn allows_dotfiles(&self) -> bool {
         self.allows_dotfiles

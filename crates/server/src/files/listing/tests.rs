@@ -172,6 +172,8 @@ fn only_what_can_be_fetched_is_listed() {
 
     let strict = Root::open(&root, Symlinks::Never, false).unwrap();
     assert_eq!(read(&strict, "sub/", &view("")).unwrap().items.len(), 2);
+    let serves_hidden = Root::open(&root, Symlinks::Never, true).unwrap();
+    assert_eq!(read(&serves_hidden, "sub/", &view("")).unwrap().items.len(), 2);
 }
 
 #[test]
