@@ -15,6 +15,8 @@ pub(super) struct Rule {
     pub(super) origin: Origin,
     /// Whether it is for a little more than nginx's.
     pub(super) is_wider: bool,
+    /// The prefixes of routes that the expression it was made of is not held against.
+    pub(super) spared: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +96,7 @@ pub(super) fn of_return(directive: &Directive, groups: &[String]) -> Option<Rule
     let Target { to, keeps_query } = target_of(target, groups)?;
     let kind = Kind::Redirect { status, keeps_query };
     let origin = directive.origin.clone();
-    let rule = Rule { from: None, to, kind, origin, is_wider: false };
+    let rule = Rule { from: None, to, kind, origin, is_wider: false, spared: Vec::new() };
     Template::is_destination(&rule.to).then_some(rule)
 }
 
@@ -164,7 +166,7 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
     }
     let rule = |from| {
         let origin = directive.origin.clone();
-        Rule { from, to: to.clone(), kind, origin, is_wider }
+        Rule { from, to: to.clone(), kind, origin, is_wider, spared: Vec::new() }
     };
     Some(match patterns.is_empty() {
         true => vec![rule(None)],

@@ -42,6 +42,12 @@ impl<'t> Scope<'t> {
         self.outwards().nth(1).unwrap_or_default()
     }
 
+    /// The location around it, if it is of one.
+    pub(super) fn outer_location(&self) -> Option<&'t Directive> {
+        let is_it = |it: &&Directive| std::ptr::eq(it.inner(), self.around());
+        self.outwards().nth(2)?.iter().filter(|it| it.name == "location").find(is_it)
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.0.len()
     }

@@ -1,4 +1,4 @@
-//! Locations for names with a dot, and for what is closed already.
+//! Locations for names with a dot, for what is closed already, and for files that lie elsewhere.
 
 use super::guards::left;
 
@@ -44,5 +44,19 @@ fn what_is_closed_twice_stays_closed() {
             "location /.well-known/ { deny all; } location ~ /\\. { deny all; }",
             "/ /.well-known! /open",
         ),
+    ]);
+}
+
+/// A location for names that begin so takes their files from elsewhere; a route would leave them where they are.
+#[test]
+fn no_neighbour_gets_files_that_nginx_does_not_look_at() {
+    left(&[
+        ("location /th { root /pub; }", ""),
+        ("location /th { alias /pub/; }", ""),
+        ("location /th { alias /pub/th; }", ""),
+        ("location /th { alias /srv/th; }", "/ /open"),
+        ("location /th { root /srv; }", "/ /open"),
+        ("location /there { root /pub; }", "/ /open /there"),
+        ("location /there/ { root /pub; }", "/ /open /there"),
     ]);
 }

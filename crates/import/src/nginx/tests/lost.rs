@@ -56,9 +56,48 @@ fn an_expression_is_for_the_place_where_it_stands() {
         });
         assert_eq!(shown.collect::<Vec<_>>().join(" | "), expected, "{words}");
     }
+    let moved = "location ~ \\.x$ { return 301 /y; }";
+    for (words, expected) in [
+        (moved.to_owned(), "/: /**.x"),
+        (format!("location /a/ {{ {moved} }}"), "/: /a/**.x"),
+        ("location /a/ { location ~ ^/a/b$ { return 301 /y; } }".to_owned(), "/: /a/b"),
+        ("location /a/ { location ~ ^ { return 301 /y; } }".to_owned(), "/: /a/**"),
+        ("location ^~ /a { location ~ ^/a/(.*)$ { return 301 /y/$1; } }".to_owned(), "/: /a/**"),
+        (format!("{moved} location /a/ {{ }} location ^~ /b/ {{ }}"), "/: /**.x | /b:"),
+        (
+            format!("location /a/ {{ {moved} }} location /a/b/ {{ expires 1h; }}"),
+            "/: /a/**.x | /a/b:",
+        ),
+    ] {
+        let routes = &config(&server(&format!("root /srv; {words}"))).sites[0].routes;
+        let shown = routes.iter().map(|it| {
+            let from = it.redirects.iter().filter_map(|rule| rule.from.as_ref());
+            format!(
+                "{}:{}",
+                it.prefix,
+                from.map(|it| format!(" {}", it.as_str())).collect::<String>()
+            )
+        });
+        assert_eq!(shown.collect::<Vec<_>>().join(" | "), expected, "{words}");
+    }
+    // The group would be `a/` shorter.
+    let group = "location /a/ { location ~ ^/(.*)$ { return 301 /y/$1; } }";
+    assert!(imported(&server(&format!("root /srv; {group}"))).config().is_err());
     let both = "location ~ \\.(css|js)$ { expires 1h; } location ~ \\.css$ { expires 2h; }";
     let rules = &config(&server(&format!("root /srv; {both}"))).sites[0].routes[0].cache_control;
     assert_eq!(rules[0].value, "max-age=3600", "{rules:?}");
+}
+
+#[test]
+fn a_name_of_a_stream_that_is_for_all_depths_is_told_of() {
+    for (name, count) in [("a.example", 0), ("*.a.example", 1), (".a.example", 1)] {
+        let made = imported(&format!(
+            "stream {{ map $ssl_preread_server_name $to {{ hostnames; {name} 10.0.0.1:5; }}
+             server {{ listen 443; ssl_preread on; proxy_pass $to; }} }}"
+        ));
+        let told = made.toml.matches("stands for one more label, not for several").count();
+        assert_eq!(told, count, "{name}\n{}", made.toml);
+    }
 }
 
 #[test]

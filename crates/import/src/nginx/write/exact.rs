@@ -145,7 +145,14 @@ impl Writer<'_> {
             let message = format!("`location = {path}` is for what lies below {path}/, too");
             self.draft.warn(&origin, message, "all of it is answered as that one path");
         }
-        route.rules.push(Rule { from: None, to, kind, origin, is_wider: false });
+        route.rules.push(Rule {
+            from: None,
+            to,
+            kind,
+            origin,
+            is_wider: false,
+            spared: Vec::new(),
+        });
         // There are no folders.
         route.settings.retain(|(key, ..)| !["index", "listing", "fallback"].contains(key));
         route

@@ -1,6 +1,7 @@
 //! The locations of a server: which of them become routes, and what of them is left out.
 
 use std::io;
+use std::path::Path;
 
 use kettle_config::Position;
 
@@ -32,7 +33,9 @@ impl Writer<'_> {
             return Some(vec![self.redirecting(server, "", rules)]);
         }
         let cached = self.patterns(&locations)?;
-        let mut common = Common { cached, has_no_dotfiles: !hidden.is_empty(), rules };
+        let ruling = locations.iter().filter(|it| it.kind == Kind::Pattern && it.has_rules());
+        let ruling = ruling.map(|it| it.scope.around()).collect();
+        let mut common = Common { cached, has_no_dotfiles: !hidden.is_empty(), rules, ruling };
         let whole = locations.iter().any(|it| it.kind == Kind::Prefix && it.path == "/");
         let mut routes: Vec<Route> = Vec::new();
         if !whole {
@@ -125,7 +128,8 @@ impl Writer<'_> {
         let mut route = self.route(&location.scope, prefix, own, common)?;
         route.rules = rules;
         let above = nearest(routes, prefix);
-        if above.is_some_and(|above| above.says_the_same(&route)) {
+        let is_ruled = common.ruling.iter().all(|block| location.scope.yields_to(block));
+        if is_ruled && above.is_some_and(|above| above.says_the_same(&route)) {
             return Some(());
         }
         self.tell_of_names(location);
@@ -265,8 +269,21 @@ impl Writer<'_> {
         }
         let is_moved = !rules.is_empty();
         let moved = is_moved.then_some(Shut { directive: location.directive, why: WHOLE_NAMES });
-        let stricter = self.stricter(location, above);
+        let stricter = self.stricter(location, above).or_else(|| self.leads_off(location, above));
         stricter.map(|shut| Shut { why: WHOLE_NAMES, ..shut }).or(moved)
+    }
+
+    /// What says that all that begins like a location lies elsewhere than where the route above looks for it.
+    fn leads_off<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+        let own = location.directive.inner().iter().find(|it| is_own_root(it))?;
+        let looked = above.file(&location.path)?;
+        let path = Path::new(own.word(0));
+        let file = match own.name.as_str() {
+            "root" => self.prefix.join(path).join(location.path.trim_start_matches('/')),
+            _ => self.prefix.join(path),
+        };
+        let is_same = file == looked && (own.name == "root" || !own.word(0).ends_with('/'));
+        (!is_same).then_some(Shut { directive: own, why: WHOLE_NAMES })
     }
 
     /// `cache_control` by pattern, as locations for one path and for regular expressions say; nothing where one of these
@@ -381,7 +398,14 @@ impl Writer<'_> {
                 let message = format!("{what} is for other cases of its letters as well");
                 self.draft.warn(&location.directive.origin, message, ONE_CASE);
             }
-            common.rules.extend(rules);
+            let block = location.scope.around();
+            let spared = locations
+                .iter()
+                .filter(|it| it.kind == Kind::Prefix && !it.scope.yields_to(block))
+                .map(|it| it.path.trim_end_matches('/').to_owned());
+            let spared: Vec<String> = spared.collect();
+            let spare = |rule| Rule { spared: spared.clone(), ..rule };
+            common.rules.extend(rules.into_iter().map(spare));
         }
         Some(())
     }

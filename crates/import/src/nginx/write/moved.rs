@@ -62,7 +62,20 @@ impl Writer<'_> {
             Kind::Exact => redirect::exactly(&location.path),
             _ => expressed(&location.path),
         };
-        let at = expressed.ok_or(Shut { directive, why: UNSAID })?;
+        let mut at = expressed.ok_or(Shut { directive, why: UNSAID })?;
+        if location.kind == Kind::Pattern
+            && let Some(outer) = location.scope.outer_location()
+        {
+            let path = outer.words.last().map_or("", String::as_str);
+            let is_prefix = path.starts_with('/') && !outer.word(0).starts_with(['~', '=']);
+            let patterns = below(path, &at.patterns).filter(|_| is_prefix);
+            let patterns = patterns.ok_or(Shut { directive, why: UNSAID })?;
+            // A star that begins further in stands for less than the group it was made of.
+            if patterns != at.patterns && at.groups.iter().any(|group| group != "{path}") {
+                return Err(Shut { directive, why: UNSAID });
+            }
+            at.patterns = patterns;
+        }
         let mut all = Vec::new();
         for rule in redirect::rules(own, &at.groups).map_err(unsaid)? {
             let directive = written(&location.scope, &rule).unwrap_or(directive);
@@ -112,7 +125,10 @@ impl Writer<'_> {
             let mut concerned = concerned(&rule, routes);
             let is_for_one =
                 |number: &usize| routes.get(*number).is_some_and(|it| it.alone.is_some());
-            concerned.retain(|route| number < for_all || !is_for_one(route));
+            let is_spared = |number: &usize| {
+                routes.get(*number).is_some_and(|it| rule.spared.contains(&it.prefix))
+            };
+            concerned.retain(|it| number < for_all || !(is_for_one(it) || is_spared(it)));
             let can_all = concerned.iter().filter_map(|number| routes.get(*number));
             if !can_all.into_iter().all(|route| can_have(route, &rule, routes)) {
                 let message =
@@ -177,6 +193,19 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// The same patterns for what begins with a path; nothing where no pattern says that.
+fn below(path: &str, patterns: &[String]) -> Option<Vec<String>> {
+    if patterns.is_empty() {
+        return Some(vec![format!("{path}**")]);
+    }
+    let one = |pattern: &String| match pattern.strip_prefix("/**") {
+        _ if pattern.starts_with(path) => Some(pattern.clone()),
+        Some(rest) => Some(format!("{path}**{rest}")),
+        None => None,
+    };
+    patterns.iter().map(one).collect()
 }
 
 /// Whether a rule does on a route what it did in nginx.

@@ -195,7 +195,7 @@ fn moved<'t>(
     }
     let origin = directive.origin.clone();
     let (from, to) = (Some(format!("{from}**")), format!("{}{{1}}", pass.path));
-    Ok(Some(Rule { from, to, kind: Kind::Rewrite, origin, is_wider: false }))
+    Ok(Some(Rule { from, to, kind: Kind::Rewrite, origin, is_wider: false, spared: Vec::new() }))
 }
 
 /// Backends are asked with all methods, and for what is no file: conditions that leave GET of a file alone hold for others.

@@ -121,6 +121,8 @@ pub(super) struct Common<'t> {
     pub(super) has_no_dotfiles: bool,
     /// Of the server, and of places whose paths belong to several routes or to a part of one.
     pub(super) rules: Vec<Rule>,
+    /// Where expressions stand that send clients elsewhere.
+    pub(super) ruling: Vec<&'t [Directive]>,
 }
 
 /// `cache_control` of a pattern.

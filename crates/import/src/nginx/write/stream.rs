@@ -152,6 +152,12 @@ impl Writer<'_> {
                     self.draft.warn(&entry.origin, message, instead);
                 }
                 name => {
+                    if name.starts_with(['*', '.']) {
+                        let message =
+                            format!("`{name}` stands for one more label, not for several");
+                        let instead = "write names below that one by one";
+                        self.draft.warn(&entry.origin, message, instead);
+                    }
                     sites.push((name.to_owned(), carried(scope, stream.inner(), to), &entry.origin))
                 }
             }
