@@ -1,6 +1,7 @@
 //! Locations for names with a dot, for what is closed already, and for files that lie elsewhere.
 
 use super::guards::left;
+use super::*;
 
 /// Names with a dot are hidden below a route, and neither those of routes nor what is for the public by RFC 8615.
 #[test]
@@ -58,5 +59,24 @@ fn no_neighbour_gets_files_that_nginx_does_not_look_at() {
         ("location /th { root /srv; }", "/ /open"),
         ("location /there { root /pub; }", "/ /open /there"),
         ("location /there/ { root /pub; }", "/ /open /there"),
+    ]);
+}
+
+/// A server that lists, what else it says, and whether its first route does.
+#[test]
+fn no_list_is_shown_that_nginx_does_not_show() {
+    for (words, is_listed) in [
+        ("", true),
+        ("try_files $uri $uri/ =404;", true),
+        ("try_files $uri =404;", false),
+        ("location / { try_files $uri /index.html; }", false),
+    ] {
+        let config = config(&server(&format!("root /srv; autoindex on; {words}")));
+        assert_eq!(config.sites[0].routes[0].listing, is_listed, "{words}");
+    }
+    left(&[
+        ("autoindex on; location = /there/ { autoindex off; }", ""),
+        ("autoindex on; location = /there/ { autoindex on; }", "/ /open"),
+        ("location = /there/ { autoindex off; }", "/ /open"),
     ]);
 }

@@ -40,6 +40,7 @@ impl Writer<'_> {
                 let shut = shut.or_else(|| self.stricter(location, above?));
                 let shut = shut.or_else(|| self.elsewhere(location, above?));
                 let shut = shut.or_else(|| is_rootless(location, above?));
+                let shut = shut.or_else(|| is_unlisted(location, above?));
                 if let Some(shut) = shut {
                     if self.is_folder(&location.path, routes) {
                         // By its name alone a folder gets a redirect.
@@ -213,6 +214,14 @@ impl Writer<'_> {
 fn is_rootless<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
     let is_asked = above.backend.is_some() && !location.has_rules() && !has_root(&location.scope);
     is_asked.then_some(Shut { directive: location.directive, why: NO_ROOT })
+}
+
+/// Whether nginx shows no list of a folder, and the route around would.
+fn is_unlisted<'t>(location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
+    let directive = location.scope.find("autoindex").unwrap_or(location.directive);
+    let is_shown = above.settings.iter().any(|(key, ..)| *key == "listing");
+    let is_hidden = location.path.ends_with('/') && is_shown && !location.scope.is_on("autoindex");
+    is_hidden.then_some(Shut { directive, why: "lists are a matter of a whole route" })
 }
 
 /// Where the lines of a route go, if not where its site's do.

@@ -29,7 +29,7 @@ impl Writer<'_> {
             let names = self.index(index);
             set("index", list(names.iter().map(String::as_str)), &index.origin);
         }
-        if scope.is_on("autoindex") {
+        if lists(scope, own) {
             set("listing", "true".to_owned(), origin);
         }
         let (symlinks, place) = match scope.find("disable_symlinks") {
@@ -271,6 +271,13 @@ impl Writer<'_> {
         self.draft.warn(&tries.origin, message, "what is not there gets 404");
         None
     }
+}
+
+/// Whether folders are listed. Where only files are tried, nginx looks at none.
+fn lists(scope: &Scope<'_>, own: &[Directive]) -> bool {
+    let tries = own.iter().find(|it| it.name == "try_files");
+    let has_folders = |it: &Directive| it.words.iter().any(|word| word.ends_with('/'));
+    scope.is_on("autoindex") && tries.is_none_or(has_folders)
 }
 
 fn is_cache_control(directive: &Directive) -> bool {
