@@ -12,10 +12,11 @@ use rustls::{
     AlertDescription, ClientConfig, ClientConnection, KeyLog, SignatureScheme,
     SupportedProtocolVersion, version,
 };
-use rustls_pki_types::ServerName;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{PrivateKeyDer, ServerName};
 use socket2::{Domain, SockRef, Socket, Type};
 
-use crate::certificate::roots;
+use crate::certificate::{Issued, roots};
 use crate::environment::patience;
 use crate::http::Connection;
 use crate::record::{Record, records};
@@ -33,6 +34,7 @@ pub struct Dialer {
     key_log: Option<Arc<dyn KeyLog>>,
     receive_buffer_bytes: Option<usize>,
     resumption: Resumption,
+    certificate: Option<Issued>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -49,6 +51,7 @@ impl Default for Dialer {
             key_log: None,
             receive_buffer_bytes: None,
             resumption: Resumption::disabled(),
+            certificate: None,
             config: OnceLock::new(),
         }
     }
@@ -103,6 +106,12 @@ impl Dialer {
         Self { resumption, ..self }
     }
 
+    /// Shows this certificate where it is asked for one.
+    #[must_use]
+    pub fn certificate(self, certificate: Issued) -> Self {
+        Self { certificate: Some(certificate), ..self }
+    }
+
     /// Connects and finishes the handshake.
     #[must_use]
     pub fn connect(&self, address: SocketAddr) -> Client {
@@ -142,7 +151,14 @@ impl Dialer {
         let builder = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&self.versions)
             .unwrap();
-        let mut config = builder.with_root_certificates(roots()).with_no_client_auth();
+        let builder = builder.with_root_certificates(roots());
+        let mut config = match &self.certificate {
+            Some(Issued { der, key, .. }) => {
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+                builder.with_client_auth_cert(vec![der.clone()], key).unwrap()
+            }
+            None => builder.with_no_client_auth(),
+        };
         config.alpn_protocols.clone_from(&self.alpn);
         config.resumption = self.resumption.clone();
         if let Some(log) = &self.key_log {

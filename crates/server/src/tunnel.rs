@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::limits::{Deadline, Stage, TICK};
 use crate::open_tunnels::OpenTunnel;
 use crate::relay::{Party, Relay, Side, TunnelEnd};
-use crate::tunnel_routes::TunnelSettings;
+use crate::tunnel_routes::{TunnelRoutes, TunnelSettings};
 use crate::worker_state::{OpenConnection, WorkerState};
 use introduction::introduction;
 pub(crate) use open::Opened;
@@ -140,6 +140,10 @@ impl Tunnel {
                 self.client = Side::Closed;
                 return;
             }
+            Err(NoServer::Refused) => {
+                self.end = SESSION_REFUSED;
+                return;
+            }
             Err(NoServer::Failed(error)) => {
                 let backend = &self.settings.backend.name;
                 tracing::debug!(%backend, %error, "no server for a client");
@@ -241,12 +245,21 @@ impl Tunnel {
         TunnelEnd::ClientReset
     }
 
-    /// Where this client goes by the configuration in force, if that is still the same backend.
-    fn successor(&self) -> Option<Arc<TunnelSettings>> {
+    /// Its listener by the configuration in force, if that has it.
+    fn routes(&self) -> Option<Arc<TunnelRoutes>> {
         let snapshot = self.worker.snapshot();
         let mut routes = snapshot.tunnels.iter().flatten();
-        let routes = routes.find(|routes| routes.address == self.peers.listener)?;
-        routes.successor_of(&self.settings, self.client.session()).cloned()
+        routes.find(|routes| routes.address == self.peers.listener).cloned()
+    }
+
+    /// Where this client goes by the configuration in force, if that is still the same backend.
+    fn successor(&self) -> Option<Arc<TunnelSettings>> {
+        self.routes()?.successor_of(&self.settings).cloned()
+    }
+
+    /// Whether a reload has shut the client out since it came. A listener that is gone shuts out nobody.
+    fn is_refused(&self) -> bool {
+        self.routes().is_some_and(|routes| !routes.lets_in(self.client.session()))
     }
 
     /// Connects to a server, unless the client is gone before. One that ends before it says anything may wait for a server
@@ -266,6 +279,11 @@ impl Tunnel {
                 attempt = attempts.next(successor) => attempt.map_err(NoServer::Failed)?,
                 end = self.departure(is_silent) => return Err(NoServer::Departed(end)),
             };
+            // It came in by what was in force then, and its certificate may be revoked since.
+            if self.is_refused() {
+                drop(attempt.without_connecting());
+                return Err(NoServer::Refused);
+            }
             if let Some(settings) = followed.take() {
                 self.settings = settings;
             }
@@ -275,7 +293,11 @@ impl Tunnel {
                 end = self.departure(false) => return Err(NoServer::Departed(end)),
             };
             match opened {
-                Ok(opened) => return Ok(attempts.succeeded(attempt, opened)),
+                Ok(opened) => {
+                    let connected = attempts.succeeded(attempt, opened);
+                    // Servers may take their time, too: one of SMTP minutes.
+                    return if self.is_refused() { Err(NoServer::Refused) } else { Ok(connected) };
+                }
                 Err(failure) => attempts.failed(attempt, failure),
             }
         }
@@ -354,6 +376,8 @@ impl Drop for Tunnel {
 enum NoServer {
     /// None could be had.
     Failed(ConnectError),
+    /// It would not be let in any more.
+    Refused,
     /// The client left before.
     Departed(TunnelEnd),
 }
@@ -422,6 +446,9 @@ async fn run(
     relay.cut(end);
     end
 }
+
+/// How a tunnel ends whose client a reload has shut out before there was a server for it.
+const SESSION_REFUSED: &str = "session_refused";
 
 /// A close_notify in a record: header, alert, and what TLS 1.2 and 1.3 add to it (24 and 17 bytes).
 const CLOSE_NOTIFY_BYTES_MAX: usize = 31;

@@ -82,17 +82,17 @@ impl TunnelRoutes {
         ways.flat_map(|ways| ways.by_alpn.iter().map(|(_, settings)| settings).chain(&ways.others))
     }
 
-    /// The way of a client that was on another one to the same backend when these came, if it would be let in here, too.
-    pub(crate) fn successor_of(
-        &self,
-        before: &TunnelSettings,
-        session: Option<&Session>,
-    ) -> Option<&Arc<TunnelSettings>> {
-        let is_let_in = match (&self.start, session) {
+    /// Whether a client that made this session, or none, would be let in as it was.
+    pub(crate) fn lets_in(&self, session: Option<&Session>) -> bool {
+        match (&self.start, session) {
             (Start::Tls { acceptors, .. }, Some(session)) => acceptors.takes(session),
             (Start::Tcp | Start::Passthrough, None) => true,
             _ => false,
-        };
+        }
+    }
+
+    /// The way of a client that was on another one to the same backend when these came.
+    pub(crate) fn successor_of(&self, before: &TunnelSettings) -> Option<&Arc<TunnelSettings>> {
         let is_same = |settings: &&Arc<TunnelSettings>| {
             settings.backend.is_successor_of(&before.backend)
                 && settings.client_starttls == before.client_starttls
@@ -102,7 +102,7 @@ impl TunnelRoutes {
         // Another site's log is not for its line.
         let likest = same.find(|settings| settings.log == before.log);
         let likest = first.filter(|it| it.log == before.log).or(likest);
-        likest.or(first).filter(|_| is_let_in)
+        likest.or(first)
     }
 
     /// How TLS is spoken to a server that connections may go to from here.

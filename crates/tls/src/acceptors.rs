@@ -119,11 +119,14 @@ impl Acceptors {
         Self { is_alpn_required: true, ..self.clone() }
     }
 
-    /// Whether a session was made as one of the same name would be made now: since then other acceptors may have come.
+    /// Whether who made a session would be let in now: since then other acceptors may have come. Who was asked for no
+    /// certificate, and is asked for none now, is as good as anybody, whatever else has changed.
     #[must_use]
     pub fn takes(&self, session: &Session) -> bool {
         let acceptor = self.choose(session.server_name.as_deref());
-        acceptor.is_ok_and(|acceptor| Some(acceptor.audience) == session.audience)
+        let is_asked = acceptor.is_ok_and(|acceptor| acceptor.asks_certificate);
+        let is_open = !is_asked && !session.is_certificate_asked;
+        is_open || acceptor.is_ok_and(|acceptor| Some(acceptor.audience) == session.audience)
     }
 
     /// Ends the handshake with a hello that rustls would let pass, for one of these acceptors.

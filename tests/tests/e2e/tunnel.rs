@@ -2,6 +2,7 @@
 
 mod balance;
 mod carry;
+mod client_auth;
 mod end;
 mod failure;
 mod introduction;

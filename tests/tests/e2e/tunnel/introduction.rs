@@ -18,7 +18,7 @@ fn introducing(version: &str, listener: &str, at: &Backend) -> Kettle {
 }
 
 /// A whole header of version 2: its first 16 bytes, and the rest.
-fn read_v2(socket: &mut std::net::TcpStream) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn read_v2(socket: &mut std::net::TcpStream) -> (Vec<u8>, Vec<u8>) {
     let head = read_exactly(socket, 16);
     let bytes = usize::from(u16::from_be_bytes([head[14], head[15]]));
     let rest = read_exactly(socket, bytes);
@@ -26,7 +26,7 @@ fn read_v2(socket: &mut std::net::TcpStream) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// The values behind the addresses, by their types.
-fn values(mut rest: &[u8]) -> Vec<(u8, Vec<u8>)> {
+pub(super) fn values(mut rest: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut values = Vec::new();
     while let [kind, high, low, more @ ..] = rest {
         let (value, behind) = more.split_at(usize::from(u16::from_be_bytes([*high, *low])));
