@@ -35,7 +35,7 @@ impl<T> Names<T> {
     /// What belongs to a name that a client asks for: exact first, then by one label of a wildcard.
     pub fn find(&self, name: &str) -> Option<&T> {
         let name = name.strip_suffix('.').unwrap_or(name);
-        // Lower case on the stack: a DNS name has at most 253 characters (RFC 1035 §2.3.4).
+        // Lower case on the stack: no name is longer.
         let mut buffer = [0; NAME_BYTES_MAX];
         let lower = buffer.get_mut(..name.len())?;
         lower.copy_from_slice(name.as_bytes());
@@ -51,4 +51,6 @@ impl<T> Names<T> {
 
 /// Stands for every name that no site has.
 pub(crate) const DEFAULT_NAME: &str = "_";
-const NAME_BYTES_MAX: usize = 253;
+
+/// The longest name that anybody can have (RFC 1035 §2.3.4).
+pub const NAME_BYTES_MAX: usize = 253;

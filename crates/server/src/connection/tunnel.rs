@@ -12,6 +12,7 @@ use std::task::Context;
 
 use kettle_config::StartTls;
 use kettle_tls::hello::{ClientHello, Peeked, peek};
+use kettle_tls::names::NAME_BYTES_MAX;
 use tokio::net::TcpStream;
 
 use super::plain::{poll_read, poll_write_all};
@@ -139,6 +140,10 @@ impl Connection {
 /// The name that a hello asks for, and where it goes by it; else why it goes nowhere, and what its client is told.
 fn find(routes: &TunnelRoutes, hello: &ClientHello<'_>) -> Result<Routed, (&'static str, [u8; 7])> {
     let server_name = hello.server_name();
+    // It is kept for as long as the tunnel, and stands in its line.
+    if server_name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
+        return Err(("malformed", DECODE_ERROR));
+    }
     let ways = routes.find(server_name);
     match ways.find(hello.alpn()) {
         Some(settings) => Ok((server_name.map(Box::from), Arc::clone(settings))),

@@ -9,6 +9,7 @@ use kettle_tests::certificate::{Kind, issue};
 use kettle_tests::client::{Dialer, End, Wire, end_of};
 use kettle_tests::http::Connection;
 use kettle_tests::kettle::Kettle;
+use kettle_tests::raw_handshake::RawHello;
 use kettle_tests::setup::Setup;
 use kettle_tests::suite::ONE_OF_EACH_VERSION;
 use rustls::AlertDescription;
@@ -283,4 +284,29 @@ fn records_without_a_hello_are_refused_at_once() {
         wire.read_to_end();
         assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 10], "{}", sent.escape_ascii());
     }
+}
+
+/// It would be kept for as long as its tunnel, and be written to the log.
+#[test]
+fn a_name_that_is_longer_than_names_are_is_refused() {
+    let at = Backend::listen();
+    let setup = Setup::default().listener("kind = \"passthrough\"\nbackend = \"app\"");
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[at.address()])));
+    let asking = |bytes: u16| {
+        let lengths = [bytes + 3, bytes].map(u16::to_be_bytes);
+        let name = vec![b'a'; bytes.into()];
+        let content = [&lengths[0][..], &[0], &lengths[1], &name].concat();
+        let hello = RawHello::default().without(0).with(0, &content).records(&[9; 32]);
+        let mut wire = Wire::connect(kettle.address());
+        wire.write_all(&hello).unwrap();
+        (wire, hello)
+    };
+    for bytes in [254, 60_000] {
+        let (mut wire, _) = asking(bytes);
+        wire.read_to_end();
+        assert_eq!(wire.received, [21, 3, 1, 0, 2, 2, 50], "an alert: decode_error");
+    }
+    assert_eq!(kettle.status("/total/handshakes_failed/malformed"), 2);
+    let (_wire, hello) = asking(253);
+    assert_eq!(read_exactly(&mut at.accept(), hello.len()), hello);
 }
