@@ -56,7 +56,7 @@ words! {
         Tls = "tls",
         /// Among what is said of TLS: the common name in the client's certificate.
         CommonName = "common-name",
-        /// A name for the connection, unique on this machine.
+        /// A name for the connection that no other has: one of this process, and the `connection` of the log.
         UniqueId = "unique-id",
     }
 }

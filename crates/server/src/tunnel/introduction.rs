@@ -1,9 +1,11 @@
 //! What a server is told of a connection before its first byte: the PROXY header.
 
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use kettle_config::{Backend, ProxyTlv, SendProxy};
 use kettle_preamble::proxy::{self, TlsFacts, Tlv, write_v1, write_v2};
+use kettle_tls::mac::random;
 use kettle_tls::{PeerIdentity, Resumption, Session, Version};
 
 use super::Peers;
@@ -26,8 +28,7 @@ pub(super) fn introduction(
         SendProxy::AsReceived if is_v1_received => write_v1(source, destination, &mut header),
         SendProxy::AsReceived | SendProxy::V2 => {
             let says = |tlv| backend.proxy_tlvs.contains(&tlv);
-            // Unique on this machine: the process and the connection in it.
-            let unique_id = format!("{:x}-{number:x}", std::process::id());
+            let unique_id = format!("{:016x}-{number}", *PROCESS);
             let suite = session.map(openssl_suite);
             let alpn = session.and_then(|session| session.alpn.as_ref());
             let peer = session.and_then(|session| session.peer.as_deref());
@@ -66,6 +67,9 @@ fn ip_header(client: IpAddr) -> Vec<u8> {
         IpAddr::V6(address) => [&[AF_INET6], &address.octets()[..]].concat(),
     }
 }
+
+/// Tells this process from any other: in a container each has the same number.
+static PROCESS: LazyLock<u64> = LazyLock::new(|| u64::from_be_bytes(random()));
 
 /// RFC 5280 allows 64 characters.
 const COMMON_NAME_BYTES_MAX: usize = 1_024;
@@ -155,7 +159,7 @@ mod tests {
         let backend = |send_proxy| Backend { send_proxy, ..Backend::default() };
         let session = session(Version::Tls13, "TLS13_AES_128_GCM_SHA256");
         let name = Some("a.example");
-        let header = introduction(&backend(SendProxy::V2), &peers, Some(&session), name, 9);
+        let header = introduction(&backend(SendProxy::V2), &peers, Some(&session), name, 1234);
         let Ok(Parse::Complete { header, bytes }) = parse(&header) else { panic!() };
         assert!(bytes > 16);
         assert_eq!(header.endpoints, Endpoints::Inet { source: client, destination });
@@ -169,6 +173,12 @@ mod tests {
         assert_eq!(facts.version, Some(b"TLSv1.3".as_slice()));
         assert_eq!(facts.cipher, Some(b"TLS_AES_128_GCM_SHA256".as_slice()));
         assert!(facts.verify_result != 0 && !facts.certificate_in_session);
+        let unique_id = tlvs.iter().find_map(|tlv| match tlv {
+            Tlv::UniqueId(id) => std::str::from_utf8(id).unwrap().split_once('-'),
+            _ => None,
+        });
+        let (process, number) = unique_id.unwrap();
+        assert_eq!((process.len(), number), (16, "1234"), "the number as the log has it");
         assert!(introduction(&backend(SendProxy::Off), &peers, None, None, 9).is_empty());
         let v1 = introduction(&backend(SendProxy::V1), &peers, None, None, 9);
         assert_eq!(v1, b"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n");
