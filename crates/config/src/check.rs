@@ -16,6 +16,7 @@ use crate::finding::Instead;
 use crate::model::Config;
 use crate::read::Reader;
 use crate::setting::quoted_size;
+pub(crate) use backends::named_backends;
 pub use listeners::collide;
 
 /// Records every contradiction in a configuration.

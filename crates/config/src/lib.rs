@@ -5,6 +5,7 @@
 //! [`Located`], and [`Config::finding`] turns that place into a [`Finding`].
 #![forbid(unsafe_code)]
 
+mod advice;
 mod check;
 mod check_files;
 mod finding;
@@ -22,6 +23,7 @@ mod source;
 mod syntax;
 mod word;
 
+pub use advice::advice;
 pub use check::collide;
 pub use check_files::check_files;
 pub use finding::Finding;

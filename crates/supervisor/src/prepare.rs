@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kettle_config::{
-    Config, Finding, Listener, ListenerCertificate, Located, Position, check_files,
+    Config, Finding, Listener, ListenerCertificate, Located, Position, advice, check_files,
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityWarning};
@@ -244,7 +244,8 @@ struct Findings {
 
 impl Findings {
     fn of_files(config: &Config) -> Self {
-        let mut findings = Self { mistakes: check_files(config), ..Self::default() };
+        let mut findings =
+            Self { mistakes: check_files(config), warnings: advice(config), ..Self::default() };
         if let Some(path) = &config.admin.socket
             && let Err(error) = admin::refuse_long(path)
         {

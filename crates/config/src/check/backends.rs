@@ -1,4 +1,4 @@
-//! Backends that nobody names or has, and servers that could not be reached as written.
+//! Backends that nobody has, and servers that could not be reached as written.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     }
 }
 
-fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
+/// Every place that names a backend.
+pub(crate) fn named_backends(config: &Config) -> impl Iterator<Item = &Located<String>> {
     let of_listeners = config.listeners.iter().flat_map(Listener::backends);
     let of_routes = config.sites.iter().flat_map(|site| &site.routes);
     let of_routes = of_routes.filter_map(|route| route.backend.as_ref());

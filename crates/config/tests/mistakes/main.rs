@@ -1,5 +1,6 @@
 //! Bad snippets and exactly what the operator reads about each.
 
+mod advice;
 mod answers;
 mod backends;
 mod keys;

@@ -1,0 +1,83 @@
+//! What works as it is written, and should be looked at all the same.
+
+use crate::check::named_backends;
+use crate::finding::Finding;
+use crate::model::Config;
+
+/// Looks over a valid configuration. What was made of another program's is that program's way, and is not judged.
+pub fn advice(config: &Config) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if config.is_made() {
+        return findings;
+    }
+    for listener in 0..config.listeners.len() {
+        findings.extend(about_strangers(config, listener));
+        findings.extend(about_http2(config, listener));
+    }
+    for backend in 0..config.backends.len() {
+        findings.extend(about_use(config, backend));
+        findings.extend(about_pins(config, backend));
+    }
+    findings
+}
+
+/// Whom a header speaks for is believed.
+fn about_strangers(config: &Config, index: usize) -> Option<Finding> {
+    let listener = config.listeners.get(index)?;
+    let is_everybody = listener.accept_proxy.iter().any(|network| network.prefix_bits() == 0);
+    if !is_everybody || listener.address.ip().is_loopback() {
+        return None;
+    }
+    let message = "whoever can connect may say here which address it comes from";
+    let instead = "write the networks of your load balancers";
+    Some(at(config, &format!("listener.{index}.accept_proxy"), message, instead))
+}
+
+/// Tunnels carry what was agreed on as it is, and routes speak HTTP/1.1.
+fn about_http2(config: &Config, index: usize) -> Option<Finding> {
+    let listener = config.listeners.get(index)?;
+    let spoken = &listener.tls()?.alpn;
+    if !spoken.iter().any(|protocol| protocol == HTTP2) {
+        return None;
+    }
+    let reached = config.sites.iter().filter(|site| site.is_reached(listener)).map(Some);
+    let carried = reached.chain([None]).filter_map(|site| {
+        let ways = listener.ways(site);
+        let is_own = ways.by_alpn.iter().any(|(protocol, _)| *protocol == HTTP2);
+        ways.others.filter(|_| !is_own)
+    });
+    let carried: Vec<&str> = carried.collect();
+    let asked = config.sites.iter().flat_map(|site| &site.routes);
+    let mut asked = asked.filter_map(|route| route.backend.as_ref());
+    let both = asked.find(|backend| carried.contains(&backend.value.as_str()))?;
+    let message = format!("\"{both}\" gets HTTP/2 from here, and HTTP/1.1 from a route");
+    let instead = "leave it if its servers take both; else remove \"h2\", or give the route another [[backend]]";
+    Some(at(config, &format!("listener.{index}.alpn"), &message, instead))
+}
+
+/// Its names are looked up and its servers checked for as long as it stands there.
+fn about_use(config: &Config, index: usize) -> Option<Finding> {
+    let name = &config.backends.get(index)?.name;
+    if named_backends(config).any(|named| named == name) {
+        return None;
+    }
+    let message = format!("no listener, site or route names \"{name}\"");
+    let instead = "remove it, or write it where connections or requests are to go there";
+    Some(config.finding(name.at, &format!("\"{name}\""), message, Some(instead.to_owned())))
+}
+
+/// A server gets a new key one day, and then nobody gets through.
+fn about_pins(config: &Config, index: usize) -> Option<Finding> {
+    let setting = format!("backend.{index}.tls.pins");
+    let [_] = config.backends.get(index)?.tls.as_ref()?.pins.as_slice() else { return None };
+    let message = "there is no spare: once the server has another key, nobody gets through";
+    let written = config.position_of(&setting).is_written();
+    written.then(|| at(config, &setting, message, "write the pin of its next key, too"))
+}
+
+fn at(config: &Config, setting: &str, message: &str, instead: &str) -> Finding {
+    config.finding(config.position_of(setting), "", message, Some(instead.to_owned()))
+}
+
+/// As ALPN has it (RFC 9113 §3.1).
+const HTTP2: &str = "h2";

@@ -1,0 +1,83 @@
+//! What works as it is written, and should be looked at all the same.
+
+use std::path::Path;
+
+const APP: &str = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";
+
+#[track_caller]
+fn assert_advised(text: &str, expected: &str) {
+    let parsed = kettle_config::parse(text, Path::new("kettle.toml"));
+    let findings = parsed.map_or_else(|mistakes| mistakes, |config| kettle_config::advice(&config));
+    let shown: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.join("\n"), expected, "in\n{text}");
+}
+
+fn tcp(listener: &str) -> String {
+    format!("[[listener]]\nkind = \"tcp\"\nbackend = \"app\"\n{listener}{APP}")
+}
+
+#[test]
+fn backends_are_for_somebody() {
+    let other = APP.replace("app", "other");
+    assert_advised(
+        &(tcp("address = \"0.0.0.0:1\"\n") + &other),
+        r#"kettle.toml:10:8: no listener, site or route names "other"
+ 10 | name = "other"
+    |        ^^^^^^^
+help: remove it, or write it where connections or requests are to go there"#,
+    );
+}
+
+#[test]
+fn headers_are_not_believed_of_everybody() {
+    let listener = |address: &str, networks: &str| {
+        tcp(&format!("address = \"{address}:1\"\naccept_proxy = {networks}\n"))
+    };
+    assert_advised(
+        &listener("0.0.0.0", "[\"10.0.0.0/8\", \"0.0.0.0/0\"]"),
+        r#"kettle.toml:5:16: whoever can connect may say here which address it comes from
+ 5 | accept_proxy = ["10.0.0.0/8", "0.0.0.0/0"]
+   |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+help: write the networks of your load balancers"#,
+    );
+    assert_advised(&listener("0.0.0.0", "[\"10.0.0.0/8\"]"), "");
+    assert_advised(&listener("127.0.0.1", "[\"0.0.0.0/0\"]"), "");
+}
+
+#[test]
+fn pins_have_a_spare() {
+    let pinned = |pins: &str| {
+        tcp("address = \"0.0.0.0:1\"\n") + &format!("[backend.tls]\nname = \"a\"\npins = {pins}\n")
+    };
+    let (one, other) =
+        (format!("\"sha256/{}=\"", "A".repeat(43)), format!("\"sha256/{}=\"", "E".repeat(43)));
+    assert_advised(
+        &pinned(&format!("[{one}]")),
+        r#"kettle.toml:11:8: there is no spare: once the server has another key, nobody gets through
+ 11 | pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+help: write the pin of its next key, too"#,
+    );
+    assert_advised(&pinned(&format!("[{one}, {other}]")), "");
+}
+
+#[test]
+fn one_backend_seldom_speaks_both_versions_of_http() {
+    let serving = |protocols: &str, route: &str| {
+        format!(
+            "[[listener]]\naddress = \"0.0.0.0:1\"\nkind = \"tls\"\nbackend = \"app\"\n{protocols}\n\
+             [[listener]]\naddress = \"0.0.0.0:2\"\n\
+             [[site]]\nnames = [\"_\"]\nself_signed = true\n[[site.route]]\n{route}\n{APP}"
+        )
+    };
+    let to_app = "backend = \"app\"";
+    assert_advised(
+        &serving("alpn = [\"h2\", \"http/1.1\"]", to_app),
+        r#"kettle.toml:5:8: "app" gets HTTP/2 from here, and HTTP/1.1 from a route
+ 5 | alpn = ["h2", "http/1.1"]
+   |        ^^^^^^^^^^^^^^^^^^
+help: leave it if its servers take both; else remove "h2", or give the route another [[backend]]"#,
+    );
+    assert_advised(&serving("alpn = [\"http/1.1\"]", to_app), "");
+    assert_advised(&serving("alpn = [\"h2\"]", "root = \"/srv\""), "");
+}
