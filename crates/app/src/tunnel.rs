@@ -124,3 +124,65 @@ fn certificate(
 
 /// The only backend there is.
 const BACKEND: &str = "backend";
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser as _;
+    use kettle_config::{SendProxy, StartTls};
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn meant(words: &str) -> Config {
+        match Cli::try_parse_from(words.split_whitespace()).unwrap().command {
+            Command::Terminate(arguments) => terminating(&arguments),
+            Command::Originate(arguments) => originating(&arguments),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn servers(config: &Config) -> Vec<String> {
+        config.backends[0].servers.iter().map(|server| server.address.to_string()).collect()
+    }
+
+    #[track_caller]
+    fn assert_files(certificate: &Certificate) {
+        let files = [&certificate.chain, &certificate.key].map(|file| &*file.value);
+        assert_eq!(files, ["c.pem", "k.pem"].map(Path::new));
+    }
+
+    #[test]
+    fn the_words_of_terminate_are_settings() {
+        let config = meant(
+            "kettle terminate --to 8080 --to unix:/run/a.sock --cert c.pem --key k.pem \
+             --alpn h2,http/1.1 --proxy v2 --starttls smtp --workers 3 --crossover 1MiB",
+        );
+        assert_eq!(servers(&config), ["127.0.0.1:8080", "unix:/run/a.sock"]);
+        let tls = config.listeners[0].tls().unwrap();
+        assert_eq!((tls.starttls, tls.crossover), (StartTls::Smtp, 1_048_576));
+        assert_eq!(tls.alpn, ["h2", "http/1.1"]);
+        assert_eq!(config.server.workers, Some(3));
+        assert_eq!(config.backends[0].send_proxy, SendProxy::V2);
+        assert!(config.backends[0].tls.is_none() && !config.sites[0].self_signed);
+        assert_files(&config.sites[0].certificates[0]);
+        assert!(meant("kettle terminate --to 8080").sites[0].self_signed);
+    }
+
+    #[test]
+    fn the_words_of_originate_are_settings() {
+        let config = meant(
+            "kettle originate --listen 2525 --to mail.example:587 --pin sha256/a= --pin sha256/b= \
+             --starttls smtp --cert c.pem --key k.pem --name mx.example --alpn smtp --proxy v1",
+        );
+        assert_eq!(servers(&config), ["mail.example:587"]);
+        assert!(matches!(config.listeners[0].kind, ListenerKind::Tcp(_)));
+        let tls = config.backends[0].tls.as_ref().unwrap();
+        assert_eq!((tls.starttls, tls.name.as_deref()), (StartTls::Smtp, Some("mx.example")));
+        assert_eq!(tls.pins, ["sha256/a=", "sha256/b="]);
+        assert_eq!(tls.alpn, ["smtp"]);
+        assert_eq!(config.backends[0].send_proxy, SendProxy::V1);
+        assert_files(tls.certificate.as_ref().unwrap());
+    }
+}

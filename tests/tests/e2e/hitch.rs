@@ -1,6 +1,7 @@
 //! kettle under the names of hitch and stud: their command lines, their configuration, their words to backends.
 
 mod unit;
+mod varnish;
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -114,6 +115,25 @@ fn sessions_are_resumed_where_the_command_line_has_room_for_them() {
     assert_eq!(said.matches("Reused, ").count(), 5, "{said}");
 }
 
+/// hitch itself, or kettle by its name, with the same words, and where it listens.
+fn introducing(place: &Place, is_hitch: bool, backend: SocketAddr) -> (Running, SocketAddr) {
+    let front = free();
+    let from = format!("--frontend={}", bracketed(front));
+    let to = format!("--backend={}", bracketed(backend));
+    let alpn = "--alpn-protos=h2,http/1.1";
+    let words = [&from, &to, AS[0], AS[1], "--write-proxy-v2", alpn, "FOLDER/one"];
+    let program = if is_hitch { "/usr/sbin/hitch".into() } else { kettle_program() };
+    fs::remove_file(place.path("hitch")).unwrap();
+    symlink(program, place.path("hitch")).unwrap();
+    (place.start("hitch", &words, front), front)
+}
+
+/// One of each version for the keys of a [`Place`].
+fn suites_for_rsa() -> [Suite; 2] {
+    let supported = cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256;
+    [TLS13_AES_128, Suite { supported, ..TLS12_AES_128 }]
+}
+
 /// What a backend hears: the header without its ports, and the values behind the addresses in their order.
 fn heard(backend: &Backend, front: SocketAddr, suite: Suite) -> (Vec<u8>, Vec<u8>) {
     let mut client =
@@ -132,28 +152,10 @@ fn a_backend_hears_from_us_what_it_hears_from_hitch() {
         return skip("hitch is not installed");
     }
     let (place, backend) = (Place::new(), Backend::listen());
-    let to = format!("--backend={}", bracketed(backend.address()));
     let mut said = Vec::new();
     for is_hitch in [true, false] {
-        let front = free();
-        let from = format!("--frontend={}", bracketed(front));
-        let words = [
-            &from,
-            &to,
-            AS[0],
-            AS[1],
-            "--write-proxy-v2",
-            "--alpn-protos=h2,http/1.1",
-            "FOLDER/one",
-        ];
-        let program = if is_hitch { "/usr/sbin/hitch".into() } else { kettle_program() };
-        fs::remove_file(place.path("hitch")).unwrap();
-        symlink(program, place.path("hitch")).unwrap();
-        let _server = place.start("hitch", &words, front);
-        // Of TLS 1.2 the suite for keys of this kind.
-        let supported = cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256;
-        let suites = [TLS13_AES_128, Suite { supported, ..TLS12_AES_128 }];
-        said.push(suites.map(|suite| heard(&backend, front, suite)));
+        let (_server, front) = introducing(&place, is_hitch, backend.address());
+        said.push(suites_for_rsa().map(|suite| heard(&backend, front, suite)));
     }
     assert_eq!(said[0], said[1]);
 }
@@ -246,7 +248,7 @@ impl Daemon {
     }
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + patience();
     while !is_so() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");

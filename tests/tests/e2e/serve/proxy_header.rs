@@ -1,6 +1,7 @@
 //! Connections that begin with a PROXY header, and those that should or should not.
 
-use kettle_tests::client::Wire;
+use kettle_tests::backend::{Backend, backend, read_exactly};
+use kettle_tests::client::{Dialer, Wire};
 use kettle_tests::http::{Connection, get};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::raw_handshake::{RawHandshake, RawHello};
@@ -11,6 +12,8 @@ use kettle_tests::setup::Setup;
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 192.0.2.1 40000 443\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xc0\0\x02\x01\x9c\x40\x01\xbb";
 const LOCAL: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0";
+/// How a client of PostgreSQL asks for TLS.
+const SSL_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
 const UNKNOWN: &[u8] = b"PROXY UNKNOWN\r\n";
 
 fn behind(networks: &str) -> Kettle {
@@ -102,7 +105,9 @@ fn a_header_must_be_there_and_right() {
 
 #[test]
 fn a_header_that_never_ends_is_not_waited_for() {
-    let kettle = behind(r#"["127.0.0.0/8"]"#);
+    let listener = "accept_proxy = [\"127.0.0.0/8\"]";
+    let setup = Setup::default().listener(listener).set("tls", "handshake_timeout = \"5m\"");
+    let kettle = Kettle::start(setup);
     let silent = Wire::connect(kettle.address());
     let mut half = Wire::connect(kettle.address());
     half.send(&V1[..20]).unwrap();
@@ -127,10 +132,62 @@ fn strangers_may_come_without_a_header_and_not_with_one() {
 
 #[test]
 fn without_the_setting_a_header_is_no_tls() {
-    let kettle = Kettle::start(Setup::default().sizes(&[0]));
-    let mut wire = Wire::connect(kettle.address());
-    wire.send(V1).unwrap();
-    wire.read_to_end();
+    let carrying = "kind = \"tls\"\nbackend = \"app\"";
+    let setup = Setup::default().listener("").listener(carrying).listener("kind = \"redirect\"");
+    let kettle = Kettle::start(setup.more(&backend("app", "", &[Backend::echoing()])));
+    for header in [V1, V2] {
+        let received = [0, 1, 2].map(|listener| {
+            let mut wire = Wire::connect(kettle.addresses[listener]);
+            wire.send(header).unwrap();
+            wire.read_to_end();
+            wire.received
+        });
+        let is_alert = |said: &[u8]| matches!(said, [21, 3, _, 0, 2, 2, 10]);
+        let is_refused = |said: &[u8]| said.starts_with(b"HTTP/1.1 400 ");
+        // Version 1 looks like a request, and who speaks HTTP answers it as one.
+        let is_text = header == V1;
+        assert!(if is_text { is_refused(&received[0]) } else { is_alert(&received[0]) });
+        assert!(is_alert(&received[1]), "{:?}", received[1]);
+        assert!(is_refused(&received[2]));
+    }
+    assert_eq!(kettle.status("/total/proxy_headers"), serde_json::json!({}));
+}
+
+/// Whatever comes behind it.
+#[test]
+fn tunnels_are_carried_behind_a_header() {
+    let at = Backend::listen();
+    let app = backend("app", "send_proxy = \"v1\"", &[at.address()]);
+    let listener =
+        |kind: &str| format!("kind = {kind}\nbackend = \"app\"\naccept_proxy = [\"127.0.0.0/8\"]");
+    let setup = Setup::default()
+        .listener(&listener("\"tcp\""))
+        .listener(&listener("\"passthrough\""))
+        .listener(&listener("\"tls\"\nstarttls = \"postgres\""));
+    let kettle = Kettle::start(setup.more(&app));
+    for (index, before) in [&b""[..], b"", SSL_REQUEST].into_iter().enumerate() {
+        let mut client = Dialer::default().begin(kettle.addresses[index]);
+        client.wire.send(&[V1, before].concat()).unwrap();
+        if before.is_empty() {
+            let mut said = b"GET".to_vec();
+            if index == 1 {
+                client.tls.write_tls(&mut said).unwrap();
+                said.drain(..3);
+            }
+            client.wire.send(&said).unwrap();
+            assert_eq!(read_exactly(&mut at.accept(), V1.len() + said.len()), [V1, &said].concat());
+        } else {
+            assert_eq!(read_exactly(&mut client.wire, 1), b"S");
+            client.finish_handshake_with(b"GET");
+            assert_eq!(read_exactly(&mut at.accept(), V1.len() + 3), [V1, b"GET"].concat());
+        }
+        drop(client);
+        assert_eq!(kettle.tunnel().text("remote"), "192.0.2.7:40000");
+        let mut without = Wire::connect(kettle.addresses[index]);
+        without.send(SSL_REQUEST).unwrap();
+        assert_closed_in_silence(without);
+    }
+    assert_eq!(outcomes(&kettle, "none", "missing"), 3);
 }
 
 #[test]

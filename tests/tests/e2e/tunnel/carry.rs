@@ -37,11 +37,13 @@ fn every_suite_is_carried_and_logged() {
 #[test]
 fn both_directions_go_on_at_once_whoever_reads_late() {
     let backend = Backend::listen();
-    let kettle = terminator("", &[backend.address()]);
+    let setup = before("tls", "", &[backend.address()]).set("server", "dumpable = true");
+    let kettle = Kettle::start(setup);
     let body = content(scaled(32, 4) * 1_024 * 1_024);
     for suite in ONE_OF_EACH_VERSION {
         let mut client = kettle.connect(suite);
         let mut server = backend.accept();
+        let memory_bytes = kettle.memory_bytes();
         // Neither reads before all of its own has been taken: TCP and TLS hold far less.
         let sent = body.clone();
         let serving = thread::spawn(move || {
@@ -54,6 +56,9 @@ fn both_directions_go_on_at_once_whoever_reads_late() {
             received
         });
         client.send(&body).unwrap();
+        // All that is held for a client that reads nothing is held now.
+        let more_bytes = kettle.memory_bytes().saturating_sub(memory_bytes);
+        assert!(more_bytes < 1_024 * 1_024, "{} holds {more_bytes} bytes more", suite.name);
         client.close_sending();
         assert_eq!(client.end(), End::Orderly);
         assert_same(client.beyond(), &body, "to the client");

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
+use std::thread;
 
 use kettle_tests::backend::{Backend, read_exactly, read_to_end};
 use kettle_tests::client::{Dialer, End, Wire};
@@ -162,11 +163,27 @@ fn an_idle_tunnel_ends_without_a_close_notify_and_a_busy_one_does_not() {
     let app = kettle_tests::backend::backend("app", "idle_timeout = \"1s\"", &[backend.address()]);
     let setup = kettle_tests::setup::Setup::default().listener(listener).more(&app);
     let kettle = Kettle::start(setup);
-    let (mut client, mut server) = greeted(&kettle, &backend, 0);
-    assert_eq!(client.end(), End::Cut);
-    let (_, outcome) = read_to_end(&mut server);
-    drop(outcome);
-    assert_eq!(kettle.tunnel().text("end"), "idle");
+    let (mut busy, mut answering) = greeted(&kettle, &backend, 0);
+    // The second begins when the busy one has lasted for longer than an idle one may.
+    for _ in 0..2 {
+        let (mut client, mut server) = greeted(&kettle, &backend, 0);
+        let idle = thread::spawn(move || {
+            let end = client.end();
+            drop(client);
+            (end, read_to_end(&mut server))
+        });
+        while !idle.is_finished() {
+            busy.send(b"x").unwrap();
+            assert_eq!(read_exactly(&mut answering, 1), b"x");
+        }
+        let (end, (_, outcome)) = idle.join().unwrap();
+        assert_eq!(end, End::Cut);
+        // A FIN would say that this was all.
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ConnectionReset);
+        assert_eq!(kettle.tunnel().text("end"), "idle");
+    }
+    answering.write_all(b"still here").unwrap();
+    assert_eq!(busy.receive_exactly(10), b"still here");
 }
 
 #[test]
@@ -191,7 +208,7 @@ fn the_time_of_a_tunnel_ends_though_it_always_has_something_to_say() {
     let setup = kettle_tests::setup::Setup::default();
     let kettle = Kettle::start(setup.listener("kind = \"tls\"\nbackend = \"app\"").more(&app));
     let (mut client, mut server) = greeted(&kettle, &backend, 0);
-    let writing = std::thread::spawn(move || {
+    let writing = thread::spawn(move || {
         // Until it is cut.
         while server.write_all(&[7; 4_096]).is_ok() {}
     });

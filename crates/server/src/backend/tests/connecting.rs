@@ -1,4 +1,5 @@
 use super::*;
+use crate::metrics::Shape;
 
 #[tokio::test]
 async fn a_connection_leads_to_the_server_and_is_counted() {
@@ -248,15 +249,18 @@ async fn servers_that_fail_are_out_for_a_while_and_least_bad_when_all_are() {
     tokio::time::advance(settings.fail_time + Duration::from_millis(1)).await;
     app.connect(CLIENT).await.unwrap();
     assert_eq!(count(&app, 0, Outcome::Refused), 3, "then it is tried again");
+    assert_eq!(app.shared.forced.read(), 0);
     close(listeners);
     for _ in 0..4 {
         app.connect(CLIENT).await.unwrap_err();
     }
+    let forced = app.shared.forced.read();
     assert!(app.status().iter().all(|it| it.health == Health::Failing), "{:?}", app.status());
     let before = (count(&app, 0, Outcome::Refused), count(&app, 1, Outcome::Refused));
     assert_eq!(app.connect(CLIENT).await.unwrap_err().reason(), "refused");
     let after = (count(&app, 0, Outcome::Refused), count(&app, 1, Outcome::Refused));
     assert_eq!(after, (before.0 + 1, before.1 + 1), "both are tried although they are out");
+    assert_eq!(app.shared.forced.read(), forced + 2, "and that is counted");
 }
 
 #[tokio::test]
