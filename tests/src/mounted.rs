@@ -68,6 +68,14 @@ impl Mounted {
         let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
         Self::at(folder, "overlay", &options, Stdio::null())
     }
+
+    /// Nothing is written to it from now on.
+    ///
+    /// # Errors
+    /// What `mount` said: something may be open to be written.
+    pub fn make_read_only(&self) -> Result<(), String> {
+        run("mount", &["-o", "remount,ro", self.0.to_str().unwrap()])
+    }
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {

@@ -39,6 +39,8 @@ struct Table {
     /// Objects of earlier generations are purged, whatever they are.
     floor: u64,
     tags: HashMap<Box<str>, u64>,
+    /// When anything was last purged by a tag.
+    last_tag: u64,
     prefixes: Vec<(Box<str>, u64)>,
     /// Those whose objects may be arriving. What had arrived was removed.
     keys: HashMap<Name, u64>,
@@ -104,6 +106,7 @@ impl Purges {
             }
             Purge::Tag(tag) => {
                 table.tags.insert(tag.as_str().into(), generation);
+                table.last_tag = generation;
                 Some(line(generation, "tag", tag))
             }
         };
@@ -115,6 +118,15 @@ impl Purges {
             (kept, None) => kept,
             (kept, Some(floor)) => Some(kept.unwrap_or_default() + &floor),
         }
+    }
+
+    /// Whether a purge since this generation means what was asked for under a key, or may mean it: its tags are not known yet.
+    pub(crate) fn may_mean(&self, key: &str, asked_in: u64) -> bool {
+        if asked_in >= self.generation() {
+            return false;
+        }
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        asked_in < table.keys_floor.max(table.last_tag) || table.means_key(key, asked_in)
     }
 
     /// Whether an object that is arriving was asked for before a purge that means it, or may mean it.
@@ -135,18 +147,21 @@ impl Purges {
             return false;
         }
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        let is_later = |at: Option<&u64>| at.is_some_and(|at| asked_in < *at);
-        asked_in < table.floor
-            || table
-                .prefixes
-                .iter()
-                .any(|(prefix, at)| asked_in < *at && head.key.starts_with(&**prefix))
-            || head.tags.iter().any(|tag| is_later(table.tags.get(tag.as_str())))
-            || is_later(table.keys.get(&Name::of_key(&head.key)))
+        let is_purged =
+            |tag: &String| table.tags.get(tag.as_str()).is_some_and(|at| asked_in < *at);
+        table.means_key(&head.key, asked_in) || head.tags.iter().any(is_purged)
     }
 }
 
 impl Table {
+    /// Whether what was asked for in this generation is purged whatever its tags are.
+    fn means_key(&self, key: &str, asked_in: u64) -> bool {
+        let is_in = |(prefix, at): &(Box<str>, u64)| asked_in < *at && key.starts_with(&**prefix);
+        asked_in < self.floor
+            || self.prefixes.iter().any(is_in)
+            || self.keys.get(&Name::of_key(key)).is_some_and(|at| asked_in < *at)
+    }
+
     /// Where there are too many of a kind, the older half of them become one purge of everything as old; of keys, whose
     /// objects are gone, of everything as old that is still arriving.
     fn bound(&mut self) {

@@ -173,6 +173,12 @@ impl Store {
         self.purges.mean_arriving(arriving)
     }
 
+    /// The same of what was asked for in this generation, and nothing else is known of. Touches no disk.
+    #[must_use]
+    pub fn may_be_purged(&self, key: &str, generation: u64) -> bool {
+        self.purges.may_mean(key, generation)
+    }
+
     /// Now, as this store knows it. Takes no lock and touches no disk.
     #[must_use]
     pub fn moment(&self) -> Moment {

@@ -74,10 +74,15 @@ fn fills_until_it_is_killed() {
         let times = Times { age: fill.into(), ..Times::default() };
         let head =
             Head { key: key.to_string(), status: 200, times, generation: 1, ..Head::default() };
-        let announced = (step % 2 == 0).then(|| length(key, fill) as u64);
-        let mut writer = store.begin(head, announced).unwrap();
-        vec![fill; length(key, fill)].chunks(5_000).for_each(|it| writer.append(it).unwrap());
-        writer.finish().unwrap();
+        let body = vec![fill; length(key, fill)];
+        if step % 4 == 1 {
+            store.keep(&head, &body).unwrap();
+        } else {
+            let announced = (step % 2 == 0).then_some(body.len() as u64);
+            let mut writer = store.begin(head, announced).unwrap();
+            body.chunks(5_000).for_each(|it| writer.append(it).unwrap());
+            writer.finish().unwrap();
+        }
         if step % 3 == 0
             && let Some(mut object) = store.find(&key.to_string(), &|_| Vec::new()).unwrap()
         {

@@ -149,31 +149,39 @@ pub async fn respond(
             let method = request.head.method().as_str().to_owned();
             let answer = proxy::respond(&route.proxy, pool, path, request, notes).await;
             let status = answer.as_ref().map_or_else(|error| error.status, |it| it.status);
-            if let Some(object) = better.filter(|_| is_failure(status)) {
+            if let Some(object) = better.filter(|it| is_failure(status) && it.is_current()) {
                 return route.stale(&object, request, notes);
             }
             route.count(CacheOutcome::Bypass, notes);
-            let response = answer?;
+            let status = format!("fwd={why}");
+            let response = answer.map_err(|error| refused(error, &status))?;
             if let (Some(asked), Some(open)) = (&asked, store)
                 && invalidates(&method, response.status)
             {
                 let keys = validating::invalid_keys(asked, &response);
                 let device = device(files.disks(), open);
-                route.invalidate(&keys, files.disks(), &device, open).await;
+                // In a task of its own: whoever takes the request back does not take back what it did.
+                let invalidate = |over, disks| {
+                    let (keys, device, open) = (keys.clone(), device.clone(), open.clone());
+                    let route = route.clone();
+                    spawn_local(route.invalidate_after(
+                        over,
+                        keys,
+                        disks,
+                        device,
+                        open,
+                        pool.share(),
+                    ))
+                };
+                let _ = invalidate(None, files.disks().again()).await;
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it.
                     let (held, over) = oneshot::channel();
                     notes.until_sent = Some(Box::new((notes.until_sent.take(), held)));
-                    spawn_local(route.clone().invalidate_after(
-                        over,
-                        keys,
-                        device,
-                        open.clone(),
-                        pool.share(),
-                    ));
+                    invalidate(Some(over), Disks::new(WRITE_TIME_MAX));
                 }
             }
-            Ok(with_status(response, &format!("fwd={why}")))
+            Ok(with_status(response, &status))
         }
     }
 }
@@ -193,7 +201,7 @@ impl CachedRoute {
         notes.cache = Some(outcome.as_str());
     }
 
-    /// The answer from what is better than a failure (RFC 5861 §4).
+    /// The answer from what is better than a failure (RFC 5861 §4), and was not purged while the backend was asked.
     fn stale(
         &self,
         object: &ReadyObject,
@@ -212,10 +220,7 @@ impl CachedRoute {
         status: &str,
     ) -> Result<Response, HttpError> {
         let answer = kept.respond(&self.proxy.configured, &request.head, SystemTime::now());
-        answer.map(|response| with_status(response, status)).map_err(|mut error| {
-            error.fields.push((CACHE_STATUS, by_us(status)));
-            error
-        })
+        answer.map(|response| with_status(response, status)).map_err(|error| refused(error, status))
     }
 
     /// Whatever is the operator's matter is counted and said.
@@ -258,6 +263,12 @@ fn with_status(mut response: Response, status: &str) -> Response {
     let fields = std::mem::take(&mut response.fields);
     response.fields = fields.with(CACHE_STATUS, by_us(status));
     response
+}
+
+/// The same of an error of ours.
+fn refused(mut error: HttpError, status: &str) -> HttpError {
+    error.fields.push((CACHE_STATUS, by_us(status)));
+    error
 }
 
 fn by_us(status: &str) -> String {

@@ -101,6 +101,12 @@ impl Disks {
         Self { timeout, devices: RefCell::default() }
     }
 
+    /// Others that are waited for as long, for a task that does not end with its answer.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::new(self.timeout)
+    }
+
     /// The device of this number (`st_dev`), which files of this kind lie on.
     #[must_use]
     pub fn device(&self, number: u64, file_system: FileSystem) -> Arc<Device> {

@@ -42,11 +42,19 @@ pub struct KeptStore {
     warned: Mutex<Option<Instant>>,
     /// When the disk took no more in the middle of a body.
     broke_off: Mutex<Option<Instant>>,
-    /// Keys whose requests go past the store: until when, and why.
-    passed: Mutex<HashMap<Box<str>, (Instant, &'static str)>>,
+    passed: Mutex<Passed>,
     errors: AtomicU64,
     /// By [`CacheOutcome`].
     responses: [AtomicU64; CacheOutcome::ALL.len()],
+}
+
+/// Keys whose requests go past a store.
+#[derive(Debug, Default)]
+struct Passed {
+    /// Until when, and why.
+    keys: HashMap<Box<str>, (Instant, &'static str)>,
+    /// Before then none of them ends.
+    first_end: Option<Instant>,
 }
 
 /// Where a response of a route with a cache came from, in the words of nginx's `$upstream_cache_status`.
@@ -242,11 +250,14 @@ impl KeptStore {
     pub fn pass(&self, key: &str, time: Duration, why: &'static str) {
         let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if passed.len() >= PASSED_MAX {
-            passed.retain(|_, (until, _)| *until > now);
+        if passed.keys.len() >= PASSED_MAX && passed.first_end.is_none_or(|end| end <= now) {
+            passed.keys.retain(|_, (until, _)| *until > now);
+            passed.first_end = passed.keys.values().map(|(until, _)| *until).min();
         }
-        if passed.len() < PASSED_MAX {
-            passed.insert(key.into(), (now + time, why));
+        if passed.keys.len() < PASSED_MAX {
+            let until = now + time;
+            passed.first_end = Some(passed.first_end.map_or(until, |end| end.min(until)));
+            passed.keys.insert(key.into(), (until, why));
         }
     }
 
@@ -254,7 +265,7 @@ impl KeptStore {
     #[must_use]
     pub fn passes(&self, key: &str) -> Option<&'static str> {
         let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-        passed.get(key).filter(|(until, _)| *until > Instant::now()).map(|(_, why)| *why)
+        passed.keys.get(key).filter(|(until, _)| *until > Instant::now()).map(|(_, why)| *why)
     }
 
     /// Counts a response.

@@ -104,3 +104,18 @@ fn too_many_purges_become_one_of_everything_older() {
     let table = purges.table.read().unwrap();
     assert!(table.tags.len() <= TAGS_MAX / 2 + 1);
 }
+
+#[test]
+fn what_has_no_tags_yet_is_meant_by_each_tag_and_by_no_other_key() {
+    let purges = Purges::read(b"");
+    let before = purges.generation();
+    purges.add(&Purge::Key("https://a/k".into()));
+    purges.add(&Purge::Prefix("https://a/x/".into()));
+    for (key, is_meant) in [("https://a/k", true), ("https://a/x/1", true), ("https://a/1", false)]
+    {
+        assert_eq!(purges.may_mean(key, before), is_meant, "{key}");
+    }
+    purges.add(&tag("t"));
+    assert!(purges.may_mean("https://a/1", before));
+    assert!(!purges.may_mean("https://a/1", purges.generation()));
+}

@@ -16,7 +16,7 @@ use super::asked::Asked;
 use super::fetching::{Fetching, Led};
 use super::interim::while_asked;
 use super::kept::{self, Kept};
-use super::{CachedRoute, WRITE_TIME_MAX, device, hit, with_status};
+use super::{CachedRoute, WRITE_TIME_MAX, device, hit, refused, with_status};
 use crate::disk::Disks;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
@@ -227,11 +227,12 @@ impl Looking<'_> {
             Led::Alone(None) => Answer::Pass(reason, stale),
             Led::Failed(status, trace) => {
                 notes.upstream = Some(trace);
-                match stale {
+                match stale.filter(|it| it.is_current()) {
                     Some(object) => Answer::Ready(self.route.stale(&object, request, notes)),
                     None => {
                         self.route.count(outcome, notes);
-                        Answer::Ready(Err(status.into()))
+                        let error = HttpError::from(status);
+                        Answer::Ready(Err(refused(error, &format!("fwd={reason}{collapsed}"))))
                     }
                 }
             }

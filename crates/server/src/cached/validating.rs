@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::asked::Asked;
 use super::fetching::Fetching;
-use super::{CALL_BYTES, CachedRoute, WRITE_TIME_MAX, kept, lines};
+use super::{CALL_BYTES, CachedRoute, kept, lines};
 use crate::disk::{Device, Disks};
 use crate::response::Response;
 use crate::stores::OpenStore;
@@ -84,17 +84,20 @@ impl CachedRoute {
         }
     }
 
-    /// The same once the response to the write is over: dropped, `over` says so.
+    /// The same, whatever becomes of the client; at once, or when the response to the write is over: dropped, `over` says so.
     pub(super) async fn invalidate_after(
         self: Arc<Self>,
-        over: oneshot::Receiver<()>,
+        over: Option<oneshot::Receiver<()>>,
         keys: Arc<[String]>,
+        disks: Disks,
         device: Arc<Device>,
         open: OpenStore,
         _shared: Shared,
     ) {
-        let _ = over.await;
-        self.invalidate(&keys, &Disks::new(WRITE_TIME_MAX), &device, &open).await;
+        if let Some(over) = over {
+            let _ = over.await;
+        }
+        self.invalidate(&keys, &disks, &device, &open).await;
     }
 }
 

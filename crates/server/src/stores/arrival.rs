@@ -18,6 +18,7 @@ pub struct Arrivals {
 /// One object on its way.
 #[derive(Debug)]
 pub struct Arrival {
+    key: Box<str>,
     state: watch::Sender<ArrivalState>,
     /// The heads of interim responses that came, as clients get them. A server has a bound for how many it may send.
     interim: watch::Sender<Vec<Bytes>>,
@@ -84,7 +85,6 @@ impl ArrivingBody {
 #[derive(Debug)]
 pub struct Arriving {
     arrivals: Arc<Arrivals>,
-    key: Box<str>,
     arrival: Arc<Arrival>,
 }
 
@@ -103,9 +103,9 @@ impl Arrivals {
         let state = watch::Sender::new(ArrivalState::Asked);
         let interim = watch::Sender::default();
         let has_ended = AtomicBool::new(false);
-        let arrival = Arc::new(Arrival { state, interim, generation, has_ended });
+        let arrival = Arc::new(Arrival { key: key.into(), state, interim, generation, has_ended });
         under_way.insert(key.into(), Arc::clone(&arrival));
-        Err(Arriving { arrivals: Arc::clone(self), key: key.into(), arrival })
+        Err(Arriving { arrivals: Arc::clone(self), arrival })
     }
 
     /// What is on its way under a key, for who would not let it arrive.
@@ -126,13 +126,14 @@ impl Arrivals {
 }
 
 impl Arrival {
-    /// Whether it was asked for before a purge that means it; what is not known yet, any purge may mean.
+    /// Whether it was asked for before a purge that means it, or may mean it.
     fn is_purged(&self, store: &Store) -> bool {
-        self.generation < store.generation()
-            && match &*self.state.borrow() {
-                ArrivalState::Growing(arriving) => store.is_purged(&arriving.0),
-                _ => true,
-            }
+        if let ArrivalState::Growing(arriving) = &*self.state.borrow() {
+            return store.is_purged(&arriving.0);
+        }
+        // What makes it one of several variants stands behind its URI, by which purges name it.
+        let uri = self.key.split('\n').next().unwrap_or_default();
+        store.may_be_purged(uri, self.generation)
     }
 
     /// Whether its head is there already.
@@ -203,8 +204,8 @@ impl Drop for Arriving {
     fn drop(&mut self) {
         let mut under_way = self.arrivals.lock();
         // After a purge another may have its place.
-        if under_way.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.arrival)) {
-            under_way.remove(&self.key);
+        if under_way.get(&self.arrival.key).is_some_and(|it| Arc::ptr_eq(it, &self.arrival)) {
+            under_way.remove(&self.arrival.key);
         }
         drop(under_way);
         self.arrival.has_ended.store(true, Ordering::Release);

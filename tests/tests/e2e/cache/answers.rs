@@ -1,6 +1,10 @@
 //! What the backend answers now, beside what it answered before and is kept still; and what asks for the same in other words.
 
-use super::{Cached, answer, ok, status};
+use std::io::Write;
+
+use kettle_tests::http::{Connection, request};
+
+use super::{Cached, answer, ok, read_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 /// Stale at once, and good for more than that.
@@ -123,4 +127,35 @@ fn a_url_may_be_purged_in_any_spelling() {
         "{}",
         refused.stderr
     );
+}
+
+#[test]
+fn what_is_purged_while_the_backend_fails_is_no_better_than_its_failure() {
+    let fields = "Cache-Control: public, max-age=0\r\nETag: \"a\"\r\nX-Tags: t\r\n";
+    let failure = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
+    for way in ["https://localhost/app/x", "--tag t", "--prefix https://localhost/app/", ""] {
+        // Those that go past the store, too.
+        for credentials in ["", "Authorization: Basic YTpi\r\n"] {
+            let cached = Cached::start("tags = \"X-Tags\"\nstale_if_error = \"1h\"");
+            let mut server = None;
+            cached.get_through(&mut server, "/app/x", "", &ok(fields, "old"));
+            wait_for_objects(&cached, 1);
+            let mut client = cached.client();
+            client.send(&request("GET", "/app/x", credentials)).unwrap();
+            let server = cached.backend.asked(&mut server);
+            read_head(server);
+            if way.is_empty() {
+                let mut writer = cached.client();
+                writer.send(&request("POST", "/app/x", "")).unwrap();
+                answer(&mut cached.backend.accept(), &ok("", "written"));
+                assert_eq!(writer.response().body, b"written");
+            } else {
+                let words: Vec<_> = ["cache", "purge"].into_iter().chain(way.split(' ')).collect();
+                let _ = cached.kettle.ctl(&words).succeed();
+            }
+            server.write_all(failure.as_bytes()).unwrap();
+            let response = client.response();
+            assert_eq!(response.status, 503, "{way} {credentials} {}", status(&response));
+        }
+    }
 }

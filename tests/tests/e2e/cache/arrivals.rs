@@ -7,8 +7,10 @@ use kettle_tests::backend::Backend;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::setup::Setup;
 use kettle_tests::tool::scrape;
+use rustix::process::Signal;
 
 use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
+use crate::http2::frames::*;
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 const STALE: &str = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
@@ -232,5 +234,65 @@ fn a_304_that_a_purge_has_overtaken_leaves_what_came_since() {
         }
         let expected: &[u8] = if is_fresh { b"new" } else { b"newest" };
         assert_eq!(client.response().body, expected, "{target}");
+    }
+}
+
+#[test]
+fn what_is_written_and_purged_beside_it_leaves_one_request_to_all_who_wait() {
+    let listen = Backend::listen().address();
+    let cached = Cached::set_up(Setup::default().metrics(listen), "", "", "");
+    let mut first = cached.client();
+    first.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    let mut writer = cached.client();
+    writer.send(&request("POST", "/app/other", "")).unwrap();
+    let mut idle = cached.backend.accept();
+    answer(&mut idle, &ok("", "written"));
+    assert_eq!(writer.response().body, b"written");
+    let prefix = ["cache", "purge", "--prefix", "https://localhost/app/other/"];
+    let _ = cached.kettle.ctl(&prefix).succeed();
+    let mut second = cached.client();
+    second.send(&get("/app/x")).unwrap();
+    while !scrape(listen).contains("kettle_cache_waiters{store=\"main\"} 1\n") {
+        assert_unasked(&idle);
+    }
+    server.write_all(ok(FRESH, "one for both").as_bytes()).unwrap();
+    for client in [&mut first, &mut second] {
+        assert_eq!(client.response().body, b"one for both");
+    }
+    assert_unasked(&idle);
+}
+
+#[test]
+fn a_write_that_is_taken_back_has_left_nothing_of_what_was_there() {
+    let setup = Setup::default().listener("http2 = true");
+    let mut cached = Cached::set_up(setup, "", "", "");
+    let mut frames = Frames::connect(&cached.kettle, &[]);
+    let targets: Vec<_> = (0..10).map(|number| format!("/app/{number}")).collect();
+    for (stream, target) in (1..).step_by(2).zip(&targets) {
+        cached.get_through(
+            &mut None,
+            target,
+            "",
+            &ok(&format!("{FRESH}Connection: close\r\n"), "old"),
+        );
+        cached.wait_until_kept(target);
+        let post = fields("POST", target, &[]);
+        frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, stream, &post));
+        let mut server = cached.backend.accept();
+        read_head(&mut server);
+        // So that kettle finds the answer and the reset at once.
+        cached.kettle.signal(Signal::STOP);
+        server.write_all(ok("Connection: close\r\n", "").as_bytes()).unwrap();
+        frames.send(&frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+        cached.kettle.signal(Signal::CONT);
+        frames.ping();
+    }
+    drop(frames);
+    cached.kettle.restart();
+    for target in &targets {
+        let kept = cached.ask("GET", target, "Cache-Control: only-if-cached\r\n");
+        assert_eq!(kept.status, 504, "{target}");
     }
 }

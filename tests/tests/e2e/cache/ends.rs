@@ -5,11 +5,13 @@ use std::net::Shutdown;
 use std::process::Stdio;
 use std::thread;
 
+use kettle_tests::backend::Backend;
 use kettle_tests::client::End;
 use kettle_tests::environment::skip;
 use kettle_tests::http::{Connection, get, request};
 use kettle_tests::mounted::Mounted;
 use kettle_tests::setup::Setup;
+use kettle_tests::tool::scrape;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -261,6 +263,36 @@ fn a_full_disk_cuts_one_body_without_a_length_and_the_next_are_passed_on() {
         assert_eq!(chunked_response(&mut client).body, body.as_bytes());
         sending.join().unwrap();
     }
+}
+
+#[test]
+fn a_disk_that_may_only_be_read_answers_with_what_is_there_and_the_rest_is_passed_on() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Mounted::at(folder.path().into(), "tmpfs", "size=4m", Stdio::null());
+    let Ok(mounted) = mounted else { return skip("no tmpfs can be mounted here") };
+    let listen = Backend::listen().address();
+    let setup = Setup::default().metrics(listen).set("limits", "revalidate = \"0s\"");
+    let cached = Cached::in_folder(folder, setup, "", "", "");
+    let mut server = None;
+    for target in ["/app/kept", "/app/written"] {
+        cached.get_through(&mut server, target, "", &ok(FRESH, "kept"));
+        cached.wait_until_kept(target);
+    }
+    mounted.make_read_only().unwrap();
+    for body in ["one", "two"] {
+        let (response, _) = cached.get_through(&mut server, "/app/new", "", &ok(FRESH, body));
+        assert_eq!(response.body, body.as_bytes());
+    }
+    assert!(status(&cached.get("/app/kept")).starts_with("kettle; hit"));
+    let errors = scrape(listen);
+    assert!(!errors.contains("kettle_cache_store_errors_total{store=\"main\"} 0\n"), "{errors}");
+    // What was written to is not what is there, though nothing can be taken away.
+    let mut writer = cached.client();
+    writer.send(&request("POST", "/app/written", "")).unwrap();
+    answer(cached.backend.asked(&mut server), &ok("", "done"));
+    assert_eq!(writer.response().status, 200);
+    let (response, _) = cached.get_through(&mut server, "/app/written", "", &ok(FRESH, "new"));
+    assert_eq!(response.body, b"new");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Responses that are sent while they arrive.
 
 use std::io::Write;
+use std::thread;
 
-use kettle_tests::client::End;
+use kettle_tests::client::{Dialer, End};
+use kettle_tests::content::{assert_same, content};
 use kettle_tests::http::{Connection, get, request};
 
-use super::{Cached, answer, assert_unasked, ok, read_head, status};
+use super::{Cached, answer, assert_unasked, ok, ok_head, read_head, status};
 
 const FRESH: &str = "Cache-Control: max-age=100\r\n";
 
@@ -55,6 +57,26 @@ fn many_who_ask_together_cost_one_request() {
     for client in &mut clients {
         assert_eq!(client.response().body, b"one for all");
     }
+    assert_unasked(&server);
+}
+
+#[test]
+fn who_reads_nothing_keeps_nobody_waiting_who_asks_for_the_same() {
+    let cached = Cached::start("");
+    let body = content(8 << 20);
+    let mut slow = Dialer::default().reading_slowly().connect(cached.kettle.address());
+    slow.send(&get("/app/x")).unwrap();
+    let mut server = cached.backend.accept();
+    read_head(&mut server);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            server.write_all(ok_head(FRESH, body.len() as u64).as_bytes()).unwrap();
+            server.write_all(&body).unwrap();
+        });
+        assert_same(&cached.get("/app/x").body, &body, "with the slow one");
+    });
+    assert_same(&cached.get("/app/x").body, &body, "after it");
+    assert_same(&slow.response().body, &body, "slow");
     assert_unasked(&server);
 }
 

@@ -200,24 +200,27 @@ fn a_path_leads_around_no_rule_and_is_kept_as_it_is_written() {
 }
 
 #[test]
-fn a_cookie_of_a_304_is_nobodys() {
+fn what_a_304_keeps_from_others_comes_anew() {
     let cached = Cached::start("");
     let mut server = None;
     let stale = "Cache-Control: max-age=0\r\nETag: \"v1\"\r\n";
-    cached.get_through(&mut server, "/app/x", "", &ok(stale, "old"));
-    let mut client = cached.client();
-    client.send(&request("GET", "/app/x", "")).unwrap();
-    let head = answer(
-        cached.backend.asked(&mut server),
-        "HTTP/1.1 304 Not Modified\r\nSet-Cookie: sid=1\r\nCache-Control: max-age=9\r\n\r\n",
-    );
-    assert!(head.contains("if-none-match"), "{head}");
-    // What it would have freshened is gone, and comes anew.
-    let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
-    assert!(!head.contains("if-none-match"), "{head}");
-    let response = client.response();
-    assert_eq!((response.header("set-cookie"), &*response.body), (None, &b"new"[..]));
-    assert_eq!(cached.get("/app/x").header("set-cookie"), None);
+    let lines = ["Set-Cookie: sid=1", "Vary: *", "Vary: accept, *", "Vary: a", "ETag: \"v2\""];
+    for (number, line) in lines.iter().enumerate() {
+        let target = format!("/app/{number}");
+        cached.get_through(&mut server, &target, "", &ok(stale, "old"));
+        let mut client = cached.client();
+        client.send(&request("GET", &target, "")).unwrap();
+        let same =
+            format!("HTTP/1.1 304 Not Modified\r\n{line}\r\nCache-Control: max-age=9\r\n\r\n");
+        let head = answer(cached.backend.asked(&mut server), &same);
+        assert!(head.contains("if-none-match"), "{head}");
+        // What it would have freshened is gone.
+        let head = answer(cached.backend.asked(&mut server), &ok(FRESH, "new"));
+        assert!(!head.contains("if-none-match"), "{line}: {head}");
+        let response = client.response();
+        assert_eq!((response.header("set-cookie"), &*response.body), (None, &b"new"[..]));
+        assert_eq!(cached.get(&target).header("set-cookie"), None);
+    }
 }
 
 #[test]

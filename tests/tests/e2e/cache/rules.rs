@@ -194,3 +194,15 @@ fn each_outcome_is_counted_by_the_word_that_nginx_has_for_it() {
         assert!(count >= Some(1), "{word}: {count:?}");
     }
 }
+
+#[test]
+fn errors_say_where_they_come_from_too() {
+    let cached = Cached::start("");
+    for (method, expected) in [("GET", "kettle; fwd=uri-miss"), ("POST", "kettle; fwd=method")] {
+        let mut client = cached.client();
+        client.send(&request(method, "/app/x", "")).unwrap();
+        answer(&mut cached.backend.accept(), "no status line\r\n\r\n");
+        let response = client.response();
+        assert_eq!((response.status, status(&response)), (502, expected));
+    }
+}
