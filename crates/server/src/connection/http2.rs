@@ -168,6 +168,7 @@ impl Shared {
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             // What bounds a stream is what all may have together, which goes by priority.
             .max_send_buffer_size((PIECES_MAX + 2) * PIECE_BYTES)
+            .data_frame_budget(SMALL_DATA_MAX * SMALL_DATA_BYTES)
             .enable_connect_protocol()
             // Those that come and go within one read count like others.
             .max_pending_accept_reset_streams(RESETS_MAX as usize)
@@ -181,13 +182,13 @@ impl Shared {
         });
         match done.await {
             Ok(Ok(library)) => Ok(library),
-            Ok(Err(error)) => Err(self.failed(&error, channel)),
+            Ok(Err(error)) => Err(self.failed(&error)),
             Err(Interrupt::Draining | Interrupt::Expired) => Err(End::Quiet),
         }
     }
 
     /// How a connection ends whose library says this.
-    fn failed(&self, error: &h2::Error, channel: &Channel) -> End {
+    fn failed(&self, error: &h2::Error) -> End {
         let connection = self.connection.borrow();
         tracing::debug!(remote = %connection.remote, %error, "an HTTP/2 connection failed");
         if let Some(error) = error.get_io() {
@@ -198,7 +199,7 @@ impl Shared {
             };
         }
         if error.is_library() {
-            connection.worker.metrics.http2_refused(refusal(error, channel));
+            connection.worker.metrics.http2_refused(refusal(error, &self.outbound));
         }
         // GOAWAY says it.
         End::Announced
@@ -322,7 +323,7 @@ impl Driver {
                     self.begin(request, respond, deadline.ticks());
                 }
                 Poll::Ready(Some(Err(error))) => {
-                    return Poll::Ready(Event::Over(self.shared.failed(&error, &self.channel)));
+                    return Poll::Ready(Event::Over(self.shared.failed(&error)));
                 }
                 // What is queued yet may be the end of a response, and whoever sends it waits to see it gone. It fails
                 // where nobody listens.
@@ -464,9 +465,9 @@ impl Driver {
 }
 
 /// One word for what the library ended a connection for.
-fn refusal(error: &h2::Error, channel: &Channel) -> &'static str {
+fn refusal(error: &h2::Error, outbound: &Outbound) -> &'static str {
     match error.reason() {
-        Some(Reason::ENHANCE_YOUR_CALM) => channel.suspect(),
+        Some(Reason::ENHANCE_YOUR_CALM) => outbound.goodbye(),
         Some(Reason::FLOW_CONTROL_ERROR) => "flow_control_error",
         Some(Reason::FRAME_SIZE_ERROR) => "frame_size_error",
         Some(Reason::COMPRESSION_ERROR) => "compression_error",
@@ -480,6 +481,12 @@ const STREAMS_MAX: u32 = 128;
 /// What a client may send ahead of a body's reader, in one stream and in all.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1_024;
 const CONNECTION_WINDOW_BYTES: u32 = 1_024 * 1_024;
+
+/// DATA frames that are called small, and how many of those may wait for their readers: the library holds some 240 bytes for
+/// each. Less than that, and messages of a WebSocket that its server does not read would end a connection before their
+/// window does.
+const SMALL_DATA_BYTES: usize = 256;
+const SMALL_DATA_MAX: usize = 16_384;
 
 /// Streams of one connection that have to be reset for what the client did wrong in them.
 const LOCAL_RESETS_MAX: usize = 200;

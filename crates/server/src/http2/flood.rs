@@ -1,6 +1,6 @@
 //! Which frames a client sends and how many: the library answers each, and most cost a client nothing.
 //!
-//! Only heads of frames are looked at, as they come. What is held here is bounded. Endless CONTINUATION frames, empty
+//! Only heads of frames are looked at, as they come. What is held here is bounded. Endless CONTINUATION frames, small
 //! DATA frames and streams that the library has to reset are counted by the library.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub(crate) struct Flood {
     data_bytes: u64,
     /// Whether a request's fields have begun and not ended.
     is_in_fields: bool,
-    /// Streams that the client has not ended.
+    /// Streams that the client has not ended, and that were not reset here.
     unended: BTreeSet<u32>,
     window_began: u32,
     /// What the client had been sent by then.
@@ -29,7 +29,6 @@ pub(crate) struct Flood {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     requests: u64,
-    empty_data: u64,
     resets: u64,
     settings: u64,
     pings: u64,
@@ -68,15 +67,10 @@ impl Flood {
         self.data_bytes
     }
 
-    /// What it was most likely that the library lost its patience with: it does not say.
-    pub(crate) fn suspect(&self) -> &'static str {
-        let Counts { requests, empty_data, resets, .. } = self.counts;
-        match () {
-            () if self.is_in_fields => "continuation_flood",
-            () if empty_data > EMPTY_DATA_SUSPECT => "empty_data_flood",
-            () if resets > RESETS_SUSPECT => "rapid_reset",
-            () if requests > REQUESTS_SUSPECT => "made_you_reset",
-            () => "calm",
+    /// Nothing more of these streams is waited for.
+    pub(crate) fn forget(&mut self, streams: Vec<u32>) {
+        for stream in streams {
+            self.unended.remove(&stream);
         }
     }
 
@@ -111,10 +105,7 @@ impl Flood {
         }
         let counts = &mut self.counts;
         match kind {
-            DATA => {
-                counts.empty_data += u64::from(payload_bytes == 0);
-                self.data_bytes += payload_bytes as u64;
-            }
+            DATA => self.data_bytes += payload_bytes as u64,
             HEADERS | CONTINUATION => {
                 counts.requests += u64::from(kind == HEADERS);
                 self.is_in_fields = flags & END_HEADERS == 0;
@@ -142,13 +133,7 @@ impl Flood {
     }
 }
 
-/// What the library's own limits make likely: empty frames, requests that wait to be looked at and are taken back, and
-/// more requests than it may have to reset.
-const EMPTY_DATA_SUSPECT: u64 = 99;
-const RESETS_SUSPECT: u64 = 19;
-const REQUESTS_SUSPECT: u64 = 199;
-
-/// More than there can be streams at a time; those that are reset here may stay in the list.
+/// More than there can be streams at a time.
 const UNENDED_MAX: usize = 1_024;
 
 /// Seconds after which counting begins anew.

@@ -8,7 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use super::frame_heads::{DATA, END_STREAM, FrameHead, FrameHeads, HEADERS, Step, WINDOW_UPDATE};
+use super::frame_heads::{
+    DATA, END_STREAM, FrameHead, FrameHeads, GOAWAY, HEADERS, RST_STREAM, Step, WINDOW_UPDATE,
+};
 use crate::tx_path::{Reason, TxPath};
 
 /// What one connection sends.
@@ -28,6 +30,8 @@ pub(crate) struct Outbound {
     is_input_over: Cell<bool>,
     /// Responses of the library's own.
     foreign: Cell<u64>,
+    /// Streams that were reset since somebody last asked.
+    resets: RefCell<Vec<u32>>,
     home: Cell<Home>,
     /// Why the kernel was last refused.
     refusal: Cell<Option<Reason>>,
@@ -48,6 +52,8 @@ struct State {
     /// The frame that is under way, and the last four bytes of its payload.
     frame: FrameHead,
     tail: u32,
+    /// Payloads of GOAWAY frames: there are few, and their words are nowhere else.
+    goodbye: Vec<u8>,
     /// Those that somebody serves.
     streams: HashMap<u32, Rc<Progress>>,
     /// Ciphertext, ever.
@@ -108,6 +114,7 @@ impl Default for Outbound {
             frames: FrameHeads::behind(0),
             frame: FrameHead::default(),
             tail: 0,
+            goodbye: Vec::new(),
             streams: HashMap::new(),
             sealed_bytes: 0,
             unsent: VecDeque::new(),
@@ -122,6 +129,7 @@ impl Default for Outbound {
             is_over: Cell::default(),
             is_input_over: Cell::default(),
             foreign: Cell::default(),
+            resets: RefCell::default(),
             home: Cell::default(),
             refusal: Cell::default(),
         }
@@ -152,7 +160,7 @@ impl Outbound {
                     Some(Step::Payload { bytes, is_last }) => {
                         let tail = bytes.iter().skip(bytes.len().saturating_sub(4));
                         state.tail = tail.fold(state.tail, |it, byte| it << 8 | u32::from(*byte));
-                        state.advance(bytes.len());
+                        state.advance(bytes);
                         is_last
                     }
                 };
@@ -170,6 +178,7 @@ impl Outbound {
                 self.foreign.set(self.foreign.get() + 1);
             }
             HEADERS | DATA if flags & END_STREAM != 0 => state.mark(0, true),
+            RST_STREAM => self.resets.borrow_mut().push(stream),
             HEADERS => {
                 if let Some(progress) = state.streams.get(&stream) {
                     progress.has_head.set(true);
@@ -274,6 +283,18 @@ impl Outbound {
         self.foreign.take()
     }
 
+    /// Streams that were reset since this was last asked.
+    pub(super) fn take_resets(&self) -> Vec<u32> {
+        self.resets.take()
+    }
+
+    /// What the library lost its patience with: it tells the client alone.
+    pub(crate) fn goodbye(&self) -> &'static str {
+        let state = self.state.borrow();
+        let told = |(words, _): &&(&str, &str)| state.goodbye.ends_with(words.as_bytes());
+        GOODBYES.iter().find(told).map_or("calm", |(_, reason)| *reason)
+    }
+
     /// Nothing more is sent of any stream: whoever waits is told.
     pub(crate) fn close(&self) {
         self.is_over.set(true);
@@ -301,9 +322,11 @@ impl Outbound {
 
 impl State {
     /// Some of the payload of the frame under way was sealed.
-    fn advance(&mut self, bytes: usize) {
-        if self.frame.kind == DATA {
-            self.mark(bytes as u64, false);
+    fn advance(&mut self, bytes: &[u8]) {
+        match self.frame.kind {
+            DATA => self.mark(bytes.len() as u64, false),
+            GOAWAY => self.goodbye.extend_from_slice(bytes),
+            _ => {}
         }
     }
 
@@ -404,6 +427,14 @@ impl Drop for OutboundStream {
         self.outbound.state.borrow_mut().streams.remove(&self.number);
     }
 }
+
+/// Words of the library, and ours.
+const GOODBYES: [(&str, &str); 4] = [
+    ("too_many_continuations", "continuation_flood"),
+    ("too_many_data_frames", "small_data_flood"),
+    ("too_many_resets", "rapid_reset"),
+    ("too_many_internal_resets", "made_you_reset"),
+];
 
 /// RFC 9113 §6.9.2.
 const WINDOW_BYTES_INITIAL: i64 = 65_535;

@@ -162,11 +162,6 @@ impl Channel {
         self.flood.borrow().is_in_fields()
     }
 
-    /// What the library most likely ended the connection for.
-    pub(crate) fn suspect(&self) -> &'static str {
-        self.flood.borrow().suspect()
-    }
-
     /// Whether no more requests should be taken: the key cannot be changed.
     pub(crate) fn must_close(&self) -> bool {
         self.stream.borrow().must_close()
@@ -206,13 +201,14 @@ impl AsyncRead for Wire {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut **channel.stream.borrow_mut()).poll_read(context, buffer))?;
         let received = buffer.filled().get(before..).unwrap_or_default();
-        if received.is_empty() && channel.flood.borrow().is_whole() {
+        let mut flood = channel.flood.borrow_mut();
+        flood.forget(channel.outbound.take_resets());
+        if received.is_empty() && flood.is_whole() {
             channel.outbound.end_input();
             return Poll::Pending;
         }
         channel.moved(received.len());
         let (ticks, sent_bytes) = (channel.ticks.get(), channel.sealed_bytes.get());
-        let mut flood = channel.flood.borrow_mut();
         let data_bytes = flood.data_bytes();
         channel.excess.set(flood.observe(received, ticks, sent_bytes));
         channel.outbound.received(flood.data_bytes() - data_bytes, ticks);

@@ -3,14 +3,18 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use kettle_tests::backend::{Backend, backend};
+use kettle_tests::backend::{Backend, backend, read_exactly, read_to_end};
 use kettle_tests::content::{assert_same, content};
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::{Setup, unused_address};
 use kettle_tests::tool::scrape;
+use socket2::SockRef;
 
 use super::frames::*;
 use crate::proxy::guarded::{SECRET, SIGNATURE};
+
+/// HPACK's name for `:status: 400`.
+const BAD_REQUEST: u8 = 0x8c;
 
 fn start(backends: &Backend) -> Kettle {
     let route = "[[site.route]]\nprefix = \"/app\"\nbackend = \"app\"\n";
@@ -228,4 +232,134 @@ fn a_client_that_waits_is_told_to_go_on() {
     assert_eq!(read_until(&mut server, b"0\r\n\r\n"), b"3\r\nnow\r\n0\r\n\r\n");
     server.write_all(b"now").unwrap();
     assert_eq!(frames.body(3), b"nownow");
+}
+
+#[test]
+fn a_client_that_waits_is_spared_a_body_that_nobody_wants() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let expecting = fields("POST", "/app/up", &[("expect", "100-continue")]);
+    frames.send(&frame(HEADERS, END_HEADERS, 1, &expecting));
+    let mut server = reached(&servers);
+    server.write_all(b"HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno").unwrap();
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&DATA) {
+        kinds.push(frames.next().unwrap().kind);
+    }
+    let heads = kinds.iter().filter(|kind| **kind == HEADERS).count();
+    assert_eq!(heads, 1, "no head is before it that tells the client to go on");
+    let reset = frames.next_of(RST_STREAM);
+    assert_eq!((reset.stream, code(&reset.payload)), (1, NO_ERROR));
+    assert_eq!(kettle.entry("/app/up").number("status"), 413);
+    assert_eq!(read_to_end(&mut server).0, b"", "its connection has half a request on it");
+    frames.ping();
+}
+
+#[test]
+fn a_backend_that_breaks_off_behind_a_hint_has_failed() {
+    let (kettle, mut frames, mut server) = asked();
+    server.write_all(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n").unwrap();
+    assert_eq!(frames.next_of(HEADERS).flags & END_STREAM, 0);
+    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    drop(server);
+    drop(frames.next_of(HEADERS));
+    assert_eq!(kettle.entry("/app/x").number("status"), 502);
+    frames.ping();
+}
+
+#[test]
+fn padding_is_no_part_of_a_body_and_takes_from_windows_for_a_moment_only() {
+    const PADDED: u8 = 8;
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    // Larger windows count from then on.
+    drop(frames.next_of(SETTINGS));
+    frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    let length = fields("POST", "/app/x", &[("content-length", "5000")]);
+    frames.send(&frame(HEADERS, END_HEADERS, 1, &length));
+    let mut server = reached(&servers);
+    let padded = [&[254, b'x'][..], &[0; 254]].concat();
+    // In all more than any window, and at a time half of the stream's.
+    for _ in 0..10 {
+        frames.send(&frame(DATA, PADDED, 1, &padded).repeat(500));
+        assert_eq!(read_exactly(&mut server, 500), [b'x'; 500]);
+        frames.ping();
+    }
+    frames.send(&frame(DATA, END_STREAM, 1, b""));
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+    assert_eq!(frames.body(1), b"ok");
+}
+
+/// What would be another request, or another framing, for a server that is asked by HTTP/1.1.
+#[test]
+fn nothing_that_http_1_1_would_read_otherwise_reaches_a_backend() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let own = [
+        (":method", "GET"),
+        (":scheme", "https"),
+        (":path", "/app/x"),
+        (":authority", "localhost"),
+    ];
+    let instead = [
+        (":method", "GET /app/y HTTP/1.1\r\n"),
+        (":method", ""),
+        (":path", "/app/ HTTP/1.1"),
+        (":path", "/app/x\r\nx: y"),
+        (":path", "/app/\0"),
+        (":path", "app/x"),
+        (":path", "https://other/app/x"),
+        (":path", ""),
+        (":authority", "localhost\r\nx: y"),
+        (":authority", "user@localhost"),
+        (":authority", "localhost/app"),
+        (":authority", "local host"),
+    ];
+    let beside = [
+        (":path", "/app/y"),
+        (":method", "POST"),
+        (":status", "200"),
+        ("host", "other"),
+        ("x", "a\r\nb: c"),
+        ("x", "a\nb"),
+        ("x", "a\rb"),
+        ("x", "a\0b"),
+        ("x: y", "z"),
+        ("x\r\ny", "z"),
+        ("x y", "z"),
+        ("X", "y"),
+        ("", "y"),
+        ("transfer-encoding", "chunked"),
+        ("connection", "close"),
+        ("keep-alive", "1"),
+        ("proxy-connection", "close"),
+        ("upgrade", "websocket"),
+        ("te", "gzip"),
+        ("content-length", "5"),
+        ("content-length", "+0"),
+        ("content-length", "0, 0"),
+    ];
+    let replaced = |line: &(&'static str, &'static str)| {
+        own.map(|it| if it.0 == line.0 { *line } else { it }).to_vec()
+    };
+    let added = |line: &(&'static str, &'static str)| [&own[..], &[*line]].concat();
+    for lines in instead.iter().map(replaced).chain(beside.iter().map(added)) {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &block(&lines)));
+        let answer = loop {
+            let next = frames.next().unwrap_or_else(|end| panic!("{end:?} of {lines:?}"));
+            if [HEADERS, RST_STREAM, GOAWAY].contains(&next.kind) {
+                break next;
+            }
+        };
+        let is_refused = answer.kind != HEADERS || answer.payload[0] == BAD_REQUEST;
+        assert!(is_refused, "{lines:?}: {answer:?}");
+    }
+    // The first that comes to the server is this.
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&get(1, "/app/last"));
+    let head = read_until(&mut servers.accept(), b"\r\n\r\n");
+    assert!(head.starts_with(b"GET /app/last "), "{}", head.escape_ascii());
 }

@@ -149,6 +149,43 @@ fn what_comes_too_early_is_not_lost() {
     assert_eq!(frames.body(3), b"only");
 }
 
+/// A tunnel whose server has not agreed yet reads nothing, as one that stalls.
+#[test]
+fn many_small_messages_wait_for_a_server_that_is_busy() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    // Larger windows count from then on.
+    drop(frames.next_of(SETTINGS));
+    frames.send(&frame(SETTINGS, ACK, 0, &[]));
+    frames.send(&connect(1, "/app/ws", &[]));
+    let (mut server, head) = asked(&servers);
+    let messages = content(5_000 * 20);
+    let sent: Vec<u8> = messages.chunks(20).flat_map(|message| data(1, message)).collect();
+    frames.send(&sent);
+    frames.ping();
+    server.write_all(agreement(&head).as_bytes()).unwrap();
+    assert_same(&read_exactly(&mut server, messages.len()), &messages, "messages");
+    // Those that have been read count no more.
+    for _ in 0..4 {
+        frames.send(&sent);
+        assert_same(&read_exactly(&mut server, messages.len()), &messages, "more messages");
+    }
+    frames.ping();
+}
+
+#[test]
+fn more_small_messages_than_anybody_holds_end_the_connection() {
+    let servers = Backend::listen();
+    let kettle = start(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    frames.send(&connect(1, "/app/ws", &[]));
+    let _server = asked(&servers);
+    frames.send(&data(1, b"x").repeat(40_000));
+    assert_eq!(frames.end().0, [ENHANCE_YOUR_CALM]);
+    kettle.wait_for_status("/total/http2_refused/small_data_flood", 1);
+}
+
 #[test]
 fn nothing_but_the_servers_own_101_makes_a_tunnel() {
     let servers = Backend::listen();

@@ -94,6 +94,7 @@ fn fields_that_grow_when_they_are_unpacked() {
     frames.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &block));
     let (codes, end) = frames.end();
     assert_eq!((codes, end), (vec![ENHANCE_YOUR_CALM], End::Orderly));
+    kettle.wait_for_status("/total/http2_refused/calm", 1);
     assert_eq!(kettle.connect(TLS13_AES_128).get("/a").body, b"content");
 }
 
@@ -120,5 +121,21 @@ fn frames_that_ask_for_nothing() {
 fn a_body_of_nothing() {
     let mut flood = post(1, "/a");
     flood.extend(frame(DATA, 0, 1, &[]).repeat(200));
-    assert_refused(&start(), &flood, "empty_data_flood");
+    assert_refused(&start(), &flood, "small_data_flood");
+}
+
+#[test]
+fn what_no_client_may_send_is_counted_by_the_rule_it_breaks() {
+    let kettle = start();
+    let window = frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff]);
+    for (sent, code, reason) in [
+        (frame(DATA, 0, 1, b"of no request"), 1, "protocol_error"),
+        (window, 3, "flow_control_error"),
+        (frame(DATA, 0, 1, &[0; 16_385]), 6, "frame_size_error"),
+    ] {
+        let mut frames = Frames::connect(&kettle, &[]);
+        frames.send(&sent);
+        assert_eq!(frames.end().0, [code], "{reason}");
+        kettle.wait_for_status(&format!("/total/http2_refused/{reason}"), 1);
+    }
 }

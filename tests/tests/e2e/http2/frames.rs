@@ -120,12 +120,13 @@ impl Frames {
         }
     }
 
-    /// Reads a stream's body to its end, opening the windows for it.
+    /// Reads a stream's body to its end, opening the windows for it. No frame of it is larger than a record takes with its head.
     pub fn body(&mut self, stream: u32) -> Vec<u8> {
         let mut body = Vec::new();
         loop {
             let frame = self.next_of(DATA);
             assert_eq!(frame.stream, stream);
+            assert!(frame.payload.len() <= 16_375, "{} bytes", frame.payload.len());
             body.extend_from_slice(&frame.payload);
             if frame.flags & END_STREAM != 0 {
                 return body;
@@ -159,12 +160,17 @@ fn frame_pair(kind: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [frame(kind, 0, stream, payload), frame(kind, 0, 0, payload)].concat()
 }
 
-/// The fields of a request for `localhost`, uncompressed, with more behind them.
+/// The fields of a request for `localhost`, with more behind them.
 pub fn fields(method: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let own =
         [(":method", method), (":scheme", "https"), (":path", path), (":authority", "localhost")];
+    block(&[&own[..], more].concat())
+}
+
+/// Fields, uncompressed.
+pub fn block(lines: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
-    for (name, value) in own.iter().chain(more) {
+    for (name, value) in lines {
         block.push(0);
         for text in [name, value] {
             assert!(text.len() < 127);

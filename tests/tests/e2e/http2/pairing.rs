@@ -321,3 +321,42 @@ fn a_stop_does_not_wait_for_streams_without_end() {
     assert!(kettle.ended().status.success());
     assert_eq!(server.read(&mut [0]).unwrap_or(0), 0);
 }
+
+#[test]
+fn an_upload_that_was_answered_early_does_not_cut_others_at_a_close_notify() {
+    let servers = Backend::listen();
+    let kettle = before(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let long = fields("POST", "/10", &[("content-length", "100000000")]);
+    frames.send(&frame(HEADERS, END_HEADERS, 1, &long));
+    expect_reset(&mut frames, 1, NO_ERROR);
+    frames.send(&get(3, "/app/x"));
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\n\r\n"));
+    frames.client.close_sending();
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
+    assert_eq!(frames.body(3), b"body");
+    assert_eq!(frames.end(), (vec![NO_ERROR], End::Orderly));
+}
+
+#[test]
+fn a_reload_lets_an_upload_go_on_to_its_end() {
+    let servers = Backend::listen();
+    let kettle = before(&servers);
+    let mut frames = Frames::connect(&kettle, &[]);
+    let data = |flags, text: &[u8]| frame(DATA, flags, 1, text);
+    frames.send(&[post(1, "/app/x"), data(0, b"one")].concat());
+    let mut server = servers.accept();
+    drop(read_until(&mut server, b"\r\none\r\n"));
+    kettle.folder.change_config("http2 = true", "http2 = true\ncrossover = \"1 MiB\"");
+    let _ = kettle.ctl(&["reload"]).succeed();
+    frames.send(&data(0, b"two"));
+    assert_eq!(code(&frames.next_of(GOAWAY).payload[4..]), NO_ERROR);
+    let ping = frames.next_of(PING).payload;
+    frames.send(&[frame(PING, ACK, 0, &ping), data(END_STREAM, b"three")].concat());
+    let rest = read_until(&mut server, b"0\r\n\r\n");
+    assert_eq!(rest, b"3\r\ntwo\r\n5\r\nthree\r\n0\r\n\r\n");
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody").unwrap();
+    assert_eq!(frames.body(1), b"body");
+    assert_eq!(frames.end().1, End::Orderly);
+}

@@ -5,6 +5,10 @@ use kettle_tests::environment::paths_here;
 use kettle_tests::kettle::Kettle;
 use kettle_tests::setup::Setup;
 
+use super::frames::*;
+
+const MAX_FRAME_SIZE: u16 = 5;
+
 /// Asks over both protocols, and for the same status, fields, body and line of the log. `PROTO` in a target is another word for
 /// each: what one has asked for is new to the other. Gives the last status, and what was said.
 pub fn assert_alike(kettle: &Kettle, words: &[&str], target: &str) -> (String, String) {
@@ -178,6 +182,10 @@ fn a_body_of_any_size_arrives_whole() {
             assert!(got.status.success(), "{}", got.stderr);
             assert_same(&got.stdout, &content(bytes), &format!("{bytes}"));
         }
+        // However large its frames may be.
+        let mut frames = Frames::connect(&kettle, &[(MAX_FRAME_SIZE, 1 << 20)]);
+        frames.send(&get(1, "/1000003"));
+        assert_same(&frames.body(1), &content(1_000_003), "in frames");
     }
 }
 
