@@ -48,6 +48,8 @@ pub enum ResponseFraming {
 pub enum ResponseError {
     /// The status line is not one of HTTP/1.
     StatusLine,
+    /// It is none, but what a server begins with that speaks HTTP/2 only, as gRPC's do.
+    Http2,
     /// The status is not one from 100 to 599.
     Status,
     /// A field line, the framing, or the chunked coding breaks a rule that holds for requests as well.
@@ -60,6 +62,7 @@ impl ResponseError {
     pub fn reason(self) -> &'static str {
         match self {
             ResponseError::StatusLine => "status_line",
+            ResponseError::Http2 => "http2_server",
             ResponseError::Status => "status",
             ResponseError::Message(error) => error.reason(),
         }
@@ -138,6 +141,12 @@ fn parse_visible(visible: &[u8]) -> Result<ParseResponse<'_>, ResponseError> {
 /// Reads `HTTP/1.x SP status [ SP reason ] CRLF` (RFC 9112 §4): `None` while it is not all there. Many servers that have no
 /// reason to give leave out the space before it, too.
 fn status_line(bytes: &[u8]) -> Result<Option<StatusLine<'_>>, ResponseError> {
+    match bytes {
+        // A SETTINGS frame, of less than 256 bytes (RFC 9113 §3.4).
+        [0, 0, _, 4, 0, ..] => return Err(ResponseError::Http2),
+        [0] | [0, 0] | [0, 0, _] | [0, 0, _, 4] => return Ok(None),
+        _ => {}
+    }
     let pattern = b"HTTP/1._ ___";
     for (byte, wanted) in bytes.iter().zip(pattern) {
         let fits = if *wanted == b'_' { byte.is_ascii_digit() } else { byte == wanted };

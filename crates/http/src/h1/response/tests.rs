@@ -59,6 +59,10 @@ fn status_lines_are_those_of_rfc_9112() {
         let outcome = outcome(format!("{line}\r\n\r\n").as_bytes());
         assert_eq!(outcome, Err(ResponseError::StatusLine), "{line}");
     }
+    let settings = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
+    assert_eq!(outcome(settings), Err(ResponseError::Http2));
+    assert_eq!(outcome(&settings[..4]), Ok(None));
+    assert_eq!(outcome(b"\0\0\x06\x07\0"), Err(ResponseError::StatusLine));
     assert_eq!(outcome(b"HTTP/1.1 099 X\r\n\r\n"), Err(ResponseError::Status));
     assert_eq!(outcome(b"HTTP/1.1 600 X\r\n\r\n"), Err(ResponseError::Status));
     assert_eq!(outcome(b"HTTP/1.1 200 OK\n\n"), Err(ResponseError::StatusLine));
