@@ -95,10 +95,10 @@ const HOW: &str = "How it is measured";
 pub struct Http {
     /// Version of HTTP: 1 or 2
     #[arg(long, default_value_t = 1, value_name = "VERSION", value_parser = clap::value_parser!(u8).range(1..=2))]
-    http: u8,
+    pub http: u8,
     /// Over HTTP/2: requests that are sent at once and count as one
     #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    at_once: u32,
+    pub at_once: u32,
 }
 
 impl Http {

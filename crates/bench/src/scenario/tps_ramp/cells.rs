@@ -209,7 +209,7 @@ impl Axis {
 }
 
 /// All axes. That of keys comes first: a normal look leaves the base case by it alone.
-fn axes(options: &Options) -> [Axis; 5] {
+fn axes(options: &Options) -> [Axis; 6] {
     let version = options.version.unwrap_or(Version::Tls13);
     let resumption: Option<Vec<_>> = options.resume.as_ref().map(|kinds| {
         let with_version = |kind: &ResumeBy| match (options.version, kind) {
@@ -244,6 +244,7 @@ fn axes(options: &Options) -> [Axis; 5] {
                 (case.offer.version, case.offer.resume_by) = (version, resume_by);
             },
         ),
+        Axis::of(None, options.http.at_once(), &[], |case, http2| case.offer.http2 = http2),
     ]
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::scenario::options::Http;
 
 fn with(effort: Effort) -> Options {
     Options { effort, ..Options::default() }
@@ -142,5 +143,14 @@ proptest! {
             let again = |other: &Cell| (other.subject, other.case) == (cell.subject, cell.case);
             prop_assert_eq!(cells.iter().position(again), Some(index));
         }
+    }
+}
+
+#[test]
+fn every_case_is_measured_over_the_http_that_was_asked_for() {
+    for (http, expected) in [(1, None), (2, Some(10))] {
+        let http = Http { http, at_once: 10 };
+        let Cells { cells, .. } = Cells::of(&Options { http, ..with(Effort::Thorough) }, 6);
+        assert!(cells.iter().all(|cell| cell.case.offer.http2 == expected));
     }
 }
