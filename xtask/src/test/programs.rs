@@ -167,8 +167,15 @@ const WHOLE_SUITE_ON: Kernel = Kernel::Linux6_12;
 
 /// The parts of the suite that every kernel is asked. What the others find out (an import, a rule of a route, what may be
 /// kept) no kernel decides; what one of them has to do with kernel TLS stands in its module `kernel`.
-const DECIDED_BY_KERNELS: [&str; 6] =
-    ["kernel::", "wire::", "serve::", "tunnel::", "reload::sandbox", "reload::privilege"];
+const DECIDED_BY_KERNELS: [&str; 7] = [
+    "kernel::",
+    "wire::",
+    "serve::",
+    "tunnel::",
+    "http2::spec::h2spec",
+    "reload::sandbox",
+    "reload::privilege",
+];
 
 const SKIP_LOG: &str = "KETTLE_SKIP_LOG";
 const HERE_LIMIT: Duration = Duration::from_secs(20 * 60);
