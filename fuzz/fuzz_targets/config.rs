@@ -7,11 +7,11 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    if let Err(findings) = kettle_config::parse(text, Path::new("kettle.toml")) {
-        assert!(!findings.is_empty());
-        for finding in findings {
-            assert!(finding.line <= text.lines().count() + 1);
-            assert!(!finding.to_string().is_empty());
+    if let Err(diagnostics) = kettle_config::parse(text, Path::new("kettle.toml")) {
+        assert!(!diagnostics.is_empty());
+        for diagnostic in diagnostics {
+            assert!(diagnostic.line <= text.lines().count() + 1);
+            assert!(!diagnostic.to_string().is_empty());
         }
     }
 });

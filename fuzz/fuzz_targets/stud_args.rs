@@ -13,12 +13,12 @@ fuzz_target!(|text: &str| {
     for dialect in [Dialect::Stud, Dialect::Hitch] {
         match command_line(dialect, &words, &Nowhere("pem-file = \"a\"")) {
             Ok(Asked::Run(imported) | Asked::Test(imported)) => {
-                if let Err(findings) = imported.config() {
-                    assert!(!findings.is_empty());
+                if let Err(diagnostics) = imported.config() {
+                    assert!(!diagnostics.is_empty());
                 }
             }
             Ok(Asked::Help | Asked::Version) => {}
-            Err(findings) => assert!(!findings.is_empty()),
+            Err(diagnostics) => assert!(!diagnostics.is_empty()),
         }
     }
 });

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use crate::output::fail;
 
 /// Whether these words, the program's name first, are for that program; `kettle help bench` is too.
-pub(crate) fn is_meant(words: &[OsString]) -> bool {
+pub(crate) fn is_asked_for(words: &[OsString]) -> bool {
     let mut words = words.iter().skip(1).skip_while(|word| *word == "help");
     words.next().is_some_and(|word| word == "bench" || word == "calibrate")
 }
@@ -59,7 +59,7 @@ mod tests {
             (&["kettle"], false),
         ] {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            assert_eq!(is_meant(&words), expected, "{words:?}");
+            assert_eq!(is_asked_for(&words), expected, "{words:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use kettle_supervisor::read;
 use crate::cli::ConfigArgument;
 use crate::output::print_line;
 
-/// Prints findings to standard output. Exits with 0 if there is nothing to mend.
+/// Prints diagnostics to standard output. Exits with 0 if there is nothing to mend.
 pub(crate) fn check(argument: &ConfigArgument) -> ExitCode {
     let path = argument.path().display();
     let (report, summary) = match read(argument.path()) {

@@ -38,9 +38,9 @@ pub(crate) fn ctl(arguments: &CtlArguments) -> ExitCode {
         Reply::Caches { caches } => print(caches),
         Reply::Tunnels { tunnels } => print(tunnels),
         Reply::Done { message } => print_line(message),
-        Reply::Refused { message, findings } => {
-            for finding in findings {
-                print_line(format_args!("error: {finding}\n"));
+        Reply::Refused { message, diagnostics } => {
+            for diagnostic in diagnostics {
+                print_line(format_args!("error: {diagnostic}\n"));
             }
             return fail(message);
         }
@@ -101,7 +101,7 @@ fn print_json(reply: &Reply) -> ExitCode {
 
 fn socket(arguments: &CtlArguments) -> Result<PathBuf, ExitCode> {
     let Some(path) = &arguments.config else { return Ok(arguments.socket.clone()) };
-    let config = read(path).map_err(|findings| fail_with(&findings))?;
+    let config = read(path).map_err(|diagnostics| fail_with(&diagnostics))?;
     config.admin.socket.ok_or_else(|| {
         let path = path.display();
         fail(format_args!(

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 use kettle_doctor::{Style, Target, examine, examine_host};
 use kettle_supervisor::read;
 
@@ -18,7 +18,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
     }
     let folders = match served_folders(arguments) {
         Ok(folders) => folders,
-        Err(findings) => return fail_with(&findings),
+        Err(diagnostics) => return fail_with(&diagnostics),
     };
     let report = examine(folders);
     if arguments.json {
@@ -30,7 +30,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
 }
 
 /// The folders that the configuration serves; without one the folder we are in, which `kettle serve` would serve.
-fn served_folders(arguments: &DoctorArguments) -> Result<Vec<PathBuf>, Vec<Finding>> {
+fn served_folders(arguments: &DoctorArguments) -> Result<Vec<PathBuf>, Vec<Diagnostic>> {
     let config = match &arguments.config {
         Some(path) => Some(read(path)?),
         None => read(Path::new(DEFAULT_CONFIG)).ok(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding, Origin};
+use kettle_config::{Config, Diagnostic, Origin};
 use kettle_import::Imported;
 use kettle_import::hitch::{Asked, Dialect, command_line, usage};
 use kettle_supervisor::{Loader, prepare};
@@ -18,7 +18,7 @@ use crate::output::{fail, fail_with, print, print_line, say, warn_of};
 use crate::run;
 
 /// Whose words these are, with those that are its arguments, if it is one of the two.
-pub(crate) fn is_meant(words: &[OsString]) -> Option<(Dialect, &[OsString])> {
+pub(crate) fn is_asked_for(words: &[OsString]) -> Option<(Dialect, &[OsString])> {
     let of = |name: &str| [Dialect::Hitch, Dialect::Stud].into_iter().find(|it| it.name() == name);
     let called = Path::new(words.first()?).file_name()?.to_str()?;
     match of(called) {
@@ -39,7 +39,7 @@ pub(crate) fn hitch(dialect: Dialect, words: &[OsString], arguments: &[OsString]
         return ExitCode::FAILURE;
     }
     let imported = match command_line(dialect, &arguments, &ThisMachine) {
-        Err(findings) => return fail_with(&findings),
+        Err(diagnostics) => return fail_with(&diagnostics),
         Ok(Asked::Help) => {
             print(usage(dialect));
             return ExitCode::SUCCESS;
@@ -68,7 +68,7 @@ fn test(name: &str, imported: &Imported) -> ExitCode {
             say(format_args!("{name} configuration looks ok."));
             ExitCode::SUCCESS
         }
-        Err(findings) => fail_with(&findings),
+        Err(diagnostics) => fail_with(&diagnostics),
     }
 }
 
@@ -110,7 +110,7 @@ fn start(
 }
 
 /// What a reload reads: the same command line, and its file as it is now.
-fn load(dialect: Dialect, arguments: &[String], is_root: bool) -> Result<Config, Vec<Finding>> {
+fn load(dialect: Dialect, arguments: &[String], is_root: bool) -> Result<Config, Vec<Diagnostic>> {
     match command_line(dialect, arguments, &ThisMachine)? {
         Asked::Run(imported) => Ok(without_user_unless(is_root, imported.config()?)),
         // The arguments are those that began to serve.
@@ -123,9 +123,9 @@ fn without_user_unless(is_root: bool, mut config: Config) -> Config {
     if !is_root {
         (config.server.user, config.server.group) = (None, None);
     } else if config.server.user.is_none() {
-        let instead = Some("name a user with --user=USER or user = \"…\"".to_owned());
-        let warning = Origin::default().finding("serving as root", instead);
-        config.not_carried_over.push(Finding { path: config.path.clone(), ..warning });
+        let help = Some("name a user with --user=USER or user = \"…\"".to_owned());
+        let warning = Origin::default().diagnostic("serving as root", help);
+        config.not_carried_over.push(Diagnostic { path: config.path.clone(), ..warning });
     }
     config
 }

@@ -31,14 +31,14 @@ pub(crate) fn import(arguments: &ImportArguments) -> ExitCode {
     };
     let imported = match made {
         Ok(imported) => imported,
-        Err(findings) => return fail_with(&findings),
+        Err(diagnostics) => return fail_with(&diagnostics),
     };
     let config = match imported.config() {
         Ok(config) => config,
-        Err(findings) => {
+        Err(diagnostics) => {
             // What is missing may have been left out, and nobody sees the text that says so.
             imported.warnings.iter().for_each(warn_of);
-            return fail_with(&findings);
+            return fail_with(&diagnostics);
         }
     };
     print(&imported.toml);
@@ -63,7 +63,7 @@ fn template(program: ImportedProgram, path: &Path, machine: &ThisMachine) -> Exi
             print(&template);
             ExitCode::SUCCESS
         }
-        Err(findings) => fail_with(&findings),
+        Err(diagnostics) => fail_with(&diagnostics),
     }
 }
 

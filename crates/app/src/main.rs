@@ -29,10 +29,10 @@ use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    if bench::is_meant(&words) {
+    if bench::is_asked_for(&words) {
         return bench::hand_over(&words);
     }
-    if let Some((dialect, arguments)) = hitch::is_meant(&words) {
+    if let Some((dialect, arguments)) = hitch::is_asked_for(&words) {
         return hitch::hitch(dialect, &words, arguments);
     }
     match Cli::parse().command {

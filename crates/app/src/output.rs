@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 
 /// Prints to standard output.
 pub(crate) fn print(text: impl Display) {
@@ -23,8 +23,8 @@ pub(crate) fn say(text: impl Display) {
 }
 
 /// Prints a warning to standard error.
-pub(crate) fn warn_of(warning: &Finding) {
-    say(format_args!("warning: {}\n", NamedFinding(warning)));
+pub(crate) fn warn_of(warning: &Diagnostic) {
+    say(format_args!("warning: {}\n", NamedDiagnostic(warning)));
 }
 
 /// Prints why a command failed to standard error, and how it exits.
@@ -34,26 +34,26 @@ pub(crate) fn fail(message: impl Display) -> ExitCode {
 }
 
 /// Prints mistakes to standard error, and how the command exits.
-pub(crate) fn fail_with(findings: &[Finding]) -> ExitCode {
+pub(crate) fn fail_with(diagnostics: &[Diagnostic]) -> ExitCode {
     let mut stderr = io::stderr().lock();
-    for finding in findings {
-        let _ = writeln!(stderr, "error: {}\n", NamedFinding(finding));
+    for diagnostic in diagnostics {
+        let _ = writeln!(stderr, "error: {}\n", NamedDiagnostic(diagnostic));
     }
     ExitCode::FAILURE
 }
 
-/// A finding without the empty file name it has when the command line is the configuration.
-pub(crate) struct NamedFinding<'f>(pub(crate) &'f Finding);
+/// A diagnostic without the empty file name it has when the command line is the configuration.
+pub(crate) struct NamedDiagnostic<'f>(pub(crate) &'f Diagnostic);
 
-impl Display for NamedFinding<'_> {
+impl Display for NamedDiagnostic<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let finding = self.0;
-        if !finding.path.as_os_str().is_empty() {
-            return finding.fmt(formatter);
+        let diagnostic = self.0;
+        if !diagnostic.path.as_os_str().is_empty() {
+            return diagnostic.fmt(formatter);
         }
-        formatter.write_str(&finding.message)?;
-        match &finding.instead {
-            Some(instead) => write!(formatter, "\nhelp: {instead}"),
+        formatter.write_str(&diagnostic.message)?;
+        match &diagnostic.help {
+            Some(help) => write!(formatter, "\nhelp: {help}"),
             None => Ok(()),
         }
     }

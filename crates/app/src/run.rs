@@ -14,7 +14,7 @@ use crate::{doctor, logging};
 pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
     let config = match read(argument.path()) {
         Ok(config) => config,
-        Err(findings) => return fail_with(&findings),
+        Err(diagnostics) => return fail_with(&diagnostics),
     };
     logging::start(&config.log.level);
     let path = argument.path().to_path_buf();
@@ -31,7 +31,7 @@ pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
 /// How the command exits.
 pub(crate) fn start(config: Config, loader: Option<Loader>) -> Result<Supervisor, ExitCode> {
     Supervisor::start(config, loader, doctor::obstacle).map_err(|error| match error {
-        StartError::Findings(findings) => fail_with(&findings),
+        StartError::Diagnostics(diagnostics) => fail_with(&diagnostics),
         StartError::Refused(message) => fail(message),
     })
 }

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    fn meant(words: &str) -> Config {
+    fn closest(words: &str) -> Config {
         match Cli::try_parse_from(words.split_whitespace()).unwrap().command {
             Command::Terminate(arguments) => terminating(&arguments),
             Command::Originate(arguments) => originating(&arguments),
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_words_of_terminate_are_settings() {
-        let config = meant(
+        let config = closest(
             "kettle terminate --to 8080 --to unix:/run/a.sock --cert c.pem --key k.pem \
              --alpn h2,http/1.1 --proxy v2 --starttls smtp --workers 3 --crossover 1MiB",
         );
@@ -167,12 +167,12 @@ mod tests {
         assert_eq!(config.backends[0].send_proxy, SendProxy::V2);
         assert!(config.backends[0].tls.is_none() && !config.sites[0].self_signed);
         assert_files(&config.sites[0].certificates[0]);
-        assert!(meant("kettle terminate --to 8080").sites[0].self_signed);
+        assert!(closest("kettle terminate --to 8080").sites[0].self_signed);
     }
 
     #[test]
     fn the_words_of_originate_are_settings() {
-        let config = meant(
+        let config = closest(
             "kettle originate --listen 2525 --to mail.example:587 --pin sha256/a= --pin sha256/b= \
              --starttls smtp --cert c.pem --key k.pem --name mx.example --alpn smtp --proxy v1",
         );

@@ -1,40 +1,40 @@
 //! What works as it is written, and should be looked at all the same.
 
 use crate::check::named_backends;
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::model::Config;
 
 /// Looks over a valid configuration. What was made of another program's is that program's way, and is not judged.
-pub fn advice(config: &Config) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub fn advice(config: &Config) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     if config.is_made() {
-        return findings;
+        return diagnostics;
     }
     for listener in 0..config.listeners.len() {
-        findings.extend(about_strangers(config, listener));
-        findings.extend(about_http2(config, listener));
+        diagnostics.extend(about_strangers(config, listener));
+        diagnostics.extend(about_http2(config, listener));
     }
     for backend in 0..config.backends.len() {
-        findings.extend(about_use(config, backend));
-        findings.extend(about_pins(config, backend));
+        diagnostics.extend(about_use(config, backend));
+        diagnostics.extend(about_pins(config, backend));
     }
-    findings
+    diagnostics
 }
 
 /// Whom a header speaks for is believed.
-fn about_strangers(config: &Config, index: usize) -> Option<Finding> {
+fn about_strangers(config: &Config, index: usize) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     let is_everybody = listener.accept_proxy.iter().any(|network| network.prefix_bits() == 0);
     if !is_everybody || listener.address.ip().is_loopback() {
         return None;
     }
     let message = "whoever can connect may say here which address it comes from";
-    let instead = "write the networks of your load balancers";
-    Some(at(config, &format!("listener.{index}.accept_proxy"), message, instead))
+    let help = "write the networks of your load balancers";
+    Some(at(config, &format!("listener.{index}.accept_proxy"), message, help))
 }
 
 /// Tunnels carry what was agreed on as it is, and routes speak HTTP/1.1.
-fn about_http2(config: &Config, index: usize) -> Option<Finding> {
+fn about_http2(config: &Config, index: usize) -> Option<Diagnostic> {
     let listener = config.listeners.get(index)?;
     let spoken = &listener.tls()?.alpn;
     if !spoken.iter().any(|protocol| protocol == HTTP2) {
@@ -51,23 +51,23 @@ fn about_http2(config: &Config, index: usize) -> Option<Finding> {
     let mut asked = asked.filter_map(|route| route.backend.as_ref());
     let both = asked.find(|backend| carried.contains(&backend.value.as_str()))?;
     let message = format!("\"{both}\" gets HTTP/2 from here, and HTTP/1.1 from a route");
-    let instead = "leave it if its servers take both; else remove \"h2\", or give the route another [[backend]]";
-    Some(at(config, &format!("listener.{index}.alpn"), &message, instead))
+    let help = "leave it if its servers take both; else remove \"h2\", or give the route another [[backend]]";
+    Some(at(config, &format!("listener.{index}.alpn"), &message, help))
 }
 
 /// Its names are looked up and its servers checked for as long as it stands there.
-fn about_use(config: &Config, index: usize) -> Option<Finding> {
+fn about_use(config: &Config, index: usize) -> Option<Diagnostic> {
     let name = &config.backends.get(index)?.name;
     if named_backends(config).any(|named| named == name) {
         return None;
     }
     let message = format!("no listener, site or route names \"{name}\"");
-    let instead = "remove it, or write it where connections or requests are to go there";
-    Some(config.finding(name.at, &format!("\"{name}\""), message, Some(instead.to_owned())))
+    let help = "remove it, or write it where connections or requests are to go there";
+    Some(config.diagnostic(name.at, &format!("\"{name}\""), message, Some(help.to_owned())))
 }
 
 /// A server gets a new key one day, and then nobody gets through.
-fn about_pins(config: &Config, index: usize) -> Option<Finding> {
+fn about_pins(config: &Config, index: usize) -> Option<Diagnostic> {
     let setting = format!("backend.{index}.tls.pins");
     let [_] = config.backends.get(index)?.tls.as_ref()?.pins.as_slice() else { return None };
     let message = "there is no spare: once the server has another key, nobody gets through";
@@ -75,8 +75,8 @@ fn about_pins(config: &Config, index: usize) -> Option<Finding> {
     written.then(|| at(config, &setting, message, "write the pin of its next key, too"))
 }
 
-fn at(config: &Config, setting: &str, message: &str, instead: &str) -> Finding {
-    config.finding(config.position_of(setting), "", message, Some(instead.to_owned()))
+fn at(config: &Config, setting: &str, message: &str, help: &str) -> Diagnostic {
+    config.diagnostic(config.position_of(setting), "", message, Some(help.to_owned()))
 }
 
 /// As ALPN has it (RFC 9113 §3.1).

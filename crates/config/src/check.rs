@@ -12,7 +12,7 @@ mod tls;
 
 use std::ops::Range;
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::model::Config;
 use crate::read::Reader;
 use crate::setting::quoted_size;
@@ -57,6 +57,6 @@ fn find_in_one(
 ) {
     let written = candidates.into_iter().find_map(|(place, fits)| Some((place?, fits)));
     if let Some((place, fits)) = written {
-        reader.find_at(&place, message.to_owned(), Instead::write(quoted_size(fits)));
+        reader.report_at(&place, message.to_owned(), Help::write(quoted_size(fits)));
     }
 }

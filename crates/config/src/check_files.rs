@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::located::Located;
 use crate::model::{Config, LogTarget, Roots};
 
@@ -24,73 +24,73 @@ const CRL_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const USERS_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Looks for the folders and files a configuration names and says which are missing, unreadable
-/// or of the wrong sort. Findings come in the order of the file.
-pub fn check_files(config: &Config) -> Vec<Finding> {
-    let mut findings = Vec::new();
+/// or of the wrong sort. diagnostics come in the order of the file.
+pub fn check_files(config: &Config) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     let of_backends = config.backends.iter().filter_map(|backend| backend.tls.as_ref());
     let own = of_backends.clone().filter_map(|tls| tls.certificate.as_ref());
     for certificate in config.sites.iter().flat_map(|site| &site.certificates).chain(own) {
         let files = [Some(&certificate.chain), Some(&certificate.key), certificate.ocsp.as_ref()];
         for file in files.into_iter().flatten() {
-            findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
+            diagnostics.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
         }
     }
     for own in config.listener_certificates() {
         for file in [Some(&own.chain), Some(&own.key), own.ocsp.as_ref()].into_iter().flatten() {
-            findings.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
+            diagnostics.extend(check_readable(config, file, IDENTITY_FILE_BYTES_MAX));
         }
     }
     for tls in of_backends {
         if let Roots::File(roots) = &tls.roots {
-            findings.extend(check_readable(config, roots, IDENTITY_FILE_BYTES_MAX));
+            diagnostics.extend(check_readable(config, roots, IDENTITY_FILE_BYTES_MAX));
         }
     }
-    findings.extend(config.tls.ticket_secret.as_ref().and_then(|file| {
+    diagnostics.extend(config.tls.ticket_secret.as_ref().and_then(|file| {
         let is_short = |bytes| bytes < *TICKET_SECRET_BYTES.start();
         check_readable(config, file, *TICKET_SECRET_BYTES.end()).or_else(|| {
             let bytes = fs::metadata(&file.value).ok()?.len();
             is_short(bytes).then(|| {
                 let message =
                     format!("{} has {bytes} bytes; a secret takes 32", file.value.display());
-                let instead = format!("run `openssl rand -out {} 32`", file.value.display());
-                find(config, file, message, Some(instead))
+                let help = format!("run `openssl rand -out {} 32`", file.value.display());
+                find(config, file, message, Some(help))
             })
         })
     }));
     for file in config.users_files().chain(config.url_secrets()) {
-        findings.extend(check_readable(config, file, USERS_FILE_BYTES_MAX));
+        diagnostics.extend(check_readable(config, file, USERS_FILE_BYTES_MAX));
     }
     for client_auth in config.client_auths() {
-        findings.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
+        diagnostics.extend(check_readable(config, &client_auth.roots, IDENTITY_FILE_BYTES_MAX));
         let crl = client_auth.crl.as_ref();
-        findings.extend(crl.and_then(|crl| check_readable(config, crl, CRL_FILE_BYTES_MAX)));
+        diagnostics.extend(crl.and_then(|crl| check_readable(config, crl, CRL_FILE_BYTES_MAX)));
     }
     for site in &config.sites {
         for page in site.error_pages.values() {
-            findings.extend(check_readable(config, page, u64::MAX));
+            diagnostics.extend(check_readable(config, page, u64::MAX));
         }
         for route in &site.routes {
-            findings.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));
+            diagnostics.extend(route.root.as_ref().and_then(|root| check_folder(config, root)));
         }
     }
     let caches = config.caches.iter();
-    findings.extend(caches.filter_map(|cache| check_folder(config, &cache.directory)));
-    findings.extend(check_parents(config));
-    findings.sort_by_key(Finding::position);
-    findings
+    diagnostics.extend(caches.filter_map(|cache| check_folder(config, &cache.directory)));
+    diagnostics.extend(check_parents(config));
+    diagnostics.sort_by_key(Diagnostic::position);
+    diagnostics
 }
 
 fn find(
     config: &Config,
     at: &Located<PathBuf>,
     message: String,
-    instead: Option<String>,
-) -> Finding {
+    help: Option<String>,
+) -> Diagnostic {
     let written = at.value.display().to_string();
-    config.finding(at.at, &written, message, instead)
+    config.diagnostic(at.at, &written, message, help)
 }
 
-fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> Option<Finding> {
+fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> Option<Diagnostic> {
     let shown = file.value.display();
     // To open a pipe would be to wait for its writer.
     let found = fs::metadata(&file.value).and_then(|found| match found.is_file() {
@@ -116,14 +116,14 @@ fn check_readable(config: &Config, file: &Located<PathBuf>, bytes_max: u64) -> O
     Some(find(config, file, message, None))
 }
 
-fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
+fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Diagnostic> {
     let shown = folder.value.display();
     match fs::read_dir(&folder.value) {
         Ok(_) => None,
         Err(_) if folder.value.is_file() => {
             let parent = folder.value.parent().filter(|it| !it.as_os_str().is_empty());
-            let instead = format!("write \"{}\"", parent.unwrap_or(Path::new(".")).display());
-            Some(find(config, folder, format!("{shown} is a file, not a folder"), Some(instead)))
+            let help = format!("write \"{}\"", parent.unwrap_or(Path::new(".")).display());
+            Some(find(config, folder, format!("{shown} is a file, not a folder"), Some(help)))
         }
         // Search permission is all that serving needs; only listings read the folder.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
@@ -135,13 +135,13 @@ fn check_folder(config: &Config, folder: &Located<PathBuf>) -> Option<Finding> {
 }
 
 /// Files kettle creates itself need a folder to be in.
-fn check_parents(config: &Config) -> Vec<Finding> {
+fn check_parents(config: &Config) -> Vec<Diagnostic> {
     let logs = config.access_logs().filter_map(|(setting, target)| match target {
         LogTarget::Path(path) => Some((setting, path)),
         LogTarget::Off | LogTarget::Stdout | LogTarget::Stderr => None,
     });
     let socket = config.admin.socket.as_ref().map(|path| ("admin.socket".to_owned(), path));
-    let mut findings = Vec::new();
+    let mut diagnostics = Vec::new();
     for (name, path) in logs.chain(socket) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent
@@ -149,10 +149,15 @@ fn check_parents(config: &Config) -> Vec<Finding> {
         {
             let message = format!("there is no folder {} to create it in", parent.display());
             let offending = path.display().to_string();
-            findings.push(config.finding(config.position_of(&name), &offending, message, None));
+            diagnostics.push(config.diagnostic(
+                config.position_of(&name),
+                &offending,
+                message,
+                None,
+            ));
         }
     }
-    findings
+    diagnostics
 }
 
 /// A file of nearly the same name in the same folder, as it would be written in the file. The name
@@ -165,7 +170,7 @@ fn similar_file(path: &Path) -> Option<String> {
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let names: Vec<&str> =
         names.iter().map(String::as_str).filter(|there| *there != name).collect();
-    let similar = crate::nearest::meant(name, &names)?;
+    let similar = crate::nearest::closest(name, &names)?;
     Some(format!("write \"{}\"", folder.join(similar).display()))
 }
 

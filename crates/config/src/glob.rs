@@ -12,12 +12,12 @@ const PATTERN_BYTES_MAX: usize = 256;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadPattern {
     pub(crate) why: &'static str,
-    pub(crate) meant: Vec<String>,
+    pub(crate) suggestions: Vec<String>,
 }
 
 /// Says what is wrong with a pattern.
 pub(crate) fn check(pattern: &str) -> Result<(), BadPattern> {
-    let bad_pattern = |why, meant: Vec<String>| Err(BadPattern { why, meant });
+    let bad_pattern = |why, suggestions: Vec<String>| Err(BadPattern { why, suggestions });
     if pattern.is_empty() {
         return bad_pattern("an empty pattern fits no file", vec!["*".to_owned()]);
     }
@@ -28,8 +28,8 @@ pub(crate) fn check(pattern: &str) -> Result<(), BadPattern> {
         return bad_pattern("sets in [ ] or { } and \\ are not known", alternatives(pattern));
     }
     if pattern.contains("***") {
-        let meant = pattern.split("***").collect::<Vec<_>>().join("**");
-        return bad_pattern("more than two stars in a row mean nothing", vec![meant]);
+        let suggestions = pattern.split("***").collect::<Vec<_>>().join("**");
+        return bad_pattern("more than two stars in a row mean nothing", vec![suggestions]);
     }
     if pattern.contains("//") || pattern.chars().any(char::is_control) {
         return bad_pattern("no path of a request holds this", Vec::new());
@@ -51,8 +51,8 @@ fn alternatives(pattern: &str) -> Vec<String> {
         return Vec::new();
     };
     // What is left of a second set is not looked into.
-    let meant = set.split(',').map(|one| format!("{before}{}{after}", one.trim()));
-    meant.filter(|pattern| !pattern.contains(['[', ']', '{', '}', '\\'])).collect()
+    let suggestions = set.split(',').map(|one| format!("{before}{}{after}", one.trim()));
+    suggestions.filter(|pattern| !pattern.contains(['[', ']', '{', '}', '\\'])).collect()
 }
 
 /// A pattern that is held against whole paths, and says what its stars stand for.

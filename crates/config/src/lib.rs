@@ -2,13 +2,13 @@
 //!
 //! This crate opens no socket and parses no certificate; [`check_files`] looks at the file system
 //! and nothing else does. Values a later stage may still find wrong keep their place as
-//! [`Located`], and [`Config::finding`] turns that place into a [`Finding`].
+//! [`Located`], and [`Config::diagnostic`] turns that place into a [`Diagnostic`].
 #![forbid(unsafe_code)]
 
 mod advice;
 mod check;
 mod check_files;
-mod finding;
+mod diagnostic;
 mod glob;
 mod located;
 mod model;
@@ -26,7 +26,7 @@ mod word;
 pub use advice::advice;
 pub use check::collide;
 pub use check_files::check_files;
-pub use finding::Finding;
+pub use diagnostic::Diagnostic;
 pub use located::{Located, Position};
 pub use model::{
     Admin, Backend, BackendServer, BackendTls, Balance, BasicAuth, Cache, CacheRule, Certificate,
@@ -37,7 +37,7 @@ pub use model::{
     ServerAddress, SignedUrls, Site, StartTls, Suite, Symlinks, TcpListener, Template, Tls,
     TlsListener, TlsVersion, Truncation, TunnelPathChoice, TxPathChoice, UnknownNames, Ways,
 };
-pub use nearest::meant;
+pub use nearest::closest;
 pub use origin::{Origin, Origins};
 pub use parse::{parse, parse_bytes, parse_made};
 pub use reference::reference_markdown;

@@ -37,7 +37,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::located::{Located, Position};
 use crate::origin::Origins;
 use crate::setting::{section, sections, settings};
@@ -78,7 +78,7 @@ settings! {
         /// Where its text came from, if it was made from another file.
         pub(crate) origins: Origins,
         /// What that file says and this configuration does not.
-        pub not_carried_over: Vec<Finding>,
+        pub not_carried_over: Vec<Diagnostic>,
         /// The folders whose files were named by that file all together.
         pub folders_read: Vec<PathBuf>,
         /// Files that whoever made this configuration removes when the process ends.
@@ -90,21 +90,21 @@ impl Config {
     /// A mistake found after parsing, in the value at `at`: a certificate that does not fit its
     /// key, a file that is missing. It is shown like the mistakes the parser finds, with the
     /// text that stands at `at`; `offending` is for values that were not written in the file.
-    /// `instead` is what to do instead, such as `write "chain.pem"`.
-    pub fn finding(
+    /// `help` is what to do instead, such as `write "chain.pem"`.
+    pub fn diagnostic(
         &self,
         at: Position,
         offending: &str,
         message: impl Into<String>,
-        instead: Option<String>,
-    ) -> Finding {
-        self.origins.trace(Finding {
+        help: Option<String>,
+    ) -> Diagnostic {
+        self.origins.trace(Diagnostic {
             path: self.path.clone(),
-            ..self.source.finding_at(at, offending, message.into(), instead)
+            ..self.source.finding_at(at, offending, message.into(), help)
         })
     }
 
-    /// Whether its text was made from another file, which is where its findings are shown.
+    /// Whether its text was made from another file, which is where its diagnostics are shown.
     pub fn is_made(&self) -> bool {
         !self.origins.is_empty()
     }

@@ -96,7 +96,7 @@ pub(crate) fn elsewhere(written: &str) -> Option<&'static str> {
 const COMPARED_CHARACTERS_MAX: usize = 64;
 
 /// The known word that `written` most likely stands for.
-pub fn meant<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn closest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let plain = plain(written);
     let synonyms = SYNONYMS.iter().filter(|(other, _)| *other == plain);
     let by_synonym = synonyms.filter_map(|(_, name)| known.iter().find(|word| *word == name));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::finding::Finding;
+use crate::diagnostic::Diagnostic;
 use crate::located::Position;
 
 /// Where something was written in the other file.
@@ -22,14 +22,14 @@ pub struct Origin {
 impl Origin {
     /// A mistake there.
     #[must_use]
-    pub fn finding(&self, message: impl Into<String>, instead: Option<String>) -> Finding {
-        Finding {
+    pub fn diagnostic(&self, message: impl Into<String>, help: Option<String>) -> Diagnostic {
+        Diagnostic {
             path: self.path.clone(),
             line: self.at.line,
             column: self.at.column,
             offending: self.written.clone(),
             message: message.into(),
-            instead,
+            help,
             source_line: self.source_line.clone(),
         }
     }
@@ -65,15 +65,15 @@ impl Origins {
         self.0.is_empty()
     }
 
-    /// Brings a finding about the text to where it came from. A line that nobody wrote has no place.
-    pub(crate) fn trace(&self, finding: Finding) -> Finding {
+    /// Brings a diagnostic about the text to where it came from. A line that nobody wrote has no place.
+    pub(crate) fn trace(&self, diagnostic: Diagnostic) -> Diagnostic {
         if self.0.is_empty() {
-            return finding;
+            return diagnostic;
         }
-        let line = finding.line.checked_sub(1).and_then(|line| self.0.get(line)?.as_ref());
+        let line = diagnostic.line.checked_sub(1).and_then(|line| self.0.get(line)?.as_ref());
         match line {
-            Some(origin) => origin.finding(finding.message, finding.instead),
-            None => Finding { line: 0, column: 0, source_line: None, ..finding },
+            Some(origin) => origin.diagnostic(diagnostic.message, diagnostic.help),
+            None => Diagnostic { line: 0, column: 0, source_line: None, ..diagnostic },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use crate::check;
-use crate::finding::{Finding, Instead};
+use crate::diagnostic::{Diagnostic, Help};
 use crate::model::Config;
 use crate::origin::Origins;
 use crate::read::{Item, Reader};
@@ -17,7 +17,7 @@ use crate::syntax;
 ///
 /// # Errors
 /// Every mistake, as [`parse`] finds them, or the one byte that is no UTF-8.
-pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
+pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Diagnostic>> {
     let error = match std::str::from_utf8(bytes) {
         Ok(text) => return parse(text, path),
         Err(error) => error,
@@ -27,33 +27,35 @@ pub fn parse_bytes(bytes: &[u8], path: &Path) -> Result<Config, Vec<Finding>> {
     let at = error.valid_up_to();
     let byte = bytes.get(at).copied().unwrap_or_default();
     let message = format!("the file is not UTF-8: here stands the byte 0x{byte:02x}");
-    let instead = Instead::act("save the file as UTF-8 in your editor");
+    let help = Help::act("save the file as UTF-8 in your editor");
     let range = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
-    Err(vec![Source::new(&shown, path).finding(&range, message, instead)])
+    Err(vec![Source::new(&shown, path).diagnostic(&range, message, help)])
 }
 
-/// Reads a configuration that was made from another file, `path`. Findings, those of later stages too, are shown where
+/// Reads a configuration that was made from another file, `path`. diagnostics, those of later stages too, are shown where
 /// its lines came from.
 ///
 /// # Errors
 /// Every mistake, as [`parse`] finds them.
-pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, Vec<Finding>> {
+pub fn parse_made(text: &str, path: &Path, origins: Origins) -> Result<Config, Vec<Diagnostic>> {
     match parse_with(text, path, &origins) {
         Ok(config) => Ok(Config { origins, ..config }),
-        Err(findings) => Err(findings.into_iter().map(|finding| origins.trace(finding)).collect()),
+        Err(diagnostics) => {
+            Err(diagnostics.into_iter().map(|diagnostic| origins.trace(diagnostic)).collect())
+        }
     }
 }
 
 /// Reads a configuration. `path` is the file the text came from: relative paths start from its
-/// folder, and findings name it. On failure every mistake is listed, in the order of the file.
+/// folder, and diagnostics name it. On failure every mistake is listed, in the order of the file.
 ///
 /// # Errors
 /// Every mistake, in the order of the file; never an empty list.
-pub fn parse(text: &str, path: &Path) -> Result<Config, Vec<Finding>> {
+pub fn parse(text: &str, path: &Path) -> Result<Config, Vec<Diagnostic>> {
     parse_with(text, path, &Origins::default())
 }
 
-fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<Finding>> {
+fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<Diagnostic>> {
     let source = Source::new(text, path);
     let document = syntax::read(text);
     let is_partial = !document.mistakes.is_empty();
@@ -69,7 +71,7 @@ fn parse_with(text: &str, path: &Path, origins: &Origins) -> Result<Config, Vec<
     }
     reader.forget(&document.homeless);
     for mistake in document.mistakes {
-        reader.find_at(&mistake.span, mistake.message, mistake.instead);
+        reader.report_at(&mistake.span, mistake.message, mistake.help);
     }
     let places = reader.finish()?;
     Ok(Config { path: path.to_path_buf(), source: source.clone(), places, ..config })

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::finding::{Finding, Instead};
+use crate::diagnostic::{Diagnostic, Help};
 use crate::located::Located;
 use crate::origin::Origins;
 use crate::source::{Places, Source};
@@ -103,11 +103,11 @@ pub(crate) struct Key<'i> {
     pub(crate) span: Range<usize>,
 }
 
-/// Collects findings, and the places of settings for the checks across settings.
+/// Collects diagnostics, and the places of settings for the checks across settings.
 pub(crate) struct Reader<'s> {
     source: &'s Source,
     origins: &'s Origins,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
     places: Places,
     /// Settings that are written but could not be read: they have their default.
     unread: BTreeSet<String>,
@@ -122,7 +122,7 @@ impl<'s> Reader<'s> {
         Self {
             source,
             origins,
-            findings: Vec::new(),
+            diagnostics: Vec::new(),
             places: Places::new(),
             unread: BTreeSet::new(),
             is_rehearsal: false,
@@ -140,41 +140,36 @@ impl<'s> Reader<'s> {
     }
 
     /// Records a mistake in a value.
-    pub(crate) fn find(&mut self, item: &Item<'_>, message: String, instead: Instead) {
-        self.find_at(item.span(), message, instead);
+    pub(crate) fn report(&mut self, item: &Item<'_>, message: String, help: Help) {
+        self.report_at(item.span(), message, help);
     }
 
     /// Records a mistake at any place.
-    pub(crate) fn find_at(&mut self, span: &Range<usize>, message: String, instead: Instead) {
-        self.findings.push(self.source.finding(span, message, instead));
+    pub(crate) fn report_at(&mut self, span: &Range<usize>, message: String, help: Help) {
+        self.diagnostics.push(self.source.diagnostic(span, message, help));
     }
 
     /// Records a mistake in a value that was read before.
-    pub(crate) fn find_located<T>(
-        &mut self,
-        located: &Located<T>,
-        message: String,
-        instead: Instead,
-    ) {
-        self.findings.push(self.source.finding_at(
+    pub(crate) fn report_located<T>(&mut self, located: &Located<T>, message: String, help: Help) {
+        self.diagnostics.push(self.source.finding_at(
             located.at,
             "",
             message,
-            Some(instead.into_text()),
+            Some(help.into_text()),
         ));
     }
 
     /// Records that something the whole file needs is missing.
-    pub(crate) fn find_missing(&mut self, message: String, instead: Instead) {
-        let mut finding = self.source.finding(&(0..0), message, instead);
-        finding.source_line = None;
-        self.findings.push(finding);
+    pub(crate) fn report_missing(&mut self, message: String, help: Help) {
+        let mut diagnostic = self.source.diagnostic(&(0..0), message, help);
+        diagnostic.source_line = None;
+        self.diagnostics.push(diagnostic);
     }
 
     /// Records a value of the wrong type; `takes` says which one is right.
-    pub(crate) fn wrong_type(&mut self, item: &Item<'_>, takes: &str, instead: Instead) {
+    pub(crate) fn wrong_type(&mut self, item: &Item<'_>, takes: &str, help: Help) {
         let found = type_name(item.value());
-        self.find(item, format!("`{}` takes {takes}, not {found}", item.name()), instead);
+        self.report(item, format!("`{}` takes {takes}, not {found}", item.name()), help);
     }
 
     /// Where the setting with this trail is written, if it is and could be read.
@@ -214,18 +209,18 @@ impl<'s> Reader<'s> {
             .iter()
             .map(|part| self.source.position(part.start)..self.source.position(part.end))
             .collect();
-        self.findings
-            .retain(|finding| lines.iter().all(|part| !part.contains(&finding.position())));
+        self.diagnostics
+            .retain(|diagnostic| lines.iter().all(|part| !part.contains(&diagnostic.position())));
     }
 
     /// Everything found, in the order of the file, or the places of all settings.
-    pub(crate) fn finish(mut self) -> Result<Places, Vec<Finding>> {
-        if self.findings.is_empty() {
+    pub(crate) fn finish(mut self) -> Result<Places, Vec<Diagnostic>> {
+        if self.diagnostics.is_empty() {
             return Ok(self.places);
         }
-        self.findings.sort_by_key(Finding::position);
-        self.findings.dedup();
-        Err(self.findings)
+        self.diagnostics.sort_by_key(Diagnostic::position);
+        self.diagnostics.dedup();
+        Err(self.diagnostics)
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) trait Kind {
     /// How the reference page shows the default.
     fn fallback_text(&self) -> Fallback;
 
-    /// Reads the value, or records at least one finding and returns nothing.
+    /// Reads the value, or records at least one diagnostic and returns nothing.
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value>;
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::finding::{Finding, Instead};
+use crate::diagnostic::{Diagnostic, Help};
 use crate::located::Position;
 
 /// Where each setting is written, by keys and indexes from the top: `site.0.route.2.prefix`.
@@ -44,46 +44,46 @@ impl Source {
         Position { line, column: before.chars().count() + 1 }
     }
 
-    /// A finding about a range of bytes; the text in it is the offending text.
-    pub(crate) fn finding(
+    /// A diagnostic about a range of bytes; the text in it is the offending text.
+    pub(crate) fn diagnostic(
         &self,
         range: &Range<usize>,
         message: String,
-        instead: Instead,
-    ) -> Finding {
+        help: Help,
+    ) -> Diagnostic {
         let start = floor_char_boundary(&self.text, range.start);
         let end = floor_char_boundary(&self.text, range.end).max(start);
         let offending = self.text.get(start..end).unwrap_or_default();
-        self.new_finding(self.position(start), offending, message, Some(instead.into_text()))
+        self.new_diagnostic(self.position(start), offending, message, Some(help.into_text()))
     }
 
-    /// A finding about the value at a position kept in a [`Located`](crate::Located). The text
+    /// A diagnostic about the value at a position kept in a [`Located`](crate::Located). The text
     /// of the file is shown; `offending` only where the value was not written in the file.
     pub(crate) fn finding_at(
         &self,
         at: Position,
         offending: &str,
         message: String,
-        instead: Option<String>,
-    ) -> Finding {
+        help: Option<String>,
+    ) -> Diagnostic {
         let written = self.value_at(at).unwrap_or(offending);
-        self.new_finding(at, written, message, instead)
+        self.new_diagnostic(at, written, message, help)
     }
 
-    fn new_finding(
+    fn new_diagnostic(
         &self,
         at: Position,
         offending: &str,
         message: String,
-        instead: Option<String>,
-    ) -> Finding {
-        Finding {
+        help: Option<String>,
+    ) -> Diagnostic {
+        Diagnostic {
             path: self.path.clone(),
             line: at.line,
             column: at.column,
             offending: offending.to_owned(),
             message,
-            instead,
+            help,
             source_line: self.line(at.line).map(str::to_owned),
         }
     }

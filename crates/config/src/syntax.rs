@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, Error};
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::model::Config;
 use crate::setting::{Form, Settings, quoted};
 
@@ -31,7 +31,7 @@ pub(crate) struct Document {
 pub(crate) struct Mistake {
     pub(crate) span: Range<usize>,
     pub(crate) message: String,
-    pub(crate) instead: Instead,
+    pub(crate) help: Help,
 }
 
 /// Parses a document; byte offsets in the result are those of `text`.
@@ -64,7 +64,7 @@ pub(crate) fn read(text: &str) -> Document {
     mistakes.push(Mistake {
         span: given_up_at..given_up_at,
         message: "the rest of the file was not read, because too much is broken".to_owned(),
-        instead: Instead::act("mend what is above and check again"),
+        help: Help::act("mend what is above and check again"),
     });
     Document { readable: String::new(), mistakes, homeless }
 }
@@ -202,21 +202,21 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
     if is_header(statement) {
         let name = first_line.split('#').next().unwrap_or_default();
         let name = name.trim().trim_matches(['[', ']']).trim();
-        let instead = if is_repeatable(name) { format!("[[{name}]]") } else { format!("[{name}]") };
+        let help = if is_repeatable(name) { format!("[[{name}]]") } else { format!("[{name}]") };
         let message = "this is no header of a table".to_owned();
         let span = within(key_offset, first_line.len());
-        return Mistake { span, message, instead: Instead::write(instead) };
+        return Mistake { span, message, help: Help::write(help) };
     }
     if let Some((offset, bracket)) = unclosed(statement) {
         let closing = if bracket == '[' { ']' } else { '}' };
         let message = format!("this `{bracket}` is not closed");
-        let instead = Instead::write(format!("{closing} at the end of the value"));
-        return Mistake { span: within(offset, 1), message, instead };
+        let help = Help::write(format!("{closing} at the end of the value"));
+        return Mistake { span: within(offset, 1), message, help };
     }
     if let Some((offset, quotes)) = unclosed_text(statement) {
         let message = "this text is not closed".to_owned();
-        let instead = Instead::write(format!("{quotes} at its end"));
-        return Mistake { span: within(offset, quotes.len()), message, instead };
+        let help = Help::write(format!("{quotes} at its end"));
+        return Mistake { span: within(offset, quotes.len()), message, help };
     }
     let error_span = error.span().unwrap_or_default();
     let equals = statement.find('=').unwrap_or(statement.len());
@@ -226,7 +226,7 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
         return Mistake {
             span: within(key_offset, first_line.len()),
             message,
-            instead: Instead::act("write a value, or remove the line"),
+            help: Help::act("write a value, or remove the line"),
         };
     }
     if let Some((offset, value)) = bare_text(statement).filter(|_| is_in_value) {
@@ -235,7 +235,7 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
         return Mistake {
             span,
             message: message.to_owned(),
-            instead: Instead::write(meant_value(value)),
+            help: Help::write(meant_value(value)),
         };
     }
     let message = format!("this is not valid TOML: {}", error.message());
@@ -243,7 +243,7 @@ fn explain(statement: &str, broken: &Range<usize>, error: &Error) -> Mistake {
         true => "write \\\\ for a backslash, or put the text in single quotes",
         false => "write one `key = value` a line",
     };
-    Mistake { span: error_span, message, instead: Instead::act(advice) }
+    Mistake { span: error_span, message, help: Help::act(advice) }
 }
 
 fn explain_duplicate(first_line: &str, span: Range<usize>) -> Mistake {
@@ -251,7 +251,7 @@ fn explain_duplicate(first_line: &str, span: Range<usize>) -> Mistake {
         let key = first_line.split('=').next().unwrap_or_default().trim();
         let message = format!("`{key}` is set above already");
         let span = span.start..span.start + key.len();
-        return Mistake { span, message, instead: Instead::act("remove one of both") };
+        return Mistake { span, message, help: Help::act("remove one of both") };
     }
     let header = first_line.split('#').next().unwrap_or_default().trim();
     let name = header.trim_matches(['[', ']']);
@@ -259,11 +259,11 @@ fn explain_duplicate(first_line: &str, span: Range<usize>) -> Mistake {
     match is_repeatable(name) && !header.starts_with("[[") {
         true => {
             let message = format!("there may be several {header}, each with two brackets");
-            Mistake { span, message, instead: Instead::write(format!("[{header}]")) }
+            Mistake { span, message, help: Help::write(format!("[{header}]")) }
         }
         false => {
             let message = format!("{header} stands above already");
-            Mistake { span, message, instead: Instead::act("write its settings there") }
+            Mistake { span, message, help: Help::act("write its settings there") }
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use kettle_config::{Config, Finding, parse};
+use kettle_config::{Config, Diagnostic, parse};
 use proptest::prelude::*;
 
-fn parsed(text: &str) -> Result<Config, Vec<Finding>> {
+fn parsed(text: &str) -> Result<Config, Vec<Diagnostic>> {
     parse(text, Path::new("kettle.toml"))
 }
 
@@ -124,18 +124,18 @@ proptest! {
         fragments in proptest::collection::vec(fragment(), 0..40)
     ) {
         let text = fragments.concat();
-        let Err(findings) = parsed(&text) else { return Ok(()) };
-        prop_assert!(!findings.is_empty());
+        let Err(diagnostics) = parsed(&text) else { return Ok(()) };
+        prop_assert!(!diagnostics.is_empty());
         let lines = text.split('\n').count();
         let mut before = (0, 0);
-        for finding in findings {
-            prop_assert!((1..=lines).contains(&finding.line), "{finding:?}");
-            prop_assert!(finding.column >= 1, "{finding:?}");
-            prop_assert!(before <= (finding.line, finding.column), "out of order: {finding:?}");
-            prop_assert!(finding.instead.is_some(), "no advice: {finding:?}");
+        for diagnostic in diagnostics {
+            prop_assert!((1..=lines).contains(&diagnostic.line), "{diagnostic:?}");
+            prop_assert!(diagnostic.column >= 1, "{diagnostic:?}");
+            prop_assert!(before <= (diagnostic.line, diagnostic.column), "out of order: {diagnostic:?}");
+            prop_assert!(diagnostic.help.is_some(), "no advice: {diagnostic:?}");
             let is_raw = |character: char| character.is_control() && !"\n\t".contains(character);
-            prop_assert!(!finding.to_string().contains(is_raw), "{finding:?}");
-            before = (finding.line, finding.column);
+            prop_assert!(!diagnostic.to_string().contains(is_raw), "{diagnostic:?}");
+            before = (diagnostic.line, diagnostic.column);
         }
     }
 
@@ -146,8 +146,8 @@ proptest! {
                 prop_assert_eq!(config.listeners.len(), listeners);
                 prop_assert_eq!(config.sites.len(), sites);
             }
-            Err(findings) => {
-                let shown: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            Err(diagnostics) => {
+                let shown: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
                 prop_assert!(false, "{}\n{}", text, shown.join("\n"));
             }
         }
@@ -162,10 +162,10 @@ proptest! {
         let at = line % (lines.len() + 1);
         let mut broken: Vec<&str> = lines.clone();
         broken.insert(at, "unheard_of_setting = 1");
-        let findings = parsed(&broken.join("\n")).unwrap_err();
+        let diagnostics = parsed(&broken.join("\n")).unwrap_err();
         prop_assert!(
-            findings.iter().any(|finding| finding.line == at + 1 && finding.column == 1),
-            "line {}: {:?}", at + 1, findings
+            diagnostics.iter().any(|diagnostic| diagnostic.line == at + 1 && diagnostic.column == 1),
+            "line {}: {:?}", at + 1, diagnostics
         );
     }
 }

@@ -50,8 +50,8 @@ fn every_packaged_example_is_valid() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        if let Err(findings) = kettle_config::parse(&text, &path) {
-            let shown: Vec<_> = findings.iter().map(ToString::to_string).collect();
+        if let Err(diagnostics) = kettle_config::parse(&text, &path) {
+            let shown: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
             panic!("{}", shown.join("\n"));
         }
         examples += 1;
@@ -117,10 +117,10 @@ fn located_values_know_their_place() {
     let config = parsed(SMALLEST);
     let root = config.sites[0].routes[0].root.as_ref().unwrap();
     assert_eq!((root.at.line, root.at.column), (13, 8));
-    let finding = config.finding(root.at, "", "no such folder", None);
+    let diagnostic = config.diagnostic(root.at, "", "no such folder", None);
     let expected =
         "/etc/kettle/kettle.toml:13:8: no such folder\n 13 | root = \"www\"\n    |        ^^^^^";
-    assert_eq!(finding.to_string(), expected);
+    assert_eq!(diagnostic.to_string(), expected);
     assert_eq!(config.position_of("site.0.route").line, 12);
     assert!(!config.position_of("server.user").is_written());
 }
@@ -236,9 +236,9 @@ fn a_folder_is_served_with_a_generated_certificate() {
     let site = &config.sites[0];
     assert!(site.self_signed && site.default);
     assert_eq!(site.routes[0].root.as_ref().unwrap().value, PathBuf::from("/srv"));
-    let finding =
-        config.finding(site.routes[0].root.as_ref().unwrap().at, "/srv", "no such folder", None);
-    assert_eq!(finding.to_string(), "no such folder");
+    let diagnostic =
+        config.diagnostic(site.routes[0].root.as_ref().unwrap().at, "/srv", "no such folder", None);
+    assert_eq!(diagnostic.to_string(), "no such folder");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin, quoted};
+use kettle_config::{Diagnostic, Origin, quoted};
 
 use crate::toml_text::TomlText;
 use crate::{Imported, Process};
@@ -12,23 +12,23 @@ use crate::{Imported, Process};
 pub(crate) struct Draft {
     pub(crate) text: TomlText,
     /// What was not carried over.
-    pub(crate) warnings: Vec<Finding>,
+    pub(crate) warnings: Vec<Diagnostic>,
     /// Mistakes, which leave nothing to be written.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl Draft {
     /// Says what is not carried over, and what holds instead. The same is said once.
-    pub(crate) fn warn(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
-        let warning = origin.finding(message, Some(instead.to_owned()));
+    pub(crate) fn warn(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
+        let warning = origin.diagnostic(message, Some(help.to_owned()));
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
     /// Records a mistake, and what to do about it.
-    pub(crate) fn find(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
-        self.findings.push(origin.finding(message, Some(instead.to_owned())));
+    pub(crate) fn find(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
+        self.diagnostics.push(origin.diagnostic(message, Some(help.to_owned())));
     }
 
     /// Adds a table with a chain, its key and a staple.
@@ -50,14 +50,18 @@ impl Draft {
     }
 
     /// The whole: what was not carried over, in the order of the file, and then the text.
-    pub(crate) fn finish(mut self, program: &str, path: &Path) -> Result<Imported, Vec<Finding>> {
-        if !self.findings.is_empty() {
-            return Err(self.findings);
+    pub(crate) fn finish(
+        mut self,
+        program: &str,
+        path: &Path,
+    ) -> Result<Imported, Vec<Diagnostic>> {
+        if !self.diagnostics.is_empty() {
+            return Err(self.diagnostics);
         }
         let mut text = TomlText::default();
         text.comment(format_args!("Made from {}, a configuration of {program}.", path.display()));
         self.warnings.sort_by(|one, other| {
-            let place = |it: &Finding| (it.path != path, it.path.clone(), it.position());
+            let place = |it: &Diagnostic| (it.path != path, it.path.clone(), it.position());
             place(one).cmp(&place(other))
         });
         self.warnings.iter().for_each(|warning| text.remark(warning));

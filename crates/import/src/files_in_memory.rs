@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 
 use crate::Surroundings;
 
@@ -58,6 +58,6 @@ impl Surroundings for Files {
     }
 }
 
-pub(crate) fn shown(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| format!("{finding}\n")).collect()
+pub(crate) fn shown(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
 }

@@ -11,7 +11,7 @@ mod write;
 
 use std::path::Path;
 
-use kettle_config::{Finding, Origin};
+use kettle_config::{Diagnostic, Origin};
 
 use crate::{Imported, Surroundings};
 pub use arguments::{Asked, usage};
@@ -59,7 +59,7 @@ pub fn import_file(
     dialect: Dialect,
     path: &Path,
     surroundings: &dyn Surroundings,
-) -> Result<Imported, Vec<Finding>> {
+) -> Result<Imported, Vec<Diagnostic>> {
     let statements = file::read(path, surroundings)?;
     let model = model::of(dialect, statements)?;
     write::write(&model, path, surroundings)
@@ -73,7 +73,7 @@ pub fn command_line(
     dialect: Dialect,
     arguments: &[String],
     surroundings: &dyn Surroundings,
-) -> Result<Asked, Vec<Finding>> {
+) -> Result<Asked, Vec<Diagnostic>> {
     let line = arguments::read(dialect, arguments, surroundings)?;
     if let Some(asked) = line.asks_for_text {
         return Ok(asked);

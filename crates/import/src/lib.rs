@@ -19,7 +19,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Finding, Origins};
+use kettle_config::{Config, Diagnostic, Origins};
 
 /// What an import asks of the machine.
 pub trait Surroundings {
@@ -69,7 +69,7 @@ pub struct Imported {
     /// The file that it was made from; empty if the command line said all.
     pub path: PathBuf,
     /// What was not carried over, with what holds instead.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<Diagnostic>,
     /// What is no part of a configuration.
     pub process: Process,
     /// The folders of which all files are taken.
@@ -97,7 +97,7 @@ impl Imported {
     ///
     /// # Errors
     /// Values that kettle does not take, where they were written.
-    pub fn config(&self) -> Result<Config, Vec<Finding>> {
+    pub fn config(&self) -> Result<Config, Vec<Diagnostic>> {
         let mut config = kettle_config::parse_made(&self.toml, &self.path, self.origins.clone())?;
         config.not_carried_over.clone_from(&self.warnings);
         config.folders_read.clone_from(&self.folders);

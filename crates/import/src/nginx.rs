@@ -17,7 +17,7 @@ mod write;
 
 use std::path::Path;
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 
 use crate::{Imported, Surroundings};
 pub use template::template;
@@ -27,12 +27,15 @@ use vocabulary::Place;
 ///
 /// # Errors
 /// Every mistake in it.
-pub fn import_file(path: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Finding>> {
+pub fn import_file(
+    path: &Path,
+    surroundings: &dyn Surroundings,
+) -> Result<Imported, Vec<Diagnostic>> {
     let mut directives = include::read(path, surroundings)?;
-    let (mut findings, mut warnings) = (Vec::new(), Vec::new());
-    scope::check(&directives, Place::Main, &mut findings, &mut warnings);
-    if !findings.is_empty() {
-        return Err(findings);
+    let (mut diagnostics, mut warnings) = (Vec::new(), Vec::new());
+    scope::check(&directives, Place::Main, &mut diagnostics, &mut warnings);
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let blocks = directives.iter_mut().filter(|directive| directive.name == "http");
     for http in blocks.filter_map(|http| http.block.as_mut()) {

@@ -148,9 +148,9 @@ impl Draft {
         }
         if ciphers.suites.is_empty() {
             let message = format!("kettle has none of the ciphers `{}`", list.text);
-            let instead =
+            let help =
                 format!("it has ECDHE with AES-GCM and with ChaCha20-Poly1305: write {example}");
-            self.find(list.origin, message, &instead);
+            self.find(list.origin, message, &help);
             return None;
         }
         if ciphers.has_others {
@@ -172,8 +172,8 @@ impl Draft {
                 let message = format!(
                     "this list has {words} for {key} keys only; kettle offers it for {other} keys, too"
                 );
-                let instead = format!("in TLS 1.2, where a certificate has an {other} key");
-                self.warn(origin, message, &instead);
+                let help = format!("in TLS 1.2, where a certificate has an {other} key");
+                self.warn(origin, message, &help);
             }
         }
         if let Some(level @ 3..) = ciphers.security_level {

@@ -6,7 +6,7 @@ mod write;
 
 use std::path::Path;
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 
 use crate::{Imported, Surroundings};
 
@@ -14,7 +14,10 @@ use crate::{Imported, Surroundings};
 ///
 /// # Errors
 /// Every mistake in it.
-pub fn import_file(path: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Finding>> {
+pub fn import_file(
+    path: &Path,
+    surroundings: &dyn Surroundings,
+) -> Result<Imported, Vec<Diagnostic>> {
     let sections = file::read(path, surroundings)?;
     write::write(&sections, path, surroundings)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use kettle_config::{Finding, Origin, Origins};
+use kettle_config::{Diagnostic, Origin, Origins};
 
 /// Lines and their origins.
 #[derive(Default)]
@@ -50,13 +50,13 @@ impl TomlText {
     }
 
     /// Adds what was not carried over as a comment with its place.
-    pub(crate) fn remark(&mut self, finding: &Finding) {
-        let place = match finding.line {
+    pub(crate) fn remark(&mut self, diagnostic: &Diagnostic) {
+        let place = match diagnostic.line {
             0 => String::new(),
-            line => format!("{}:{line}: ", finding.path.display()),
+            line => format!("{}:{line}: ", diagnostic.path.display()),
         };
-        let instead = finding.instead.iter().map(|instead| format!("; {instead}"));
-        self.comment(format_args!("{place}{}{}", finding.message, instead.collect::<String>()));
+        let help = diagnostic.help.iter().map(|help| format!("; {help}"));
+        self.comment(format_args!("{place}{}{}", diagnostic.message, help.collect::<String>()));
     }
 
     /// Adds all of another text.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kettle_config::{Config, Finding, Located, LogTarget, TxPathChoice};
+use kettle_config::{Config, Diagnostic, Located, LogTarget, TxPathChoice};
 use kettle_kernel::file_system::Disclosure;
 use rustix::io::Errno;
 
@@ -125,7 +125,7 @@ impl Handler {
 }
 
 impl Router {
-    /// Opens all roots. Findings name every one that cannot be opened.
+    /// Opens all roots. diagnostics name every one that cannot be opened.
     ///
     /// # Errors
     /// Every mistake.
@@ -133,7 +133,7 @@ impl Router {
         config: &Config,
         upstreams: &Upstreams,
         stores: &Stores,
-    ) -> Result<Self, Vec<Finding>> {
+    ) -> Result<Self, Vec<Diagnostic>> {
         let mut router = Self {
             sites: Vec::with_capacity(config.sites.len()),
             exact: BTreeMap::new(),
@@ -143,7 +143,7 @@ impl Router {
                 .filter(|site| config.sites.get(*site).is_some_and(kettle_config::Site::is_served)),
         };
         let client_auth = client_auth_groups(config);
-        let mut findings = Vec::new();
+        let mut diagnostics = Vec::new();
         for (number, site) in config.sites.iter().enumerate() {
             for name in site.names.iter().filter(|_| site.is_served()) {
                 let name = name.value.trim_end_matches('.').to_ascii_lowercase();
@@ -165,7 +165,7 @@ impl Router {
             let own = chains(site);
             let same =
                 config.sites.iter().position(|other| !own.is_empty() && chains(other) == own);
-            let routes = build_routes(config, site, (upstreams, stores), &mut findings);
+            let routes = build_routes(config, site, (upstreams, stores), &mut diagnostics);
             router.sites.push(Site {
                 path: site.path,
                 hsts_line: site.hsts.as_ref().map_or_else(Bytes::new, |hsts| {
@@ -186,7 +186,7 @@ impl Router {
                 }),
             });
         }
-        if findings.is_empty() { Ok(router) } else { Err(findings) }
+        if diagnostics.is_empty() { Ok(router) } else { Err(diagnostics) }
     }
 
     /// A router whose sites answer with what they were sent.
@@ -326,7 +326,7 @@ fn build_routes(
     config: &Config,
     site: &kettle_config::Site,
     (upstreams, stores): (&Upstreams, &Stores),
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Route> {
     let mut routes = Vec::with_capacity(site.routes.len());
     for route in &site.routes {
@@ -344,7 +344,7 @@ fn build_routes(
             Some(root) => match FileRoute::open(site, route, &root.value) {
                 Ok(files) => Handler::Files(Arc::new(files)),
                 Err(error) => {
-                    findings.push(root_finding(config, root, error));
+                    diagnostics.push(root_diagnostic(config, root, error));
                     continue;
                 }
             },
@@ -355,7 +355,7 @@ fn build_routes(
                 let log = own_log(config, route.access_log.as_ref());
                 routes.push(Route { prefix, rules, handler, log });
             }
-            Err(mistake) => findings.push(users_finding(mistake)),
+            Err(mistake) => diagnostics.push(users_diagnostic(mistake)),
         }
     }
     // Stable: of two routes with the same prefix the first stays first.
@@ -368,15 +368,15 @@ fn own_log(config: &Config, own: Option<&LogTarget>) -> Option<Destination> {
 }
 
 /// A mistake in a file that the configuration names.
-fn users_finding(mistake: UsersMistake) -> Finding {
-    let UsersMistake { path, line, message, instead } = mistake;
+fn users_diagnostic(mistake: UsersMistake) -> Diagnostic {
+    let UsersMistake { path, line, message, help } = mistake;
     let (column, offending, source_line) = (usize::from(line > 0), String::new(), None);
-    Finding { path, line, column, offending, message, instead, source_line }
+    Diagnostic { path, line, column, offending, message, help, source_line }
 }
 
-fn root_finding(config: &Config, root: &Located<PathBuf>, error: Errno) -> Finding {
+fn root_diagnostic(config: &Config, root: &Located<PathBuf>, error: Errno) -> Diagnostic {
     let path = root.value.display().to_string();
-    let (message, instead) = match error {
+    let (message, help) = match error {
         // Containers with an old seccomp profile answer EPERM to calls they do not know.
         Errno::NOSYS | Errno::PERM => (
             "files cannot be opened safely here: openat2 is missing".to_owned(),
@@ -384,7 +384,7 @@ fn root_finding(config: &Config, root: &Located<PathBuf>, error: Errno) -> Findi
         ),
         error => (format!("cannot open {path}: {error}"), None),
     };
-    config.finding(root.at, &path, message, instead)
+    config.diagnostic(root.at, &path, message, help)
 }
 
 /// The name that stands for all others.

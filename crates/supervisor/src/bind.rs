@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use kettle_config::{Config, Finding, Listener, collide};
+use kettle_config::{Config, Diagnostic, Listener, collide};
 use kettle_kernel::{keeper, socket};
 use socket2::{Domain, Socket, Type};
 
@@ -28,15 +28,15 @@ pub struct BoundAddress {
 ///
 /// # Errors
 ///
-/// Returns one finding for each address that cannot be bound.
+/// Returns one diagnostic for each address that cannot be bound.
 pub fn bind(
     config: &Config,
     workers: usize,
     held: &[BoundAddress],
     leaving: &[SocketAddr],
-) -> Result<Vec<BoundAddress>, Vec<Finding>> {
+) -> Result<Vec<BoundAddress>, Vec<Diagnostic>> {
     let mut bound = Vec::with_capacity(config.listeners.len());
-    let mut findings = Vec::new();
+    let mut diagnostics = Vec::new();
     for listener in &config.listeners {
         let address = listener.address.value;
         if let Some(kept) = held.iter().find(|held| held.configured == address) {
@@ -54,10 +54,10 @@ pub fn bind(
         let is_free = if is_own { Ok(()) } else { refuse_used_port(address) };
         match is_free.and_then(|()| bind_address(address, listener.backlog, workers)) {
             Ok(sockets) => bound.push(sockets),
-            Err(error) => findings.push(finding(config, listener, &error)),
+            Err(error) => diagnostics.push(diagnostic(config, listener, &error)),
         }
     }
-    if findings.is_empty() { Ok(bound) } else { Err(findings) }
+    if diagnostics.is_empty() { Ok(bound) } else { Err(diagnostics) }
 }
 
 /// Sets what sockets that were held before can be told anew, so this belongs to a commit: how many may wait in them, and what
@@ -97,10 +97,10 @@ fn refuse_used_port(address: SocketAddr) -> io::Result<()> {
     keeper::bind(trial.as_fd(), address)
 }
 
-fn finding(config: &Config, listener: &Listener, error: &io::Error) -> Finding {
+fn diagnostic(config: &Config, listener: &Listener, error: &io::Error) -> Diagnostic {
     let address = listener.address.value;
-    let (message, instead) = explain(address, error);
-    config.finding(listener.address.at, &address.to_string(), message, Some(instead))
+    let (message, help) = explain(address, error);
+    config.diagnostic(listener.address.at, &address.to_string(), message, Some(help))
 }
 
 /// What went wrong and what to do next.

@@ -1,6 +1,6 @@
-//! Starts, steers and stops the server: what runs once a process, while the workers serve.
+//! Starts, controls and stops the server: what runs once a process, while the workers serve.
 //!
-//! `prepare` turns a configuration into all it needs or into findings, `bind` opens listeners,
+//! `prepare` turns a configuration into all it needs or into diagnostics, `bind` opens listeners,
 //! `workers` runs the threads, `reload` commits a new configuration. Only this code has privileges.
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kettle_config::{Config, Finding};
+use kettle_config::{Config, Diagnostic};
 use kettle_kernel::probe::Capabilities;
 use kettle_kernel::process;
 use kettle_tls::tickets::SharedResumption;
@@ -77,7 +77,7 @@ pub struct Supervisor {
 #[derive(Debug)]
 pub enum StartError {
     /// The configuration, or what it names, has mistakes.
-    Findings(Vec<Finding>),
+    Diagnostics(Vec<Diagnostic>),
     /// Something else was refused; the text says what and what to do.
     Refused(String),
 }
@@ -85,10 +85,10 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartError::Findings(findings) => {
-                for (index, finding) in findings.iter().enumerate() {
+            StartError::Diagnostics(diagnostics) => {
+                for (index, diagnostic) in diagnostics.iter().enumerate() {
                     let separator = if index == 0 { "" } else { "\n\n" };
-                    write!(formatter, "{separator}{finding}")?;
+                    write!(formatter, "{separator}{diagnostic}")?;
                 }
                 Ok(())
             }
@@ -128,18 +128,19 @@ impl Supervisor {
         let resumption =
             SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache)
                 .map_err(|error| refused("session tickets", &error))?;
-        let prepared = prepare::prepare(config, &resumption, None).map_err(StartError::Findings)?;
+        let prepared =
+            prepare::prepare(config, &resumption, None).map_err(StartError::Diagnostics)?;
         let config = Arc::clone(&prepared.config);
 
         let worker_count = config.server.workers.unwrap_or(1);
         let metrics = Arc::new(Metrics::new(worker_count));
-        let bound = bind::bind(&config, worker_count, &[], &[]).map_err(StartError::Findings)?;
+        let bound = bind::bind(&config, worker_count, &[], &[]).map_err(StartError::Diagnostics)?;
         let admin = bind_admin(&config)?;
         let metrics_listener = bind_metrics(&config)?;
         drop_privileges(&config)?;
         protect_memory(&config);
         // Nothing but what serving and reloading take is left to do, and no thread is there yet that would go on unconfined.
-        let sandbox = Sandbox::enter(&config).map_err(StartError::Findings)?;
+        let sandbox = Sandbox::enter(&config).map_err(StartError::Diagnostics)?;
         for obstacle in sandbox.obstacles() {
             tracing::info!("{obstacle}");
         }
@@ -150,7 +151,7 @@ impl Supervisor {
             worker_count,
             Arc::clone(&metrics.log_lines_dropped),
         )
-        .map_err(|error| one_finding(reload::log_finding(&config, &error)))?;
+        .map_err(|error| one_diagnostic(reload::log_diagnostic(&config, &error)))?;
 
         if let Some(line) = resources.line(&config) {
             tracing::info!("{line}");
@@ -204,7 +205,7 @@ impl Supervisor {
 
     /// What works and should be looked at all the same.
     #[must_use]
-    pub fn warnings(&self) -> &[Finding] {
+    pub fn warnings(&self) -> &[Diagnostic] {
         &self.live.prepared().warnings
     }
 
@@ -268,8 +269,8 @@ fn setups(
 /// Questions that wait for a worker.
 const QUESTIONS_MAX: usize = 16;
 
-fn one_finding(finding: Finding) -> StartError {
-    StartError::Findings(vec![finding])
+fn one_diagnostic(diagnostic: Diagnostic) -> StartError {
+    StartError::Diagnostics(vec![diagnostic])
 }
 
 /// Keeps keys out of core dumps and from other programs of the same user. Before keys are read, and
@@ -282,7 +283,7 @@ fn protect_memory(config: &Config) {
 
 /// Becomes the user the configuration names. What is bound and read stays.
 fn drop_privileges(config: &Config) -> Result<(), StartError> {
-    let Some(account) = prepare::account(config).map_err(StartError::Findings)? else {
+    let Some(account) = prepare::account(config).map_err(StartError::Diagnostics)? else {
         let is_of_file = !config.path.as_os_str().is_empty() && !config.is_made();
         if process::is_root() && is_of_file {
             tracing::warn!("serving as root; name a user of its own in `[server] user`");
@@ -295,7 +296,7 @@ fn drop_privileges(config: &Config) -> Result<(), StartError> {
     account.become_for_good().map_err(|error| {
         let user = config.server.user.as_deref().unwrap_or_default();
         let at = config.position_of("server.user");
-        one_finding(config.finding(at, user, error.to_string(), None))
+        one_diagnostic(config.diagnostic(at, user, error.to_string(), None))
     })
 }
 
@@ -304,9 +305,9 @@ fn bind_admin(config: &Config) -> Result<Option<AdminSocket>, StartError> {
     AdminSocket::bind(path).map(Some).map_err(|error| {
         let offending = path.display().to_string();
         let message = format!("the control socket {offending} cannot be made: {error}");
-        let instead = "a path in a folder that the user starting kettle may write".to_owned();
+        let help = "a path in a folder that the user starting kettle may write".to_owned();
         let at = config.position_of("admin.socket");
-        one_finding(config.finding(at, &offending, message, Some(instead)))
+        one_diagnostic(config.diagnostic(at, &offending, message, Some(help)))
     })
 }
 
@@ -317,8 +318,8 @@ fn bind_metrics(config: &Config) -> Result<Option<std::net::TcpListener>, StartE
         Ok(listener)
     });
     bound.map(Some).map_err(|error| {
-        let (message, instead) = bind::explain(address, &error);
+        let (message, help) = bind::explain(address, &error);
         let at = config.position_of("metrics.listen");
-        one_finding(config.finding(at, &address.to_string(), message, Some(instead)))
+        one_diagnostic(config.diagnostic(at, &address.to_string(), message, Some(help)))
     })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use kettle_config::{Finding, Position};
+use kettle_config::{Diagnostic, Position};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, yield_now};
@@ -120,7 +120,7 @@ struct MainLoop {
     reloads: Reloads,
     files: FileWatch,
     /// Why changed files were not taken, which is said once.
-    files_refused: Vec<Finding>,
+    files_refused: Vec<Diagnostic>,
     /// What waits for the access log, or for workers.
     waiting_for_others: JoinSet<()>,
 }
@@ -308,12 +308,12 @@ impl MainLoop {
                 self.watch_files();
                 Reply::Done { message }
             }
-            Err(findings) => {
-                self.log_refusal(subject, &findings);
+            Err(diagnostics) => {
+                self.log_refusal(subject, &diagnostics);
                 Reply::Refused {
                     message: "the configuration has mistakes; the old one stays in force"
                         .to_owned(),
-                    findings: findings.iter().map(Finding::to_string).collect(),
+                    diagnostics: diagnostics.iter().map(Diagnostic::to_string).collect(),
                 }
             }
         };
@@ -324,35 +324,35 @@ impl MainLoop {
         matches!(reply, Reply::Done { .. })
     }
 
-    fn stopping(&self) -> Finding {
+    fn stopping(&self) -> Diagnostic {
         let config = &self.supervisor.live.prepared().config;
         let message = "the server is about to end".to_owned();
-        config.finding(Position::NOT_WRITTEN, "", message, None)
+        config.diagnostic(Position::NOT_WRITTEN, "", message, None)
     }
 
-    fn log_refusal(&mut self, subject: Subject, findings: &[Finding]) {
+    fn log_refusal(&mut self, subject: Subject, diagnostics: &[Diagnostic]) {
         match subject {
             Subject::Configuration => {
                 tracing::error!("not reloaded, the old configuration stays in force");
             }
             Subject::NamedFiles => {
                 self.files.refused();
-                if self.files_refused == findings {
+                if self.files_refused == diagnostics {
                     return;
                 }
-                self.files_refused = findings.to_vec();
+                self.files_refused = diagnostics.to_vec();
                 tracing::error!("changed files are not loaded again, what was loaded stays in use");
             }
         }
-        for finding in findings {
-            tracing::error!("{finding}");
+        for diagnostic in diagnostics {
+            tracing::error!("{diagnostic}");
         }
     }
 
     /// What was said at the start or at an earlier reload is not said again.
-    fn log_warnings(&self, known: &[Finding]) {
+    fn log_warnings(&self, known: &[Diagnostic]) {
         let is_known =
-            |warning: &Finding| known.iter().any(|known| known.message == warning.message);
+            |warning: &Diagnostic| known.iter().any(|known| known.message == warning.message);
         for warning in self.supervisor.warnings().iter().filter(|warning| !is_known(warning)) {
             tracing::warn!(target: CONFIGURATION_TARGET, "{warning}");
         }

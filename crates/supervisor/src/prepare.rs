@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kettle_config::{
-    Config, Finding, Listener, ListenerCertificate, Located, Position, advice, check_files,
+    Config, Diagnostic, Listener, ListenerCertificate, Located, Position, advice, check_files,
 };
 use kettle_kernel::file_system::Disclosure;
 use kettle_tls::identity::{Identity, IdentityWarning};
@@ -63,7 +63,7 @@ pub struct Prepared {
     pub look: FileStates,
     generated: Option<Generated>,
     /// What works and should be looked at all the same.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Prepared {
@@ -78,9 +78,9 @@ impl Prepared {
 #[derive(Debug, Default)]
 pub struct Report {
     /// What must be mended.
-    pub mistakes: Vec<Finding>,
+    pub mistakes: Vec<Diagnostic>,
     /// What should be looked at.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<Diagnostic>,
     /// What each served folder lies on, in words, and what is known about reading its files.
     pub folders: Vec<(String, Disclosure)>,
 }
@@ -95,25 +95,25 @@ pub fn prepare(
     config: Config,
     resumption: &SharedResumption,
     in_force: Option<&Prepared>,
-) -> Result<Prepared, Vec<Finding>> {
+) -> Result<Prepared, Vec<Diagnostic>> {
     let look = FileStates::of(&config);
-    let mut findings = Findings::of_files(&config);
-    findings.of_open_doors(&config);
+    let mut diagnostics = Diagnostics::of_files(&config);
+    diagnostics.of_open_doors(&config);
     if in_force.is_none() && config.server.user.is_some() {
-        findings.of_access(&config);
+        diagnostics.of_access(&config);
     }
-    let mut loaded = load_identities(&config, &mut findings);
+    let mut loaded = load_identities(&config, &mut diagnostics);
     let kept = in_force.and_then(|prepared| prepared.generated.clone());
-    let generated = load_generated(&config, kept, &mut loaded, &mut findings);
+    let generated = load_generated(&config, kept, &mut loaded, &mut diagnostics);
     let policy = policy::of(&config.tls);
-    let connectors = tunnels::load(&config, &policy, &mut findings);
+    let connectors = tunnels::load(&config, &policy, &mut diagnostics);
     let before = in_force.map(|prepared| &*prepared.backends);
     let backends = Backends::new(&config.backends, before);
     let upstreams = Upstreams::new(&backends, &connectors);
     let stores = Stores::new(&config.caches, in_force.map(|prepared| &*prepared.stores));
     let router = Router::build(&config, &upstreams, &stores);
-    let router = router.map_err(|mistakes| findings.add_mistakes(mistakes)).ok();
-    let client_auth = client_auth::load(&config, &mut findings);
+    let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes)).ok();
+    let client_auth = client_auth::load(&config, &mut diagnostics);
     let source = AcceptorSource {
         config: &config,
         policy: &policy,
@@ -121,13 +121,15 @@ pub fn prepare(
         client_auth: &client_auth,
         resumption,
     };
-    let acceptors = findings.of_acceptors(&source);
-    let ticket_secret = load_ticket_secret(&config, &mut findings);
+    let acceptors = diagnostics.of_acceptors(&source);
+    let ticket_secret = load_ticket_secret(&config, &mut diagnostics);
     match (router, acceptors) {
-        (Some(router), Some((tls, tls_with_http2, of_tunnels))) if findings.mistakes.is_empty() => {
+        (Some(router), Some((tls, tls_with_http2, of_tunnels)))
+            if diagnostics.mistakes.is_empty() =>
+        {
             let mut warnings = config.not_carried_over.clone();
-            warnings.append(&mut findings.serious);
-            warnings.append(&mut findings.warnings);
+            warnings.append(&mut diagnostics.serious);
+            warnings.append(&mut diagnostics.warnings);
             keep_each_once(&mut warnings);
             let tunnels = tunnels::routes(&config, of_tunnels, &backends, &connectors);
             Ok(Prepared {
@@ -146,7 +148,7 @@ pub fn prepare(
                 warnings,
             })
         }
-        _ => Err(findings.into_mistakes(&config)),
+        _ => Err(diagnostics.into_mistakes(&config)),
     }
 }
 
@@ -154,22 +156,22 @@ pub fn prepare(
 /// [`prepare`] it generates no certificate.
 #[must_use]
 pub fn check(config: &Config) -> Report {
-    let mut findings = Findings::of_files(config);
-    findings.of_open_doors(config);
-    findings.of_access(config);
-    let loaded = load_identities(config, &mut findings);
+    let mut diagnostics = Diagnostics::of_files(config);
+    diagnostics.of_open_doors(config);
+    diagnostics.of_access(config);
+    let loaded = load_identities(config, &mut diagnostics);
     let upstreams = Upstreams::new(&Backends::new(&config.backends, None), &HashMap::new());
     let stores = Stores::new(&config.caches, None);
     let router = Router::build(config, &upstreams, &stores);
-    let router = router.map_err(|mistakes| findings.add_mistakes(mistakes));
-    let client_auth = client_auth::load(config, &mut findings);
+    let router = router.map_err(|mistakes| diagnostics.add_mistakes(mistakes));
+    let client_auth = client_auth::load(config, &mut diagnostics);
     let policy = policy::of(&config.tls);
     match SharedResumption::new(config.tls.ticket_rotation, config.tls.session_cache) {
-        Err(error) => findings.of_tls(config, &error),
+        Err(error) => diagnostics.of_tls(config, &error),
         Ok(resumption) => {
             let (loaded, client_auth) = (&loaded, &client_auth);
             let (policy, resumption) = (&policy, &resumption);
-            findings.of_acceptors(&AcceptorSource {
+            diagnostics.of_acceptors(&AcceptorSource {
                 config,
                 policy,
                 loaded,
@@ -178,16 +180,16 @@ pub fn check(config: &Config) -> Report {
             });
         }
     }
-    tunnels::load(config, &policy, &mut findings);
-    load_ticket_secret(config, &mut findings);
-    let mut serious = std::mem::take(&mut findings.serious);
-    findings.mistakes.append(&mut serious);
+    tunnels::load(config, &policy, &mut diagnostics);
+    load_ticket_secret(config, &mut diagnostics);
+    let mut serious = std::mem::take(&mut diagnostics.serious);
+    diagnostics.mistakes.append(&mut serious);
     let mut warnings = config.not_carried_over.clone();
-    warnings.append(&mut findings.warnings);
+    warnings.append(&mut diagnostics.warnings);
     keep_each_once(&mut warnings);
-    warnings.sort_by_key(Finding::position);
+    warnings.sort_by_key(Diagnostic::position);
     let folders = router.map(|router| router.disclosures()).unwrap_or_default();
-    Report { mistakes: findings.into_mistakes(config), warnings, folders }
+    Report { mistakes: diagnostics.into_mistakes(config), warnings, folders }
 }
 
 /// Does all that a start does before it binds, and gives what should be looked at.
@@ -195,10 +197,10 @@ pub fn check(config: &Config) -> Report {
 /// # Errors
 ///
 /// Returns what a start would be refused for, in the order of the file.
-pub fn try_out(config: Config) -> Result<Vec<Finding>, Vec<Finding>> {
+pub fn try_out(config: Config) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
     let (rotation, sessions) = (config.tls.ticket_rotation, config.tls.session_cache);
     let resumption = SharedResumption::new(rotation, sessions).map_err(|error| {
-        vec![config.finding(config.position_of("tls"), "", error.to_string(), None)]
+        vec![config.diagnostic(config.position_of("tls"), "", error.to_string(), None)]
     })?;
     prepare(config, &resumption, None).map(|prepared| prepared.warnings)
 }
@@ -211,7 +213,7 @@ fn names(message: &str, file: &str) -> bool {
 }
 
 /// Several listeners may show one file, and a file may hold chain and key.
-fn keep_each_once(warnings: &mut Vec<Finding>) {
+fn keep_each_once(warnings: &mut Vec<Diagnostic>) {
     let mut seen = Vec::new();
     warnings.retain(|warning| {
         let is_new = !seen.contains(warning);
@@ -220,9 +222,9 @@ fn keep_each_once(warnings: &mut Vec<Finding>) {
     });
 }
 
-fn load_ticket_secret(config: &Config, findings: &mut Findings) -> Option<TicketSecret> {
+fn load_ticket_secret(config: &Config, diagnostics: &mut Diagnostics) -> Option<TicketSecret> {
     let file = config.tls.ticket_secret.as_ref()?;
-    client_auth::load_file(config, file, findings, TicketSecret::load)
+    client_auth::load_file(config, file, diagnostics, TicketSecret::load)
 }
 
 /// Where generated certificates are kept when no configuration says so.
@@ -233,26 +235,26 @@ pub fn default_state_directory() -> PathBuf {
 
 /// What was found, by what it means for a start.
 #[derive(Default)]
-struct Findings {
+struct Diagnostics {
     /// The server cannot start or reload.
-    mistakes: Vec<Finding>,
+    mistakes: Vec<Diagnostic>,
     /// It can, and clients will refuse it.
-    serious: Vec<Finding>,
+    serious: Vec<Diagnostic>,
     /// It can, and works.
-    warnings: Vec<Finding>,
+    warnings: Vec<Diagnostic>,
 }
 
-impl Findings {
+impl Diagnostics {
     fn of_files(config: &Config) -> Self {
-        let mut findings =
+        let mut diagnostics =
             Self { mistakes: check_files(config), warnings: advice(config), ..Self::default() };
         if let Some(path) = &config.admin.socket
             && let Err(error) = admin::refuse_long(path)
         {
             let at = config.position_of("admin.socket");
-            findings.mistake(config, at, &path.display().to_string(), error.to_string());
+            diagnostics.mistake(config, at, &path.display().to_string(), error.to_string());
         }
-        findings
+        diagnostics
     }
 
     /// Of certificates before one backend, none should be a way around what another demands.
@@ -267,9 +269,9 @@ impl Findings {
                     "clients that ask for a name in {} reach the same backend without the certificate demanded here",
                     open.chain.value.display()
                 );
-                let instead = "give each a listener and a backend of its own if that is not meant";
+                let help = "give each a listener and a backend of its own if that is not meant";
                 let at = asking.chain.at;
-                self.warnings.push(config.finding(at, "", message, Some(instead.to_owned())));
+                self.warnings.push(config.diagnostic(at, "", message, Some(help.to_owned())));
             }
         }
     }
@@ -309,14 +311,14 @@ impl Findings {
     }
 
     fn mistake(&mut self, config: &Config, at: Position, offending: &str, message: String) {
-        self.mistakes.push(config.finding(at, offending, message, None));
+        self.mistakes.push(config.diagnostic(at, offending, message, None));
     }
 
-    fn add_mistakes(&mut self, mistakes: Vec<Finding>) {
+    fn add_mistakes(&mut self, mistakes: Vec<Diagnostic>) {
         self.mistakes.extend(mistakes);
     }
 
-    fn of_identity(&mut self, warning: &IdentityWarning) -> &mut Vec<Finding> {
+    fn of_identity(&mut self, warning: &IdentityWarning) -> &mut Vec<Diagnostic> {
         if warning.is_serious() { &mut self.serious } else { &mut self.warnings }
     }
 
@@ -332,8 +334,8 @@ impl Findings {
     }
 
     /// In the order of the file, and each only once: several stages may see the same.
-    fn into_mistakes(mut self, config: &Config) -> Vec<Finding> {
-        self.mistakes.sort_by_key(Finding::position);
+    fn into_mistakes(mut self, config: &Config) -> Vec<Diagnostic> {
+        self.mistakes.sort_by_key(Diagnostic::position);
         let mut seen = Vec::new();
         self.mistakes.retain(|mistake| {
             let message = config.is_made().then(|| mistake.message.clone());

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use kettle_config::{Config, Finding, Position};
+use kettle_config::{Config, Diagnostic, Position};
 use kettle_kernel::keeper;
 use kettle_tls::tickets::SharedResumption;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -42,7 +42,7 @@ pub struct Live {
 }
 
 /// Where the configuration comes from: asked at every reload, on a thread that may wait.
-pub type Loader = Arc<dyn Fn() -> Result<Config, Vec<Finding>> + Send + Sync>;
+pub type Loader = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>;
 
 /// What a reload reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl Live {
         &self,
         subject: Subject,
         time_max: Duration,
-    ) -> impl Future<Output = Result<Candidate, Vec<Finding>>> + use<> {
+    ) -> impl Future<Output = Result<Candidate, Vec<Diagnostic>>> + use<> {
         let query = Query {
             subject,
             loader: self.loader.clone(),
@@ -154,13 +154,14 @@ impl Live {
         let (reader, log) = (Arc::clone(&self.reader), Arc::clone(&self.log));
         async move {
             let path = query.in_force.config.path.clone();
-            let finding = |message: String| {
-                let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, None);
-                vec![Finding { path: path.clone(), ..finding }]
+            let diagnostic = |message: String| {
+                let diagnostic =
+                    Config::default().diagnostic(Position::NOT_WRITTEN, "", message, None);
+                vec![Diagnostic { path: path.clone(), ..diagnostic }]
             };
             // A thread that hangs cannot be ended, and a second one would hang as well.
             let turn = reader.try_acquire_owned();
-            let turn = turn.map_err(|_| finding(STILL_WAITING.to_owned()))?;
+            let turn = turn.map_err(|_| diagnostic(STILL_WAITING.to_owned()))?;
             let (answer, answered) = oneshot::channel();
             let read = move || {
                 let outcome = query.run();
@@ -172,13 +173,13 @@ impl Live {
             std::thread::Builder::new()
                 .name("kettle-reload".to_owned())
                 .spawn(read)
-                .map_err(|error| finding(format!("no thread can be started: {error}")))?;
+                .map_err(|error| diagnostic(format!("no thread can be started: {error}")))?;
             let candidate = match timeout(time_max, answered).await {
                 Ok(Ok(outcome)) => outcome?,
-                Ok(Err(_)) => return Err(finding("reading it failed: see the log".to_owned())),
+                Ok(Err(_)) => return Err(diagnostic("reading it failed: see the log".to_owned())),
                 Err(_) => {
                     let seconds = time_max.as_secs();
-                    return Err(finding(format!(
+                    return Err(diagnostic(format!(
                         "a file or folder it names could not be read within {seconds} s: a disk hangs"
                     )));
                 }
@@ -186,7 +187,7 @@ impl Live {
             // Opening the log is the last thing that can fail.
             let config = &candidate.prepared.config;
             let opened = log.reconfigure(&config.log, config.own_access_logs()).await;
-            opened.map_err(|error| vec![log_finding(config, &error)])?;
+            opened.map_err(|error| vec![log_diagnostic(config, &error)])?;
             Ok(candidate)
         }
     }
@@ -198,8 +199,8 @@ impl Live {
     /// Returns the mistakes there were.
     pub fn commit(
         &mut self,
-        candidate: Result<Candidate, Vec<Finding>>,
-    ) -> Result<(), Vec<Finding>> {
+        candidate: Result<Candidate, Vec<Diagnostic>>,
+    ) -> Result<(), Vec<Diagnostic>> {
         let Candidate { mut prepared, bound } = candidate.inspect_err(|_| {
             self.metrics.reloads_refused.fetch_add(1, Relaxed);
         })?;
@@ -208,7 +209,7 @@ impl Live {
         configure(config, &bound);
         self.resumption.configure(config.tls.ticket_rotation, prepared.ticket_secret.as_ref());
         for setting in changed_beyond_reload(&self.prepared.config, config) {
-            prepared.warnings.push(config.finding(
+            prepared.warnings.push(config.diagnostic(
                 config.position_of(setting),
                 "",
                 format!("`{setting}` changes at the next start, not at a reload"),
@@ -247,7 +248,7 @@ struct Query {
 
 impl Query {
     /// Everything that can fail and leaves no trace when it does.
-    fn run(self) -> Result<Candidate, Vec<Finding>> {
+    fn run(self) -> Result<Candidate, Vec<Diagnostic>> {
         let in_force = &self.in_force.config;
         let mut config = match (self.subject, &self.loader) {
             (Subject::Configuration, Some(load)) => {
@@ -273,23 +274,23 @@ impl Query {
 /// # Errors
 ///
 /// Returns every mistake in it, or the one that it cannot be read.
-pub fn read(path: &Path) -> Result<Config, Vec<Finding>> {
+pub fn read(path: &Path) -> Result<Config, Vec<Diagnostic>> {
     let bytes = keeper::read(path, CONFIG_BYTES_MAX).map_err(|error| {
         let message = format!("the configuration cannot be read: {error}");
-        let instead = (error.kind() == std::io::ErrorKind::NotFound)
+        let help = (error.kind() == std::io::ErrorKind::NotFound)
             .then(|| "name the file with --config; `kettle serve` needs none".to_owned());
-        let finding = Config::default().finding(Position::NOT_WRITTEN, "", message, instead);
-        vec![Finding { path: path.to_owned(), ..finding }]
+        let diagnostic = Config::default().diagnostic(Position::NOT_WRITTEN, "", message, help);
+        vec![Diagnostic { path: path.to_owned(), ..diagnostic }]
     })?;
     kettle_config::parse_bytes(&bytes, path)
 }
 
 /// A mistake of `log.access`, or of a site or a route, that only opening it shows.
-pub(super) fn log_finding(config: &Config, LogError { target, error }: &LogError) -> Finding {
+pub(super) fn log_diagnostic(config: &Config, LogError { target, error }: &LogError) -> Diagnostic {
     let mut logs = config.access_logs();
     let setting = logs.find(|(_, known)| Some(*known) == target.as_ref());
     let setting = setting.map_or("log.access".to_owned(), |(setting, _)| setting);
-    config.finding(
+    config.diagnostic(
         config.position_of(&setting),
         "",
         format!("the access log cannot be opened: {error}"),

@@ -7,7 +7,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Finding, Position, Sandboxing, ServerAddress, Symlinks};
+use kettle_config::{Config, Diagnostic, Position, Sandboxing, ServerAddress, Symlinks};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::sandbox::{Confined, Files, confine_calls, confine_files, landlock_version};
 
@@ -32,7 +32,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// What could not be done, where the configuration requires it.
-    pub(crate) fn enter(config: &Config) -> Result<Self, Vec<Finding>> {
+    pub(crate) fn enter(config: &Config) -> Result<Self, Vec<Diagnostic>> {
         if config.server.sandbox == Sandboxing::Off {
             return Ok(Self { line: "off".to_owned(), ..Self::default() });
         }
@@ -72,8 +72,8 @@ impl Sandbox {
             return Ok(sandbox);
         }
         let message = format!("of this server {}", sandbox.obstacles.join("; "));
-        let instead = Some("write \"auto\" to serve all the same".to_owned());
-        Err(vec![config.finding(config.position_of("server.sandbox"), "", message, instead)])
+        let help = Some("write \"auto\" to serve all the same".to_owned());
+        Err(vec![config.diagnostic(config.position_of("server.sandbox"), "", message, help)])
     }
 
     /// What could not be done.
@@ -89,7 +89,7 @@ impl Sandbox {
 
     /// What another configuration names and this process cannot open since its start; or, of one that is in force, of the
     /// files that are read anew.
-    pub(crate) fn refusals(&self, config: &Config, is_in_force: bool) -> Vec<Finding> {
+    pub(crate) fn refusals(&self, config: &Config, is_in_force: bool) -> Vec<Diagnostic> {
         let Some(files) = &self.files else { return Vec::new() };
         let files = &self.still_there(files);
         let is_the_keepers = |need: &Need<'_>| {
@@ -98,16 +98,16 @@ impl Sandbox {
         let is_asked = |need: &Need<'_>| !is_in_force || need.is_of_reload();
         let refused = needs(config).into_iter().filter(is_asked);
         let refused = refused.filter(|need| !is_the_keepers(need));
-        let mut findings: Vec<Finding> = refused
+        let mut diagnostics: Vec<Diagnostic> = refused
             .filter(|need| !files_have(files, need))
             .map(|need| {
                 let path = need.path.display().to_string();
                 let message = format!("this server cannot open {path}: {SINCE_THE_START}");
-                config.finding(need.at, &path, message, Some(RESTART.to_owned()))
+                config.diagnostic(need.at, &path, message, Some(RESTART.to_owned()))
             })
             .collect();
         if is_in_force {
-            return findings;
+            return diagnostics;
         }
         let reads = |path: &str| files.read.iter().any(|read| Path::new(path).starts_with(read));
         for (is_out_of_reach, what) in [
@@ -118,10 +118,10 @@ impl Sandbox {
             if is_out_of_reach {
                 let message = format!("this server cannot {what}: {SINCE_THE_START}");
                 let at = Position::NOT_WRITTEN;
-                findings.push(config.finding(at, "", message, Some(RESTART.to_owned())));
+                diagnostics.push(config.diagnostic(at, "", message, Some(RESTART.to_owned())));
             }
         }
-        findings
+        diagnostics
     }
 }
 

@@ -17,7 +17,7 @@ fn a_purge_means_what_was_asked_for_before_it() {
     purges.add(&Purge::Prefix("https://a/x/".into()));
     purges.add(&Purge::Key("https://a/k".into()));
     let after = purges.generation();
-    for (key, tags, is_meant) in [
+    for (key, tags, is_covered) in [
         ("https://a/1", &["old", "news"][..], true),
         ("https://a/1", &["new"], false),
         ("https://a/x/1", &[], true),
@@ -25,7 +25,7 @@ fn a_purge_means_what_was_asked_for_before_it() {
         ("https://a/k", &[], true),
         ("https://a/kk", &[], false),
     ] {
-        assert_eq!(purges.mean(&object(key, tags, before)), is_meant, "{key} {tags:?}");
+        assert_eq!(purges.mean(&object(key, tags, before)), is_covered, "{key} {tags:?}");
         assert!(!purges.mean(&object(key, tags, after)), "{key} {tags:?}");
     }
 }
@@ -111,9 +111,10 @@ fn what_has_no_tags_yet_is_meant_by_each_tag_and_by_no_other_key() {
     let before = purges.generation();
     purges.add(&Purge::Key("https://a/k".into()));
     purges.add(&Purge::Prefix("https://a/x/".into()));
-    for (key, is_meant) in [("https://a/k", true), ("https://a/x/1", true), ("https://a/1", false)]
+    for (key, is_covered) in
+        [("https://a/k", true), ("https://a/x/1", true), ("https://a/1", false)]
     {
-        assert_eq!(purges.may_mean(key, before), is_meant, "{key}");
+        assert_eq!(purges.may_mean(key, before), is_covered, "{key}");
     }
     purges.add(&tag("t"));
     assert!(purges.may_mean("https://a/1", before));

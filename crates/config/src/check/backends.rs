@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::model::{
     Backend, BackendServer, BackendTls, CheckKind, Config, Listener, ListenerKind, ServerAddress,
     Site, Truncation,
 };
-use crate::nearest::meant;
+use crate::nearest::closest;
 use crate::read::Reader;
 
 /// Records every mistake between backends and those that name them.
@@ -44,11 +44,11 @@ fn check_name(named: &Located<String>, backends: &[Backend], reader: &mut Reader
     }
     let known: Vec<&str> = backends.iter().map(|backend| backend.name.value.as_str()).collect();
     let message = format!("no [[backend]] is named \"{named}\"");
-    let instead = match meant(named, &known) {
-        Some(meant) => Instead::write(format!("\"{meant}\"")),
-        None => Instead::act(format!("add [[backend]] with name = \"{named}\"")),
+    let help = match closest(named, &known) {
+        Some(closest) => Help::write(format!("\"{closest}\"")),
+        None => Help::act(format!("add [[backend]] with name = \"{named}\"")),
     };
-    reader.find_located(named, message, instead);
+    reader.report_located(named, message, help);
 }
 
 fn find_repeated<'n>(
@@ -62,10 +62,10 @@ fn find_repeated<'n>(
             Some(line) => {
                 let message =
                     format!("the {what} on {} is named \"{name}\" already", reader.line(*line));
-                reader.find_located(
+                reader.report_located(
                     name,
                     message,
-                    Instead::act("write another name for one of both"),
+                    Help::act("write another name for one of both"),
                 );
             }
             None => _ = first.insert(&name.value, name.at.line),
@@ -76,8 +76,8 @@ fn find_repeated<'n>(
 fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     if backend.servers.is_empty() && !reader.is_written(&format!("backend.{index}.server")) {
         let message = "the backend has no server".to_owned();
-        let instead = "[[backend.server]] with address = \"127.0.0.1:8080\"";
-        reader.find_located(&backend.name, message, Instead::write(instead));
+        let help = "[[backend.server]] with address = \"127.0.0.1:8080\"";
+        reader.report_located(&backend.name, message, Help::write(help));
     }
     let mut first: HashMap<String, usize> = HashMap::new();
     for (number, server) in backend.servers.iter().enumerate() {
@@ -91,10 +91,10 @@ fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
                 let message =
                     format!("the server on {} is called {called} already", reader.line(*line));
                 let place = reader.place(&format!("backend.{index}.server.{number}.name"));
-                let instead = Instead::act("remove one of both, or give one another `name`");
+                let help = Help::act("remove one of both, or give one another `name`");
                 match place {
-                    Some(place) => reader.find_at(&place, message, instead),
-                    None => reader.find_located(address, message, instead),
+                    Some(place) => reader.report_at(&place, message, help),
+                    None => reader.report_located(address, message, help),
                 }
             }
             None => _ = first.insert(called, address.at.line),
@@ -105,7 +105,7 @@ fn check_servers(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         && is_backup
     {
         let message = "every server of the backend is a backup".to_owned();
-        reader.find_at(&place, message, Instead::write("false"));
+        reader.report_at(&place, message, Help::write("false"));
     }
 }
 
@@ -117,15 +117,15 @@ fn check_tls(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
         {
             let message =
                 "a TLS handshake needs [backend.tls], which says whom to trust".to_owned();
-            reader.find_at(&place, message, Instead::write("\"tcp\""));
+            reader.report_at(&place, message, Help::write("\"tcp\""));
         }
         return;
     };
     for server in &backend.servers {
         if matches!(server.address.value, ServerAddress::Unix(_)) {
             let message = "TLS is not spoken over Unix sockets".to_owned();
-            let instead = Instead::act("remove [backend.tls], or write an address with a port");
-            reader.find_located(&server.address, message, instead);
+            let help = Help::act("remove [backend.tls], or write an address with a port");
+            reader.report_located(&server.address, message, help);
         }
     }
     check_trust(index, tls, reader);
@@ -136,7 +136,7 @@ fn check_tls(index: usize, backend: &Backend, reader: &mut Reader<'_>) {
     {
         let message =
             format!("the check speaks HTTP/1.1, and by `alpn` the server may agree on \"{other}\"");
-        reader.find_at(&place, message, Instead::write("\"tls\""));
+        reader.report_at(&place, message, Help::write("\"tls\""));
     }
 }
 
@@ -144,7 +144,7 @@ fn check_trust(index: usize, tls: &BackendTls, reader: &mut Reader<'_>) {
     let roots = reader.place(&format!("backend.{index}.tls.roots"));
     if let Some(place) = roots.filter(|_| !tls.pins.is_empty()) {
         let message = "with `pins` no authority is asked".to_owned();
-        reader.find_at(&place, message, Instead::act("remove `roots` or `pins`"));
+        reader.report_at(&place, message, Help::act("remove `roots` or `pins`"));
     }
 }
 
@@ -161,7 +161,7 @@ fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &m
     let names_backend = listener.backends().next().is_some();
     let is_carried = config.sites.iter().any(|site| site.is_reached(listener));
     let address = &listener.address;
-    let (message, instead) = match &listener.kind {
+    let (message, help) = match &listener.kind {
         ListenerKind::Tls(tls) if !is_carried && names_backend && tls.certificates.is_empty() => (
             "no site has a certificate for this listener",
             "[[site]] with names = [\"_\"] and a [[site.certificate]]",
@@ -171,7 +171,7 @@ fn check_listener(index: usize, listener: &Listener, config: &Config, reader: &m
         }
         _ => return,
     };
-    reader.find_located(address, message.to_owned(), Instead::write(instead));
+    reader.report_located(address, message.to_owned(), Help::write(help));
 }
 
 /// Who asks for resets must be able to have them.
@@ -190,8 +190,8 @@ fn check_resets(index: usize, listener: &Listener, config: &Config, reader: &mut
             "a Unix socket cannot be reset: a server of \"{}\" would take the cut for an end",
             backend.name
         );
-        let instead = Instead::act("write \"fin\", or an address with a port for the server");
-        reader.find_at(&place, message, instead);
+        let help = Help::act("write \"fin\", or an address with a port for the server");
+        reader.report_at(&place, message, help);
     }
 }
 
@@ -209,8 +209,8 @@ fn check_protocols(index: usize, listener: &Listener, config: &Config, reader: &
             && ways.iter().any(|ways| !ways.by_alpn.is_empty())
         {
             let message = format!("no backend takes connections that speak \"{protocol}\"");
-            let instead = "remove it, or give it one in `backend_by_alpn`";
-            reader.find_at(&place, message, Instead::act(instead));
+            let help = "remove it, or give it one in `backend_by_alpn`";
+            reader.report_at(&place, message, Help::act(help));
         }
     }
 }
@@ -221,13 +221,13 @@ fn check_own_certificates(index: usize, listener: &Listener, reader: &mut Reader
     let place = reader.place(&format!("listener.{index}.unknown_names"));
     if let Some(place) = place.filter(|_| has_none) {
         let message = "this is about the certificates of a listener's own, and there is none";
-        let instead = "remove it, and `backend` here: then only names that sites have are served";
-        reader.find_at(&place, message.to_owned(), Instead::act(instead));
+        let help = "remove it, and `backend` here: then only names that sites have are served";
+        reader.report_at(&place, message.to_owned(), Help::act(help));
     }
     let own = listener.tls().filter(|tls| !tls.certificates.is_empty());
     if let Some(site) = own.and_then(|tls| tls.sites.first()) {
         let message = "a listener with certificates of its own reaches no site".to_owned();
-        reader.find_located(site, message, Instead::act("remove `sites` or the certificates"));
+        reader.report_located(site, message, Help::act("remove `sites` or the certificates"));
     }
 }
 
@@ -254,8 +254,8 @@ fn check_open_door(listener: &Listener, config: &Config, reader: &mut Reader<'_>
             "clients that ask for another name, or none, would reach \"{backend}\" without the certificate that \
              \"{name}\" demands"
         );
-        let instead = format!("remove it here and write `backend` in the site \"{name}\"");
-        reader.find_located(backend, message, Instead::act(instead));
+        let help = format!("remove it here and write `backend` in the site \"{name}\"");
+        reader.report_located(backend, message, Help::act(help));
     }
 }
 
@@ -269,15 +269,15 @@ fn check_taken(
         let message = format!("no site is named \"{name}\"");
         let names = config.sites.iter().flat_map(|site| &site.names);
         let names: Vec<&str> = names.map(|name| name.value.as_str()).collect();
-        let instead = match meant(name, &names) {
-            Some(meant) => Instead::write(format!("\"{meant}\"")),
-            None => Instead::act(format!("add [[site]] with names = [\"{name}\"]")),
+        let help = match closest(name, &names) {
+            Some(closest) => Help::write(format!("\"{closest}\"")),
+            None => Help::act(format!("add [[site]] with names = [\"{name}\"]")),
         };
-        return reader.find_located(name, message, instead);
+        return reader.report_located(name, message, help);
     };
     if !site.names_backend() && listener.backends().next().is_none() {
         let message = format!("neither the site \"{name}\" nor this listener names a backend");
-        reader.find_located(name, message, Instead::act("write `backend` in one of both"));
+        reader.report_located(name, message, Help::act("write `backend` in one of both"));
     }
 }
 
@@ -293,15 +293,14 @@ fn check_site(site: &Site, config: &Config, reader: &mut Reader<'_>) {
     {
         let message =
             "no listener ends TLS for this site, so nobody is asked for a certificate".to_owned();
-        let instead =
-            Instead::act("remove client_auth, or write a [[listener]] with kind = \"tls\"");
-        reader.find_located(&client_auth.roots, message, instead);
+        let help = Help::act("remove client_auth, or write a [[listener]] with kind = \"tls\"");
+        reader.report_located(&client_auth.roots, message, help);
     }
     if !config.listeners.is_empty()
         && !config.listeners.iter().any(|listener| site.is_reached(listener))
     {
         let message = "no listener carries connections for this site to a backend".to_owned();
-        let instead = "[[listener]] with kind = \"tls\", or remove `backend`";
-        reader.find_located(backend, message, Instead::write(instead));
+        let help = "[[listener]] with kind = \"tls\", or remove `backend`";
+        reader.report_located(backend, message, Help::write(help));
     }
 }

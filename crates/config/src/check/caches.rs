@@ -1,9 +1,9 @@
 //! Stores that no route has or two have the folder of, and routes whose store nobody declared.
 
 use super::proxies::is_ours;
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::model::{Cache, Config, RouteCache};
-use crate::nearest::meant;
+use crate::nearest::closest;
 use crate::read::Reader;
 
 /// Records every mistake between stores and the routes that name them.
@@ -14,11 +14,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             && let Some(place) = reader.place(&format!("cache.{index}.max_object"))
         {
             let message = "`max_object` must not be larger than the `size` of the whole".to_owned();
-            reader.find_at(
-                &place,
-                message,
-                Instead::act("write a smaller one, or a larger `size`"),
-            );
+            reader.report_at(&place, message, Help::act("write a smaller one, or a larger `size`"));
         }
     }
     let routes = config.sites.iter().enumerate().flat_map(|(site, it)| {
@@ -31,7 +27,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             && let Some(place) = reader.place(&trail)
         {
             let message = "only responses of a backend are kept, and the route has none".to_owned();
-            reader.find_at(&place, message, Instead::act("remove it: files need no cache"));
+            reader.report_at(&place, message, Help::act("remove it: files need no cache"));
         }
         check_vary(&trail, cache, reader);
         let store = &cache.store;
@@ -39,11 +35,11 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             continue;
         }
         let known: Vec<&str> = config.caches.iter().map(|it| it.name.value.as_str()).collect();
-        let instead = match meant(store, &known) {
-            Some(meant) => Instead::write(format!("\"{meant}\"")),
-            None => Instead::act(format!("add [[cache]] with name = \"{store}\"")),
+        let help = match closest(store, &known) {
+            Some(closest) => Help::write(format!("\"{closest}\"")),
+            None => Help::act(format!("add [[cache]] with name = \"{store}\"")),
         };
-        reader.find_located(store, format!("no [[cache]] is named \"{store}\""), instead);
+        reader.report_located(store, format!("no [[cache]] is named \"{store}\""), help);
     }
 }
 
@@ -63,7 +59,7 @@ fn check_vary(trail: &str, cache: &RouteCache, reader: &mut Reader<'_>) {
         } else {
             continue;
         };
-        reader.find_at(&place, message, Instead::act(format!("remove \"{name}\"")));
+        reader.report_at(&place, message, Help::act(format!("remove \"{name}\"")));
     }
 }
 
@@ -71,7 +67,7 @@ fn check_unlike(index: usize, cache: &Cache, config: &Config, reader: &mut Reade
     let earlier = config.caches.get(..index).unwrap_or_default();
     if cache.name.at.is_written() && earlier.iter().any(|it| it.name == cache.name) {
         let message = format!("another [[cache]] is named \"{}\"", cache.name);
-        reader.find_located(&cache.name, message, Instead::act("give it another name"));
+        reader.report_located(&cache.name, message, Help::act("give it another name"));
     }
     let same = |other: &Cache| {
         let (own, other) = (&cache.directory.value, &other.directory.value);
@@ -83,7 +79,7 @@ fn check_unlike(index: usize, cache: &Cache, config: &Config, reader: &mut Reade
         let message = format!("the [[cache]] \"{}\" has this folder", other.name);
         let place = format!("cache.{index}.directory");
         if let Some(place) = reader.place(&place) {
-            reader.find_at(&place, message, Instead::act("give each a folder of its own"));
+            reader.report_at(&place, message, Help::act("give each a folder of its own"));
         }
     }
 }

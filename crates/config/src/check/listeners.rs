@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::model::{Config, Listener};
 use crate::read::Reader;
 
@@ -13,8 +13,8 @@ const REMOVE_OR_MOVE: &str = "remove one of both, or write another port";
 pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     if config.listeners.is_empty() && !reader.is_written("listener") {
         let message = "no listener is declared, so nothing could connect".to_owned();
-        let instead = "[[listener]] with address = \"0.0.0.0:443\"";
-        reader.find_missing(message, Instead::write(instead));
+        let help = "[[listener]] with address = \"0.0.0.0:443\"";
+        reader.report_missing(message, Help::write(help));
     }
     let written = config.listeners.iter().filter(|listener| listener.address.at.is_written());
     let mut earlier: Vec<&Listener> = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
             Some(other) => {
                 let line = reader.line(other.address.at.line);
                 let message = format!("{line} listens on {} already", other.address);
-                reader.find_located(address, message, Instead::act(REMOVE_OR_MOVE));
+                reader.report_located(address, message, Help::act(REMOVE_OR_MOVE));
             }
             None => earlier.push(listener),
         }
@@ -42,14 +42,14 @@ fn check_metrics(config: &Config, reader: &mut Reader<'_>) {
             "other machines could read the metrics on {listen}; \
              set allow_remote = true if they should"
         );
-        let instead = format!("\"127.0.0.1:{}\"", listen.port());
-        reader.find_at(&place, message, Instead::write(instead));
+        let help = format!("\"127.0.0.1:{}\"", listen.port());
+        reader.report_at(&place, message, Help::write(help));
     }
     let mut listeners = config.listeners.iter();
     if let Some(other) = listeners.find(|other| collide(other.address.value, listen)) {
         let line = reader.line(other.address.at.line);
         let message = format!("{line} listens on {} already", other.address);
-        reader.find_at(&place, message, Instead::act(REMOVE_OR_MOVE));
+        reader.report_at(&place, message, Help::act(REMOVE_OR_MOVE));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Routes that pass requests to a backend: settings that are about files, and backends that do not speak HTTP.
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::model::{Backend, Config, Route, SendProxy, StartTls};
 use crate::read::Reader;
 
@@ -32,7 +32,7 @@ fn check_settings(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     for name in others {
         if let Some(place) = reader.place(&format!("{trail}.{name}")) {
             let message = format!("`{name}` {what}");
-            reader.find_at(&place, message, Instead::act("remove it"));
+            reader.report_at(&place, message, Help::act("remove it"));
         }
     }
 }
@@ -42,13 +42,13 @@ fn check_headers(trail: &str, route: &Route, reader: &mut Reader<'_>) {
     let Some(place) = reader.place(&format!("{trail}.request_headers")) else { return };
     for (name, _) in &route.request_headers {
         let lower = name.to_ascii_lowercase();
-        let instead = match &*lower {
+        let help = match &*lower {
             "host" => "write backend_host = \"…\"",
             name if is_ours(name) => "remove it",
             _ => continue,
         };
         let message = format!("`{name}` is written by kettle for each connection to a server");
-        reader.find_at(&place, message, Instead::act(instead));
+        reader.report_at(&place, message, Help::act(help));
     }
 }
 
@@ -64,21 +64,21 @@ fn check_backend(trail: &str, backend: &Backend, reader: &mut Reader<'_>) {
     {
         let message = "a PROXY header names one client, and routes pass the requests of many to one connection; \
                        servers find the client in `Forwarded` and `X-Forwarded-For`";
-        let instead = "write send_proxy = \"off\", or another [[backend]] for routes";
-        reader.find_at(&place, message.to_owned(), Instead::act(instead));
+        let help = "write send_proxy = \"off\", or another [[backend]] for routes";
+        reader.report_at(&place, message.to_owned(), Help::act(help));
     }
     if let Some(place) = reader.place(&format!("{trail}.tls.starttls"))
         && backend.starttls() != StartTls::Off
     {
         let message = "routes pass requests in HTTP, which has no such dialogue".to_owned();
-        reader.find_at(&place, message, Instead::write("\"off\""));
+        reader.report_at(&place, message, Help::write("\"off\""));
     }
     let mut protocols = backend.tls.iter().flat_map(|tls| &tls.alpn);
     let other = protocols.find(|protocol| !protocol.starts_with("http/1."));
     if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.tls.alpn"))) {
         let message =
             format!("routes pass requests in HTTP/1.1, and the server may agree on \"{other}\"");
-        reader.find_at(&place, message, Instead::write("[\"http/1.1\"]"));
+        reader.report_at(&place, message, Help::write("[\"http/1.1\"]"));
     }
 }
 

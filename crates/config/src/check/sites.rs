@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::located::Position;
 use crate::model::{Config, Listener, PathPattern, Route, Site, Template};
 use crate::read::Reader;
@@ -29,8 +29,8 @@ pub(crate) fn check(config: &Config, reader: &mut Reader<'_>) {
     };
     if serves && config.sites.is_empty() && !reader.is_written("site") {
         let message = "no site is declared, so no request could be answered".to_owned();
-        let instead = "[[site]] with names = [\"example.org\"]";
-        reader.find_missing(message, Instead::write(instead));
+        let help = "[[site]] with names = [\"example.org\"]";
+        reader.report_missing(message, Help::write(help));
     }
     find_repeated_names(&config.sites, reader);
     find_second_default(&config.sites, reader);
@@ -48,7 +48,7 @@ fn find_repeated_names(sites: &[Site], reader: &mut Reader<'_>) {
             Some(at) => {
                 let message =
                     format!("the site on {} is named \"{name}\" already", reader.line(at.line));
-                reader.find_located(name, message, Instead::act("remove one of both"));
+                reader.report_located(name, message, Help::act("remove one of both"));
             }
             None => {
                 first.insert(&name.value, name.at);
@@ -72,9 +72,9 @@ fn find_second_default(sites: &[Site], reader: &mut Reader<'_>) {
             format!("{} makes another site the default; only one can be", reader.line(earlier));
         match (by_name, setting) {
             (Some(name), _) => {
-                reader.find_located(name, message, Instead::act("write the names of this site"));
+                reader.report_located(name, message, Help::act("write the names of this site"));
             }
-            (None, Some(place)) => reader.find_at(&place, message, Instead::write("false")),
+            (None, Some(place)) => reader.report_at(&place, message, Help::write("false")),
             (None, None) => {}
         }
     }
@@ -92,21 +92,21 @@ fn check_certificates(
         && let Some(place) = reader.place(&format!("site.{index}.self_signed"))
     {
         let message = "the site has a certificate, so none is generated".to_owned();
-        reader.find_at(&place, message, Instead::write("false"));
+        reader.report_at(&place, message, Help::write("false"));
     }
     if let Some(listener) = who_shows_it.filter(|_| !site.self_signed && !has_certificates) {
         let message = format!("the site has no certificate and there is {listener}");
-        let instead = "[[site.certificate]] with chain = \"…\" and key = \"…\", \
+        let help = "[[site.certificate]] with chain = \"…\" and key = \"…\", \
                        or self_signed = true for tests";
-        find_in_site(index, site, reader, message, instead);
+        find_in_site(index, site, reader, message, help);
     }
     let mut chains: HashMap<&std::path::Path, usize> = HashMap::new();
     for certificate in site.certificates.iter().filter(|one| one.chain.at.is_written()) {
         let chain = &certificate.chain;
         if let Some(line) = chains.insert(&chain.value, chain.at.line) {
             let message = format!("{} names this chain already", reader.line(line));
-            let instead = Instead::act("remove one of both certificates");
-            reader.find_located(chain, message, instead);
+            let help = Help::act("remove one of both certificates");
+            reader.report_located(chain, message, help);
         }
     }
 }
@@ -133,8 +133,8 @@ fn check_routes(index: usize, site: &Site, serves: bool, reader: &mut Reader<'_>
         match prefixes.get(plain) {
             Some(earlier) => {
                 let message = format!("the route on {} has the same prefix", reader.line(*earlier));
-                let instead = Instead::act("write another `prefix` for one of both");
-                reader.find_at(&place, message, instead);
+                let help = Help::act("write another `prefix` for one of both");
+                reader.report_at(&place, message, help);
             }
             None => {
                 prefixes.insert(plain, line);
@@ -154,7 +154,7 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         && let Some(place) = reader.place(trail)
     {
         let message = "[[site.route]] needs the setting `root`, or `backend`".to_owned();
-        reader.find_at(&place, message, Instead::write("root = \"/path/to/it\""));
+        reader.report_at(&place, message, Help::write("root = \"/path/to/it\""));
     }
     let prefix = route.prefix.trim_end_matches('/');
     let below = |to: &Template| {
@@ -169,17 +169,17 @@ fn check_redirects(trail: &str, route: &Route, reader: &mut Reader<'_>) {
         let stars = from.as_ref().map_or(0, PathPattern::stars);
         if to.captures() > stars {
             let message = format!("`from` has {stars} stars, so {{{}}} is nothing", stars + 1);
-            reader.find_at(&place, message, Instead::act("write more stars in `from`"));
+            reader.report_at(&place, message, Help::act("write more stars in `from`"));
         }
         if name == "rewrite" && !below(to) {
             let message =
                 "only what lies below the prefix of its route can be looked for".to_owned();
-            reader.find_at(&place, message, Instead::write(format!("\"{prefix}/…\"")));
+            reader.report_at(&place, message, Help::write(format!("\"{prefix}/…\"")));
         }
         if name == "redirect" && from.is_none() && below(to) {
             let message = "that lies below the same route, so clients would go round in circles";
-            let instead = Instead::act("write `from` with the paths that are meant");
-            reader.find_at(&place, message.to_owned(), instead);
+            let help = Help::act("write `from` with the paths that are meant");
+            reader.report_at(&place, message.to_owned(), help);
         }
     }
 }
@@ -197,8 +197,8 @@ fn check_patterns(trail: &str, route: &Route, reader: &mut Reader<'_>) {
             && let Some(place) = reader.place(&format!("{trail}.{name}"))
         {
             let message = format!("{starred} patterns with stars are too many for each request");
-            let instead = format!("write at most {STARRED_MAX}; paths without stars cost little");
-            reader.find_at(&place, message, Instead::act(instead));
+            let help = format!("write at most {STARRED_MAX}; paths without stars cost little");
+            reader.report_at(&place, message, Help::act(help));
         }
     }
 }
@@ -217,8 +217,8 @@ fn check_fallback(trail: &str, route: &Route, site: &Site, reader: &mut Reader<'
     let other = site.routes.iter().find(has_it);
     if let (Some(other), Some(place)) = (other, reader.place(&format!("{trail}.fallback"))) {
         let message = format!("{path} belongs to the route of {}", other.prefix);
-        let instead = Instead::act("write a file of this route");
-        reader.find_at(&place, message, instead);
+        let help = Help::act("write a file of this route");
+        reader.report_at(&place, message, help);
     }
 }
 
@@ -231,7 +231,7 @@ fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) 
         && let Some(place) = reader.place(&format!("{trail}.cors"))
     {
         let message = format!("{name} is among the headers as well");
-        reader.find_at(&place, message, Instead::act("remove it from the headers"));
+        reader.report_at(&place, message, Help::act("remove it from the headers"));
     }
     if !cors.credentials {
         return;
@@ -239,8 +239,8 @@ fn check_cors(trail: &str, site: &Site, route: &Route, reader: &mut Reader<'_>) 
     let any = cors.origins.iter().find(|origin| origin.value == "*");
     if let (Some(_), Some(place)) = (any, reader.place(&format!("{trail}.cors.credentials"))) {
         let message = "every origin with credentials: any page could read what its visitor may see";
-        let instead = Instead::act("write the origins that are meant, or credentials = false");
-        reader.find_at(&place, message.to_owned(), instead);
+        let help = Help::act("write the origins that are meant, or credentials = false");
+        reader.report_at(&place, message.to_owned(), help);
     }
 }
 
@@ -254,13 +254,13 @@ fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
     {
         if !hsts.include_subdomains {
             let message = "preload needs include_subdomains as well".to_owned();
-            let instead = "write include_subdomains = true in this table, or preload = false";
-            reader.find_at(&place, message, Instead::act(instead));
+            let help = "write include_subdomains = true in this table, or preload = false";
+            reader.report_at(&place, message, Help::act(help));
         }
         if hsts.max_age < PRELOAD_AGE_MIN {
             let message = "preload needs a max_age of at least a year".to_owned();
-            let instead = "write max_age = \"365d\" in this table, or preload = false";
-            reader.find_at(&place, message, Instead::act(instead));
+            let help = "write max_age = \"365d\" in this table, or preload = false";
+            reader.report_at(&place, message, Help::act(help));
         }
     }
     let by_hand = |name: &str| name.eq_ignore_ascii_case("strict-transport-security");
@@ -269,22 +269,16 @@ fn check_hsts(index: usize, site: &Site, reader: &mut Reader<'_>) {
         && let Some(place) = reader.place(&trail)
     {
         let message = "Strict-Transport-Security is among the headers as well".to_owned();
-        reader.find_at(&place, message, Instead::act("remove it from the headers"));
+        reader.report_at(&place, message, Help::act("remove it from the headers"));
     }
 }
 
 /// Records a mistake of a site as a whole at its first name, or where the site begins.
-fn find_in_site(
-    index: usize,
-    site: &Site,
-    reader: &mut Reader<'_>,
-    message: String,
-    instead: &str,
-) {
-    let instead = Instead::write(instead);
+fn find_in_site(index: usize, site: &Site, reader: &mut Reader<'_>, message: String, help: &str) {
+    let help = Help::write(help);
     match (site.names.first(), reader.place(&format!("site.{index}"))) {
-        (Some(name), _) => reader.find_located(name, message, instead),
-        (None, Some(place)) => reader.find_at(&place, message, instead),
+        (Some(name), _) => reader.report_located(name, message, help),
+        (None, Some(place)) => reader.report_at(&place, message, help),
         (None, None) => {}
     }
 }

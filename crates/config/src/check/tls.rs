@@ -1,6 +1,6 @@
 //! Versions and key exchanges that must fit each other.
 
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::model::{Group, Tls, TlsVersion};
 use crate::read::Reader;
 
@@ -17,14 +17,14 @@ pub(crate) fn check(tls: &Tls, reader: &mut Reader<'_>) {
         && let Some(place) = reader.place(&format!("tls.groups.{index}"))
     {
         let message = "\"x25519mlkem768\" exists in TLS 1.3 only, which `versions` leaves out";
-        reader.find_at(&place, message.to_owned(), Instead::write("\"x25519\""));
+        reader.report_at(&place, message.to_owned(), Help::write("\"x25519\""));
     }
     if tls.groups.iter().all(needs_tls13)
         && tls.versions == [TlsVersion::Tls12, TlsVersion::Tls13]
         && let Some(place) = reader.place("tls.groups")
     {
         let message = "TLS 1.2 is offered but has none of these key exchanges".to_owned();
-        let instead = "[\"x25519mlkem768\", \"x25519\"]";
-        reader.find_at(&place, message, Instead::write(instead));
+        let help = "[\"x25519mlkem768\", \"x25519\"]";
+        reader.report_at(&place, message, Help::write(help));
     }
 }

@@ -27,7 +27,10 @@ fn found(files: &[(&str, &str)], folders: &[&str], text: &str) -> Vec<String> {
     }
     let config = parse(text, &folder.path().join("kettle.toml")).unwrap();
     let prefix = format!("{}/", folder.path().display());
-    check_files(&config).iter().map(|finding| finding.to_string().replace(&prefix, "")).collect()
+    check_files(&config)
+        .iter()
+        .map(|diagnostic| diagnostic.to_string().replace(&prefix, ""))
+        .collect()
 }
 
 const FILES: [(&str, &str); 3] = [("chain.pem", "x"), ("key.pem", "x"), ("404.html", "x")];
@@ -57,9 +60,9 @@ fn a_path_is_never_the_advice_for_itself() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("nowhere", folder.path().join("chain.pem")).unwrap();
     let config = parse(SITE, &folder.path().join("kettle.toml")).unwrap();
-    let findings = check_files(&config);
-    let chain = findings.iter().find(|finding| finding.line == 7).unwrap();
-    assert_eq!(chain.instead, None, "{chain}");
+    let diagnostics = check_files(&config);
+    let chain = diagnostics.iter().find(|diagnostic| diagnostic.line == 7).unwrap();
+    assert_eq!(chain.help, None, "{chain}");
 }
 
 #[test]
@@ -81,8 +84,8 @@ fn what_is_no_file_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let _socket = UnixListener::bind(folder.path().join("chain.pem")).unwrap();
     let config = parse(SITE, &folder.path().join("kettle.toml")).unwrap();
-    let findings = check_files(&config);
-    let chain = findings.iter().find(|finding| finding.line == 7).unwrap();
+    let diagnostics = check_files(&config);
+    let chain = diagnostics.iter().find(|diagnostic| diagnostic.line == 7).unwrap();
     assert!(chain.message.ends_with("chain.pem is not a regular file"), "{chain}");
 }
 
@@ -90,8 +93,8 @@ fn what_is_no_file_is_not_opened() {
 fn the_folder_of_a_file_without_one_is_this_one() {
     let address = SocketAddr::from(([127, 0, 0, 1], 8443));
     let config = Config::for_folder(Path::new("Cargo.toml"), address);
-    let findings = check_files(&config);
-    assert_eq!(findings[0].instead.as_deref(), Some("write \".\""));
+    let diagnostics = check_files(&config);
+    assert_eq!(diagnostics[0].help.as_deref(), Some("write \".\""));
 }
 
 #[test]

@@ -51,9 +51,9 @@ fn the_longest_path_against_the_worst_patterns_is_over_at_once() {
 #[test]
 fn sets_in_braces_are_spelled_out() {
     let bad_pattern = check("*.{css, js}").unwrap_err();
-    assert_eq!(bad_pattern.meant, ["*.css", "*.js"]);
-    assert_eq!(check("*.{a,b}{c,d}").unwrap_err().meant, [""; 0]);
-    assert_eq!(check("[ab]").unwrap_err().meant, [""; 0]);
+    assert_eq!(bad_pattern.suggestions, ["*.css", "*.js"]);
+    assert_eq!(check("*.{a,b}{c,d}").unwrap_err().suggestions, [""; 0]);
+    assert_eq!(check("[ab]").unwrap_err().suggestions, [""; 0]);
 }
 
 #[test]

@@ -17,14 +17,14 @@ fn slips_of_the_finger_are_recognised() {
         ("", None),
     ];
     for (written, expected) in cases {
-        assert_eq!(meant(written, &known), expected, "{written}");
+        assert_eq!(closest(written, &known), expected, "{written}");
     }
 }
 
 #[test]
 fn words_of_other_servers_mean_a_setting_only_where_it_exists() {
-    assert_eq!(meant("server_name", &["names", "default"]), Some("names"));
-    assert_eq!(meant("server_name", &["workers"]), None);
+    assert_eq!(closest("server_name", &["names", "default"]), Some("names"));
+    assert_eq!(closest("server_name", &["workers"]), None);
 }
 
 #[test]
@@ -39,5 +39,5 @@ fn distance_counts_single_edits() {
 #[test]
 fn very_long_words_are_not_compared() {
     let long = "a".repeat(COMPARED_CHARACTERS_MAX + 1);
-    assert_eq!(meant(&long, &[long.as_str()]), None);
+    assert_eq!(closest(&long, &[long.as_str()]), None);
 }

@@ -7,7 +7,7 @@ use super::quote::bare_key;
 use super::rules::{self, TextRule};
 use super::text::{LocatedText, located_text, read_text};
 use super::{Fallback, Form, Kind, LocatedPath, located_path};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::glob;
 use crate::located::Located;
 use crate::read::{Item, Key, Reader};
@@ -20,7 +20,7 @@ fn read_entries<'i>(
 ) -> Option<Vec<(String, Key<'i>, Item<'i>)>> {
     let Some(entries) = item.entries() else {
         let takes = format!("a table, each key {}", rule.what);
-        reader.wrong_type(item, &takes, Instead::write(item.header()));
+        reader.wrong_type(item, &takes, Help::write(item.header()));
         return None;
     };
     let mut read = Vec::new();
@@ -30,7 +30,7 @@ fn read_entries<'i>(
             Err(wrong) => {
                 let message =
                     format!("each key of `{}` is {}: {}", item.name(), rule.what, wrong.why);
-                reader.find_at(&key.span, message, wrong.instead.advice(rule, bare_key));
+                reader.report_at(&key.span, message, wrong.help.advice(rule, bare_key));
             }
         }
     }
@@ -71,8 +71,8 @@ impl Kind for Headers {
             let same = headers.iter().find(|(earlier, _)| earlier.eq_ignore_ascii_case(&name));
             if let Some((earlier, _)) = same {
                 let message = format!("`{name}` and `{earlier}` are the same header");
-                let instead = format!("{earlier} = [\"…\", \"…\"]");
-                reader.find_at(&key.span, message, Instead::write(instead));
+                let help = format!("{earlier} = [\"…\", \"…\"]");
+                reader.report_at(&key.span, message, Help::write(help));
                 continue;
             }
             for element in value.elements().unwrap_or_else(|| vec![value]) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::{Fallback, Form, Kind};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
 
 /// The units of durations in milliseconds, the longest first, with the other spellings read.
@@ -50,26 +50,26 @@ impl Kind for DurationSetting {
         let takes =
             format!("a duration from {} to {}", duration_text(self.min), duration_text(self.max));
         let message = format!("`{}` takes {takes}", item.name());
-        let (parsed, meant) = match item.value() {
-            DeValue::String(text) => (parse_duration(text), quoted(self.meant(text))),
+        let (parsed, suggestion) = match item.value() {
+            DeValue::String(text) => (parse_duration(text), quoted(self.suggestion(text))),
             DeValue::Integer(number) => {
-                let meant = quoted(self.meant(number.as_str()));
-                reader.find(item, format!("{message}, with its unit"), Instead::write(meant));
+                let suggestion = quoted(self.suggestion(number.as_str()));
+                reader.report(item, format!("{message}, with its unit"), Help::write(suggestion));
                 return None;
             }
             _ => {
-                reader.wrong_type(item, &takes, Instead::write(quoted(self.default)));
+                reader.wrong_type(item, &takes, Help::write(quoted(self.default)));
                 return None;
             }
         };
         match parsed {
             Some(span) if (self.min..=self.max).contains(&span) => Some(span),
             Some(span) => {
-                reader.find(item, message, Instead::write(quoted(span.clamp(self.min, self.max))));
+                reader.report(item, message, Help::write(quoted(span.clamp(self.min, self.max))));
                 None
             }
             None => {
-                reader.find(item, message, Instead::write(meant));
+                reader.report(item, message, Help::write(suggestion));
                 None
             }
         }
@@ -78,7 +78,7 @@ impl Kind for DurationSetting {
 
 impl DurationSetting {
     /// What a text that is no duration was meant to be: a bare number is taken for seconds.
-    fn meant(&self, text: &str) -> Duration {
+    fn suggestion(&self, text: &str) -> Duration {
         let seconds = text.trim().parse().ok().map(Duration::from_secs);
         seconds.unwrap_or(self.default).clamp(self.min, self.max)
     }

@@ -7,7 +7,7 @@ use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong};
 use super::text::{Texts, texts};
 use super::{Fallback, Form, Kind};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
@@ -42,7 +42,7 @@ impl Kind for Address {
                 Some(number) => Misread::of(number.as_str()),
                 None => Misread::Other,
             };
-            reader.wrong_type(item, takes, wrong.instead(self.example));
+            reader.wrong_type(item, takes, wrong.help(self.example));
             return None;
         };
         match text.parse::<SocketAddr>() {
@@ -50,14 +50,14 @@ impl Kind for Address {
             Ok(mut address) => {
                 let message = format!("`{}` takes {takes} from 1 to 65535", item.name());
                 address.set_port(443);
-                reader.find(item, message, Instead::write(quoted(&address.to_string())));
+                reader.report(item, message, Help::write(quoted(&address.to_string())));
                 None
             }
             Err(_) => {
                 let wrong = Misread::of(text);
                 let port = if matches!(wrong, Misread::Port) { " from 1 to 65535" } else { "" };
                 let message = format!("`{}` takes {takes}{port}", item.name());
-                reader.find(item, message, wrong.instead(self.example));
+                reader.report(item, message, wrong.help(self.example));
                 None
             }
         }
@@ -80,7 +80,7 @@ enum Misread {
 
 impl Misread {
     fn of(text: &str) -> Self {
-        if let Some(address) = meant(text) {
+        if let Some(address) = suggestion(text) {
             return Self::Notation(address);
         }
         match text.trim().rsplit_once(':') {
@@ -100,18 +100,18 @@ impl Misread {
         })
     }
 
-    fn instead(&self, example: &str) -> Instead {
+    fn help(&self, example: &str) -> Help {
         match self {
-            Self::Notation(address) => Instead::write(quoted(&address.to_string())),
-            Self::Port => Instead::act("write a port that exists behind the last colon"),
-            Self::LonePort => Instead::act(format!(
+            Self::Notation(address) => Help::write(quoted(&address.to_string())),
+            Self::Port => Help::act("write a port that exists behind the last colon"),
+            Self::LonePort => Help::act(format!(
                 "write the address too, and a port from 1 to 65535: {}",
                 quoted(example)
             )),
-            Self::Zone { address, zone, port } => Instead::act(format!(
+            Self::Zone { address, zone, port } => Help::act(format!(
                 "write the number that `ip link` shows for {zone}: \"[{address}%2]:{port}\" for 2"
             )),
-            Self::Other => Instead::write(quoted(example)),
+            Self::Other => Help::write(quoted(example)),
         }
     }
 }
@@ -121,7 +121,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The address a text in another server's notation stands for.
-fn meant(text: &str) -> Option<SocketAddr> {
+fn suggestion(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     if let Ok(port) = text.parse::<u16>() {
         return Some(on_all(port));
@@ -207,7 +207,7 @@ impl Network {
 
     /// Reads `10.0.0.0/8`, or an address alone.
     pub(super) fn parse(text: &str) -> Result<Self, Wrong> {
-        let wrong = |why: &str, instead| Wrong { why: why.to_owned(), instead };
+        let wrong = |why: &str, help| Wrong { why: why.to_owned(), help };
         let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
         let Ok(address) = address.trim_matches(['[', ']']).parse::<IpAddr>() else {
             return Err(wrong("it begins with an IP address", Guess::None));
@@ -224,11 +224,11 @@ impl Network {
             },
         };
         // Clients are looked at in their own form, so that it would be nobody's network.
-        if let (IpAddr::V6(_), IpAddr::V4(meant), Some(bits)) =
+        if let (IpAddr::V6(_), IpAddr::V4(suggestion), Some(bits)) =
             (address, address.to_canonical(), prefix_bits.checked_sub(96))
         {
-            let meant = Guess::Text(format!("{}/{bits}", first_of(meant.into(), bits)));
-            return Err(wrong("it is an IPv4 address in the form of IPv6", meant));
+            let suggestion = Guess::Text(format!("{}/{bits}", first_of(suggestion.into(), bits)));
+            return Err(wrong("it is an IPv4 address in the form of IPv6", suggestion));
         }
         let network = Self { first: first_of(address, prefix_bits), prefix_bits };
         if network.first != address {

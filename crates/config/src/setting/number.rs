@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use super::{Fallback, Form, Kind};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
 
 /// 1,024 bytes.
@@ -51,8 +51,8 @@ impl<T: Whole> Kind for Number<T> {
         let (min, max) = (self.min.wide(), self.max.wide());
         let takes = bounds_text(min, max, self.unit);
         let DeValue::Integer(integer) = item.value() else {
-            let instead = meant_number(item).unwrap_or(self.default.wide()).clamp(min, max);
-            reader.wrong_type(item, &takes, Instead::write(instead.to_string()));
+            let help = meant_number(item).unwrap_or(self.default.wide()).clamp(min, max);
+            reader.wrong_type(item, &takes, Help::write(help.to_string()));
             return None;
         };
         let written = i128::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(i128::MAX);
@@ -63,7 +63,7 @@ impl<T: Whole> Kind for Number<T> {
             None => {
                 let nearest = if below { min } else { max };
                 let message = format!("`{}` takes {takes}", item.name());
-                reader.find(item, message, Instead::write(nearest.to_string()));
+                reader.report(item, message, Help::write(nearest.to_string()));
                 None
             }
         }
@@ -125,14 +125,14 @@ impl Kind for OneNumber {
         let known: Vec<String> = self.known.iter().map(u16::to_string).collect();
         let takes = format!("one of {}", known.join(", "));
         let DeValue::Integer(integer) = item.value() else {
-            reader.wrong_type(item, &takes, Instead::write(self.default.to_string()));
+            reader.wrong_type(item, &takes, Help::write(self.default.to_string()));
             return None;
         };
         let written = u16::from_str_radix(integer.as_str(), integer.radix());
         let number = written.ok().filter(|number| self.known.contains(number));
         if number.is_none() {
             let message = format!("`{}` takes {takes}", item.name());
-            reader.find(item, message, Instead::write(self.default.to_string()));
+            reader.report(item, message, Help::write(self.default.to_string()));
         }
         number
     }
@@ -174,15 +174,15 @@ impl<T: TryFrom<u64> + Default> Kind for Size<T> {
             }
             DeValue::String(text) => match parse_size(text) {
                 Ok(bytes) => i128::from(bytes),
-                Err(instead) => {
-                    let instead = instead.unwrap_or_else(|| quoted_size(self.default));
+                Err(help) => {
+                    let help = help.unwrap_or_else(|| quoted_size(self.default));
                     let message = format!("`{}` takes {takes}", item.name());
-                    reader.find(item, message, Instead::write(instead));
+                    reader.report(item, message, Help::write(help));
                     return None;
                 }
             },
             _ => {
-                reader.wrong_type(item, &takes, Instead::write(quoted_size(self.default)));
+                reader.wrong_type(item, &takes, Help::write(quoted_size(self.default)));
                 return None;
             }
         };
@@ -191,7 +191,7 @@ impl<T: TryFrom<u64> + Default> Kind for Size<T> {
         let bytes = bytes.filter(|bytes| (self.min..=self.max).contains(bytes));
         if bytes.is_none() {
             let message = format!("`{}` takes {takes}", item.name());
-            reader.find(item, message, Instead::write(quoted_size(nearest)));
+            reader.report(item, message, Help::write(quoted_size(nearest)));
         }
         T::try_from(bytes?).ok()
     }
@@ -216,8 +216,8 @@ fn parse_size(text: &str) -> Result<u64, Option<String>> {
         return Ok(amount.saturating_mul(*factor));
     }
     let lower = unit.to_ascii_lowercase();
-    let meant = SIZE_UNITS.iter().find(|(.., slips)| slips.contains(&lower.as_str()));
-    Err(meant.map(|(name, ..)| format!("\"{amount} {name}\"")))
+    let suggestion = SIZE_UNITS.iter().find(|(.., slips)| slips.contains(&lower.as_str()));
+    Err(suggestion.map(|(name, ..)| format!("\"{amount} {name}\"")))
 }
 
 /// A regular expression for the texts `parse_size` reads.

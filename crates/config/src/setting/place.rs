@@ -7,19 +7,19 @@ use toml::de::DeValue;
 
 use super::quote::quoted;
 use super::{Fallback, Form, Kind};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
 fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<PathBuf> {
     let Some(text) = item.as_str() else {
-        let instead = match item.value() {
+        let help = match item.value() {
             DeValue::Boolean(false) => quoted("off"),
             DeValue::Boolean(true) => quoted("stdout"),
             _ => Form::Path.example(),
         };
-        let instead = if is_log { instead } else { Form::Path.example() };
-        reader.wrong_type(item, "a path", Instead::write(instead));
+        let help = if is_log { help } else { Form::Path.example() };
+        reader.wrong_type(item, "a path", Help::write(help));
         return None;
     };
     let mistake = match text {
@@ -32,9 +32,9 @@ fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<P
         }
         _ => None,
     };
-    if let Some((why, instead)) = mistake {
+    if let Some((why, help)) = mistake {
         let message = format!("`{}` takes a path: {why}", item.name());
-        reader.find(item, message, Instead::write(instead));
+        reader.report(item, message, Help::write(help));
         return None;
     }
     Some(reader.resolve(text))

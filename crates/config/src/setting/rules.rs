@@ -3,7 +3,7 @@
 //! A rule says what it takes, shows an example, and turns the written text into the stored one.
 
 use super::quote::quoted;
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::glob;
 
 /// What one kind of text must look like.
@@ -19,7 +19,7 @@ pub(crate) struct TextRule {
 /// What is wrong with a text, and what to do about it.
 pub(crate) struct Wrong {
     pub(crate) why: String,
-    pub(crate) instead: Guess,
+    pub(crate) help: Guess,
 }
 
 /// What was meant by a text that breaks its rule.
@@ -34,28 +34,26 @@ pub(crate) enum Guess {
 
 impl Guess {
     /// The advice to show; `written` turns a text into what stands in the file.
-    pub(crate) fn advice(self, rule: &TextRule, written: fn(&str) -> String) -> Instead {
+    pub(crate) fn advice(self, rule: &TextRule, written: fn(&str) -> String) -> Help {
         match self {
-            Self::None => {
-                Instead::write(format!("{}, such as {}", rule.what, written(rule.example)))
-            }
-            Self::Text(text) => Instead::write(written(&text)),
-            Self::Advice(advice) => Instead::act(advice),
+            Self::None => Help::write(format!("{}, such as {}", rule.what, written(rule.example))),
+            Self::Text(text) => Help::write(written(&text)),
+            Self::Advice(advice) => Help::act(advice),
         }
     }
 }
 
 impl Wrong {
     fn new(why: &str) -> Self {
-        Self { why: why.to_owned(), instead: Guess::None }
+        Self { why: why.to_owned(), help: Guess::None }
     }
 
-    fn meant(why: &str, meant: impl Into<String>) -> Self {
-        Self { why: why.to_owned(), instead: Guess::Text(meant.into()) }
+    fn suggesting(why: &str, suggestion: impl Into<String>) -> Self {
+        Self { why: why.to_owned(), help: Guess::Text(suggestion.into()) }
     }
 
     fn advice(why: &str, advice: impl Into<String>) -> Self {
-        Self { why: why.to_owned(), instead: Guess::Advice(advice.into()) }
+        Self { why: why.to_owned(), help: Guess::Advice(advice.into()) }
     }
 }
 
@@ -154,10 +152,13 @@ fn site_name(text: &str) -> Result<String, Wrong> {
     }
     if let Some((_, rest)) = name.split_once("://") {
         let host = rest.split(['/', ':']).next().unwrap_or_default();
-        return Err(Wrong::meant("a site is named by its host name alone, not by a URL", host));
+        return Err(Wrong::suggesting(
+            "a site is named by its host name alone, not by a URL",
+            host,
+        ));
     }
     if let Some(name) = name.strip_suffix('.') {
-        return Err(Wrong::meant("clients leave out the dot at the end", name));
+        return Err(Wrong::suggesting("clients leave out the dot at the end", name));
     }
     if name.parse::<std::net::IpAddr>().is_ok() {
         return Ok(name);
@@ -165,11 +166,14 @@ fn site_name(text: &str) -> Result<String, Wrong> {
     if let Some((host, port)) = name.rsplit_once(':')
         && port.bytes().all(|byte| byte.is_ascii_digit())
     {
-        return Err(Wrong::meant("the port belongs to the listener, not to the name", host));
+        return Err(Wrong::suggesting("the port belongs to the listener, not to the name", host));
     }
     let host = name.strip_prefix("*.").unwrap_or(&name);
     if host.contains('*') {
-        return Err(Wrong::meant("`*` may only stand for the whole first label", "*.example.org"));
+        return Err(Wrong::suggesting(
+            "`*` may only stand for the whole first label",
+            "*.example.org",
+        ));
     }
     host_name(host)?;
     Ok(name)
@@ -254,10 +258,10 @@ fn token(text: &str) -> Result<String, Wrong> {
 
 fn header_name(text: &str) -> Result<String, Wrong> {
     if !is_token(text) {
-        let meant = text.trim().trim_end_matches(':').replace(' ', "-");
+        let suggestion = text.trim().trim_end_matches(':').replace(' ', "-");
         let why = "it has only letters, digits and !#$%&'*+-.^_`|~";
-        return match is_token(&meant) {
-            true => Err(Wrong::meant(why, meant)),
+        return match is_token(&suggestion) {
+            true => Err(Wrong::suggesting(why, suggestion)),
             false => Err(Wrong::new(why)),
         };
     }
@@ -279,10 +283,10 @@ fn header_value(text: &str) -> Result<String, Wrong> {
         let one_line: Vec<&str> =
             text.split(is_control).map(str::trim).filter(|part| !part.is_empty()).collect();
         let why = "a header value is one line without control characters";
-        return Err(Wrong::meant(why, one_line.join(" ")));
+        return Err(Wrong::suggesting(why, one_line.join(" ")));
     }
     if text.trim() != text {
-        return Err(Wrong::meant("spaces around a header value are not sent", text.trim()));
+        return Err(Wrong::suggesting("spaces around a header value are not sent", text.trim()));
     }
     Ok(text.to_owned())
 }
@@ -298,19 +302,19 @@ fn user_name(text: &str) -> Result<String, Wrong> {
 fn prefix(text: &str) -> Result<String, Wrong> {
     if !text.starts_with('/') {
         let why = "the path of a request always begins with a slash";
-        return Err(Wrong::meant(why, format!("/{}", text.trim_end_matches('*'))));
+        return Err(Wrong::suggesting(why, format!("/{}", text.trim_end_matches('*'))));
     }
     if let Some(before) = text.strip_suffix('*') {
-        return Err(Wrong::meant("a prefix needs no `*` at its end", before));
+        return Err(Wrong::suggesting("a prefix needs no `*` at its end", before));
     }
     if text.contains(['?', '#']) || text.chars().any(char::is_control) {
         let why = "a prefix holds neither query, fragment nor control characters";
         let is_beyond = |character: char| "?#".contains(character) || character.is_control();
-        return Err(Wrong::meant(why, text.split(is_beyond).next().unwrap_or("/")));
+        return Err(Wrong::suggesting(why, text.split(is_beyond).next().unwrap_or("/")));
     }
     if text.contains("//") || text.split('/').any(|segment| segment == "." || segment == "..") {
         let why = "requests are compared after `//`, `.` and `..` are removed";
-        return Err(Wrong::meant(why, without_dots(text)));
+        return Err(Wrong::suggesting(why, without_dots(text)));
     }
     if text.contains('%') {
         let why = "requests are compared after decoding";
@@ -325,7 +329,7 @@ fn fallback(text: &str) -> Result<String, Wrong> {
     }
     let path = prefix(text)?;
     match path.ends_with('/') {
-        true => Err(Wrong::meant("it is a file, not a folder", format!("{path}index.html"))),
+        true => Err(Wrong::suggesting("it is a file, not a folder", format!("{path}index.html"))),
         false => Ok(path),
     }
 }
@@ -359,11 +363,14 @@ fn origin(text: &str) -> Result<String, Wrong> {
     let (scheme, rest) = text.split_once("://").unwrap_or_default();
     let has_path = rest.find('/').and_then(|slash| rest.get(..slash));
     if let Some(authority) = has_path.filter(|authority| !authority.is_empty()) {
-        return Err(Wrong::meant("it has no path", format!("{scheme}://{authority}")));
+        return Err(Wrong::suggesting("it has no path", format!("{scheme}://{authority}")));
     }
     let own_port = if scheme == "https" { ":443" } else { ":80" };
     if let Some(host) = rest.strip_suffix(own_port) {
-        return Err(Wrong::meant("browsers leave this port out", format!("{scheme}://{host}")));
+        return Err(Wrong::suggesting(
+            "browsers leave this port out",
+            format!("{scheme}://{host}"),
+        ));
     }
     let is_of_authority =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
@@ -381,7 +388,7 @@ fn origin(text: &str) -> Result<String, Wrong> {
 fn file_name(text: &str) -> Result<String, Wrong> {
     if let Some((_, name)) = text.rsplit_once('/') {
         let why = "only files of the folder itself can answer for it";
-        return Err(if name.is_empty() { Wrong::new(why) } else { Wrong::meant(why, name) });
+        return Err(if name.is_empty() { Wrong::new(why) } else { Wrong::suggesting(why, name) });
     }
     if text.is_empty() || text == "." || text == ".." || text.contains('\0') {
         return Err(Wrong::new("it cannot be the name of a file"));
@@ -392,9 +399,9 @@ fn file_name(text: &str) -> Result<String, Wrong> {
 fn pattern(text: &str) -> Result<String, Wrong> {
     match glob::check(text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(bad_pattern) => Err(match bad_pattern.meant.as_slice() {
+        Err(bad_pattern) => Err(match bad_pattern.suggestions.as_slice() {
             [] => Wrong::new(bad_pattern.why),
-            [one] => Wrong::meant(bad_pattern.why, one),
+            [one] => Wrong::suggesting(bad_pattern.why, one),
             several => {
                 let lines: Vec<String> =
                     several.iter().map(|pattern| format!("{} = …", quoted(pattern))).collect();
@@ -407,7 +414,7 @@ fn pattern(text: &str) -> Result<String, Wrong> {
 fn extension(text: &str) -> Result<String, Wrong> {
     let without_dot = text.trim_start_matches('*').trim_start_matches('.');
     if without_dot != text {
-        return Err(Wrong::meant("an extension is written without its dot", without_dot));
+        return Err(Wrong::suggesting("an extension is written without its dot", without_dot));
     }
     if text.is_empty() || text.contains(['/', '.', '*']) || text.chars().any(char::is_control) {
         return Err(Wrong::new("it cannot be the last part of a file name"));

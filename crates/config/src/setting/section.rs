@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Fallback, Form, Kind, Section, Setting, Table};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
 
 /// A struct declared with `settings!`.
@@ -122,10 +122,10 @@ impl<S: Settings> Kind for Sections<S> {
         let header = item.header();
         if item.value().is_table() {
             let message = format!("there may be several {header}, so its header has two brackets");
-            reader.find(item, message, Instead::write(format!("[{header}]")));
+            reader.report(item, message, Help::write(format!("[{header}]")));
             return S::read(item, reader).map(|section| vec![section]);
         }
-        reader.wrong_type(item, "tables", Instead::write(format!("[{header}]")));
+        reader.wrong_type(item, "tables", Help::write(format!("[{header}]")));
         None
     }
 }

@@ -28,8 +28,8 @@ impl ServerAddress {
     /// # Errors
     /// What is wrong with the text, for a person.
     pub fn parse(text: &str) -> Result<Self, String> {
-        parse(text).map_err(|wrong| match wrong.instead {
-            Guess::Text(meant) => format!("{}; write {meant}", wrong.why),
+        parse(text).map_err(|wrong| match wrong.help {
+            Guess::Text(suggestion) => format!("{}; write {suggestion}", wrong.why),
             Guess::Advice(advice) => format!("{}; {advice}", wrong.why),
             Guess::None => wrong.why,
         })
@@ -61,7 +61,7 @@ impl fmt::Display for ServerAddress {
 }
 
 fn parse(text: &str) -> Result<ServerAddress, Wrong> {
-    let wrong = |why: &str, instead| Err(Wrong { why: why.to_owned(), instead });
+    let wrong = |why: &str, help| Err(Wrong { why: why.to_owned(), help });
     if let Some(path) = text.strip_prefix("unix:") {
         return match path {
             _ if !path.starts_with('/') => {
@@ -95,10 +95,10 @@ fn parse(text: &str) -> Result<ServerAddress, Wrong> {
         return wrong("behind the last colon stands a port from 1 to 65535", Guess::None);
     };
     if host.contains(':') {
-        let meant = format!("[{}]:{port}", host.trim_matches(['[', ']']));
-        let is_address = meant.parse::<SocketAddr>().is_ok();
-        let instead = if is_address { Guess::Text(meant) } else { Guess::None };
-        return wrong("an IPv6 address stands in brackets", instead);
+        let suggestion = format!("[{}]:{port}", host.trim_matches(['[', ']']));
+        let is_address = suggestion.parse::<SocketAddr>().is_ok();
+        let help = if is_address { Guess::Text(suggestion) } else { Guess::None };
+        return wrong("an IPv6 address stands in brackets", help);
     }
     // What looks like an IPv4 address and is none is no name either (RFC 1123 §2.1).
     if host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{Fallback, Kind, Setting, quoted};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::nearest;
 use crate::read::{Item, Reader};
 
@@ -26,7 +26,7 @@ impl<'i> Table<'i> {
         reader: &mut Reader<'_>,
     ) -> Option<Self> {
         let Some(found) = item.entries() else {
-            reader.wrong_type(item, "a table", Instead::write(item.header()));
+            reader.wrong_type(item, "a table", Help::write(item.header()));
             return None;
         };
         let mut entries: Vec<(&'static str, Item<'i>)> = Vec::new();
@@ -37,15 +37,15 @@ impl<'i> Table<'i> {
                 continue;
             }
             let elsewhere = nearest::elsewhere(key.text);
-            let meant = nearest::meant(key.text, names).filter(|_| elsewhere.is_none());
+            let closest = nearest::closest(key.text, names).filter(|_| elsewhere.is_none());
             let mut message = format!("`{}` is not a setting of {}", key.text, item.header());
-            if meant.is_none() && elsewhere.is_none() {
+            if closest.is_none() && elsewhere.is_none() {
                 message.push_str(&format!(", which has: {}", names.join(", ")));
             }
             let advice = elsewhere.unwrap_or("remove it");
-            let instead = meant.map_or_else(|| Instead::act(advice), Instead::write);
-            reader.find_at(&key.span, message, instead);
-            if let (Some(name), Some(value)) = (meant, spanned(item.value(), key.text)) {
+            let help = closest.map_or_else(|| Help::act(advice), Help::write);
+            reader.report_at(&key.span, message, help);
+            if let (Some(name), Some(value)) = (closest, spanned(item.value(), key.text)) {
                 misspelt.push((name, item.below(name, value)));
             }
         }
@@ -66,8 +66,8 @@ impl<'i> Table<'i> {
                 && let Fallback::Required = kind.fallback_text()
             {
                 let message = format!("{} needs the setting `{name}`", self.header);
-                let instead = format!("{name} = {}", kind.form().example());
-                reader.find_at(&self.span, message, Instead::write(instead));
+                let help = format!("{name} = {}", kind.form().example());
+                reader.report_at(&self.span, message, Help::write(help));
             }
             return kind.fallback();
         };
@@ -109,7 +109,7 @@ impl Table<'_> {
                 self.header,
                 owners.join(" or ")
             );
-            reader.find(item, message, Instead::act("remove it here"));
+            reader.report(item, message, Help::act("remove it here"));
         }
     }
 }

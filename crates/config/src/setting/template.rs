@@ -106,8 +106,8 @@ fn read_destination(text: &str) -> Result<Template, Wrong> {
         return wrong("other characters are percent-encoded in a URL");
     }
     if text.starts_with("//") {
-        let meant = format!("https:{text}");
-        return Err(Wrong { why: "it names no scheme".to_owned(), instead: Guess::Text(meant) });
+        let suggestion = format!("https:{text}");
+        return Err(Wrong { why: "it names no scheme".to_owned(), help: Guess::Text(suggestion) });
     }
     let Some((scheme, behind)) = text.split_once("://").filter(|_| !text.starts_with('/')) else {
         return match text.starts_with('/') {
@@ -142,7 +142,7 @@ fn read_rewritten_path(text: &str) -> Result<Template, Wrong> {
 }
 
 fn wrong<T>(why: &str) -> Result<T, Wrong> {
-    Err(Wrong { why: why.to_owned(), instead: Guess::None })
+    Err(Wrong { why: why.to_owned(), help: Guess::None })
 }
 
 /// Where a redirect leads.
@@ -206,7 +206,7 @@ static PATH_PATTERN: TextRule = TextRule {
         Ok(()) if text.starts_with('/') => Ok(text.to_owned()),
         Ok(()) => {
             let why = "it is held against the whole path".to_owned();
-            Err(Wrong { why, instead: Guess::Text(format!("/{text}")) })
+            Err(Wrong { why, help: Guess::Text(format!("/{text}")) })
         }
         Err(bad_pattern) => wrong(bad_pattern.why),
     },

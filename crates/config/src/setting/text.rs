@@ -3,7 +3,7 @@
 use super::quote::quoted;
 use super::rules::TextRule;
 use super::{Fallback, Form, Kind};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
@@ -15,16 +15,16 @@ pub(crate) fn read_text(
 ) -> Option<String> {
     let Some(text) = item.as_str() else {
         let number = item.value().as_integer().map(|number| number.as_str().to_owned());
-        let meant = number.filter(|number| (rule.read)(number).is_ok());
-        let instead = quoted(meant.as_deref().unwrap_or(rule.example));
-        reader.wrong_type(item, rule.what, Instead::write(instead));
+        let suggestion = number.filter(|number| (rule.read)(number).is_ok());
+        let help = quoted(suggestion.as_deref().unwrap_or(rule.example));
+        reader.wrong_type(item, rule.what, Help::write(help));
         return None;
     };
     match (rule.read)(text) {
         Ok(text) => Some(text),
         Err(wrong) => {
             let message = format!("`{}` takes {}: {}", item.name(), rule.what, wrong.why);
-            reader.find(item, message, wrong.instead.advice(rule, quoted));
+            reader.report(item, message, wrong.help.advice(rule, quoted));
             None
         }
     }
@@ -188,13 +188,13 @@ impl Kind for LocatedTexts {
         let texts = read_list(self.rule, item, reader)?;
         if item.elements().is_some_and(|elements| elements.is_empty()) {
             let message = format!("`{}` needs at least one entry", item.name());
-            reader.find(item, message, Instead::write(format!("[{}]", quoted(self.rule.example))));
+            reader.report(item, message, Help::write(format!("[{}]", quoted(self.rule.example))));
         }
         Some(texts)
     }
 }
 
-/// Reads a list of different texts. A text alone is a finding that shows the list to write.
+/// Reads a list of different texts. A text alone is a diagnostic that shows the list to write.
 fn read_list(
     rule: &TextRule,
     item: &Item<'_>,
@@ -202,12 +202,8 @@ fn read_list(
 ) -> Option<Vec<Located<String>>> {
     let Some(elements) = item.elements() else {
         let text = item.as_str().unwrap_or(rule.example);
-        let instead = format!("[{}]", quoted(text));
-        reader.wrong_type(
-            item,
-            &format!("a list, each entry {}", rule.what),
-            Instead::write(instead),
-        );
+        let help = format!("[{}]", quoted(text));
+        reader.wrong_type(item, &format!("a list, each entry {}", rule.what), Help::write(help));
         return None;
     };
     let mut texts: Vec<Located<String>> = Vec::new();
@@ -217,7 +213,7 @@ fn read_list(
         };
         if texts.iter().any(|earlier| earlier.value == text) {
             let message = format!("{} stands twice in `{}`", quoted(&text), item.name());
-            reader.find(element, message, Instead::act("remove one of both"));
+            reader.report(element, message, Help::act("remove one of both"));
             continue;
         }
         let at = reader.source().position(element.span().start);

@@ -4,7 +4,7 @@ use toml::de::DeValue;
 
 use super::quote::quoted;
 use super::{Fallback, Form, Kind};
-use crate::finding::Instead;
+use crate::diagnostic::Help;
 use crate::nearest;
 use crate::read::{Item, Reader};
 use crate::word::Word;
@@ -39,13 +39,13 @@ impl Kind for Flag {
         }
         let number = item.value().as_integer().map(|number| number.as_str().to_owned());
         let written = item.as_str().map(str::to_ascii_lowercase).or(number);
-        let meant = match written.as_deref() {
+        let suggestion = match written.as_deref() {
             Some("on" | "yes" | "true" | "1") => "true",
             Some("off" | "no" | "false" | "0") => "false",
             _ if self.default => "false",
             _ => "true",
         };
-        reader.wrong_type(item, "true or false", Instead::write(meant));
+        reader.wrong_type(item, "true or false", Help::write(suggestion));
         None
     }
 }
@@ -98,14 +98,14 @@ fn read_known(
 ) -> Option<usize> {
     let takes = format!("one of {}", one_of(known));
     let Some(text) = item.as_str() else {
-        reader.wrong_type(item, &takes, Instead::write(quoted(default)));
+        reader.wrong_type(item, &takes, Help::write(quoted(default)));
         return None;
     };
     let index = known.iter().position(|word| *word == text);
     if index.is_none() {
-        let meant = nearest::meant(text, known).unwrap_or(default);
+        let suggestion = nearest::closest(text, known).unwrap_or(default);
         let message = format!("`{}` takes {takes}", item.name());
-        reader.find(item, message, Instead::write(quoted(meant)));
+        reader.report(item, message, Help::write(quoted(suggestion)));
     }
     index
 }
@@ -153,16 +153,16 @@ impl<W: Word> Kind for WordList<W> {
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<W>> {
         let Some(elements) = item.elements() else {
-            let instead = match item.as_str() {
+            let help = match item.as_str() {
                 Some(text) => format!("[{}]", quoted(text)),
                 None => self.default_text(),
             };
-            reader.wrong_type(item, "a list", Instead::write(instead));
+            reader.wrong_type(item, "a list", Help::write(help));
             return None;
         };
         if elements.is_empty() && !self.may_be_empty {
             let message = format!("`{}` needs at least one entry", item.name());
-            reader.find(item, message, Instead::write(self.default_text()));
+            reader.report(item, message, Help::write(self.default_text()));
         }
         let first = W::ALL.first().map_or("", |word| word.word());
         let mut words = Vec::new();
@@ -174,7 +174,7 @@ impl<W: Word> Kind for WordList<W> {
             if words.contains(&word) {
                 let word = quoted(word.word());
                 let message = format!("{word} stands twice in `{}`", item.name());
-                reader.find(element, message, Instead::act("remove one of both"));
+                reader.report(element, message, Help::act("remove one of both"));
             }
             words.push(word);
         }

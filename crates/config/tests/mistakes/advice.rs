@@ -7,8 +7,9 @@ const APP: &str = "[[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"
 #[track_caller]
 fn assert_advised(text: &str, expected: &str) {
     let parsed = kettle_config::parse(text, Path::new("kettle.toml"));
-    let findings = parsed.map_or_else(|mistakes| mistakes, |config| kettle_config::advice(&config));
-    let shown: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    let diagnostics =
+        parsed.map_or_else(|mistakes| mistakes, |config| kettle_config::advice(&config));
+    let shown: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(shown.join("\n"), expected, "in\n{text}");
 }
 

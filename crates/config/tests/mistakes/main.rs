@@ -34,9 +34,9 @@ fn shown(snippet: &str) -> String {
     }
     match kettle_config::parse(&text, Path::new("kettle.toml")) {
         Ok(_) => "nothing".to_owned(),
-        Err(findings) => {
-            let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-            findings.join("\n")
+        Err(diagnostics) => {
+            let diagnostics: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+            diagnostics.join("\n")
         }
     }
 }

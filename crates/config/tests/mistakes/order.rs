@@ -36,9 +36,9 @@ rooot = "www"
 
 #[test]
 fn every_mistake_is_found_in_the_order_of_the_file() {
-    let findings = kettle_config::parse(MANY, Path::new("kettle.toml")).unwrap_err();
+    let diagnostics = kettle_config::parse(MANY, Path::new("kettle.toml")).unwrap_err();
     let places: Vec<(usize, usize)> =
-        findings.iter().map(|finding| (finding.line, finding.column)).collect();
+        diagnostics.iter().map(|diagnostic| (diagnostic.line, diagnostic.column)).collect();
     let expected = [
         (3, 11),
         (4, 1),
@@ -61,8 +61,9 @@ fn every_mistake_is_found_in_the_order_of_the_file() {
 
 #[test]
 fn the_offending_text_is_that_of_the_file() {
-    let findings = kettle_config::parse(MANY, Path::new("kettle.toml")).unwrap_err();
-    let offending: Vec<&str> = findings.iter().map(|finding| finding.offending.as_str()).collect();
+    let diagnostics = kettle_config::parse(MANY, Path::new("kettle.toml")).unwrap_err();
+    let offending: Vec<&str> =
+        diagnostics.iter().map(|diagnostic| diagnostic.offending.as_str()).collect();
     let expected = [
         "\"4\"",
         "usr",
@@ -85,8 +86,8 @@ fn the_offending_text_is_that_of_the_file() {
 
 #[test]
 fn every_finding_says_what_to_do() {
-    let findings = kettle_config::parse(MANY, Path::new("kettle.toml")).unwrap_err();
-    assert!(findings.iter().all(|finding| finding.instead.is_some()));
+    let diagnostics = kettle_config::parse(MANY, Path::new("kettle.toml")).unwrap_err();
+    assert!(diagnostics.iter().all(|diagnostic| diagnostic.help.is_some()));
 }
 
 #[test]

@@ -258,9 +258,9 @@ help: write "1__6""#,
 #[test]
 fn bytes_that_are_no_text_have_a_place() {
     let text = b"[server]\n# caf\xc3\xa9\nuser = \"caf\xe9\"\n";
-    let findings =
+    let diagnostics =
         kettle_config::parse_bytes(text, std::path::Path::new("kettle.toml")).unwrap_err();
-    let shown: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     let expected = "kettle.toml:3:12: the file is not UTF-8: here stands the byte 0xe9
  3 | user = \"caf\u{fffd}\"
    |            ^

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin, meant};
+use kettle_config::{Diagnostic, Origin, closest};
 
 use super::vocabulary::{Argument, CommandOption, Directive, OPTIONS};
 use super::{Dialect, Statement, Value, file};
@@ -39,7 +39,7 @@ pub(super) fn read(
     dialect: Dialect,
     arguments: &[String],
     surroundings: &dyn Surroundings,
-) -> Result<Line, Vec<Finding>> {
+) -> Result<Line, Vec<Diagnostic>> {
     let mut split = Split::default();
     split.all(arguments)?;
     let mut line =
@@ -48,7 +48,7 @@ pub(super) fn read(
         line.path = surroundings.folder().join(name);
         line.statements.extend(file::read(Path::new(&line.path), surroundings)?);
     }
-    let mut findings = Vec::new();
+    let mut diagnostics = Vec::new();
     for (option, value, written) in split.options {
         match option.long {
             "config" => {}
@@ -57,7 +57,7 @@ pub(super) fn read(
             "version" => line.asks_for_text = line.asks_for_text.or(Some(Asked::Version)),
             _ => match statement(dialect, option, value, written) {
                 Ok(statement) => line.statements.push(statement),
-                Err(wrong) => findings.extend(wrong),
+                Err(wrong) => diagnostics.extend(wrong),
             },
         }
     }
@@ -65,7 +65,7 @@ pub(super) fn read(
         let origin = Origin { written: file.clone(), ..Origin::default() };
         line.statements.push(Statement { key: "pem-file", value: Value::Text(file), origin });
     }
-    if findings.is_empty() { Ok(line) } else { Err(findings) }
+    if diagnostics.is_empty() { Ok(line) } else { Err(diagnostics) }
 }
 
 fn statement(
@@ -73,15 +73,16 @@ fn statement(
     option: &CommandOption,
     value: String,
     written: String,
-) -> Result<Statement, Vec<Finding>> {
+) -> Result<Statement, Vec<Diagnostic>> {
     let origin = Origin { written, ..Origin::default() };
-    let unknown = || vec![origin.finding(format!("`{}` stands for no setting", option.long), None)];
+    let unknown =
+        || vec![origin.diagnostic(format!("`{}` stands for no setting", option.long), None)];
     let directive = Directive::find(option.key).ok_or_else(unknown)?;
     if option.argument == Argument::Optional && dialect == Dialect::Hitch && !value.is_empty() {
         let is_word = matches!(value.as_str(), "on" | "off") || option.short.is_some();
         if !is_word {
             let message = format!("--{} takes on or off, not `{value}`", option.long);
-            return Err(vec![origin.finding(message, None)]);
+            return Err(vec![origin.diagnostic(message, None)]);
         }
     }
     let value = match option.argument {
@@ -89,7 +90,7 @@ fn statement(
         _ => value,
     };
     file::check(directive, &value)
-        .map_err(|(message, instead)| vec![origin.finding(message, instead)])?;
+        .map_err(|(message, help)| vec![origin.diagnostic(message, help)])?;
     Ok(Statement { key: directive.name, value: Value::Text(value), origin })
 }
 
@@ -101,7 +102,7 @@ struct Split {
 }
 
 impl Split {
-    fn all(&mut self, arguments: &[String]) -> Result<(), Vec<Finding>> {
+    fn all(&mut self, arguments: &[String]) -> Result<(), Vec<Diagnostic>> {
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             if argument == "--" {
@@ -122,7 +123,7 @@ impl Split {
         argument: &str,
         long: &str,
         rest: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<(), Vec<Finding>> {
+    ) -> Result<(), Vec<Diagnostic>> {
         let (name, value) = match long.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (long, None),
@@ -147,7 +148,7 @@ impl Split {
         argument: &str,
         letters: &str,
         rest: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<(), Vec<Finding>> {
+    ) -> Result<(), Vec<Diagnostic>> {
         for (index, letter) in letters.char_indices() {
             let known = OPTIONS.iter().find(|option| option.short == Some(letter));
             let option = known.ok_or_else(|| {
@@ -185,16 +186,16 @@ fn find_long(name: &str) -> Result<&'static CommandOption, String> {
         }
         (None, _) => {
             let known: Vec<&str> = OPTIONS.iter().map(|option| option.long).collect();
-            Err(match meant(name, &known) {
-                Some(meant) => format!("there is no option --{name}; did you mean --{meant}?"),
+            Err(match closest(name, &known) {
+                Some(closest) => format!("there is no option --{name}; did you mean --{closest}?"),
                 None => format!("there is no option --{name}; see --help"),
             })
         }
     }
 }
 
-fn wrong(argument: &str, message: String) -> Vec<Finding> {
-    vec![Origin { written: argument.to_owned(), ..Origin::default() }.finding(message, None)]
+fn wrong(argument: &str, message: String) -> Vec<Diagnostic> {
+    vec![Origin { written: argument.to_owned(), ..Origin::default() }.diagnostic(message, None)]
 }
 
 /// The help.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kettle_config::{Finding, Origin, Position, meant};
+use kettle_config::{Diagnostic, Origin, Position, closest};
 
 use super::vocabulary::{Directive, Scope, Takes};
 use super::{Statement, Value};
@@ -12,26 +12,26 @@ use crate::Surroundings;
 pub(super) fn read(
     path: &Path,
     surroundings: &dyn Surroundings,
-) -> Result<Vec<Statement>, Vec<Finding>> {
+) -> Result<Vec<Statement>, Vec<Diagnostic>> {
     let text = surroundings.read(path).map_err(|error| {
         let origin = Origin { path: path.to_path_buf(), ..Origin::default() };
-        vec![origin.finding(format!("the configuration cannot be read: {error}"), None)]
+        vec![origin.diagnostic(format!("the configuration cannot be read: {error}"), None)]
     })?;
     parse(path, &text)
 }
 
 /// Reads the text of a file.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Finding>> {
-    let mut parser = Parser { tokens: Vec::new(), next: 0, findings: Vec::new() };
+pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Diagnostic>> {
+    let mut parser = Parser { tokens: Vec::new(), next: 0, diagnostics: Vec::new() };
     for (index, line) in text.lines().enumerate() {
         parser.split(path, index + 1, line);
     }
     let statements = parser.statements(Scope::Top, None);
-    if parser.findings.is_empty() {
+    if parser.diagnostics.is_empty() {
         return Ok(statements);
     }
-    parser.findings.sort_by_key(Finding::position);
-    Err(parser.findings)
+    parser.diagnostics.sort_by_key(Diagnostic::position);
+    Err(parser.diagnostics)
 }
 
 struct Token {
@@ -52,7 +52,7 @@ enum Kind {
 struct Parser {
     tokens: Vec<Token>,
     next: usize,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Parser {
@@ -78,9 +78,9 @@ impl Parser {
                         (Some(Kind::Quoted(text)), bytes + 2)
                     }
                     None => {
-                        let instead = Some("write a `\"` at the end of the value".to_owned());
+                        let help = Some("write a `\"` at the end of the value".to_owned());
                         let message = "this text does not end on its line";
-                        self.findings.push(origin(column, rest).finding(message, instead));
+                        self.diagnostics.push(origin(column, rest).diagnostic(message, help));
                         return;
                     }
                 },
@@ -123,15 +123,16 @@ impl Parser {
                 if opened.is_some() {
                     return statements;
                 }
-                self.findings.push(origin.finding("no block is open here", Some(REMOVE.into())));
+                self.diagnostics
+                    .push(origin.diagnostic("no block is open here", Some(REMOVE.into())));
                 continue;
             }
             self.next += 1;
             statements.extend(self.statement(scope, kind, origin));
         }
         if let Some(opened) = opened {
-            let instead = Some("write a `}` behind its last setting".to_owned());
-            self.findings.push(opened.finding("this block is never closed", instead));
+            let help = Some("write a `}` behind its last setting".to_owned());
+            self.diagnostics.push(opened.diagnostic("this block is never closed", help));
         }
         statements
     }
@@ -139,14 +140,14 @@ impl Parser {
     fn statement(&mut self, scope: Scope, kind: Kind, key: Origin) -> Option<Statement> {
         if kind != Kind::Word {
             let message = format!("here the name of a setting should stand, not `{}`", key.written);
-            self.findings.push(key.finding(message, None));
+            self.diagnostics.push(key.diagnostic(message, None));
             self.skip_line(&key);
             return None;
         }
         let name = key.written.clone();
         if !self.take(&Kind::Equals) {
             let message = format!("behind `{name}` a `=` is missing");
-            self.findings.push(key.finding(message, Some(format!("write {name} = …"))));
+            self.diagnostics.push(key.diagnostic(message, Some(format!("write {name} = …"))));
             self.skip_line(&key);
             return None;
         }
@@ -165,7 +166,7 @@ impl Parser {
             self.next += 1;
             let Some(inner) = takes_block else {
                 let message = format!("`{name}` takes no block");
-                self.findings.push(opened.finding(message, None));
+                self.diagnostics.push(opened.diagnostic(message, None));
                 self.next -= 1;
                 self.skip_value();
                 return None;
@@ -180,8 +181,8 @@ impl Parser {
         let (text, origin) = self.value(directive, &key)?;
         match check(directive, &text) {
             Ok(()) => Some(Statement { key: directive.name, value: Value::Text(text), origin }),
-            Err((message, instead)) => {
-                self.findings.push(origin.finding(message, instead));
+            Err((message, help)) => {
+                self.diagnostics.push(origin.diagnostic(message, help));
                 None
             }
         }
@@ -191,7 +192,7 @@ impl Parser {
     fn value(&mut self, directive: &Directive, key: &Origin) -> Option<(String, Origin)> {
         let Some(token) = self.peek() else {
             let message = format!("`{}` has no value", directive.name);
-            self.findings.push(key.finding(message, None));
+            self.diagnostics.push(key.diagnostic(message, None));
             return None;
         };
         let mut origin = token.origin.clone();
@@ -201,7 +202,7 @@ impl Parser {
             Kind::Word if !self.is_setting(self.next) => origin.written.clone(),
             _ => {
                 let message = format!("`{}` has no value", directive.name);
-                self.findings.push(key.finding(message, None));
+                self.diagnostics.push(key.diagnostic(message, None));
                 return None;
             }
         };
@@ -228,14 +229,14 @@ impl Parser {
         let name = &key.written;
         let known = Directive::names(scope);
         let message = format!("`{name}` is not a setting of {}", scope.name());
-        let instead = match Directive::find(name).map(|found| found.scopes) {
+        let help = match Directive::find(name).map(|found| found.scopes) {
             Some([Scope::Frontend, ..]) => Some("write it in a frontend's block".to_owned()),
             Some([Scope::PemFile, ..]) => Some("write it in a pem-file's block".to_owned()),
             Some(_) => Some("write it outside of the block".to_owned()),
-            None => meant(name, &known).map(|meant| format!("write {meant}")),
+            None => closest(name, &known).map(|closest| format!("write {closest}")),
         };
-        let instead = instead.or_else(|| Some(REMOVE.to_owned()));
-        self.findings.push(key.finding(message, instead));
+        let help = help.or_else(|| Some(REMOVE.to_owned()));
+        self.diagnostics.push(key.diagnostic(message, help));
     }
 
     fn skip_line(&mut self, origin: &Origin) {
@@ -266,8 +267,8 @@ pub(super) type Wrong = (String, Option<String>);
 /// Whether a setting takes a value of this form.
 pub(super) fn check(directive: &Directive, text: &str) -> Result<(), Wrong> {
     let name = directive.name;
-    let wrong = |takes: &str, instead: &str| {
-        Err((format!("`{name}` takes {takes}, not `{text}`"), Some(format!("write {instead}"))))
+    let wrong = |takes: &str, help: &str| {
+        Err((format!("`{name}` takes {takes}, not `{text}`"), Some(format!("write {help}"))))
     };
     match directive.takes {
         Takes::Text | Takes::TextOr(_) => Ok(()),

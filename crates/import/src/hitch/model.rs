@@ -4,7 +4,7 @@ mod address;
 
 use std::collections::BTreeMap;
 
-use kettle_config::{Finding, Origin};
+use kettle_config::{Diagnostic, Origin};
 
 use super::file::{flag, protocols};
 use super::{Dialect, Statement, Value};
@@ -91,8 +91,8 @@ impl Settings {
 }
 
 /// Makes the picture.
-pub(super) fn of(dialect: Dialect, statements: Vec<Statement>) -> Result<Model, Vec<Finding>> {
-    let mut findings = Vec::new();
+pub(super) fn of(dialect: Dialect, statements: Vec<Statement>) -> Result<Model, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
     let mut model = Model {
         dialect,
         frontends: Vec::new(),
@@ -100,7 +100,7 @@ pub(super) fn of(dialect: Dialect, statements: Vec<Statement>) -> Result<Model, 
         pem_files: Vec::new(),
         settings: Settings::default(),
     };
-    refuse_second_protocols(&statements, &mut findings);
+    refuse_second_protocols(&statements, &mut diagnostics);
     for statement in statements {
         match (statement.key, statement.value) {
             ("frontend", Value::Text(text)) if !text.is_empty() => match address::frontend(&text) {
@@ -110,29 +110,33 @@ pub(super) fn of(dialect: Dialect, statements: Vec<Statement>) -> Result<Model, 
                     let pem_files = pem.map(pem_file).into_iter().collect();
                     let settings = Settings::default();
                     let frontend = Frontend { endpoint, origin, pem_files, settings };
-                    model.add_frontend(frontend, &mut findings);
+                    model.add_frontend(frontend, &mut diagnostics);
                 }
-                Err(message) => findings.push(statement.origin.finding(message, ADDRESS_HELP())),
+                Err(message) => {
+                    diagnostics.push(statement.origin.diagnostic(message, ADDRESS_HELP()))
+                }
             },
             ("frontend", Value::Block(block)) => {
-                if let Some(frontend) = block_frontend(block, statement.origin, &mut findings) {
-                    model.add_frontend(frontend, &mut findings);
+                if let Some(frontend) = block_frontend(block, statement.origin, &mut diagnostics) {
+                    model.add_frontend(frontend, &mut diagnostics);
                 }
             }
             ("backend", Value::Text(text)) if !text.is_empty() => match address::backend(&text) {
                 Ok(target) => model.backend = Some((target, statement.origin)),
-                Err(message) => findings.push(statement.origin.finding(message, ADDRESS_HELP())),
+                Err(message) => {
+                    diagnostics.push(statement.origin.diagnostic(message, ADDRESS_HELP()))
+                }
             },
             ("pem-file", value) => {
-                model.pem_files.extend(pem(value, statement.origin, &mut findings));
+                model.pem_files.extend(pem(value, statement.origin, &mut diagnostics));
             }
             (key, value) => {
                 model.settings.put(Statement { key, value, origin: statement.origin });
             }
         }
     }
-    contradictions(&model, &mut findings);
-    if findings.is_empty() { Ok(model) } else { Err(findings) }
+    contradictions(&model, &mut diagnostics);
+    if diagnostics.is_empty() { Ok(model) } else { Err(diagnostics) }
 }
 
 impl Model {
@@ -143,11 +147,11 @@ impl Model {
         Some(facility.and_then(|it| syslog_facility(&it.text)).unwrap_or(DEFAULT_FACILITY))
     }
 
-    fn add_frontend(&mut self, frontend: Frontend, findings: &mut Vec<Finding>) {
+    fn add_frontend(&mut self, frontend: Frontend, diagnostics: &mut Vec<Diagnostic>) {
         if self.frontends.iter().any(|other| other.endpoint == frontend.endpoint) {
             let message = format!("another frontend listens on {} already", frontend.endpoint);
-            let instead = Some("remove one of both, or write another port".to_owned());
-            findings.push(frontend.origin.finding(message, instead));
+            let help = Some("remove one of both, or write another port".to_owned());
+            diagnostics.push(frontend.origin.diagnostic(message, help));
         }
         self.frontends.push(frontend);
     }
@@ -156,26 +160,26 @@ impl Model {
 fn block_frontend(
     block: Vec<Statement>,
     origin: Origin,
-    findings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Frontend> {
-    refuse_second_protocols(&block, findings);
+    refuse_second_protocols(&block, diagnostics);
     let (mut pem_files, mut settings) = (Vec::new(), Settings::default());
     for statement in block {
         match statement.key {
-            "pem-file" => pem_files.extend(pem(statement.value, statement.origin, findings)),
+            "pem-file" => pem_files.extend(pem(statement.value, statement.origin, diagnostics)),
             _ => settings.put(statement),
         }
     }
     let host = settings.text("host").map_or("*", |host| host.text.as_str());
     let Some(port) = settings.text("port") else {
-        let instead = Some("write port = \"443\" in its block".to_owned());
-        findings.push(origin.finding("this frontend has no port", instead));
+        let help = Some("write port = \"443\" in its block".to_owned());
+        diagnostics.push(origin.diagnostic("this frontend has no port", help));
         return None;
     };
     match Endpoint::new(host, &port.text) {
         Ok(endpoint) => Some(Frontend { endpoint, origin, pem_files, settings }),
         Err(message) => {
-            findings.push(port.origin.finding(message, ADDRESS_HELP()));
+            diagnostics.push(port.origin.diagnostic(message, ADDRESS_HELP()));
             None
         }
     }
@@ -186,7 +190,7 @@ fn pem_file(path: String, origin: Origin) -> PemFile {
 }
 
 /// An empty name stands for nothing.
-fn pem(value: Value, origin: Origin, findings: &mut Vec<Finding>) -> Option<PemFile> {
+fn pem(value: Value, origin: Origin, diagnostics: &mut Vec<Diagnostic>) -> Option<PemFile> {
     let block = match value {
         Value::Text(path) => return Some(pem_file(path, origin)).filter(|it| !it.path.is_empty()),
         Value::Block(block) => block,
@@ -194,21 +198,21 @@ fn pem(value: Value, origin: Origin, findings: &mut Vec<Finding>) -> Option<PemF
     let mut settings = Settings::default();
     block.into_iter().for_each(|statement| settings.put(statement));
     let Some(cert) = settings.text("cert").cloned() else {
-        let instead = Some("write cert = \"…\" in its block".to_owned());
-        findings.push(origin.finding("this pem-file names no certificate", instead));
+        let help = Some("write cert = \"…\" in its block".to_owned());
+        diagnostics.push(origin.diagnostic("this pem-file names no certificate", help));
         return None;
     };
     if let Some(verify) = settings.text("client-verify")
         && verify.text != "none"
         && settings.text("client-verify-ca").is_none()
     {
-        findings.push(verify.origin.finding(NO_CA, Some(CA_HELP.to_owned())));
+        diagnostics.push(verify.origin.diagnostic(NO_CA, Some(CA_HELP.to_owned())));
     }
     Some(PemFile { path: cert.text, origin: cert.origin, settings })
 }
 
 /// In a file, versions are said once; the command line says otherwise.
-fn refuse_second_protocols(statements: &[Statement], findings: &mut Vec<Finding>) {
+fn refuse_second_protocols(statements: &[Statement], diagnostics: &mut Vec<Diagnostic>) {
     let keys = ["tls-protos", "tls", "ssl"];
     let mut first: Option<&Statement> = None;
     for statement in statements.iter().filter(|statement| keys.contains(&statement.key)) {
@@ -216,14 +220,15 @@ fn refuse_second_protocols(statements: &[Statement], findings: &mut Vec<Finding>
         if let Some(first) = first.filter(|_| statement.origin.at.is_written()) {
             let message =
                 format!("`{}` follows `{}`, which says it already", statement.key, first.key);
-            findings.push(statement.origin.finding(message, Some("remove one of both".to_owned())));
+            diagnostics
+                .push(statement.origin.diagnostic(message, Some("remove one of both".to_owned())));
         } else if !is_off && statement.origin.at.is_written() {
             first = Some(statement);
         }
     }
 }
 
-fn contradictions(model: &Model, findings: &mut Vec<Finding>) {
+fn contradictions(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     let settings = &model.settings;
     let ways = ["write-ip", "proxy-proxy", "write-proxy-v1", "write-proxy-v2", "write-proxy"];
     let mut on = ways.iter().filter_map(|way| Some((way, settings.on(way)?)));
@@ -235,14 +240,14 @@ fn contradictions(model: &Model, findings: &mut Vec<Finding>) {
         && let Some((second, setting)) = on.find(|(way, _)| !is_same(first, way))
     {
         let message = format!("`{second}` and `{first}` exclude each other");
-        findings.push(setting.origin.finding(message, Some("turn one of both off".to_owned())));
+        diagnostics
+            .push(setting.origin.diagnostic(message, Some("turn one of both off".to_owned())));
     }
     if let Some(client) = settings.on("client") {
         let message =
             "the client's mode of hitch and stud trusts every server, so it is not taken over";
-        let instead =
-            "run `kettle originate --listen PORT --to HOST:PORT`, which verifies the server";
-        findings.push(client.origin.finding(message, Some(instead.to_owned())));
+        let help = "run `kettle originate --listen PORT --to HOST:PORT`, which verifies the server";
+        diagnostics.push(client.origin.diagnostic(message, Some(help.to_owned())));
     }
     let global_ca = settings.text("client-verify-ca");
     for (own, ca) in std::iter::once((settings, None))
@@ -252,14 +257,14 @@ fn contradictions(model: &Model, findings: &mut Vec<Finding>) {
             && verify.text != "none"
             && own.text("client-verify-ca").or(ca).is_none()
         {
-            findings.push(verify.origin.finding(NO_CA, Some(CA_HELP.to_owned())));
+            diagnostics.push(verify.origin.diagnostic(NO_CA, Some(CA_HELP.to_owned())));
         }
     }
     if let Some(facility) = settings.text("syslog-facility")
         && syslog_facility(&facility.text).is_none()
     {
         let message = format!("there is no syslog facility `{}`", facility.text);
-        findings.push(facility.origin.finding(message, Some("write \"daemon\"".to_owned())));
+        diagnostics.push(facility.origin.diagnostic(message, Some("write \"daemon\"".to_owned())));
     }
 }
 

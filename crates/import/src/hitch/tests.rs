@@ -13,17 +13,19 @@ use crate::files_in_memory::{Files, shown};
 
 const MINIMAL: &str = "pem-file = \"a.pem\"\n";
 
-fn from_file(text: &str) -> Result<Imported, Vec<Finding>> {
+fn from_file(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     import_file(Dialect::Hitch, Path::new("/etc/hitch.conf"), &Files::with("/etc/hitch.conf", text))
 }
 
 #[track_caller]
 fn config(text: &str) -> Config {
-    let imported = from_file(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
-    imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
+    let imported = from_file(text).unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
+    imported
+        .config()
+        .unwrap_or_else(|diagnostics| panic!("{}\n{}", shown(&diagnostics), imported.toml))
 }
 
-fn line(dialect: Dialect, words: &[&str]) -> Result<Asked, Vec<Finding>> {
+fn line(dialect: Dialect, words: &[&str]) -> Result<Asked, Vec<Diagnostic>> {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     command_line(dialect, &words, &Files::with("/work/hitch.conf", MINIMAL))
 }
@@ -223,7 +225,7 @@ fn what_has_no_meaning_is_told_once_with_what_holds() {
     ] {
         let imported = from_file(&format!("{MINIMAL}{key}\n")).unwrap();
         let [warning] = &imported.warnings[..] else { panic!("{key}: {:?}", imported.warnings) };
-        assert!(warning.line == 2 && warning.instead.is_some(), "{warning}");
+        assert!(warning.line == 2 && warning.help.is_some(), "{warning}");
         assert!(imported.toml.contains("# /etc/hitch.conf:2: "), "{}", imported.toml);
     }
     for nothing in [
@@ -260,8 +262,8 @@ fn of_two_frontends_with_their_own_offers_each_warns_once() {
 #[test]
 fn two_names_of_one_address_are_told_with_the_lines_of_the_file() {
     let text = "frontend = \"[localhost]:1\"\nfrontend = \"[127.0.0.1]:1\"\n";
-    let findings = from_file(&format!("{MINIMAL}{text}")).unwrap().config().unwrap_err();
-    let told = shown(&findings);
+    let diagnostics = from_file(&format!("{MINIMAL}{text}")).unwrap().config().unwrap_err();
+    let told = shown(&diagnostics);
     let expected = "conf:3:12: line 2 of /etc/hitch.conf listens on 127.0.0.1:1 already";
     assert!(told.contains(expected), "{told}");
 }
@@ -304,12 +306,15 @@ fn mistakes_are_told_with_their_place() {
         ("client = on", "1:10: the client's mode"),
     ] {
         let text = format!("{text}\n{MINIMAL}");
-        let findings = match from_file(&text).and_then(|imported| imported.config()) {
-            Err(findings) => shown(&findings),
+        let diagnostics = match from_file(&text).and_then(|imported| imported.config()) {
+            Err(diagnostics) => shown(&diagnostics),
             Ok(_) => panic!("{text}"),
         };
         let expected = format!("/etc/hitch.conf:{expected}");
-        assert!(findings.lines().any(|line| line.starts_with(&expected)), "{expected}\n{findings}");
+        assert!(
+            diagnostics.lines().any(|line| line.starts_with(&expected)),
+            "{expected}\n{diagnostics}"
+        );
     }
     let missing = shown(&from_file("workers = 1").unwrap_err());
     assert!(missing.contains("no certificate is named for [*]:8443"), "{missing}");
@@ -367,8 +372,8 @@ fn options_are_taken_as_getopt_takes_them() {
         (&["--workers=x", "a"], "`workers` takes a number or auto"),
         (&["--client", "a"], "kettle originate"),
     ] {
-        let findings = shown(&line(Dialect::Hitch, words).unwrap_err());
-        assert!(findings.contains(expected), "{words:?}: {findings}");
+        let diagnostics = shown(&line(Dialect::Hitch, words).unwrap_err());
+        assert!(diagnostics.contains(expected), "{words:?}: {diagnostics}");
     }
 }
 
@@ -419,7 +424,7 @@ proptest! {
     fn no_text_makes_it_fail_without_a_word(text in "[ -~\n]{0,80}") {
         match from_file(&text) {
             Ok(imported) => _ = imported.config(),
-            Err(findings) => prop_assert!(!findings.is_empty()),
+            Err(diagnostics) => prop_assert!(!diagnostics.is_empty()),
         }
     }
 }

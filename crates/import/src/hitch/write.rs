@@ -5,7 +5,7 @@ mod offer;
 
 use std::path::Path;
 
-use kettle_config::{Finding, Origin, quoted};
+use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::Dialect;
 use super::model::{Frontend, Model, Setting, Settings, Target};
@@ -19,13 +19,13 @@ pub(super) fn write(
     model: &Model,
     path: &Path,
     surroundings: &dyn Surroundings,
-) -> Result<Imported, Vec<Finding>> {
+) -> Result<Imported, Vec<Diagnostic>> {
     let mut writer = Writer { model, surroundings, draft: Draft::default() };
     writer.all();
     let process = writer.process();
-    let Draft { text: body, warnings, findings } = writer.draft;
-    if !findings.is_empty() {
-        return Err(findings);
+    let Draft { text: body, warnings, diagnostics } = writer.draft;
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
     }
     let mut text = TomlText::default();
     let name = model.dialect.name();
@@ -87,20 +87,20 @@ impl Writer<'_> {
         self.backend();
     }
 
-    fn warn(&mut self, origin: &Origin, message: impl Into<String>, instead: &str) {
-        self.draft.warn(origin, message, instead);
+    fn warn(&mut self, origin: &Origin, message: impl Into<String>, help: &str) {
+        self.draft.warn(origin, message, help);
     }
 
     /// Settings that stand for nothing here, with what holds instead.
     fn without_meaning(&mut self) {
-        let each = |(keys, what, instead): (&'static [&str], _, _)| {
-            keys.iter().map(move |key| (key, what, instead))
+        let each = |(keys, what, help): (&'static [&str], _, _)| {
+            keys.iter().map(move |key| (key, what, help))
         };
-        for (key, what, instead) in WITHOUT_MEANING.into_iter().flat_map(each) {
+        for (key, what, help) in WITHOUT_MEANING.into_iter().flat_map(each) {
             if let Some(setting) = self.model.settings.text(key)
                 && self.model.settings.flag(key) != Some(false)
             {
-                self.warn(&setting.origin, format!("`{key}` is not carried over: {what}"), instead);
+                self.warn(&setting.origin, format!("`{key}` is not carried over: {what}"), help);
             }
         }
         if let Some(daemon) = self.model.settings.on("daemon")
@@ -184,8 +184,8 @@ impl Writer<'_> {
         if own.is_some() && frontend.shows_all() {
             let message = "what this frontend offers holds for all names on its address; in hitch, only where it shows a \
                            certificate of its own";
-            let instead = "name in its block the certificates that it is meant for";
-            self.warn(&frontend.origin, message, instead);
+            let help = "name in its block the certificates that it is meant for";
+            self.warn(&frontend.origin, message, help);
         }
         for address in addresses {
             self.draft.text.table("[[listener]]", Some(&frontend.origin));
@@ -203,7 +203,7 @@ impl Writer<'_> {
 
     fn unknown_host(&mut self, frontend: &Frontend, why: &str) {
         let message = format!("cannot listen on {}: {why}", frontend.endpoint);
-        self.draft.findings.push(frontend.origin.finding(message, None));
+        self.draft.diagnostics.push(frontend.origin.diagnostic(message, None));
     }
 
     fn listener_settings(&mut self, frontend: &Frontend) {

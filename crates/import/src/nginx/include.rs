@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin};
+use kettle_config::{Diagnostic, Origin};
 
 use super::syntax::{Directive, parse};
 use crate::Surroundings;
@@ -12,7 +12,7 @@ use crate::pattern::fits;
 pub(super) fn read(
     path: &Path,
     surroundings: &dyn Surroundings,
-) -> Result<Vec<Directive>, Vec<Finding>> {
+) -> Result<Vec<Directive>, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let mut reader = Includer {
         folder,
@@ -20,13 +20,13 @@ pub(super) fn read(
         open: vec![path.to_path_buf()],
         files: 1,
         bytes: 0,
-        findings: Vec::new(),
+        diagnostics: Vec::new(),
     };
     let nobody = Origin { path: path.to_path_buf(), ..Origin::default() };
     let directives = reader.file(path, &nobody);
-    match reader.findings.is_empty() {
+    match reader.diagnostics.is_empty() {
         true => Ok(directives),
-        false => Err(reader.findings),
+        false => Err(reader.diagnostics),
     }
 }
 
@@ -38,12 +38,12 @@ struct Includer<'s> {
     open: Vec<PathBuf>,
     files: usize,
     bytes: usize,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Includer<'_> {
-    fn find(&mut self, origin: &Origin, message: String, instead: &str) {
-        self.findings.push(origin.finding(message, Some(instead.to_owned())));
+    fn find(&mut self, origin: &Origin, message: String, help: &str) {
+        self.diagnostics.push(origin.diagnostic(message, Some(help.to_owned())));
     }
 
     fn file(&mut self, path: &Path, asked: &Origin) -> Vec<Directive> {
@@ -63,8 +63,8 @@ impl Includer<'_> {
         }
         match parse(path, &text) {
             Ok(directives) => self.resolve(directives),
-            Err(mut findings) => {
-                self.findings.append(&mut findings);
+            Err(mut diagnostics) => {
+                self.diagnostics.append(&mut diagnostics);
                 Vec::new()
             }
         }
@@ -74,7 +74,7 @@ impl Includer<'_> {
         let mut all = Vec::with_capacity(directives.len());
         for mut directive in directives {
             // A mistake already: to read on would only find it again.
-            if !self.findings.is_empty() {
+            if !self.diagnostics.is_empty() {
                 break;
             }
             if directive.name == "include" && directive.block.is_none() {
@@ -110,7 +110,7 @@ impl Includer<'_> {
                 all.extend(self.file(&path, origin));
                 self.open.pop();
             }
-            if !self.findings.is_empty() {
+            if !self.diagnostics.is_empty() {
                 break;
             }
         }

@@ -76,8 +76,8 @@ fn of(
     let origin = &directive.origin;
     let written = directive.word(0);
     if written.starts_with("unix:") {
-        let instead = "kettle listens on addresses with a port";
-        draft.warn(origin, format!("it does not listen on {written}"), instead);
+        let help = "kettle listens on addresses with a port";
+        draft.warn(origin, format!("it does not listen on {written}"), help);
         return Vec::new();
     }
     let mut addresses = match addresses(written, port, surroundings) {
@@ -113,14 +113,14 @@ fn of(
             // Each worker has a listener of its own, and addresses are bound one by one.
             ("reuseport" | "bind" | "ipv6only" | "deferred", _) => {}
             ("udp" | "quic", _) => {
-                let instead = "kettle speaks TCP";
-                draft.warn(origin, format!("{written} {key} is not listened on"), instead);
+                let help = "kettle speaks TCP";
+                draft.warn(origin, format!("{written} {key} is not listened on"), help);
                 return Vec::new();
             }
             ("http2", _) => listen.has_http2 = true,
             ("spdy" | "http3", _) => {
-                let instead = "HTTP/1.1 is spoken, which every client takes";
-                draft.warn(origin, format!("`{key}` is not carried over"), instead);
+                let help = "HTTP/1.1 is spoken, which every client takes";
+                draft.warn(origin, format!("`{key}` is not carried over"), help);
             }
             _ => draft.warn(origin, format!("`{word}` is not carried over"), "the kernel decides"),
         }

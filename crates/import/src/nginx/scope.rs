@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kettle_config::{Finding, meant};
+use kettle_config::{Diagnostic, closest};
 
 use super::syntax::Directive;
 use super::vocabulary::{Fate, Place, Term, UNKNOWN};
@@ -89,24 +89,24 @@ impl<'t> Scope<'t> {
 pub(super) fn check(
     directives: &[Directive],
     place: Place,
-    findings: &mut Vec<Finding>,
-    warnings: &mut Vec<Finding>,
+    diagnostics: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
 ) {
     if place == Place::Table {
         return;
     }
     for directive in directives {
         let name = directive.name.as_str();
-        let mut find = |message: String, instead: String| {
-            findings.push(directive.origin.finding(message, Some(instead)));
+        let mut find = |message: String, help: String| {
+            diagnostics.push(directive.origin.diagnostic(message, Some(help)));
         };
         let Some(term) = Term::find(name) else {
             // nginx knows modules that kettle does not: only nginx can say that there is no such directive.
             let is_of_module = Term::fate_of(name) != Fate::Guards(UNKNOWN);
-            if let Some(meant) = meant(name, &Term::names()).filter(|_| !is_of_module) {
+            if let Some(closest) = closest(name, &Term::names()).filter(|_| !is_of_module) {
                 let message = format!("no directive `{name}` is known");
-                let instead = Some(format!("write {meant} if that is meant"));
-                warnings.push(directive.origin.finding(message, instead));
+                let help = Some(format!("write {closest} if that is meant"));
+                warnings.push(directive.origin.diagnostic(message, help));
             }
             continue;
         };
@@ -129,7 +129,7 @@ pub(super) fn check(
             _ => {}
         }
         if let (Some(inner), Some(block)) = (place.within(name), block) {
-            check(block, inner, findings, warnings);
+            check(block, inner, diagnostics, warnings);
         }
     }
 }

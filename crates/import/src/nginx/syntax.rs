@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kettle_config::{Finding, Origin, Position};
+use kettle_config::{Diagnostic, Origin, Position};
 
 /// A name with its arguments, and its block if it has one.
 #[derive(Clone, Debug)]
@@ -28,15 +28,15 @@ impl Directive {
 }
 
 /// Reads the text of a file.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Directive>, Vec<Finding>> {
+pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Directive>, Vec<Diagnostic>> {
     let lines = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
     let mut reader =
         Reader { path, lines, rest: text, at: Position { line: 1, column: 1 }, depth: 0 };
-    reader.directives(None).map_err(|finding| vec![*finding])
+    reader.directives(None).map_err(|diagnostic| vec![*diagnostic])
 }
 
 /// One mistake: what follows it could mean anything.
-type Wrong = Box<Finding>;
+type Wrong = Box<Diagnostic>;
 
 struct Reader<'t> {
     path: &'t Path,
@@ -65,8 +65,8 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong(&self, at: Position, written: &str, message: &str, instead: &str) -> Wrong {
-        Box::new(self.origin(at, written).finding(message, Some(instead.to_owned())))
+    fn wrong(&self, at: Position, written: &str, message: &str, help: &str) -> Wrong {
+        Box::new(self.origin(at, written).diagnostic(message, Some(help.to_owned())))
     }
 
     fn next(&mut self) -> Option<char> {
@@ -92,8 +92,8 @@ impl Reader<'_> {
             match (token, opened) {
                 (Token::End, None) | (Token::Close, Some(_)) => return Ok(all),
                 (Token::End, Some(opened)) => {
-                    let instead = Some("write a `}` behind its last directive".to_owned());
-                    return Err(Box::new(opened.finding("this block is never closed", instead)));
+                    let help = Some("write a `}` behind its last directive".to_owned());
+                    return Err(Box::new(opened.diagnostic("this block is never closed", help)));
                 }
                 (Token::Close, None) => {
                     let message = "no block is open here";
@@ -138,8 +138,8 @@ impl Reader<'_> {
                 }
                 Token::Close | Token::End => {
                     let message = format!("`{name}` does not end: a `;` is missing");
-                    let instead = Some("write a `;` behind it".to_owned());
-                    return Err(Box::new(origin.finding(message, instead)));
+                    let help = Some("write a `;` behind it".to_owned());
+                    return Err(Box::new(origin.diagnostic(message, help)));
                 }
             }
         }
@@ -155,8 +155,8 @@ impl Reader<'_> {
                 return Ok(());
             }
         }
-        let instead = Some("write a `}` behind the program".to_owned());
-        Err(Box::new(opened.finding("this block is never closed", instead)))
+        let help = Some("write a `}` behind the program".to_owned());
+        Err(Box::new(opened.diagnostic("this block is never closed", help)))
     }
 
     fn token(&mut self) -> Result<(Position, Token), Wrong> {
@@ -194,8 +194,8 @@ impl Reader<'_> {
                     let message = format!("this text has no {quote} at its end");
                     let line = self.origin(at, "").source_line.unwrap_or_default();
                     let written: String = line.chars().skip(at.column - 1).collect();
-                    let instead = format!("write a {quote} behind it");
-                    return Err(self.wrong(at, &written, &message, &instead));
+                    let help = format!("write a {quote} behind it");
+                    return Err(self.wrong(at, &written, &message, &help));
                 }
                 Some('\\') => self.escaped(&mut word),
                 Some(letter) if letter == quote => break,
@@ -207,8 +207,8 @@ impl Reader<'_> {
             Some(letter) if letter.is_whitespace() => Ok(word),
             Some(letter) => {
                 let message = "a quoted text ends before a space, a `;` or a `{`";
-                let instead = "write a space there, or all of it inside the quotes";
-                Err(self.wrong(self.at, &letter.to_string(), message, instead))
+                let help = "write a space there, or all of it inside the quotes";
+                Err(self.wrong(self.at, &letter.to_string(), message, help))
             }
         }
     }

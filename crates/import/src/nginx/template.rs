@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 
 use super::include;
 use super::syntax::Directive;
@@ -16,7 +16,7 @@ use crate::Surroundings;
 ///
 /// # Errors
 /// Every mistake in the grammar, files that cannot be read, and that there is no server with TLS.
-pub fn template(path: &Path, surroundings: &dyn Surroundings) -> Result<String, Vec<Finding>> {
+pub fn template(path: &Path, surroundings: &dyn Surroundings) -> Result<String, Vec<Diagnostic>> {
     let main = include::read(path, surroundings)?;
     let https: Vec<&Directive> = blocks(&main, "http").collect();
     let with_tls = https.iter().find_map(|http| {
@@ -26,8 +26,8 @@ pub fn template(path: &Path, surroundings: &dyn Surroundings) -> Result<String, 
     let Some((http, server)) = with_tls else {
         let nobody = kettle_config::Origin { path: path.to_path_buf(), ..Default::default() };
         let message = "no server of `http` has a `listen` with `ssl`";
-        let instead = "measure a configuration that serves by HTTPS";
-        return Err(vec![nobody.finding(message, Some(instead.to_owned()))]);
+        let help = "measure a configuration that serves by HTTPS";
+        return Err(vec![nobody.diagnostic(message, Some(help.to_owned()))]);
     };
     let mut written = Written::default();
     written.whole(&main, http, server);

@@ -12,19 +12,21 @@ mod hidden;
 mod lost;
 mod one_path;
 
-fn from(text: &str) -> Result<Imported, Vec<Finding>> {
+fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     import_file(Path::new("/etc/nginx/nginx.conf"), &Files::with("/etc/nginx/nginx.conf", text))
 }
 
 #[track_caller]
 fn imported(text: &str) -> Imported {
-    from(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)))
+    from(text).unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)))
 }
 
 #[track_caller]
 fn config(text: &str) -> Config {
     let imported = imported(text);
-    imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
+    imported
+        .config()
+        .unwrap_or_else(|diagnostics| panic!("{}\n{}", shown(&diagnostics), imported.toml))
 }
 
 /// A server by HTTPS with these words besides.
@@ -51,7 +53,7 @@ fn whole_configurations_become_what_stands_beside_them() {
     names.sort();
     for name in names {
         let made = import_file(&Path::new("/etc/nginx").join(&name), &machine);
-        let made = made.unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+        let made = made.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
         let valid = made.config();
         assert!(valid.is_ok(), "{}\n{}", shown(&valid.unwrap_err()), made.toml);
         let beside = folder.join(&name).with_extension("toml");
@@ -237,10 +239,10 @@ fn an_upstream_that_is_trusted_in_two_ways_needs_two_names() {
     let with_upstream =
         |server: String| server.replacen("http {", "http { upstream up { server 10.0.0.1:5; }", 1);
     assert!(from(&with_upstream(text("/one", "/one"))).is_ok());
-    let findings = from(&with_upstream(text("/one", "/two"))).unwrap_err();
+    let diagnostics = from(&with_upstream(text("/one", "/two"))).unwrap_err();
     assert!(
-        findings[0].to_string().contains("up-tls is asked in another way elsewhere"),
-        "{findings:?}"
+        diagnostics[0].to_string().contains("up-tls is asked in another way elsewhere"),
+        "{diagnostics:?}"
     );
 }
 
@@ -307,8 +309,8 @@ fn includes_are_followed() {
         assert!(made.toml.contains(remark), "{}", made.toml);
     }
     machine.0.insert("/n/one".into(), "include nginx.conf;".to_owned());
-    let findings = shown(&import_file(Path::new("/n/nginx.conf"), &machine).unwrap_err());
-    assert!(findings.contains("/n/one:1:1: /n/nginx.conf includes itself"), "{findings}");
+    let diagnostics = shown(&import_file(Path::new("/n/nginx.conf"), &machine).unwrap_err());
+    assert!(diagnostics.contains("/n/one:1:1: /n/nginx.conf includes itself"), "{diagnostics}");
 }
 
 /// Each mistake with the beginning of what is said of it and its place.
@@ -338,10 +340,13 @@ fn mistakes_are_told_with_their_place() {
         ("http { server { listen a:b; } }", "1:17: cannot listen on a:b"),
         ("http { server { listen 1 ssl backlog=x; } }", "1:17: `backlog=x` is no number"),
     ] {
-        let findings = shown(&from(text).map(|made| made.toml).unwrap_err());
+        let diagnostics = shown(&from(text).map(|made| made.toml).unwrap_err());
         let expected = format!("/etc/nginx/nginx.conf:{expected}");
-        assert!(findings.lines().any(|line| line.starts_with(&expected)), "{expected}\n{findings}");
-        assert!(findings.contains("help: "), "{findings}");
+        assert!(
+            diagnostics.lines().any(|line| line.starts_with(&expected)),
+            "{expected}\n{diagnostics}"
+        );
+        assert!(diagnostics.contains("help: "), "{diagnostics}");
     }
     let no_cipher = server("root /a; ssl_ciphers RC4;");
     assert!(shown(&from(&no_cipher).unwrap_err()).contains("kettle has none of the ciphers `RC4`"));
@@ -360,7 +365,7 @@ fn what_nobody_knows_is_told_and_closes_its_place() {
         machine.0.insert(path.into(), text);
     }
     let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
-    let made = made.unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+    let made = made.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
     assert!(
         made.toml.contains("because of `try_files $fastcgi_script_name =404`"),
         "{}",
@@ -460,7 +465,7 @@ proptest! {
     fn no_text_makes_it_fail_without_a_word(text in "[ -~\n]{0,80}") {
         match from(&text) {
             Ok(made) => _ = made.config(),
-            Err(findings) => prop_assert!(!findings.is_empty()),
+            Err(diagnostics) => prop_assert!(!diagnostics.is_empty()),
         }
     }
 }

@@ -18,7 +18,7 @@ mod tls;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, quoted};
+use kettle_config::{Diagnostic, quoted};
 
 use super::listen::Listen;
 use super::location::refuses;
@@ -37,8 +37,8 @@ pub(super) fn write(
     main: &[Directive],
     path: &Path,
     surroundings: &dyn Surroundings,
-    warnings: Vec<Finding>,
-) -> Result<Imported, Vec<Finding>> {
+    warnings: Vec<Diagnostic>,
+) -> Result<Imported, Vec<Diagnostic>> {
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let mut writer = Writer {
         surroundings,
@@ -112,7 +112,7 @@ impl Writer<'_> {
     fn tell(&mut self, block: &[Directive]) {
         for directive in block {
             let name = directive.name.as_str();
-            let instead = match (name, Term::fate_of(name)) {
+            let help = match (name, Term::fate_of(name)) {
                 ("if", _) if !refuses(directive) => "conditions are not carried over",
                 ("limit_except", _) => "kettle answers GET, HEAD and OPTIONS",
                 // Who passes connections on by name looks at it.
@@ -121,13 +121,13 @@ impl Writer<'_> {
                 ("real_ip_header", _) if directive.word(0) != "proxy_protocol" => {
                     "only a PROXY header says for whom a connection is: `accept_proxy` of its listener"
                 }
-                (_, Fate::Told(instead)) => instead,
+                (_, Fate::Told(help)) => help,
                 // For the whole of http they let nobody in who would not be: below they close their place.
                 (_, Fate::Guards(why)) if Term::find(name).is_none() => why,
                 _ => continue,
             };
             let message = format!("`{}` is not carried over", spoken(directive));
-            self.draft.warn(&directive.origin, message, instead);
+            self.draft.warn(&directive.origin, message, help);
         }
     }
 
@@ -157,8 +157,8 @@ impl Writer<'_> {
         });
         if networks.is_empty() {
             let message = "PROXY headers are taken from everybody, and believed";
-            let instead = "write the networks of your load balancers into accept_proxy";
-            self.draft.warn(&listen.origin, message, instead);
+            let help = "write the networks of your load balancers into accept_proxy";
+            self.draft.warn(&listen.origin, message, help);
             self.draft.text.set("accept_proxy", EVERYBODY, Some(&listen.origin));
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin, Position, meant};
+use kettle_config::{Diagnostic, Origin, Position, closest};
 
 use super::vocabulary::{Fate, Term};
 use crate::Surroundings;
@@ -28,14 +28,15 @@ pub(super) struct StunnelOption {
 pub(super) fn read(
     path: &Path,
     surroundings: &dyn Surroundings,
-) -> Result<Vec<Section>, Vec<Finding>> {
+) -> Result<Vec<Section>, Vec<Diagnostic>> {
     let whole = Origin { path: path.to_path_buf(), ..Origin::default() };
     let first = Section { name: String::new(), origin: whole.clone(), options: Vec::new() };
-    let mut reader = Reader { surroundings, sections: vec![first], files: 0, findings: Vec::new() };
+    let mut reader =
+        Reader { surroundings, sections: vec![first], files: 0, diagnostics: Vec::new() };
     reader.file(path, &whole);
-    match reader.findings.is_empty() {
+    match reader.diagnostics.is_empty() {
         true => Ok(reader.sections),
-        false => Err(reader.findings),
+        false => Err(reader.diagnostics),
     }
 }
 
@@ -43,12 +44,12 @@ struct Reader<'s> {
     surroundings: &'s dyn Surroundings,
     sections: Vec<Section>,
     files: usize,
-    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
-    fn find(&mut self, origin: &Origin, message: String, instead: &str) {
-        self.findings.push(origin.finding(message, Some(instead.to_owned())));
+    fn find(&mut self, origin: &Origin, message: String, help: &str) {
+        self.diagnostics.push(origin.diagnostic(message, Some(help.to_owned())));
     }
 
     fn file(&mut self, path: &Path, asked: &Origin) {
@@ -102,11 +103,11 @@ impl Reader<'_> {
             return self.include(Path::new(value), &origin);
         }
         let Some(term) = Term::find(key) else {
-            let instead = match meant(key, &Term::names()) {
-                Some(meant) => format!("write {meant}"),
+            let help = match closest(key, &Term::names()) {
+                Some(closest) => format!("write {closest}"),
                 None => "remove it".to_owned(),
             };
-            return self.find(&origin, format!("`{key}` is not an option of stunnel"), &instead);
+            return self.find(&origin, format!("`{key}` is not an option of stunnel"), &help);
         };
         if let Fate::Flag | Fate::FlagTold(_) = term.fate
             && !["yes", "no"].contains(&value)
@@ -131,9 +132,9 @@ impl Reader<'_> {
         };
         names.sort_unstable();
         for path in names.iter().map(|name| folder.join(name)).collect::<Vec<PathBuf>>() {
-            if self.files == FILES_MAX || !self.findings.is_empty() {
+            if self.files == FILES_MAX || !self.diagnostics.is_empty() {
                 let message = format!("more than {FILES_MAX} files are included");
-                if self.findings.is_empty() {
+                if self.diagnostics.is_empty() {
                     self.find(origin, message, "include fewer files");
                 }
                 return;

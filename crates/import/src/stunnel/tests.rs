@@ -4,14 +4,16 @@ use proptest::prelude::*;
 use super::*;
 use crate::files_in_memory::{Files, shown};
 
-fn from(text: &str) -> Result<Imported, Vec<Finding>> {
+fn from(text: &str) -> Result<Imported, Vec<Diagnostic>> {
     import_file(Path::new("/etc/stunnel.conf"), &Files::with("/etc/stunnel.conf", text))
 }
 
 #[track_caller]
 fn config(text: &str) -> Config {
-    let imported = from(text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
-    imported.config().unwrap_or_else(|findings| panic!("{}\n{}", shown(&findings), imported.toml))
+    let imported = from(text).unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
+    imported
+        .config()
+        .unwrap_or_else(|diagnostics| panic!("{}\n{}", shown(&diagnostics), imported.toml))
 }
 
 type Test = fn(&Config) -> bool;
@@ -112,7 +114,7 @@ fn a_service_that_would_become_looser_is_left_out() {
         let text = format!(
             "[a]\naccept = 1\nconnect = 2\ncert = /c\n{option}\n[b]\naccept = 3\nconnect = 4\ncert = /c\n"
         );
-        let made = from(&text).unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+        let made = from(&text).unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
         assert_eq!(made.config().unwrap().listeners.len(), 1, "{option}\n{}", made.toml);
         let line = 4 + option.lines().count();
         let remark = format!("# /etc/stunnel.conf:{line}: the service a is left out");
@@ -152,10 +154,10 @@ fn mistakes_are_told_with_their_place() {
             "5:1: `TIMEOUTidle` takes a number",
         ),
     ] {
-        let findings = shown(&from(text).map(|made| made.toml).unwrap_err());
+        let diagnostics = shown(&from(text).map(|made| made.toml).unwrap_err());
         assert!(
-            findings.contains(expected) && findings.contains("help: "),
-            "{expected}\n{findings}"
+            diagnostics.contains(expected) && diagnostics.contains("help: "),
+            "{expected}\n{diagnostics}"
         );
     }
 }
@@ -169,7 +171,7 @@ proptest! {
         let text = format!("[a]\naccept = 1\nconnect = 2\ncert = /c\n{}", lines.collect::<String>());
         match from(&text) {
             Ok(made) => _ = made.config(),
-            Err(findings) => prop_assert!(!findings.is_empty()),
+            Err(diagnostics) => prop_assert!(!diagnostics.is_empty()),
         }
     }
 }

@@ -41,12 +41,12 @@ const fn flag(name: &'static str) -> Term {
     Term { name, fate: Fate::Flag }
 }
 
-const fn told(name: &'static str, instead: &'static str) -> Term {
-    Term { name, fate: Fate::Told(instead) }
+const fn told(name: &'static str, help: &'static str) -> Term {
+    Term { name, fate: Fate::Told(help) }
 }
 
-const fn flag_told(name: &'static str, instead: &'static str) -> Term {
-    Term { name, fate: Fate::FlagTold(instead) }
+const fn flag_told(name: &'static str, help: &'static str) -> Term {
+    Term { name, fate: Fate::FlagTold(help) }
 }
 
 const fn needed(name: &'static str, why: &'static str) -> Term {

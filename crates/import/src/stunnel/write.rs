@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Finding, Origin, quoted};
+use kettle_config::{Diagnostic, Origin, quoted};
 
 use super::file::{Section, StunnelOption};
 use super::vocabulary::Fate;
@@ -16,7 +16,7 @@ pub(super) fn write(
     sections: &[Section],
     path: &Path,
     surroundings: &dyn Surroundings,
-) -> Result<Imported, Vec<Finding>> {
+) -> Result<Imported, Vec<Diagnostic>> {
     let mut writer = Writer { surroundings, draft: Draft::default() };
     if let Some((global, services)) = sections.split_first() {
         writer.process(global);
@@ -90,13 +90,13 @@ impl Writer<'_> {
     /// Says of each option that is not carried over what holds instead.
     fn tell(&mut self, section: &Section) {
         for option in &section.options {
-            let instead = match option.term.fate {
-                Fate::Told(instead) => instead,
-                Fate::FlagTold(instead) if option.value == "yes" => instead,
+            let help = match option.term.fate {
+                Fate::Told(help) => help,
+                Fate::FlagTold(help) if option.value == "yes" => help,
                 _ => continue,
             };
             let message = format!("`{}` is not carried over", option.term.name);
-            self.draft.warn(&option.origin, message, instead);
+            self.draft.warn(&option.origin, message, help);
         }
     }
 
@@ -206,8 +206,8 @@ impl Writer<'_> {
             other => {
                 let message =
                     format!("the service {} is left out: no {other} is spoken", service.own.name);
-                let instead = "of dialogues before TLS there are smtp and pgsql";
-                self.draft.warn(&protocol.origin, message, instead);
+                let help = "of dialogues before TLS there are smtp and pgsql";
+                self.draft.warn(&protocol.origin, message, help);
                 Err(())
             }
         }
@@ -320,8 +320,8 @@ impl Writer<'_> {
             Some(roots) => {
                 if service.verifies() == Verifies::Peer {
                     let message = "the certificates in this file are taken for authorities";
-                    let instead = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
-                    self.draft.warn(&roots.origin, message, instead);
+                    let help = "`pins` of a backend name single keys; let the file have no authority whose others are not meant";
+                    self.draft.warn(&roots.origin, message, help);
                 }
                 let path = self.path(&roots.value).display().to_string();
                 self.draft.text.set("roots", quoted(&path), Some(&roots.origin));
@@ -331,8 +331,8 @@ impl Writer<'_> {
         self.warn_of_folder(service);
         if service.verifies() == Verifies::Nothing || service.find("checkHost").is_none() {
             let message = "the server's certificate and its name are verified here";
-            let instead = "stunnel does so with verifyChain = yes and checkHost only";
-            self.draft.warn(origin, message, instead);
+            let help = "stunnel does so with verifyChain = yes and checkHost only";
+            self.draft.warn(origin, message, help);
         }
         if let Some(dialogue) = dialogue {
             self.draft.text.set("starttls", quoted(dialogue), Some(origin));
@@ -342,8 +342,8 @@ impl Writer<'_> {
         for name in of_tls {
             if let Some(option) = service.find(name) {
                 let message = format!("`{name}` is not carried over");
-                let instead = "a server is offered what [tls] has, for all of them";
-                self.draft.warn(&option.origin, message, instead);
+                let help = "a server is offered what [tls] has, for all of them";
+                self.draft.warn(&option.origin, message, help);
             }
         }
         if let Some(chain) = service.find("cert") {

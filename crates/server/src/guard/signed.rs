@@ -35,7 +35,7 @@ impl SignedUrls {
             path: path.clone(),
             line,
             message,
-            instead: Some(format!("run `openssl rand -hex 32 > {}`", path.display())),
+            help: Some(format!("run `openssl rand -hex 32 > {}`", path.display())),
         };
         let text = keeper::read(path, FILE_BYTES_MAX)
             .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))

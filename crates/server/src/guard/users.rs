@@ -38,23 +38,23 @@ pub struct UsersMistake {
     /// What is wrong. It holds no hash.
     pub message: String,
     /// What to do.
-    pub instead: Option<String>,
+    pub help: Option<String>,
 }
 
 impl Users {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, UsersMistake> {
-        let mistake = |line, message: String, instead| {
-            let instead = Some(instead).filter(|text: &String| !text.is_empty());
-            UsersMistake { path: path.to_owned(), line, message, instead }
+        let mistake = |line, message: String, help| {
+            let help = Some(help).filter(|text: &String| !text.is_empty());
+            UsersMistake { path: path.to_owned(), line, message, help }
         };
         let text = keeper::read(path, FILE_BYTES_MAX)
             .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
             .map_err(|error| mistake(0, format!("cannot read it: {error}"), String::new()))?;
         Self::parse(&text).map_err(|(line, message)| {
             let name = message.name.unwrap_or_else(|| "NAME".to_owned());
-            let instead = format!("run `htpasswd -B {} {name}`", path.display());
-            mistake(line, message.why, instead)
+            let help = format!("run `htpasswd -B {} {name}`", path.display());
+            mistake(line, message.why, help)
         })
     }
 

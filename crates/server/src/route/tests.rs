@@ -151,11 +151,11 @@ fn every_root_that_cannot_be_opened_is_found() {
     let missing = folder.path().join("missing");
     let sites =
         vec![site(&["a.example"], &["/"], &missing), site(&["b.example"], &["/", "/x"], &missing)];
-    let findings =
+    let diagnostics =
         Router::build(&config(sites), &Default::default(), &Default::default()).unwrap_err();
-    assert_eq!(findings.len(), 3);
-    assert!(findings[0].message.contains("cannot open"), "{}", findings[0].message);
-    assert!(findings[0].offending.ends_with("missing"), "{}", findings[0].offending);
+    assert_eq!(diagnostics.len(), 3);
+    assert!(diagnostics[0].message.contains("cannot open"), "{}", diagnostics[0].message);
+    assert!(diagnostics[0].offending.ends_with("missing"), "{}", diagnostics[0].offending);
 }
 
 #[test]

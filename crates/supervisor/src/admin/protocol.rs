@@ -71,8 +71,8 @@ pub enum Reply {
         /// Why, for a person.
         message: String,
         /// The mistakes in the configuration, if that is the reason.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        findings: Vec<String>,
+        #[serde(default, rename = "findings", skip_serializing_if = "Vec::is_empty")]
+        diagnostics: Vec<String>,
     },
     /// The live numbers.
     Status(Box<Status>),
@@ -94,9 +94,9 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// A refusal without findings.
+    /// A refusal without diagnostics.
     pub fn refused(message: impl fmt::Display) -> Self {
-        Reply::Refused { message: message.to_string(), findings: Vec::new() }
+        Reply::Refused { message: message.to_string(), diagnostics: Vec::new() }
     }
 }
 

@@ -91,7 +91,7 @@ fn anything_else_is_no_request() {
 fn replies_survive_the_way_back() {
     for reply in [
         Reply::Done { message: "done\nand dusted".to_owned() },
-        Reply::Refused { message: "no".to_owned(), findings: vec!["k.toml:1:2: x".to_owned()] },
+        Reply::Refused { message: "no".to_owned(), diagnostics: vec!["k.toml:1:2: x".to_owned()] },
         Reply::refused("no"),
         Reply::Status(Box::new(status())),
     ] {

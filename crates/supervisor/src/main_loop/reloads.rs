@@ -3,14 +3,14 @@
 use std::future::pending;
 use std::pin::Pin;
 
-use kettle_config::Finding;
+use kettle_config::Diagnostic;
 use tokio::sync::oneshot;
 
 use crate::admin::protocol::Reply;
 use crate::reload::{Candidate, Subject};
 
 /// What reading a configuration led to.
-pub(super) type Outcome = Result<Candidate, Vec<Finding>>;
+pub(super) type Outcome = Result<Candidate, Vec<Diagnostic>>;
 
 /// Who wants to know how a reload went. A signal asks without wanting to know.
 pub(super) type Asker = Option<oneshot::Sender<Reply>>;

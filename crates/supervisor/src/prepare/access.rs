@@ -8,19 +8,19 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kettle_config::{Config, Finding, Located, LogTarget, Position};
+use kettle_config::{Config, Diagnostic, Located, LogTarget, Position};
 use kettle_kernel::keeper::{self, is_chosen_by_root};
 use kettle_kernel::process::{self, Account, PrivilegeError, group_name};
 use rustix::fs::{Access, OFlags, access};
 
-use super::Findings;
+use super::Diagnostics;
 
 /// Who serves, if the configuration says it.
 ///
 /// # Errors
 ///
-/// Returns a finding where the user or the group is not there, or this process cannot become them.
-pub fn account(config: &Config) -> Result<Option<Account>, Vec<Finding>> {
+/// Returns a diagnostic where the user or the group is not there, or this process cannot become them.
+pub fn account(config: &Config) -> Result<Option<Account>, Vec<Diagnostic>> {
     let Some(user) = &config.server.user else { return Ok(None) };
     let found = Account::find(user, config.server.group.as_deref());
     let account = found.map_err(|error| {
@@ -28,18 +28,18 @@ pub fn account(config: &Config) -> Result<Option<Account>, Vec<Finding>> {
             (PrivilegeError::UnknownGroup(_), Some(group)) => ("server.group", group),
             _ => ("server.user", user),
         };
-        vec![config.finding(config.position_of(setting), written, error.to_string(), None)]
+        vec![config.diagnostic(config.position_of(setting), written, error.to_string(), None)]
     })?;
     if process::is_root() || account.is_current() {
         return Ok(Some(account));
     }
     let message = format!("only root can become the user `{user}`");
-    let instead = format!("run this command as root or as `{user}`, or leave `user` out");
-    Err(vec![config.finding(config.position_of("server.user"), user, message, Some(instead))])
+    let help = format!("run this command as root or as `{user}`, or leave `user` out");
+    Err(vec![config.diagnostic(config.position_of("server.user"), user, message, Some(help))])
 }
 
 /// Finds what `account`, or else the user of this process, may not do. Such a server starts, mostly, and serves badly.
-pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut Findings) {
+pub(super) fn check(config: &Config, account: Option<&Account>, diagnostics: &mut Diagnostics) {
     let mut needs = needs(config);
     let is_the_keepers = |need: &Need<'_>| need.is_of_reload() && is_chosen_by_root(need.path);
     if keeper::is_there() {
@@ -54,21 +54,21 @@ pub(super) fn check(config: &Config, account: Option<&Account>, findings: &mut F
         Ok(refusals) => refusals,
         Err(error) => {
             let message = format!("what this user may read cannot be tried: {error}");
-            findings.mistake(config, config.position_of("server.user"), "", message);
+            diagnostics.mistake(config, config.position_of("server.user"), "", message);
             return;
         }
     };
     for (need, refusal) in needs.iter().zip(refusals) {
         let Some(refusal) = refusal else { continue };
         let message = need.message(config, &refusal);
-        let instead = refusal.instead(config, account);
+        let help = refusal.help(config, account);
         let written = need.path.display().to_string();
         // Who will start this server is not known here.
         let (found, message) = match account.is_some() && is_the_keepers(need) {
-            true => (&mut findings.warnings, format!("{message}, {UNLESS_ROOT_STARTS_IT}")),
-            false => (&mut findings.serious, message),
+            true => (&mut diagnostics.warnings, format!("{message}, {UNLESS_ROOT_STARTS_IT}")),
+            false => (&mut diagnostics.serious, message),
         };
-        found.push(config.finding(need.at, &written, message, Some(instead)));
+        found.push(config.diagnostic(need.at, &written, message, Some(help)));
     }
 }
 
@@ -252,7 +252,7 @@ impl<'c> Need<'c> {
 
 impl Refusal {
     /// One command that mends it.
-    fn instead(&self, config: &Config, account: Option<&Account>) -> String {
+    fn help(&self, config: &Config, account: Option<&Account>) -> String {
         let Self { by, wanted, is_of_key } = self;
         let shown = by.display();
         let (Some(user), Some(account)) = (&config.server.user, account) else {

@@ -9,7 +9,7 @@ use kettle_tls::identity::{IdentityError, IdentityWarning};
 use kettle_tls::trust::{RevocationLists, Roots};
 use kettle_tls::{ClientAuth, ClientAuthMode};
 
-use super::Findings;
+use super::Diagnostics;
 use kettle_server::route::client_auth_groups;
 
 /// What clients are asked for.
@@ -30,7 +30,7 @@ impl LoadedClientAuth {
 }
 
 /// Reads roots and revocation lists, once for all sites that have the same.
-pub(super) fn load(config: &Config, findings: &mut Findings) -> LoadedClientAuth {
+pub(super) fn load(config: &Config, diagnostics: &mut Diagnostics) -> LoadedClientAuth {
     let mut loaded = LoadedClientAuth::default();
     for (number, group) in client_auth_groups(config).into_iter().enumerate() {
         let Some(settings) = config.sites.get(number).and_then(|site| site.client_auth.as_ref())
@@ -40,11 +40,11 @@ pub(super) fn load(config: &Config, findings: &mut Findings) -> LoadedClientAuth
         if group != Some(number) {
             continue;
         }
-        loaded.by_site.extend(load_one(config, settings, findings).map(|one| (number, one)));
+        loaded.by_site.extend(load_one(config, settings, diagnostics).map(|one| (number, one)));
     }
     for settings in config.listener_certificates().filter_map(|own| own.client_auth.as_ref()) {
         if !loaded.of_listeners.iter().any(|(known, _)| known == settings) {
-            let one = load_one(config, settings, findings);
+            let one = load_one(config, settings, diagnostics);
             loaded.of_listeners.extend(one.map(|one| (settings.clone(), one)));
         }
     }
@@ -54,12 +54,12 @@ pub(super) fn load(config: &Config, findings: &mut Findings) -> LoadedClientAuth
 fn load_one(
     config: &Config,
     settings: &ConfigClientAuth,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<ClientAuth> {
-    let roots = load_file(config, &settings.roots, findings, Roots::load);
+    let roots = load_file(config, &settings.roots, diagnostics, Roots::load);
     let revocation = match &settings.crl {
         None => Some(None),
-        Some(crl) => load_file(config, crl, findings, RevocationLists::load).map(Some),
+        Some(crl) => load_file(config, crl, diagnostics, RevocationLists::load).map(Some),
     };
     let mode = match settings.mode {
         ConfigMode::Required => ClientAuthMode::Required,
@@ -68,27 +68,27 @@ fn load_one(
     Some(ClientAuth { mode, roots: roots?, revocation: revocation? })
 }
 
-/// Reads a file of certificates or lists; what is wrong with it becomes a finding at its place.
+/// Reads a file of certificates or lists; what is wrong with it becomes a diagnostic at its place.
 pub(super) fn load_file<T>(
     config: &Config,
     file: &Located<std::path::PathBuf>,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
     load: impl FnOnce(&Path) -> Result<(T, Vec<IdentityWarning>), IdentityError>,
 ) -> Option<T> {
-    if findings.have_named(config, file) {
+    if diagnostics.have_named(config, file) {
         return None;
     }
     let offending = file.value.display().to_string();
     match load(&file.value) {
         Ok((loaded, warnings)) => {
             for warning in warnings {
-                let finding = config.finding(file.at, &offending, warning.to_string(), None);
-                findings.of_identity(&warning).push(finding);
+                let diagnostic = config.diagnostic(file.at, &offending, warning.to_string(), None);
+                diagnostics.of_identity(&warning).push(diagnostic);
             }
             Some(loaded)
         }
         Err(error) => {
-            findings.mistake(config, file.at, &offending, error.to_string());
+            diagnostics.mistake(config, file.at, &offending, error.to_string());
             None
         }
     }

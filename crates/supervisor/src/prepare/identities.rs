@@ -9,7 +9,7 @@ use kettle_kernel::process;
 use kettle_tls::identity::{Identities, Identity};
 use kettle_tls::self_signed::{self, SelfSignedError};
 
-use super::Findings;
+use super::Diagnostics;
 
 /// A generated certificate and the names it was asked for.
 #[derive(Clone)]
@@ -66,17 +66,17 @@ impl LoadedIdentities {
 }
 
 /// Loads the certificates of every site that names some.
-pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> LoadedIdentities {
+pub(super) fn load_identities(config: &Config, diagnostics: &mut Diagnostics) -> LoadedIdentities {
     let mut loaded = LoadedIdentities::default();
     for (number, site) in config.sites.iter().enumerate() {
         let mut identities = Vec::new();
         for certificate in &site.certificates {
-            if let Some(identity) = load_identity(config, certificate, findings) {
+            if let Some(identity) = load_identity(config, certificate, diagnostics) {
                 identities.push(Arc::new(identity));
             }
         }
         if identities.len() == site.certificates.len() && !identities.is_empty() {
-            check_names(config, site, &identities, findings);
+            check_names(config, site, &identities, diagnostics);
         }
         loaded.add(number, identities);
     }
@@ -84,7 +84,7 @@ pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> Loade
         let certificates = listener.tls().map_or(&[][..], |tls| &tls.certificates);
         let mut identities = Vec::with_capacity(certificates.len());
         for own in certificates {
-            let identity = load_identity(config, &own.certificate(), findings);
+            let identity = load_identity(config, &own.certificate(), diagnostics);
             identities.extend(identity.map(Arc::new));
         }
         loaded.all.extend(identities.iter().cloned());
@@ -96,12 +96,12 @@ pub(super) fn load_identities(config: &Config, findings: &mut Findings) -> Loade
 pub(super) fn load_identity(
     config: &Config,
     certificate: &Certificate,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Identity> {
     let Certificate { chain, key, ocsp, .. } = certificate;
     let files = [Some(chain), Some(key), ocsp.as_ref()];
     // A key that is missing must not hide what is wrong with the chain.
-    if findings.have_named(config, chain) {
+    if diagnostics.have_named(config, chain) {
         return None;
     }
     let place = |path: &Path| {
@@ -114,18 +114,18 @@ pub(super) fn load_identity(
         Ok((identity, warnings)) => {
             for warning in warnings {
                 let (at, offending) = place(warning.path());
-                let finding = config.finding(at, &offending, warning.to_string(), None);
-                let found = findings.of_identity(&warning);
+                let diagnostic = config.diagnostic(at, &offending, warning.to_string(), None);
+                let found = diagnostics.of_identity(&warning);
                 // Sites may share a certificate.
-                if !found.iter().any(|known| known.message == finding.message) {
-                    found.push(finding);
+                if !found.iter().any(|known| known.message == diagnostic.message) {
+                    found.push(diagnostic);
                 }
             }
             Some(identity)
         }
         Err(error) => {
             let (at, offending) = place(error.path());
-            findings.mistake(config, at, &offending, error.to_string());
+            diagnostics.mistake(config, at, &offending, error.to_string());
             None
         }
     }
@@ -136,7 +136,7 @@ fn check_names(
     config: &Config,
     site: &Site,
     identities: &[Arc<Identity>],
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) {
     for name in site.names.iter().filter(|name| name.value != ANY_NAME) {
         if identities.iter().any(|identity| identity.covers(&name.value)) {
@@ -150,7 +150,7 @@ fn check_names(
             "no certificate of this site is for `{name}`, so clients will refuse it; they are for {}",
             listed(&covered)
         );
-        findings.serious.push(config.finding(name.at, &name.value, message, None));
+        diagnostics.serious.push(config.diagnostic(name.at, &name.value, message, None));
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) fn load_generated(
     config: &Config,
     kept: Option<Generated>,
     loaded: &mut LoadedIdentities,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Generated> {
     let wants = |site: &Site| site.self_signed && site.certificates.is_empty();
     let wanting = || config.sites.iter().filter(|site| wants(site));
@@ -182,8 +182,9 @@ pub(super) fn load_generated(
             Ok(generated) => generated,
             Err(error) => {
                 let at = first.names.first().map_or(Position::NOT_WRITTEN, |name| name.at);
-                let mistake = config.finding(at, "", error.to_string(), Some(NAME_OTHERS.into()));
-                findings.add_mistakes(vec![mistake]);
+                let mistake =
+                    config.diagnostic(at, "", error.to_string(), Some(NAME_OTHERS.into()));
+                diagnostics.add_mistakes(vec![mistake]);
                 return None;
             }
         },

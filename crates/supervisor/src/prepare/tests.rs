@@ -37,8 +37,8 @@ impl Fixture {
     }
 }
 
-fn places(findings: &[Finding]) -> Vec<(usize, usize)> {
-    findings.iter().map(|finding| (finding.line, finding.column)).collect()
+fn places(diagnostics: &[Diagnostic]) -> Vec<(usize, usize)> {
+    diagnostics.iter().map(|diagnostic| (diagnostic.line, diagnostic.column)).collect()
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn certificates_of_a_listener_that_ask_differently_are_told_of() {
              [[backend]]\nname = \"app\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n"
         );
         let config = kettle_config::parse(&text, std::path::Path::new("kettle.toml")).unwrap();
-        let mut findings = Findings::default();
-        findings.of_open_doors(&config);
-        places(&findings.warnings)
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.of_open_doors(&config);
+        places(&diagnostics.warnings)
     };
     assert_eq!(found(asking), []);
     assert_eq!(found(""), [(6, 9)]);

@@ -15,7 +15,7 @@ use kettle_tls::connector::{Connector, ConnectorSettings, Pin, ResumeBy, Trust};
 use kettle_tls::policy::Policy;
 use kettle_tls::trust::Roots;
 
-use super::Findings;
+use super::Diagnostics;
 use super::client_auth::load_file;
 use super::identities::load_identity;
 
@@ -23,11 +23,15 @@ use super::identities::load_identity;
 pub(super) type LoadedConnectors = HashMap<String, Arc<[Connector]>>;
 
 /// Reads what TLS to backends needs.
-pub(super) fn load(config: &Config, policy: &Policy, findings: &mut Findings) -> LoadedConnectors {
+pub(super) fn load(
+    config: &Config,
+    policy: &Policy,
+    diagnostics: &mut Diagnostics,
+) -> LoadedConnectors {
     let mut loaded = HashMap::new();
     for (index, backend) in config.backends.iter().enumerate() {
         let Some(tls) = &backend.tls else { continue };
-        let connectors = load_backend(config, index, backend, tls, policy, findings);
+        let connectors = load_backend(config, index, backend, tls, policy, diagnostics);
         if let Some(connectors) = connectors {
             loaded.insert(backend.name.value.clone(), connectors);
         }
@@ -41,11 +45,11 @@ fn load_backend(
     backend: &Backend,
     tls: &BackendTls,
     policy: &Policy,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Arc<[Connector]>> {
-    let trust = load_trust(config, index, tls, findings)?;
+    let trust = load_trust(config, index, tls, diagnostics)?;
     let identity = match &tls.certificate {
-        Some(certificate) => Some(load_identity(config, certificate, findings)?),
+        Some(certificate) => Some(load_identity(config, certificate, diagnostics)?),
         None => None,
     };
     let alpn: Vec<&[u8]> = tls.alpn.iter().map(String::as_bytes).collect();
@@ -63,7 +67,7 @@ fn load_backend(
             Ok(connector) => connectors.push(connector),
             Err(error) => {
                 let offending = name.unwrap_or_else(|| server.address.to_string());
-                findings.mistake(config, server.address.at, &offending, error.to_string());
+                diagnostics.mistake(config, server.address.at, &offending, error.to_string());
                 return None;
             }
         }
@@ -75,7 +79,7 @@ fn load_trust(
     config: &Config,
     index: usize,
     tls: &BackendTls,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Trust> {
     let at = |setting: &str| {
         let written = config.position_of(&format!("backend.{index}.tls.{setting}"));
@@ -87,17 +91,17 @@ fn load_trust(
         for pin in &tls.pins {
             match pin.parse::<Pin>() {
                 Ok(pin) => pins.push(pin),
-                Err(error) => findings.mistake(config, at("pins"), pin, error.to_string()),
+                Err(error) => diagnostics.mistake(config, at("pins"), pin, error.to_string()),
             }
         }
         return (pins.len() == tls.pins.len()).then(|| Trust::pins(&pins));
     }
     let roots = match &tls.roots {
-        ConfigRoots::File(file) => load_file(config, file, findings, Roots::load)?,
+        ConfigRoots::File(file) => load_file(config, file, diagnostics, Roots::load)?,
         ConfigRoots::System => match Roots::system() {
             Ok(roots) => roots,
             Err(error) => {
-                findings.mistake(config, at("roots"), "system", error.to_string());
+                diagnostics.mistake(config, at("roots"), "system", error.to_string());
                 return None;
             }
         },

@@ -30,8 +30,8 @@ impl Fixture {
         let mut config = read(&path_of(&directory)).unwrap();
         resources.fill_in(&mut config, Some(2));
         let resumption = SharedResumption::new(Duration::from_secs(3600), 16).unwrap();
-        let prepared = prepare(config, &resumption, None).unwrap_or_else(|findings| {
-            panic!("{}", findings.iter().map(Finding::to_string).collect::<String>())
+        let prepared = prepare(config, &resumption, None).unwrap_or_else(|diagnostics| {
+            panic!("{}", diagnostics.iter().map(Diagnostic::to_string).collect::<String>())
         });
         let metrics = Arc::new(Metrics::new(2));
         let bound = bind(&prepared.config, 2, &[], &[]).unwrap();
@@ -63,15 +63,15 @@ impl Fixture {
         write_config(&self.directory, self.address, more);
     }
 
-    fn reload(&mut self) -> Result<(), Vec<Finding>> {
+    fn reload(&mut self) -> Result<(), Vec<Diagnostic>> {
         self.reload_within(Duration::from_secs(60))
     }
 
-    fn reload_within(&mut self, time_max: Duration) -> Result<(), Vec<Finding>> {
+    fn reload_within(&mut self, time_max: Duration) -> Result<(), Vec<Diagnostic>> {
         self.reload_of(Subject::Configuration, time_max)
     }
 
-    fn reload_of(&mut self, subject: Subject, time_max: Duration) -> Result<(), Vec<Finding>> {
+    fn reload_of(&mut self, subject: Subject, time_max: Duration) -> Result<(), Vec<Diagnostic>> {
         let candidate = block_on(self.live.candidate(subject, time_max));
         self.live.commit(candidate)
     }
@@ -110,9 +110,9 @@ fn syntax_errors_keep_the_old_configuration() {
     let mut fixture = Fixture::new();
     let before = Arc::clone(&fixture.seen.borrow());
     fixture.write("[limits]\nidle_timeout = \"soon\"\n");
-    let findings = fixture.reload().unwrap_err();
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!(findings[0].offending, "\"soon\"");
+    let diagnostics = fixture.reload().unwrap_err();
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    assert_eq!(diagnostics[0].offending, "\"soon\"");
     assert!(!fixture.seen.has_changed().unwrap());
     assert!(Arc::ptr_eq(&before.config, &fixture.live.prepared().config));
     assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 1);
@@ -126,9 +126,9 @@ fn a_missing_certificate_keeps_the_old_configuration() {
                 chain = \"missing.pem\"\nkey = \"missing.key\"\n\
                 [[site.route]]\nroot = \"files\"\n";
     fixture.write(more);
-    let findings = fixture.reload().unwrap_err();
-    let lines: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
-    assert_eq!(lines, [17, 18], "{findings:?}");
+    let diagnostics = fixture.reload().unwrap_err();
+    let lines: Vec<usize> = diagnostics.iter().map(|diagnostic| diagnostic.line).collect();
+    assert_eq!(lines, [17, 18], "{diagnostics:?}");
     assert!(!fixture.seen.has_changed().unwrap());
 }
 
@@ -138,9 +138,9 @@ fn an_address_in_use_keeps_the_old_configuration() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     fixture.write(&format!("[[listener]]\naddress = \"{address}\"\n"));
-    let findings = fixture.reload().unwrap_err();
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].message.contains("is in use"), "{}", findings[0]);
+    let diagnostics = fixture.reload().unwrap_err();
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    assert!(diagnostics[0].message.contains("is in use"), "{}", diagnostics[0]);
     assert!(!fixture.seen.has_changed().unwrap());
 }
 
@@ -149,9 +149,9 @@ fn a_log_that_cannot_be_opened_keeps_the_old_configuration() {
     let mut fixture = Fixture::new();
     let folder = fixture.directory.path().display();
     fixture.write(&format!("[log]\naccess = \"{folder}/files\"\n"));
-    let findings = fixture.reload().unwrap_err();
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].message.contains("access log"), "{}", findings[0]);
+    let diagnostics = fixture.reload().unwrap_err();
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    assert!(diagnostics[0].message.contains("access log"), "{}", diagnostics[0]);
     assert!(!fixture.seen.has_changed().unwrap());
 }
 
@@ -257,10 +257,10 @@ fn a_disk_that_hangs_ends_a_reload_in_time_and_only_one_waits_for_it() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
     let text = std::fs::read(&path).unwrap();
     std::fs::rename(&pipe, &path).unwrap();
-    let findings = fixture.reload_within(Duration::from_millis(10)).map_err(texts).unwrap_err();
-    assert!(findings[0].contains("a disk hangs"), "{findings:?}");
-    let findings = fixture.reload().map_err(texts).unwrap_err();
-    assert!(findings[0].contains("still waits for a disk"), "{findings:?}");
+    let diagnostics = fixture.reload_within(Duration::from_millis(10)).map_err(texts).unwrap_err();
+    assert!(diagnostics[0].contains("a disk hangs"), "{diagnostics:?}");
+    let diagnostics = fixture.reload().map_err(texts).unwrap_err();
+    assert!(diagnostics[0].contains("still waits for a disk"), "{diagnostics:?}");
     assert!(!fixture.seen.has_changed().unwrap());
     assert_eq!(fixture.metrics.reloads_refused.load(Relaxed), 2);
 
@@ -274,8 +274,8 @@ fn a_disk_that_hangs_ends_a_reload_in_time_and_only_one_waits_for_it() {
     assert!(fixture.seen.has_changed().unwrap());
 }
 
-fn texts(findings: Vec<Finding>) -> Vec<String> {
-    findings.iter().map(Finding::to_string).collect()
+fn texts(diagnostics: Vec<Diagnostic>) -> Vec<String> {
+    diagnostics.iter().map(Diagnostic::to_string).collect()
 }
 
 #[test]
@@ -322,8 +322,8 @@ fn a_reload_takes_no_address_that_the_next_start_could_not() {
     let (one, mut all) = (fixture.address, fixture.address);
     all.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
     write_config(&fixture.directory, one, &format!("[[listener]]\naddress = \"{all}\"\n"));
-    let findings = fixture.reload().unwrap_err();
-    assert!(findings[0].to_string().contains(&format!("listens on {one} already")));
+    let diagnostics = fixture.reload().unwrap_err();
+    assert!(diagnostics[0].to_string().contains(&format!("listens on {one} already")));
     assert_eq!(fixture.addresses(), [one]);
 }
 

@@ -75,13 +75,15 @@ fn what_a_reload_names_elsewhere_takes_another_start() {
     let with_state = |text: String| config(&folder, &format!("{text}{state}"));
     let started = with_state(site(&folder.join("sites/one")));
     let sandbox = knowing(files_of(&started));
-    let at = |findings: Vec<Finding>| findings.into_iter().map(|it| it.line).collect::<Vec<_>>();
+    let at = |diagnostics: Vec<Diagnostic>| {
+        diagnostics.into_iter().map(|it| it.line).collect::<Vec<_>>()
+    };
 
     assert_eq!(at(sandbox.refusals(&started, false)), [0; 0]);
     assert_eq!(at(sandbox.refusals(&with_state(site(&folder.join("sites/two"))), false)), [0; 0]);
-    let findings = sandbox.refusals(&with_state(site(&folder.join("elsewhere/three"))), false);
-    assert!(findings[0].to_string().contains("elsewhere/three"), "{}", findings[0]);
-    assert_eq!(at(findings), [7]);
+    let diagnostics = sandbox.refusals(&with_state(site(&folder.join("elsewhere/three"))), false);
+    assert!(diagnostics[0].to_string().contains("elsewhere/three"), "{}", diagnostics[0]);
+    assert_eq!(at(diagnostics), [7]);
     let follow = site(&folder.join("sites/one")) + "symlinks = \"follow\"\n";
     assert_eq!(sandbox.refusals(&with_state(follow), false).len(), 1);
     let backend = "[[backend]]\nname = \"b\"\n[[backend.server]]\naddress = \"127.0.0.1:80\"\n";

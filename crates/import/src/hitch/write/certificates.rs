@@ -36,11 +36,10 @@ impl Writer<'_> {
             let all: Vec<PemFile> = all.chain(self.pem_dir()).collect();
             pem_files.extend(all.into_iter().map(|pem| (pem, Owner::All)));
         }
-        if pem_files.is_empty() && self.draft.findings.is_empty() {
+        if pem_files.is_empty() && self.draft.diagnostics.is_empty() {
             let message = format!("no certificate is named for {}", frontend.endpoint);
-            let instead =
-                Some("write pem-file = \"…\", or name the file as an argument".to_owned());
-            self.draft.findings.push(frontend.origin.finding(message, instead));
+            let help = Some("write pem-file = \"…\", or name the file as an argument".to_owned());
+            self.draft.diagnostics.push(frontend.origin.diagnostic(message, help));
         }
         let mut known: Vec<String> = Vec::new();
         pem_files.retain(|(pem, _)| {
@@ -60,9 +59,9 @@ impl Writer<'_> {
             Ok(names) => names,
             Err(error) => {
                 let message = format!("the folder {} cannot be read: {error}", folder.display());
-                let finding = dir.origin.finding(message, None);
-                if !self.draft.findings.contains(&finding) {
-                    self.draft.findings.push(finding);
+                let diagnostic = dir.origin.diagnostic(message, None);
+                if !self.draft.diagnostics.contains(&diagnostic) {
+                    self.draft.diagnostics.push(diagnostic);
                 }
                 return Vec::new();
             }

@@ -4,7 +4,7 @@ use crate::files_in_memory::{Files, shown};
 fn of(text: &str) -> String {
     let files = Files::with("/etc/nginx/nginx.conf", text);
     let made = template(Path::new("/etc/nginx/nginx.conf"), &files);
-    made.unwrap_or_else(|findings| panic!("{}", shown(&findings)))
+    made.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)))
 }
 
 const ARTICLE: &str = r#"user www-data;
@@ -91,8 +91,8 @@ fn a_template_is_one_that_nginx_and_kettle_read() {
     assert!(!filled.contains('@'));
     let files = Files::with("/nginx.conf", &filled);
     let imported = crate::nginx::import_file(Path::new("/nginx.conf"), &files);
-    let imported = imported.unwrap_or_else(|findings| panic!("{}", shown(&findings)));
-    let config = imported.config().unwrap_or_else(|findings| panic!("{}", shown(&findings)));
+    let imported = imported.unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
+    let config = imported.config().unwrap_or_else(|diagnostics| panic!("{}", shown(&diagnostics)));
     assert_eq!(config.sites.len(), 1);
 }
 
@@ -120,7 +120,7 @@ fn words_that_look_like_ours_stay_out() {
 fn without_tls_there_is_nothing_to_measure() {
     for text in ["", "http { server { listen 80; } }", "stream { server { listen 443 ssl; } }"] {
         let files = Files::with("/n.conf", text);
-        let findings = template(Path::new("/n.conf"), &files).unwrap_err();
-        assert!(findings[0].to_string().contains("ssl"), "{}", shown(&findings));
+        let diagnostics = template(Path::new("/n.conf"), &files).unwrap_err();
+        assert!(diagnostics[0].to_string().contains("ssl"), "{}", shown(&diagnostics));
     }
 }

@@ -328,7 +328,7 @@ fn beside_users(text: &str) -> Imported {
         machine.0.insert(path.into(), text.to_owned());
     }
     let made = import_file(Path::new("/etc/nginx/nginx.conf"), &machine);
-    made.unwrap_or_else(|findings| panic!("{text}: {}", shown(&findings)))
+    made.unwrap_or_else(|diagnostics| panic!("{text}: {}", shown(&diagnostics)))
 }
 
 fn routes(config: &Config) -> String {
@@ -360,7 +360,7 @@ fn guards_redirects_and_limits_become_those_of_routes() {
             server(&format!("root /srv; {words}")).replace("http {", &format!("http {{ {zones}"));
         let made = beside_users(&text);
         assert!(made.toml.contains(expected), "{words}\n{}", made.toml);
-        let valid = made.config().map(drop).map_err(|findings| shown(&findings));
+        let valid = made.config().map(drop).map_err(|diagnostics| shown(&diagnostics));
         assert!(
             valid.is_ok() || !made.toml.contains("[[site]]"),
             "{words}\n{valid:?}\n{}",

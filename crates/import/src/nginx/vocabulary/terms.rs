@@ -33,8 +33,8 @@ const fn carried(name: &'static str, places: &'static str) -> Term {
     of(name, places, Fate::Carried)
 }
 
-const fn told(name: &'static str, places: &'static str, instead: &'static str) -> Term {
-    of(name, places, Fate::Told(instead))
+const fn told(name: &'static str, places: &'static str, help: &'static str) -> Term {
+    of(name, places, Fate::Told(help))
 }
 
 const fn answers(name: &'static str, places: &'static str, why: &'static str) -> Term {

@@ -67,8 +67,8 @@ impl Writer<'_> {
                 self.tell(own);
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);
             } else {
-                let instead = "the route that it is below answers";
-                self.draft.warn(origin, format!("{what} is not carried over"), instead);
+                let help = "the route that it is below answers";
+                self.draft.warn(origin, format!("{what} is not carried over"), help);
             }
         }
         Some(())

@@ -89,8 +89,8 @@ impl Writer<'_> {
             self.draft.text.set("pin_workers", "true", Some(&affinity.origin));
             if affinity.word(0) != "auto" || affinity.words.len() > 1 {
                 let message = format!("`{}` is not carried over as it is", spoken(affinity));
-                let instead = "each worker gets a processor of those that the process may use: CPUAffinity= in its unit";
-                self.draft.warn(&affinity.origin, message, instead);
+                let help = "each worker gets a processor of those that the process may use: CPUAffinity= in its unit";
+                self.draft.warn(&affinity.origin, message, help);
             }
         }
         match find("user") {
@@ -122,8 +122,8 @@ impl Writer<'_> {
         for errors in every(main, "error_log") {
             if errors.word(0) != "stderr" {
                 let message = format!("`{}` is not carried over", spoken(errors));
-                let instead = "messages go to standard error, and from there to the journal";
-                self.draft.warn(&errors.origin, message, instead);
+                let help = "messages go to standard error, and from there to the journal";
+                self.draft.warn(&errors.origin, message, help);
             }
         }
         self.common_log(https);
@@ -141,8 +141,8 @@ impl Writer<'_> {
         let chosen = outermost.or(all.first().copied())?;
         for other in all.iter().filter(|other| other.words != chosen.words) {
             let message = format!("`{}` is not carried over", spoken(other));
-            let instead = format!("it holds for all, as line {} says", chosen.origin.at.line);
-            self.draft.warn(&other.origin, message, &instead);
+            let help = format!("it holds for all, as line {} says", chosen.origin.at.line);
+            self.draft.warn(&other.origin, message, &help);
         }
         Some(chosen)
     }
@@ -176,8 +176,8 @@ impl Writer<'_> {
 
     pub(super) fn unreadable(&mut self, directive: &Directive, example: &str) {
         let message = format!("`{}` has no such value", spoken(directive));
-        let instead = format!("write {} {example};", directive.name);
-        self.draft.find(&directive.origin, message, &instead);
+        let help = format!("write {} {example};", directive.name);
+        self.draft.find(&directive.origin, message, &help);
     }
 }
 

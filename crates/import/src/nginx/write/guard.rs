@@ -88,9 +88,8 @@ impl Writer<'_> {
                     rate = Some((requests, period, burst.saturating_add(1), limit));
                     if !limit.words.iter().any(|it| it == "nodelay") {
                         let message = format!("`{}` delays nobody", spoken(limit));
-                        let instead =
-                            "up to `burst` requests are answered at once, and more get 429";
-                        self.draft.warn(&limit.origin, message, instead);
+                        let help = "up to `burst` requests are answered at once, and more get 429";
+                        self.draft.warn(&limit.origin, message, help);
                     }
                 }
                 _ => self.tell_of_limit(limit),
@@ -121,8 +120,8 @@ impl Writer<'_> {
 
     pub(super) fn tell_of_limit(&mut self, limit: &Directive) {
         let message = format!("`{}` is not carried over", spoken(limit));
-        let instead = "`rate_limit` of a route counts clients by their address, by one rate";
-        self.draft.warn(&limit.origin, message, instead);
+        let help = "`rate_limit` of a route counts clients by their address, by one rate";
+        self.draft.warn(&limit.origin, message, help);
     }
 }
 

@@ -75,16 +75,16 @@ impl Writer<'_> {
             let own = doors(server);
             server.is_kept = chosen.is_subset(&own);
             if !server.is_kept {
-                let instead =
+                let help =
                     "kettle serves every site on every https listener: give it a kettle of its own";
                 let message = "this server listens elsewhere than the others, and is left out";
-                self.draft.warn(server.origin, message, instead);
+                self.draft.warn(server.origin, message, help);
             }
             for listen in server.listens.iter().filter(|it| it.is_tls && server.is_kept) {
                 if !chosen.contains(&door(listen)) {
                     let message = format!("nobody listens on {}", listen.address);
-                    let instead = "kettle serves every site on every https listener, and not all servers are to be reached there";
-                    self.draft.warn(&listen.origin, message, instead);
+                    let help = "kettle serves every site on every https listener, and not all servers are to be reached there";
+                    self.draft.warn(&listen.origin, message, help);
                 }
             }
         }
@@ -95,8 +95,8 @@ impl Writer<'_> {
         for server in servers.iter().filter(|server| server.is_kept) {
             if !server.listens.iter().any(|own| own.address == listen.address) {
                 let message = format!("this server is reached on {} as well", listen.address);
-                let instead = "kettle serves every site on every https listener";
-                self.draft.warn(server.origin, message, instead);
+                let help = "kettle serves every site on every https listener";
+                self.draft.warn(server.origin, message, help);
             }
         }
         if default_of(servers, listen.address) != default {
@@ -174,8 +174,8 @@ impl Writer<'_> {
                     self.tell_of_others(server);
                     if let Some(host) = redirect.host.filter(|host| !server.names.contains(host)) {
                         let message = format!("clients are not sent to {host}");
-                        let instead = "a redirect leads to the name that the client asked for";
-                        self.draft.warn(server.origin, message, instead);
+                        let help = "a redirect leads to the name that the client asked for";
+                        self.draft.warn(server.origin, message, help);
                     }
                 }
                 None if server.ends_tls() && server.is_kept => {
@@ -188,8 +188,8 @@ impl Writer<'_> {
                 }
                 None => {
                     let message = "this server speaks plain HTTP, and is left out";
-                    let instead = "kettle serves by HTTPS: it leads there; add an `ssl` listener and a certificate";
-                    self.draft.warn(server.origin, message, instead);
+                    let help = "kettle serves by HTTPS: it leads there; add an `ssl` listener and a certificate";
+                    self.draft.warn(server.origin, message, help);
                 }
             }
         }
@@ -219,8 +219,8 @@ impl Writer<'_> {
         for location in location::all(&server.scope) {
             if location.kind != Kind::Named && !leads(location.directive.inner()) {
                 let message = format!("`{}` is not carried over", spoken(location.directive));
-                let instead = "all of plain HTTP leads to HTTPS, what certificate authorities ask for (ACME), too";
-                self.draft.warn(&location.directive.origin, message, instead);
+                let help = "all of plain HTTP leads to HTTPS, what certificate authorities ask for (ACME), too";
+                self.draft.warn(&location.directive.origin, message, help);
             }
         }
     }
@@ -229,9 +229,9 @@ impl Writer<'_> {
     pub(super) fn plain_alone(&mut self, servers: &mut [Server<'_>]) {
         for server in servers.iter_mut().filter(|server| server.redirect().is_none()) {
             let message = "this server speaks plain HTTP only";
-            let instead = "kettle serves by HTTPS: with a certificate that it makes, which no client trusts by itself; write \
+            let help = "kettle serves by HTTPS: with a certificate that it makes, which no client trusts by itself; write \
                            [[site.certificate]]";
-            self.draft.warn(server.origin, message, instead);
+            self.draft.warn(server.origin, message, help);
             server.is_self_signed = true;
             let mut more = Vec::new();
             for listen in &mut server.listens {

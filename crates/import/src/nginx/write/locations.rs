@@ -172,15 +172,15 @@ impl Writer<'_> {
 
     fn tell_of_prefix(&mut self, location: &Location<'_>) {
         let message = format!("`location {}` is not carried over", location.path);
-        let instead = "another route has its prefix, but for the slash";
-        self.draft.warn(&location.directive.origin, message, instead);
+        let help = "another route has its prefix, but for the slash";
+        self.draft.warn(&location.directive.origin, message, help);
     }
 
     fn tell_of_names(&mut self, location: &Location<'_>) {
         if !location.path.ends_with('/') {
             let message = format!("`location {0}` is for {0}x, too", location.path);
-            let instead = "a prefix of kettle stands for whole names between slashes";
-            self.draft.warn(&location.directive.origin, message, instead);
+            let help = "a prefix of kettle stands for whole names between slashes";
+            self.draft.warn(&location.directive.origin, message, help);
         }
     }
 
@@ -216,8 +216,8 @@ impl Writer<'_> {
     pub(super) fn leave_out(&mut self, shut: &Shut<'_>, what: &str, is_refused: bool) {
         let message = format!("{what} is left out because of `{}`", spoken(shut.directive));
         let refused = if is_refused { "; who asks for it gets 403" } else { "" };
-        let instead = format!("{}{refused}", shut.why);
-        self.draft.warn(&shut.directive.origin, message, &instead);
+        let help = format!("{}{refused}", shut.why);
+        self.draft.warn(&shut.directive.origin, message, &help);
     }
 
     fn tell_of_no_root(&mut self, scope: &Scope<'_>, what: &str) {
@@ -366,8 +366,8 @@ impl Writer<'_> {
             if let Some(shut) = self.shut(&location.scope) {
                 if is_passed {
                     let message = format!("`{}` is for files only", spoken(location.directive));
-                    let instead = "what a backend is asked for may have names with a dot";
-                    self.draft.warn(&shut.directive.origin, message, instead);
+                    let help = "what a backend is asked for may have names with a dot";
+                    self.draft.warn(&shut.directive.origin, message, help);
                 }
                 continue;
             }
@@ -388,8 +388,8 @@ impl Writer<'_> {
             };
             if is_passed && rules.is_empty() {
                 let message = format!("{what} is for files only");
-                let instead = "where a route has a backend, that is asked for them";
-                self.draft.warn(&location.directive.origin, message, instead);
+                let help = "where a route has a backend, that is asked for them";
+                self.draft.warn(&location.directive.origin, message, help);
             }
             if !rules.is_empty() {
                 self.tell_of_lost(&location.scope, &OF_ROUTES, ROUTE_ABOVE);

@@ -55,9 +55,9 @@ impl Writer<'_> {
         self.logs.carried.push(log.origin.clone());
         for format in https.iter().flat_map(|http| every(http.inner(), "log_format")) {
             let message = format!("`log_format {}` is not carried over", format.word(0));
-            let instead =
+            let help =
                 "`format` below [log] is json, combined or short; json has all that kettle knows";
-            self.draft.warn(&format.origin, message, instead);
+            self.draft.warn(&format.origin, message, help);
         }
     }
 
@@ -107,8 +107,8 @@ impl Writer<'_> {
             "off" => quoted("off"),
             path if path.starts_with("syslog:") || path.contains('$') => {
                 let message = format!("`{}` is not carried over as it is", spoken(log));
-                let instead = "the log goes to standard output, and from there to the journal";
-                self.draft.warn(&log.origin, message, instead);
+                let help = "the log goes to standard output, and from there to the journal";
+                self.draft.warn(&log.origin, message, help);
                 quoted("stdout")
             }
             "/dev/stdout" => quoted("stdout"),

@@ -102,16 +102,16 @@ impl Writer<'_> {
                 }
                 "connection" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host" => {}
                 "x-real-ip" | "forwarded" => {
-                    let instead = "`X-Forwarded-For` and `Forwarded` say who asks";
-                    self.draft.warn(&directive.origin, message, instead);
+                    let help = "`X-Forwarded-For` and `Forwarded` say who asks";
+                    self.draft.warn(&directive.origin, message, help);
                 }
                 _ if is_own_header(name) => {
-                    let instead = "kettle writes that header itself, to fit each request";
-                    self.draft.warn(&directive.origin, message, instead);
+                    let help = "kettle writes that header itself, to fit each request";
+                    self.draft.warn(&directive.origin, message, help);
                 }
                 _ if value.contains('$') => {
-                    let instead = "it is sent empty, so that no client says it in nginx's place";
-                    self.draft.warn(&directive.origin, message, instead);
+                    let help = "it is sent empty, so that no client says it in nginx's place";
+                    self.draft.warn(&directive.origin, message, help);
                     headers.push((name.to_owned(), String::new()));
                 }
                 _ => headers.push((name.to_owned(), value.trim().to_owned())),
@@ -156,9 +156,9 @@ impl Writer<'_> {
             return Some(("backend_host", quoted(value), origin.clone()));
         }
         let message = format!("servers are not asked for the host `{value}`");
-        let instead =
+        let help =
             "they are asked for the one that the client asks for; `backend_host` names another";
-        self.draft.warn(origin, message, instead);
+        self.draft.warn(origin, message, help);
         None
     }
 }

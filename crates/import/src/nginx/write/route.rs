@@ -181,9 +181,9 @@ impl Writer<'_> {
             Some(_) if !text.ends_with('/') && self.ends_with_slash(own, scope) => {
                 let message =
                     format!("`alias {text}` has no slash at its end, but its location has");
-                let instead =
+                let help =
                     "kettle takes it for a folder; nginx puts the rest of the path right behind it";
-                self.draft.warn(place, message, instead);
+                self.draft.warn(place, message, help);
                 (folder, place.clone())
             }
             Some(_) => (folder, place.clone()),

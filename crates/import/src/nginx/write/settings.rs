@@ -35,8 +35,8 @@ impl Writer<'_> {
         let (symlinks, place) = match scope.find("disable_symlinks") {
             Some(it) if it.word(0) == "on" => ("never", &it.origin),
             Some(it) if it.word(0) == "if_not_owner" => {
-                let instead = "links are followed as long as they stay below the root";
-                self.draft.warn(&it.origin, "owners of links are not compared", instead);
+                let help = "links are followed as long as they stay below the root";
+                self.draft.warn(&it.origin, "owners of links are not compared", help);
                 ("beneath", &it.origin)
             }
             _ => ("follow", origin),
@@ -105,7 +105,7 @@ impl Writer<'_> {
     }
 
     /// Says which of these settings of a place are lost, because they are another's. What is said further out as well is not.
-    pub(super) fn tell_of_lost(&mut self, scope: &Scope<'_>, names: &[&str], instead: &str) {
+    pub(super) fn tell_of_lost(&mut self, scope: &Scope<'_>, names: &[&str], help: &str) {
         let is_lost = |it: &&Directive| {
             let mut outer = scope.outwards().skip(1).flatten();
             let is_same = |other: &Directive| (&other.name, &other.words) == (&it.name, &it.words);
@@ -114,7 +114,7 @@ impl Writer<'_> {
         };
         for directive in scope.own().iter().filter(is_lost) {
             let message = format!("`{}` is not carried over", spoken(directive));
-            self.draft.warn(&directive.origin, message, instead);
+            self.draft.warn(&directive.origin, message, help);
         }
     }
 
@@ -124,9 +124,8 @@ impl Writer<'_> {
         let added = scope.all("add_header").into_iter().filter(|it| is_cache_control(it));
         for directive in expires.into_iter().chain(added) {
             let message = format!("`{}` is not carried over", spoken(directive));
-            let instead =
-                "a backend says it itself; `headers` of the route would say it in its place";
-            self.draft.warn(&directive.origin, message, instead);
+            let help = "a backend says it itself; `headers` of the route would say it in its place";
+            self.draft.warn(&directive.origin, message, help);
         }
     }
 
@@ -134,8 +133,8 @@ impl Writer<'_> {
         let is_name = |word: &String| !word.contains(['/', '$']) && !word.is_empty();
         let names: Vec<String> = index.words.iter().filter(|word| is_name(word)).cloned().collect();
         if names.len() < index.words.len() {
-            let instead = "an index is the name of a file in its folder";
-            self.draft.warn(&index.origin, format!("not all of `{}`", spoken(index)), instead);
+            let help = "an index is the name of a file in its folder";
+            self.draft.warn(&index.origin, format!("not all of `{}`", spoken(index)), help);
         }
         names
     }
@@ -146,8 +145,8 @@ impl Writer<'_> {
         for (name, coding) in all {
             let Some(directive) = scope.find(name) else { continue };
             if directive.word(0) == "always" {
-                let instead = "compressed files go to clients that take them";
-                self.draft.warn(&directive.origin, format!("`{}`", spoken(directive)), instead);
+                let help = "compressed files go to clients that take them";
+                self.draft.warn(&directive.origin, format!("`{}`", spoken(directive)), help);
             }
             if directive.word(0) != "off" {
                 codings.push(coding);
@@ -184,10 +183,10 @@ impl Writer<'_> {
             time => measure::seconds(time).map(|seconds| format!("max-age={seconds}")),
         };
         if control.is_none() || is_modified {
-            let instead =
+            let help =
                 "`cache_control` of a route says how long a file may be kept from its answer on";
             let message = format!("`{}` is not carried over as it is", spoken(expires));
-            self.draft.warn(&expires.origin, message, instead);
+            self.draft.warn(&expires.origin, message, help);
         }
         control
     }
@@ -199,11 +198,11 @@ impl Writer<'_> {
             let (name, value) = (directive.word(0), directive.word(1).trim());
             let message = format!("`{}` is not carried over", spoken(directive));
             if value.contains('$') {
-                let instead = "a header's value is the same in every response";
-                self.draft.warn(&directive.origin, message, instead);
+                let help = "a header's value is the same in every response";
+                self.draft.warn(&directive.origin, message, help);
             } else if is_own_header(name) {
-                let instead = "kettle writes that header itself, to fit each response";
-                self.draft.warn(&directive.origin, message, instead);
+                let help = "kettle writes that header itself, to fit each response";
+                self.draft.warn(&directive.origin, message, help);
             } else if is_cache_control(directive) || value.is_empty() {
             } else if let Some((_, all)) =
                 headers.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(name))
@@ -221,12 +220,8 @@ impl Writer<'_> {
         let mut types = BTreeMap::new();
         for table in scope.all("types") {
             if table.inner().is_empty() {
-                let instead = "types come from `mime` of the route, and from a table in kettle";
-                self.draft.warn(
-                    &table.origin,
-                    "no type is taken away by an empty `types`",
-                    instead,
-                );
+                let help = "types come from `mime` of the route, and from a table in kettle";
+                self.draft.warn(&table.origin, "no type is taken away by an empty `types`", help);
             }
             for entry in table.inner() {
                 for extension in &entry.words {
@@ -239,10 +234,10 @@ impl Writer<'_> {
         }
         let default = scope.find("default_type");
         if let Some(default) = default.filter(|it| it.word(0) != "application/octet-stream") {
-            let instead = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
+            let help = "a file whose extension nobody knows is application/octet-stream; `mime` of the route names types \
                            by extension";
             let message = format!("`{}` is not carried over", spoken(default));
-            self.draft.warn(&default.origin, message, instead);
+            self.draft.warn(&default.origin, message, help);
         }
         types
     }

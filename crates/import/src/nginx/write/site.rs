@@ -109,9 +109,9 @@ impl Writer<'_> {
                     continue;
                 }
                 if word.starts_with('~') || !is_host(bare) {
-                    let instead = "write each name; `*.example.org` stands for one more label";
+                    let help = "write each name; `*.example.org` stands for one more label";
                     let message = format!("the name `{word}` is not carried over");
-                    self.draft.warn(origin, message, instead);
+                    self.draft.warn(origin, message, help);
                     continue;
                 }
                 if word != bare {
@@ -248,8 +248,8 @@ impl Writer<'_> {
         for (directive, path, codes) in error_pages(scope) {
             let Some(file) = self.page_file(scope, &locations, &path) else {
                 let message = format!("`{}` is not carried over", spoken(directive));
-                let instead = "`error_pages` of the site names a file";
-                self.draft.warn(&directive.origin, message, instead);
+                let help = "`error_pages` of the site names a file";
+                self.draft.warn(&directive.origin, message, help);
                 continue;
             };
             place = place.or(Some(&directive.origin));
@@ -262,8 +262,8 @@ impl Writer<'_> {
         for directive in scope.all("error_page") {
             if pages_of(directive).is_none() {
                 let message = format!("`{}` is not carried over as it is", spoken(directive));
-                let instead = "`error_pages` of the site names a file for a status, which stays";
-                self.draft.warn(&directive.origin, message, instead);
+                let help = "`error_pages` of the site names a file for a status, which stays";
+                self.draft.warn(&directive.origin, message, help);
             }
         }
         if !pages.is_empty() {

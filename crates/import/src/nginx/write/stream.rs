@@ -57,8 +57,8 @@ impl Writer<'_> {
                 }
                 Some(_) => {
                     let message = format!("the server is left out because of `{}`", spoken(pass));
-                    let instead = "one `map $ssl_preread_server_name` decides by name";
-                    self.draft.warn(&pass.origin, message, instead);
+                    let help = "one `map $ssl_preread_server_name` decides by name";
+                    self.draft.warn(&pass.origin, message, help);
                 }
                 None => {
                     let target = carried(&scope, stream.inner(), pass.word(0));
@@ -148,15 +148,15 @@ impl Writer<'_> {
                 }
                 name if self.known_names.contains(name) => {
                     let message = format!("`{}` is not carried over", spoken(entry));
-                    let instead = "a site of `http` has that name: write `backend` there";
-                    self.draft.warn(&entry.origin, message, instead);
+                    let help = "a site of `http` has that name: write `backend` there";
+                    self.draft.warn(&entry.origin, message, help);
                 }
                 name => {
                     if name.starts_with(['*', '.']) {
                         let message =
                             format!("`{name}` stands for one more label, not for several");
-                        let instead = "write names below that one by one";
-                        self.draft.warn(&entry.origin, message, instead);
+                        let help = "write names below that one by one";
+                        self.draft.warn(&entry.origin, message, help);
                     }
                     sites.push((name.to_owned(), carried(scope, stream.inner(), to), &entry.origin))
                 }
@@ -249,8 +249,8 @@ impl Writer<'_> {
                     {
                         let message =
                             format!("`{}` is not carried over as it is", spoken(directive));
-                        let instead = "the client's address decides";
-                        self.draft.warn(&directive.origin, message, instead);
+                        let help = "the client's address decides";
+                        self.draft.warn(&directive.origin, message, help);
                     }
                     "source-hash"
                 }
@@ -330,8 +330,8 @@ impl Writer<'_> {
         }
         if !scope.is_on("proxy_ssl_verify") {
             let message = "the certificate of the server is verified here";
-            let instead = "nginx does not without proxy_ssl_verify; `roots` or `pins` below [backend.tls] say whom to trust";
-            self.draft.warn(&place, message, instead);
+            let help = "nginx does not without proxy_ssl_verify; `roots` or `pins` below [backend.tls] say whom to trust";
+            self.draft.warn(&place, message, help);
         }
         let path = |writer: &Self, name: &str| {
             let file = scope.find(name)?;

@@ -73,8 +73,8 @@ impl Writer<'_> {
             for other in scopes.iter().flat_map(|scope| scope.all(name)) {
                 if other.words != chosen.words {
                     let message = format!("`{}` is not carried over", spoken(other));
-                    let instead = "it holds for all sites, as the first server says";
-                    self.draft.warn(&other.origin, message, instead);
+                    let help = "it holds for all sites, as the first server says";
+                    self.draft.warn(&other.origin, message, help);
                 }
             }
         }
@@ -176,8 +176,8 @@ impl Writer<'_> {
         let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
         if chains.is_empty() || keys.len() < chains.len() {
             let message = "this server speaks TLS and has no certificate, or one without its key";
-            let instead = "write ssl_certificate FILE; and ssl_certificate_key FILE;";
-            self.draft.find(origin, message, instead);
+            let help = "write ssl_certificate FILE; and ssl_certificate_key FILE;";
+            self.draft.find(origin, message, help);
             return None;
         }
         let ocsp = scope.find("ssl_stapling_file").map(|file| self.folder.join(file.word(0)));

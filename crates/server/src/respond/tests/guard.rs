@@ -172,10 +172,10 @@ async fn a_file_of_users_with_a_mistake_is_not_taken() {
     let stage = asks_for_a_password(Stage::new());
     let path = stage.folder.path().join("users");
     fs::write(&path, "# users\nann:$apr1$x$y\n").unwrap();
-    let findings =
+    let diagnostics =
         Router::build(&stage.config, &Default::default(), &Default::default()).unwrap_err();
-    let [finding] = &*findings else { panic!("{findings:?}") };
-    assert_eq!((&finding.path, finding.line), (&path, 2));
+    let [diagnostic] = &*diagnostics else { panic!("{diagnostics:?}") };
+    assert_eq!((&diagnostic.path, diagnostic.line), (&path, 2));
     let help = format!("run `htpasswd -B {} ann`", path.display());
-    assert_eq!(finding.instead.as_deref(), Some(&*help));
+    assert_eq!(diagnostic.help.as_deref(), Some(&*help));
 }

@@ -57,14 +57,14 @@ impl Stage {
     }
 
     fn found(&self, config: &Config) -> Vec<String> {
-        let mut findings = Findings::default();
-        check(config, account(config).unwrap().as_ref(), &mut findings);
+        let mut diagnostics = Diagnostics::default();
+        check(config, account(config).unwrap().as_ref(), &mut diagnostics);
         let prefix = format!("{}/", self.0.path().display());
-        let shown = |finding: &Finding| {
-            let instead = finding.instead.as_deref().unwrap_or_default();
-            format!("{} -> {instead}", finding.message).replace(&prefix, "")
+        let shown = |diagnostic: &Diagnostic| {
+            let help = diagnostic.help.as_deref().unwrap_or_default();
+            format!("{} -> {help}", diagnostic.message).replace(&prefix, "")
         };
-        findings.serious.iter().map(shown).collect()
+        diagnostics.serious.iter().map(shown).collect()
     }
 }
 

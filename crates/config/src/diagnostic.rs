@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use crate::located::Position;
 
-/// Longer source lines are cut around the caret so that one finding stays readable.
+/// Longer source lines are cut around the caret so that one diagnostic stays readable.
 const SHOWN_LINE_CHARACTERS_MAX: usize = 120;
 /// How much of a cut line is shown before the caret.
 const SHOWN_BEFORE_CARET: usize = 40;
 
 /// One mistake: where it stands, the text that is wrong, why, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct Diagnostic {
     /// The configuration file.
     pub path: PathBuf,
     /// The line, counted from 1; 0 when the mistake belongs to no line.
@@ -26,12 +26,12 @@ pub struct Finding {
     /// What is wrong with it.
     pub message: String,
     /// What to do instead, where there is a good guess: `write "64 KiB"`.
-    pub instead: Option<String>,
+    pub help: Option<String>,
     /// The whole line the offending text stands on, for display.
     pub source_line: Option<String>,
 }
 
-impl Finding {
+impl Diagnostic {
     /// Where the mistake stands.
     pub fn position(&self) -> Position {
         Position { line: self.line, column: self.column }
@@ -39,14 +39,14 @@ impl Finding {
 }
 
 /// What an operator is told to do about a mistake.
-pub(crate) enum Instead {
+pub(crate) enum Help {
     /// Write this text in place of the offending one.
     Write(String),
     /// Something else than replacing the offending text.
     Do(String),
 }
 
-impl Instead {
+impl Help {
     pub(crate) fn write(text: impl Into<String>) -> Self {
         Self::Write(text.into())
     }
@@ -55,7 +55,7 @@ impl Instead {
         Self::Do(advice.into())
     }
 
-    /// The advice as a [`Finding`] shows it.
+    /// The advice as a [`Diagnostic`] shows it.
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Write(text) => format!("write {text}"),
@@ -64,7 +64,7 @@ impl Instead {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.as_os_str().is_empty() {
             write!(formatter, "{}", self.path.display())?;
@@ -77,23 +77,23 @@ impl fmt::Display for Finding {
         if let Some(source) = &self.source_line {
             write_source(formatter, self, source)?;
         }
-        if let Some(instead) = &self.instead {
+        if let Some(help) = &self.help {
             formatter.write_str("\nhelp: ")?;
-            write_visible(formatter, instead)?;
+            write_visible(formatter, help)?;
         }
         Ok(())
     }
 }
 
-impl std::error::Error for Finding {}
+impl std::error::Error for Diagnostic {}
 
 /// Writes the source line and under it the carets below the offending text.
 fn write_source(
     formatter: &mut fmt::Formatter<'_>,
-    finding: &Finding,
+    diagnostic: &Diagnostic,
     source: &str,
 ) -> fmt::Result {
-    let before = finding.column.saturating_sub(1);
+    let before = diagnostic.column.saturating_sub(1);
     let skipped = if source.chars().count() > SHOWN_LINE_CHARACTERS_MAX {
         before.saturating_sub(SHOWN_BEFORE_CARET)
     } else {
@@ -107,10 +107,10 @@ fn write_source(
         .chain(std::iter::repeat(' '))
         .take(before - skipped)
         .collect();
-    let first_line = finding.offending.lines().next().unwrap_or_default();
+    let first_line = diagnostic.offending.lines().next().unwrap_or_default();
     let room = shown.chars().count().saturating_sub(before - skipped);
     let carets = first_line.chars().count().min(room).max(1);
-    let gutter = finding.line.to_string();
+    let gutter = diagnostic.line.to_string();
     let shown: String = shown.chars().map(visible).collect();
     write!(formatter, "\n {gutter} | {shown}")?;
     write!(formatter, "\n {:width$} | {indent}{}", "", "^".repeat(carets), width = gutter.len())
