@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use crate::process::{self, Ending};
+use crate::process::{self, Exit};
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::{checkout, packages};
 use list::{Case, Failing};
@@ -70,7 +70,7 @@ fn cases(folder: &Path, servers: &Servers, names: &[String]) -> Result<Vec<Case>
     let mut cases = Vec::new();
     let mut on_line = |line: &str| cases.extend(Case::parse(line));
     match process::follow(&mut node, LIMIT, &mut std::io::sink(), &mut on_line)? {
-        Ending::Exited(status) if status.success() => Ok(cases),
+        Exit::Exited(status) if status.success() => Ok(cases),
         ending => Err(format!("the suite did not come to its end: {ending:?}")),
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::process::{self, Ending};
+use crate::process::{self, Exit};
 use crate::vm::cache::create_folder;
 use crate::{checkout, packages};
 
@@ -25,9 +25,9 @@ pub fn build() -> Result<(), String> {
         .envs([("CGO_ENABLED", "0"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")]);
     // Where there is no network, nobody waits for it to come back.
     match process::follow(&mut command, LIMIT, &mut io::stdout(), &mut |_| {})? {
-        Ending::Exited(status) if status.success() => Ok(()),
-        Ending::Exited(status) => Err(format!("go build failed ({status})")),
-        Ending::TimedOut(_) => Err(format!("go build took more than {} s", LIMIT.as_secs())),
+        Exit::Exited(status) if status.success() => Ok(()),
+        Exit::Exited(status) => Err(format!("go build failed ({status})")),
+        Exit::TimedOut(_) => Err(format!("go build took more than {} s", LIMIT.as_secs())),
     }
 }
 

@@ -22,7 +22,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     process::run(checkout::cargo().args(["build", "--quiet", "--package", "kettle"]))?;
     let cache = Cache::open()?;
     let debian = cache.obtain("hitch", RECIPE, download)?;
-    let place = Place::make(&debian)?;
+    let place = Workplace::make(&debian)?;
     let mut scripts = place.scripts()?;
     scripts.retain(|script| arguments.is_empty() || arguments.contains(&number(script)));
     if scripts.is_empty() {
@@ -64,11 +64,11 @@ fn download(folder: &Path) -> Result<(), String> {
 }
 
 /// Where the scripts run. Removed when dropped.
-struct Place {
+struct Workplace {
     folder: PathBuf,
 }
 
-impl Place {
+impl Workplace {
     /// A folder that everybody may look into, because the servers give root up.
     fn make(debian: &Path) -> Result<Self, String> {
         let folder = std::env::temp_dir().join(format!("kettle-hitch-{}", std::process::id()));
@@ -163,7 +163,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Workplace {
     fn drop(&mut self) {
         // What failed is read in the logs.
         if std::env::var_os("KETTLE_KEEP").is_none() {

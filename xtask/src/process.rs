@@ -57,7 +57,7 @@ pub fn run_into(command: &mut Command, path: &Path) -> Result<(), String> {
 
 /// How a followed process ended.
 #[derive(Debug)]
-pub enum Ending {
+pub enum Exit {
     /// By itself, with this status.
     Exited(ExitStatus),
     /// We killed it at the deadline; this was its process id.
@@ -71,7 +71,7 @@ pub fn follow(
     limit: Duration,
     shown: &mut dyn Write,
     on_line: &mut dyn FnMut(&str),
-) -> Result<Ending, String> {
+) -> Result<Exit, String> {
     let deadline = Instant::now() + limit;
     let mut child = command
         .stdin(Stdio::null())
@@ -85,7 +85,7 @@ pub fn follow(
     let reader = thread::spawn(move || read_chunks(&mut stdout, &sender));
     let ending = relay(&mut child, &receiver, deadline, shown, on_line);
     // The reader ends with the pipe. After a kill a grandchild may still hold it open, so it is not waited for then.
-    if matches!(ending, Ok(Ending::Exited(_))) {
+    if matches!(ending, Ok(Exit::Exited(_))) {
         let _ = reader.join();
     }
     ending
@@ -97,7 +97,7 @@ fn relay(
     deadline: Instant,
     shown: &mut dyn Write,
     on_line: &mut dyn FnMut(&str),
-) -> Result<Ending, String> {
+) -> Result<Exit, String> {
     let mut lines = Lines::default();
     loop {
         let remaining = deadline.saturating_duration_since(Instant::now());
@@ -112,13 +112,13 @@ fn relay(
                 let _ = child.kill();
                 let _ = child.wait();
                 lines.finish(on_line);
-                return Ok(Ending::TimedOut(child.id()));
+                return Ok(Exit::TimedOut(child.id()));
             }
         }
     }
     lines.finish(on_line);
     let status = child.wait().map_err(|error| format!("cannot wait for the child: {error}"))?;
-    Ok(Ending::Exited(status))
+    Ok(Exit::Exited(status))
 }
 
 fn read_chunks(stdout: &mut impl Read, sender: &SyncSender<Vec<u8>>) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use crate::{checkout, packages, process};
-use report::{Finding, Scan};
+use report::{Scan, TestsslLine};
 
 /// Runs the scans and prints their summary in Markdown.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
@@ -25,7 +25,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
     println!("| scanner | version |\n|---|---|\n{}", versions()?);
     let mut worst_found = false;
     for (title, is_configured) in [("kettle serve", false), ("kettle run", true)] {
-        let server = Server::start(&kettle, &folder.path, is_configured)?;
+        let server = Scanned::start(&kettle, &folder.path, is_configured)?;
         eprintln!("scanning {title}, which takes two minutes");
         let scan = Scan {
             title,
@@ -63,12 +63,12 @@ fn versions() -> Result<String, String> {
 }
 
 /// The scanned server. It is killed when dropped.
-struct Server {
+struct Scanned {
     child: Child,
     port: u16,
 }
 
-impl Server {
+impl Scanned {
     fn start(kettle: &Path, folder: &Path, is_configured: bool) -> Result<Self, String> {
         let port = free_port()?;
         let mut command = Command::new(kettle);
@@ -95,7 +95,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Scanned {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -109,7 +109,7 @@ fn free_port() -> Result<u16, String> {
         .map_err(|error| format!("no free port: {error}"))
 }
 
-fn testssl(folder: &Path, port: u16, is_trusted: bool) -> Result<Vec<Finding>, String> {
+fn testssl(folder: &Path, port: u16, is_trusted: bool) -> Result<Vec<TestsslLine>, String> {
     let output = folder.join(format!("testssl-{port}.json"));
     let mut command = Command::new("testssl");
     command.args(["--quiet", "--color", "0", "--warnings", "off", "--jsonfile"]).arg(&output);

@@ -2,7 +2,7 @@
 
 mod build;
 mod programs;
-mod tally;
+mod totals;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -14,7 +14,7 @@ use crate::{checkout, go, packages, process, tidy};
 use build::Programs;
 pub use build::build;
 pub use programs::run_each;
-use tally::Tally;
+use totals::Totals;
 
 /// Runs the stages the arguments ask for.
 pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
@@ -79,16 +79,16 @@ pub fn run(arguments: &[String]) -> Result<ExitCode, String> {
 /// miss their time. The summary names those that pass alone, because each of them wants to be mended.
 fn look_twice(
     filter: &[String],
-    run: impl Fn(&[String]) -> Result<Tally, String>,
-) -> Result<Tally, String> {
-    let mut tally = run(filter)?;
-    if let Some(failed) = tally.few_failed_tests(LOOKED_AT_TWICE_MAX) {
+    run: impl Fn(&[String]) -> Result<Totals, String>,
+) -> Result<Totals, String> {
+    let mut totals = run(filter)?;
+    if let Some(failed) = totals.few_failed_tests(LOOKED_AT_TWICE_MAX) {
         println!("--- once more, alone: {}", failed.join(", "));
         let words = ["--exact", "--test-threads=1"].map(str::to_owned);
         let alone = run(&words.into_iter().chain(failed.iter().cloned()).collect::<Vec<_>>())?;
-        tally.look_again(&alone);
+        totals.look_again(&alone);
     }
-    Ok(tally)
+    Ok(totals)
 }
 
 /// The targets are a workspace of their own that nothing else here looks at. Without libFuzzer itself, which wants a C++
@@ -103,28 +103,28 @@ fn checking_fuzz_targets() -> Command {
     command
 }
 
-fn plain(command: &mut Command) -> Result<Tally, String> {
-    process::run(command).map(|()| Tally::default())
+fn plain(command: &mut Command) -> Result<Totals, String> {
+    process::run(command).map(|()| Totals::default())
 }
 
-fn check_tidiness() -> Result<Tally, String> {
+fn check_tidiness() -> Result<Totals, String> {
     // Not as a program: the build stage may just have replaced the file we run from.
     let is_tidy = tidy::run(&checkout::workspace()) == ExitCode::SUCCESS;
-    if is_tidy { Ok(Tally::default()) } else { Err("the findings are above".into()) }
+    if is_tidy { Ok(Totals::default()) } else { Err("the findings are above".into()) }
 }
 
 /// Counts as one test.
-fn check_work(kettle: &Path) -> Result<Tally, String> {
-    let mut tally = Tally::default();
+fn check_work(kettle: &Path) -> Result<Totals, String> {
+    let mut totals = Totals::default();
     match work::check(kettle)? {
-        Verdict::Same(_) => tally.passed = 1,
+        Verdict::Same(_) => totals.passed = 1,
         Verdict::Skipped(why) => {
-            tally.skipped = 1;
-            tally.skip_reasons.insert(why, 1);
+            totals.skipped = 1;
+            totals.skip_reasons.insert(why, 1);
         }
-        Verdict::Changed(sentences) => tally.fail(work::complaint(&sentences)),
+        Verdict::Changed(sentences) => totals.fail(work::complaint(&sentences)),
     }
-    Ok(tally)
+    Ok(totals)
 }
 
 /// Which stages to run.
@@ -177,36 +177,36 @@ impl Choice {
 /// The stages so far.
 #[derive(Default)]
 struct Session {
-    total: Tally,
+    total: Totals,
     summary: Vec<String>,
 }
 
 impl Session {
-    fn stage(&mut self, name: &str, work: impl FnOnce() -> Result<Tally, String>) {
+    fn stage(&mut self, name: &str, work: impl FnOnce() -> Result<Totals, String>) {
         println!("\n=== {name}");
         let started = Instant::now();
-        let tally = work().unwrap_or_else(|message| {
-            let mut tally = Tally::default();
-            tally.fail(message);
-            tally
+        let totals = work().unwrap_or_else(|message| {
+            let mut totals = Totals::default();
+            totals.fail(message);
+            totals
         });
         let seconds = started.elapsed().as_secs_f64();
-        let result = match (tally.failed, tally.is_empty()) {
+        let result = match (totals.failed, totals.is_empty()) {
             (0, true) => "ok".to_owned(),
-            (0, false) => format!("ok: {tally}"),
-            _ => format!("FAILED: {tally}"),
+            (0, false) => format!("ok: {totals}"),
+            _ => format!("FAILED: {totals}"),
         };
         let line = format!("{name}: {result} ({seconds:.0} s)");
         println!("=== {line}");
         self.summary.push(line);
-        self.total.add(name, tally);
+        self.total.add(name, totals);
     }
 
     fn build(&mut self) -> Option<Programs> {
         let mut programs = None;
         self.stage("build", || {
             programs = Some(build()?);
-            Ok(Tally::default())
+            Ok(Totals::default())
         });
         programs
     }

@@ -6,16 +6,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use self::finding::Finding;
 use self::scan::Workspace;
 use self::tree::Tree;
+use self::violation::Violation;
 
 mod architecture;
 mod arrows;
 mod cycles;
 mod dependencies;
 mod exceptions;
-mod finding;
 mod links;
 mod mentions;
 mod modules;
@@ -27,6 +26,7 @@ mod text;
 mod tokens;
 mod tree;
 mod unsafety;
+mod violation;
 
 /// Checks the repository at `root`, prints what is wrong, and says whether all is well.
 pub fn run(root: &Path) -> ExitCode {
@@ -37,30 +37,30 @@ pub fn run(root: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let findings = check(&tree);
-    for finding in &findings {
-        eprintln!("{finding}");
+    let violations = check(&tree);
+    for violation in &violations {
+        eprintln!("{violation}");
     }
-    if findings.is_empty() {
+    if violations.is_empty() {
         println!("tidy: {} files, no findings", tree.files.len());
         ExitCode::SUCCESS
     } else {
-        eprintln!("tidy: {} findings; the rules are in STYLE.md", findings.len());
+        eprintln!("tidy: {} findings; the rules are in STYLE.md", violations.len());
         ExitCode::FAILURE
     }
 }
 
 /// Every finding in the tree that no exception covers, and every exception that covers nothing.
-fn check(tree: &Tree) -> Vec<Finding> {
-    let (workspace, mut findings) = Workspace::scan(tree);
+fn check(tree: &Tree) -> Vec<Violation> {
+    let (workspace, mut violations) = Workspace::scan(tree);
     for rule in RULES {
-        rule(tree, &workspace, &mut findings);
+        rule(tree, &workspace, &mut violations);
     }
-    exceptions::apply(exceptions::LIST, findings)
+    exceptions::apply(exceptions::LIST, violations)
 }
 
 /// A rule reads the tree and adds what it finds.
-type Rule = fn(&Tree, &Workspace, &mut Vec<Finding>);
+type Rule = fn(&Tree, &Workspace, &mut Vec<Violation>);
 
 const RULES: &[Rule] = &[
     architecture::check,

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use crate::checkout;
-use crate::process::{self, Ending};
+use crate::process::{self, Exit};
 use crate::test;
 use crate::vm::apt::{self, Apt};
 use crate::vm::busybox;
@@ -59,8 +59,8 @@ fn start(command: &[String]) -> Result<ExitCode, String> {
     let console = work.path("console.log");
     kernel.stderr(File::create(&console).map_err(|error| at(&console, &error))?);
     match process::follow(&mut kernel, LIMIT, &mut std::io::stdout(), &mut |_| {})? {
-        Ending::Exited(_) => {}
-        Ending::TimedOut(process) => {
+        Exit::Exited(_) => {}
+        Exit::TimedOut(process) => {
             // It leads a session of its own, in which its helper processes would live on.
             let group = format!("-{process}");
             let _ = process::run_quietly(Command::new("kill").args(["-KILL", "--", &group]));

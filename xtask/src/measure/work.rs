@@ -23,7 +23,7 @@ use crate::vm::qemu::Machine;
 use counter::Counter;
 pub use gate::{Verdict, check, complaint};
 use record::Record;
-use servers::{SERVERS, Server};
+use servers::{MeasuredServer, SERVERS};
 use table::Calls;
 use vector::{Lines, Vector};
 
@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         return gate::run(arguments);
     }
     let kettle = programs::kettle(arguments)?;
-    let servers: Vec<&Server> =
+    let servers: Vec<&MeasuredServer> =
         SERVERS.iter().filter(|server| arguments.wants(server.name)).collect();
     let rounds = arguments.rounds.unwrap_or(ROUNDS);
     let bed = Bed::new(Image::Measure, kettle, &servers, "release")?;
@@ -69,7 +69,7 @@ pub struct Bed<'s> {
     kettle: PathBuf,
     /// The profile kettle was built in.
     profile: &'static str,
-    servers: Vec<&'s Server>,
+    servers: Vec<&'s MeasuredServer>,
     folder: PathBuf,
     counter: Counter,
     qemu: String,
@@ -79,7 +79,7 @@ impl<'s> Bed<'s> {
     fn new(
         image: Image,
         kettle: PathBuf,
-        servers: &[&'s Server],
+        servers: &[&'s MeasuredServer],
         profile: &'static str,
     ) -> Result<Self, String> {
         let qemu = counter::qemu_version()?;
@@ -142,7 +142,7 @@ impl<'s> Bed<'s> {
 }
 
 /// Makes the folder that the guest sees as `/kettle/measure`: configurations, what is served, the script and its helper.
-fn lay_out(servers: &[&Server], programs: &[PathBuf]) -> Result<PathBuf, String> {
+fn lay_out(servers: &[&MeasuredServer], programs: &[PathBuf]) -> Result<PathBuf, String> {
     let folder = checkout::target_folder().join("vm/measure");
     remove_folder(&folder)?;
     create_folder(&folder.join("site"))?;

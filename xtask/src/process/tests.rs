@@ -29,7 +29,7 @@ fn a_process_past_its_deadline_is_killed() {
         &mut std::io::sink(),
         &mut |_| {},
     );
-    assert!(matches!(ending, Ok(Ending::TimedOut(_))), "{ending:?}");
+    assert!(matches!(ending, Ok(Exit::TimedOut(_))), "{ending:?}");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn the_exit_status_and_the_output_are_reported() {
         &mut std::io::sink(),
         &mut |line| seen.push(line.to_owned()),
     );
-    assert!(matches!(ending, Ok(Ending::Exited(status)) if status.code() == Some(3)));
+    assert!(matches!(ending, Ok(Exit::Exited(status)) if status.code() == Some(3)));
     assert_eq!(seen, ["hello"]);
 }
 

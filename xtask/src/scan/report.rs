@@ -5,7 +5,7 @@ use std::fmt;
 
 /// One line of testssl.sh's report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct TestsslLine {
     /// Which test.
     pub id: String,
     /// From OK to CRITICAL; WARN is a test that did not come to a result.
@@ -19,7 +19,7 @@ pub struct Scan {
     /// What was started.
     pub title: &'static str,
     /// What testssl.sh found.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TestsslLine>,
     /// What sslscan could agree on.
     pub ciphers: Vec<String>,
     /// Nobody trusts a generated certificate, and its site has no headers.
@@ -34,7 +34,7 @@ impl Scan {
             || self.ciphers.iter().any(|cipher| !is_modern(cipher))
     }
 
-    fn is_fault(&self, finding: &Finding) -> bool {
+    fn is_fault(&self, finding: &TestsslLine) -> bool {
         let is_excused = self.is_self_signed
             && SELF_SIGNED.iter().any(|excused| finding.id.starts_with(excused));
         matches!(finding.severity.as_str(), "MEDIUM" | "HIGH" | "CRITICAL" | "FATAL") && !is_excused
@@ -69,7 +69,7 @@ impl fmt::Display for Scan {
 }
 
 /// Reads testssl.sh's JSON.
-pub fn findings(text: &str) -> Result<Vec<Finding>, String> {
+pub fn findings(text: &str) -> Result<Vec<TestsslLine>, String> {
     let report: serde_json::Value = serde_json::from_str(text)
         .map_err(|error| format!("the report of testssl is no JSON: {error}"))?;
     let lines = report.as_array().ok_or("the report of testssl is no list")?;
@@ -78,7 +78,7 @@ pub fn findings(text: &str) -> Result<Vec<Finding>, String> {
     };
     Ok(lines
         .iter()
-        .map(|line| Finding {
+        .map(|line| TestsslLine {
             id: word(line, "id"),
             severity: word(line, "severity"),
             text: word(line, "finding"),

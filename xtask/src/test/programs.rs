@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::build::{Programs, TestProgram};
-use super::tally::Tally;
-use crate::process::{self, Ending};
+use super::totals::Totals;
+use crate::process::{self, Exit};
 use crate::vm::cache::{Cache, at, create_folder, remove_folder};
 use crate::vm::guest::{Guest, quote};
 use crate::vm::image::Image;
@@ -22,8 +22,8 @@ pub fn run_here(
     kettle: &Path,
     filter: &[String],
     shown: &mut dyn Write,
-) -> Result<Tally, String> {
-    let mut tally = Tally::default();
+) -> Result<Totals, String> {
+    let mut totals = Totals::default();
     let mut succeeded = true;
     let log = SkipLog::new()?;
     for program in programs {
@@ -36,19 +36,19 @@ pub fn run_here(
             .env("KETTLE_BIN", kettle)
             .env("KETTLE_GO_PROGRAMS", go::folder())
             .env(SKIP_LOG, &log.path);
-        succeeded &= follow(&mut command, shown, &mut tally)?;
+        succeeded &= follow(&mut command, shown, &mut totals)?;
     }
-    tally.read_skip_log(&log.read());
-    tally.close(succeeded);
-    Ok(tally)
+    totals.read_skip_log(&log.read());
+    totals.close(succeeded);
+    Ok(totals)
 }
 
 /// Runs one command of this machine whose output holds test results.
-pub fn run_command(command: &mut Command) -> Result<Tally, String> {
-    let mut tally = Tally::default();
-    let succeeded = follow(command, &mut std::io::stdout(), &mut tally)?;
-    tally.close(succeeded);
-    Ok(tally)
+pub fn run_command(command: &mut Command) -> Result<Totals, String> {
+    let mut totals = Totals::default();
+    let succeeded = follow(command, &mut std::io::stdout(), &mut totals)?;
+    totals.close(succeeded);
+    Ok(totals)
 }
 
 /// Runs the tests that meet the kernel in a guest, where a test that finds no kTLS fails. The whole suite runs on one kernel;
@@ -57,7 +57,7 @@ pub fn run_in_guest(
     programs: &Programs,
     kernel: Kernel,
     filter: &[String],
-) -> Result<Tally, String> {
+) -> Result<Totals, String> {
     let out = checkout::target_folder().join(format!("vm/out-{}", kernel.name()));
     let mut files = vec![
         (programs.kettle.clone(), "kettle".to_owned()),
@@ -94,25 +94,29 @@ pub fn run_in_guest(
         out: out.clone(),
         limit: GUEST_LIMIT,
     };
-    let mut tally = Tally::default();
-    let report = guest.run(&Cache::open()?, &mut |line| tally.read_line(line))?;
+    let mut totals = Totals::default();
+    let report = guest.run(&Cache::open()?, &mut |line| totals.read_line(line))?;
     let log = fs::read_to_string(out.join("skips")).unwrap_or_default();
-    tally.read_skip_log(&log);
+    totals.read_skip_log(&log);
     if let Some(failure) = report.failure {
-        tally.fail(failure);
+        totals.fail(failure);
     }
     for complaint in report.complaints {
-        tally.fail(complaint);
+        totals.fail(complaint);
     }
-    tally.close(report.status == Some(0));
-    Ok(tally)
+    totals.close(report.status == Some(0));
+    Ok(totals)
 }
 
-fn follow(command: &mut Command, shown: &mut dyn Write, tally: &mut Tally) -> Result<bool, String> {
-    match process::follow(command, HERE_LIMIT, shown, &mut |line| tally.read_line(line))? {
-        Ending::Exited(status) => Ok(status.success()),
-        Ending::TimedOut(_) => {
-            tally.fail(format!("killed after {} s", HERE_LIMIT.as_secs()));
+fn follow(
+    command: &mut Command,
+    shown: &mut dyn Write,
+    totals: &mut Totals,
+) -> Result<bool, String> {
+    match process::follow(command, HERE_LIMIT, shown, &mut |line| totals.read_line(line))? {
+        Exit::Exited(status) => Ok(status.success()),
+        Exit::TimedOut(_) => {
+            totals.fail(format!("killed after {} s", HERE_LIMIT.as_secs()));
             Ok(false)
         }
     }

@@ -34,7 +34,7 @@ fn unknown_words_are_refused_with_the_usage() {
 fn a_failing_stage_does_not_stop_the_next_ones() {
     let mut session = Session::default();
     session.stage("first", || Err("broken".into()));
-    session.stage("second", || Ok(Tally::default()));
+    session.stage("second", || Ok(Totals::default()));
     assert_eq!(session.summary.len(), 2);
     assert_eq!(session.total.to_string(), "0 passed, 1 failed, 0 skipped");
     assert_eq!(session.finish(), ExitCode::FAILURE);
@@ -42,20 +42,20 @@ fn a_failing_stage_does_not_stop_the_next_ones() {
 
 #[test]
 fn a_few_failed_tests_get_a_second_look_alone() {
-    let tally = |lines: &[&str]| {
-        let mut tally = Tally::default();
-        lines.iter().for_each(|line| tally.read_line(line));
-        tally
+    let totals = |lines: &[&str]| {
+        let mut totals = Totals::default();
+        lines.iter().for_each(|line| totals.read_line(line));
+        totals
     };
     let among_others =
         ["test slow ... FAILED", "test result: FAILED. 2 passed; 1 failed; 0 ignored"];
     let run = |alone: &'static str| {
         let filter = ["all".to_owned()];
         look_twice(&filter, |filter| match filter {
-            [word] if word == "all" => Ok(tally(&among_others)),
+            [word] if word == "all" => Ok(totals(&among_others)),
             words => {
                 assert_eq!(words, ["--exact", "--test-threads=1", "slow"]);
-                Ok(tally(&[alone]))
+                Ok(totals(&[alone]))
             }
         })
         .unwrap()

@@ -5,20 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Finding;
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Compares the map with the modules of each crate.
-pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     let Some(text) = tree.text(PAGE) else {
-        findings.push(Finding::in_file(PAGE, "map", "the map of the program is missing"));
+        violations.push(Violation::in_file(PAGE, "map", "the map of the program is missing"));
         return;
     };
     let lines = text.lines().count();
     if lines > LINES_MAX {
         let message = format!("{lines} lines, limit {LINES_MAX}; a map is not the land");
-        findings.push(Finding::in_file(PAGE, "map", message));
+        violations.push(Violation::in_file(PAGE, "map", message));
     }
     let map = read_map(text);
     for package in workspace.packages.iter().filter(|it| it.directory.starts_with("crates/")) {
@@ -29,16 +29,16 @@ pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
         let named = map.get(directory).unwrap_or(&empty);
         for module in there.iter().filter(|module| !named.contains_key(*module)) {
             let message = format!("the part on `{directory}` does not name `{module}`");
-            findings.push(Finding::in_file(PAGE, "map", message));
+            violations.push(Violation::in_file(PAGE, "map", message));
         }
         for (module, line) in named.iter().filter(|(module, _)| !there.contains(*module)) {
             let message = format!("`{directory}` has no module `{module}`");
-            findings.push(Finding::at(PAGE, *line, "map", message));
+            violations.push(Violation::at(PAGE, *line, "map", message));
         }
     }
     for directory in map.keys().filter(|it| !workspace.packages.iter().any(|p| p.directory == **it))
     {
-        findings.push(Finding::in_file(PAGE, "map", format!("there is no `{directory}`")));
+        violations.push(Violation::in_file(PAGE, "map", format!("there is no `{directory}`")));
     }
 }
 

@@ -3,17 +3,17 @@
 //! The arrows are the ones drawn in ARCHITECTURE.md: no dependency without an arrow, no arrow that
 //! nobody takes.
 
-use super::finding::Finding;
 use super::packages::{Dependency, Package};
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Compares the dependency sections and what the sources use with the arrows of the map.
-pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     let arrows = read_arrows(tree.text(PAGE).unwrap_or_default());
     for package in &workspace.packages {
         for dependency in package.dependencies.iter().filter(|it| !it.is_for_tests) {
-            check_dependency(package, dependency, workspace, &arrows, findings);
+            check_dependency(package, dependency, workspace, &arrows, violations);
         }
     }
     let named = |word: &str| workspace.packages.iter().find(|it| word_for(it) == word);
@@ -22,7 +22,7 @@ pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
         let is_taken = ends.is_some_and(|(from, to)| is_used(workspace, from, &to.name));
         if !is_taken {
             let message = format!("no code of `{from}` uses `{to}`: remove the arrow");
-            findings.push(Finding::at(PAGE, *line, "unused_arrow", message));
+            violations.push(Violation::at(PAGE, *line, "unused_arrow", message));
         }
     }
 }
@@ -32,10 +32,10 @@ fn check_dependency(
     dependency: &Dependency,
     workspace: &Workspace,
     arrows: &[Arrow<'_>],
-    findings: &mut Vec<Finding>,
+    violations: &mut Vec<Violation>,
 ) {
     let mut refuse = |message: String| {
-        findings.push(Finding::at(&package.manifest(), dependency.line, "arrow", message));
+        violations.push(Violation::at(&package.manifest(), dependency.line, "arrow", message));
     };
     let name = dependency.name.as_str();
     if let Some(target) = workspace.packages.iter().find(|it| it.name == name) {

@@ -5,23 +5,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Finding;
 use super::mentions::{Edge, Mention, edges};
 use super::scan::{Module, Workspace};
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Checks every package.
-pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(_: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     for package in &workspace.packages {
         let mentions = Mention::all(workspace, &package.directory);
         for parent in workspace.product_modules(&package.directory) {
-            check_children(parent, &edges(&mentions, &parent.path), findings);
+            check_children(parent, &edges(&mentions, &parent.path), violations);
         }
     }
 }
 
 /// Finds children from which a chain of imports leads back to themselves: one finding a module.
-fn check_children(parent: &Module, edges: &[Edge<'_>], findings: &mut Vec<Finding>) {
+fn check_children(parent: &Module, edges: &[Edge<'_>], violations: &mut Vec<Violation>) {
     let mut imports: BTreeMap<&str, BTreeMap<&str, Edge<'_>>> = BTreeMap::new();
     for edge in edges {
         imports.entry(edge.from).or_default().entry(edge.to).or_insert(*edge);
@@ -49,7 +49,7 @@ fn check_children(parent: &Module, edges: &[Edge<'_>], findings: &mut Vec<Findin
         .collect();
     if !in_cycle.is_empty() {
         let message = format!("modules import each other in a cycle: {}", in_cycle.join(", "));
-        findings.push(Finding::in_file(&parent.file, "module_cycle", message));
+        violations.push(Violation::in_file(&parent.file, "module_cycle", message));
     }
 }
 

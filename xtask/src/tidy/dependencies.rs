@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::Finding;
 use super::packages::{Package, workspace_dependencies};
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Compares the workspace's table, the reasons and the uses.
-pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     let reasons = reasons(tree.text(PAGE).unwrap_or_default());
     let own: BTreeSet<&str> = workspace.packages.iter().map(|it| it.name.as_str()).collect();
     let declared = workspace_dependencies(tree);
@@ -17,9 +17,9 @@ pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
         known.insert(name);
         if !workspace.packages.iter().any(|package| uses(package, name)) {
             let message = format!("no crate depends on {name}; remove it");
-            findings.push(Finding::at("Cargo.toml", *line, "unused_dependency", message));
+            violations.push(Violation::at("Cargo.toml", *line, "unused_dependency", message));
         }
-        require_reason(name, &reasons, "Cargo.toml", *line, findings);
+        require_reason(name, &reasons, "Cargo.toml", *line, violations);
     }
     for package in &workspace.packages {
         let foreign = |name: &str| !own.contains(name) && !known.contains(name);
@@ -27,9 +27,9 @@ pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
             let (path, line) = (package.manifest(), dependency.line);
             if MEMBER_FOLDERS.iter().any(|folder| package.directory.starts_with(folder)) {
                 let message = "take version and features from the workspace's table";
-                findings.push(Finding::at(&path, line, "own_version", message));
+                violations.push(Violation::at(&path, line, "own_version", message));
             } else if foreign(&dependency.name) {
-                require_reason(&dependency.name, &reasons, &path, line, findings);
+                require_reason(&dependency.name, &reasons, &path, line, violations);
             }
         }
     }
@@ -38,9 +38,9 @@ pub fn check(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
     };
     for (name, line) in reasons.iter().filter(|(name, _)| !used(name)) {
         let message = format!("{name} is no dependency any more; remove its line");
-        findings.push(Finding::at(PAGE, *line, "stale_reason", message));
+        violations.push(Violation::at(PAGE, *line, "stale_reason", message));
     }
-    check_sources(tree, workspace, findings);
+    check_sources(tree, workspace, violations);
 }
 
 fn uses(package: &Package, name: &str) -> bool {
@@ -52,16 +52,16 @@ fn require_reason(
     reasons: &[(&str, usize)],
     path: &str,
     line: usize,
-    findings: &mut Vec<Finding>,
+    violations: &mut Vec<Violation>,
 ) {
     if !reasons.iter().any(|(known, _)| *known == name) {
         let message = format!("{name} has no line in {PAGE}");
-        findings.push(Finding::at(path, line, "no_reason", message));
+        violations.push(Violation::at(path, line, "no_reason", message));
     }
 }
 
 /// A package whose sources never say a dependency's name does not need it.
-fn check_sources(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+fn check_sources(tree: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     for package in &workspace.packages {
         let folder = format!("{}/", package.directory);
         let sources = || tree.with_extension("rs").filter(|(path, _)| path.starts_with(&folder));
@@ -70,7 +70,12 @@ fn check_sources(tree: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>
             if !sources().any(|(_, text)| has_word(text, &word)) {
                 let message = format!("no source file here uses {word}; remove it");
                 let path = package.manifest();
-                findings.push(Finding::at(&path, dependency.line, "unused_dependency", message));
+                violations.push(Violation::at(
+                    &path,
+                    dependency.line,
+                    "unused_dependency",
+                    message,
+                ));
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! An exception that covers nothing any more is itself a finding, so the list cannot rot.
 
-use super::finding::Finding;
+use super::violation::Violation;
 
 /// One file that one rule leaves alone.
 pub struct Exception {
@@ -15,27 +15,27 @@ pub struct Exception {
 }
 
 /// Drops the findings the list covers; adds one for each entry that covers none or gives no reason.
-pub fn apply(list: &[Exception], findings: Vec<Finding>) -> Vec<Finding> {
+pub fn apply(list: &[Exception], violations: Vec<Violation>) -> Vec<Violation> {
     let mut is_used = vec![false; list.len()];
     let mut kept = Vec::new();
-    for finding in findings {
+    for violation in violations {
         let covers = |exception: &Exception| {
-            exception.rule == finding.rule && exception.path == finding.path
+            exception.rule == violation.rule && exception.path == violation.path
         };
         match list.iter().position(covers) {
             Some(index) => is_used[index] = true,
-            None => kept.push(finding),
+            None => kept.push(violation),
         }
     }
     for (exception, is_used) in list.iter().zip(is_used) {
         let Exception { rule, path, reason } = exception;
         if !is_used {
             let message = format!("`{rule}` has nothing to except here; remove the entry");
-            kept.push(Finding::in_file(path, "exception", message));
+            kept.push(Violation::in_file(path, "exception", message));
         }
         if reason.is_empty() {
             let message = format!("the exception from `{rule}` gives no reason");
-            kept.push(Finding::in_file(path, "exception", message));
+            kept.push(Violation::in_file(path, "exception", message));
         }
     }
     kept.sort();

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Finding;
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Finds pages the README does not lead to, and links to nothing.
-pub fn check(tree: &Tree, _: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
     let mut pages: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (page, text) in tree.with_extension("md") {
         let targets = pages.entry(page).or_default();
@@ -15,7 +15,7 @@ pub fn check(tree: &Tree, _: &Workspace, findings: &mut Vec<Finding>) {
             let Some(target) = resolve(page, link) else { continue };
             if !exists(tree, &target) {
                 let message = format!("nothing is at `{link}`");
-                findings.push(Finding::at(page, line, "broken_link", message));
+                violations.push(Violation::at(page, line, "broken_link", message));
             }
             targets.push(target);
         }
@@ -31,7 +31,7 @@ pub fn check(tree: &Tree, _: &Workspace, findings: &mut Vec<Finding>) {
     }
     for page in pages.keys().filter(|page| page.starts_with("docs/") && !reached.contains(*page)) {
         let message = "no way leads here from the README; add a link where a reader would look";
-        findings.push(Finding::in_file(page, "orphan_page", message));
+        violations.push(Violation::in_file(page, "orphan_page", message));
     }
 }
 

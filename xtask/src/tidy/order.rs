@@ -3,21 +3,21 @@
 //! A crate wall keeps crates apart; inside a crate only this rule does. That no imports go round in
 //! a circle, here or elsewhere, is the matter of `cycles`.
 
-use super::finding::Finding;
 use super::mentions::{Edge, Mention, edges};
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Checks `server` against its list.
-pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
-    check_order(workspace, SERVER, SERVER_ORDER, findings);
+pub fn check(_: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
+    check_order(workspace, SERVER, SERVER_ORDER, violations);
 }
 
 fn check_order(
     workspace: &Workspace,
     package: &str,
     order: &[&[&str]],
-    findings: &mut Vec<Finding>,
+    violations: &mut Vec<Violation>,
 ) {
     let layer = |name: &str| order.iter().position(|layer| layer.contains(&name));
     let tops = workspace.top_modules(package);
@@ -27,17 +27,17 @@ fn check_order(
             let Edge { from, to, .. } = edge;
             let message =
                 format!("`{from}` may not know `{to}`; see SERVER_ORDER in tidy/order.rs");
-            findings.push(Finding::at(edge.file, edge.line, "module_order", message));
+            violations.push(Violation::at(edge.file, edge.line, "module_order", message));
         }
     }
     let root = format!("{package}/src/lib.rs");
     for name in tops.iter().filter(|name| layer(name).is_none()) {
         let message = format!("`{name}` has no place in SERVER_ORDER in tidy/order.rs");
-        findings.push(Finding::in_file(&root, "module_order", message));
+        violations.push(Violation::in_file(&root, "module_order", message));
     }
     for name in order.iter().copied().flatten().filter(|name| !tops.contains(**name)) {
         let message = format!("SERVER_ORDER in tidy/order.rs names `{name}`, which is gone");
-        findings.push(Finding::in_file(&root, "module_order", message));
+        violations.push(Violation::in_file(&root, "module_order", message));
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
-use super::finding::Finding;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// One package.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Package {
     }
 
     /// Every package below the root, and what is wrong with the manifests.
-    pub fn all(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Self> {
+    pub fn all(tree: &Tree, violations: &mut Vec<Violation>) -> Vec<Self> {
         let manifests = tree.with_extension("toml").filter_map(|(path, text)| {
             path.strip_suffix("/Cargo.toml").map(|directory| (path, directory, text))
         });
@@ -55,7 +55,11 @@ impl Package {
             match text.parse::<Table>() {
                 Ok(table) => packages.push(Self::read(tree, directory, text, &table)),
                 Err(error) => {
-                    findings.push(Finding::in_file(path, "manifest", error.message().to_owned()));
+                    violations.push(Violation::in_file(
+                        path,
+                        "manifest",
+                        error.message().to_owned(),
+                    ));
                 }
             }
         }

@@ -2,12 +2,12 @@
 //!
 //! That is what lets them be tested with tables and fuzzed without sockets, files or waiting.
 
-use super::finding::Finding;
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Finds clocks, files, sockets, threads and the environment in the pure crates.
-pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(_: &Tree, workspace: &Workspace, violations: &mut Vec<Violation>) {
     for package in PURE {
         for module in workspace.product_modules(package) {
             for name in &module.facts.names {
@@ -15,7 +15,7 @@ pub fn check(_: &Tree, workspace: &Workspace, findings: &mut Vec<Finding>) {
                     let path = name.path.join("::");
                     let message =
                         format!("{package} takes bytes and times as arguments: no {path}");
-                    findings.push(Finding::at(&module.file, name.line, "purity", message));
+                    violations.push(Violation::at(&module.file, name.line, "purity", message));
                 }
             }
         }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::Finding;
 use super::packages::Package;
 use super::tokens::{Declaration, Facts};
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// The workspace, as its manifests and `mod` declarations describe it.
 #[derive(Debug)]
@@ -33,16 +33,16 @@ pub struct Module {
 
 impl Workspace {
     /// Follows the declarations from every root; says what could not be read.
-    pub fn scan(tree: &Tree) -> (Self, Vec<Finding>) {
-        let mut findings = Vec::new();
-        let packages = Package::all(tree, &mut findings);
+    pub fn scan(tree: &Tree) -> (Self, Vec<Violation>) {
+        let mut violations = Vec::new();
+        let packages = Package::all(tree, &mut violations);
         let mut modules = Vec::new();
         for package in &packages {
             for root in &package.roots {
-                follow(tree, package, root, &mut modules, &mut findings);
+                follow(tree, package, root, &mut modules, &mut violations);
             }
         }
-        (Self { packages, modules }, findings)
+        (Self { packages, modules }, violations)
     }
 
     /// The modules of one package that its product consists of: no tests, no examples.
@@ -69,7 +69,7 @@ fn follow(
     package: &Package,
     root: &str,
     modules: &mut Vec<Module>,
-    findings: &mut Vec<Finding>,
+    violations: &mut Vec<Violation>,
 ) {
     let is_for_tests = package.is_test_target(root);
     let mut open = vec![(root.to_owned(), Vec::new(), is_for_tests)];
@@ -88,7 +88,7 @@ fn follow(
                 let package = package.directory.clone();
                 modules.push(Module { package, file, path, is_for_tests, facts });
             }
-            Err(message) => findings.push(Finding::in_file(&file, "not_rust", message)),
+            Err(message) => violations.push(Violation::in_file(&file, "not_rust", message)),
         }
     }
 }

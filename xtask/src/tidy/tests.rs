@@ -7,8 +7,8 @@ use super::*;
 #[test]
 fn this_repository_is_tidy() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let findings = check(&Tree::read(&root).unwrap());
-    let report: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    let violations = check(&Tree::read(&root).unwrap());
+    let report: Vec<String> = violations.iter().map(ToString::to_string).collect();
     assert!(report.is_empty(), "\n{}", report.join("\n"));
 }
 

@@ -1,39 +1,39 @@
 //! Rules about the text of a file: length, module doc, unfinished work, machine paths.
 
-use super::finding::Finding;
 use super::scan::Workspace;
 use super::tree::Tree;
+use super::violation::Violation;
 
 /// Checks every file by itself.
-pub fn check(tree: &Tree, _: &Workspace, findings: &mut Vec<Finding>) {
+pub fn check(tree: &Tree, _: &Workspace, violations: &mut Vec<Violation>) {
     for (path, text) in &tree.files {
         if path.ends_with(".rs") {
-            check_length(path, text, findings);
+            check_length(path, text, violations);
             if !is_unit_test(path) {
-                check_module_doc(path, text, findings);
+                check_module_doc(path, text, violations);
             }
         }
         if path != "Cargo.lock" {
-            check_lines(path, text, findings);
+            check_lines(path, text, violations);
         }
     }
 }
 
-fn check_length(path: &str, text: &str, findings: &mut Vec<Finding>) {
+fn check_length(path: &str, text: &str, violations: &mut Vec<Violation>) {
     let lines = text.lines().count();
     if lines > LINES_MAX {
         let message =
             format!("{lines} lines, limit {LINES_MAX}; split it by the question answered");
-        findings.push(Finding::in_file(path, "file_length", message));
+        violations.push(Violation::in_file(path, "file_length", message));
     }
 }
 
-fn check_module_doc(path: &str, text: &str, findings: &mut Vec<Finding>) {
+fn check_module_doc(path: &str, text: &str, violations: &mut Vec<Violation>) {
     let doc = text.lines().take_while(|line| line.starts_with("//!"));
     let words = doc.flat_map(|line| line.trim_start_matches("//!").split_whitespace()).count();
     if words < DOC_WORDS_MIN {
         let message = "begin with `//!` and a sentence on what the file answers";
-        findings.push(Finding::in_file(path, "module_doc", message));
+        violations.push(Violation::in_file(path, "module_doc", message));
     }
 }
 
@@ -44,16 +44,16 @@ fn is_unit_test(path: &str) -> bool {
     })
 }
 
-fn check_lines(path: &str, text: &str, findings: &mut Vec<Finding>) {
+fn check_lines(path: &str, text: &str, violations: &mut Vec<Violation>) {
     for (index, line) in text.lines().enumerate() {
         if is_unfinished_without_issue(line) {
             let message = "unfinished work needs its issue, as in `#12`; or finish it";
-            findings.push(Finding::at(path, index + 1, "unfinished", message));
+            violations.push(Violation::at(path, index + 1, "unfinished", message));
         }
         if let Some(prefix) = machine_path(line) {
             let message =
                 format!("`{prefix}` is a folder of somebody's machine; use a relative path");
-            findings.push(Finding::at(path, index + 1, "machine_path", message));
+            violations.push(Violation::at(path, index + 1, "machine_path", message));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::kernel::Kernel;
 use super::qemu::{self, Access, Files, Machine, Terminal};
 use super::{busybox, disk, initramfs, modules};
 use crate::checkout;
-use crate::process::{self, Ending};
+use crate::process::{self, Exit};
 
 /// What to run and on which machine.
 pub struct Guest {
@@ -87,9 +87,9 @@ impl Guest {
         } else {
             let mut command = qemu::command(&self.machine, &files, Terminal::Output);
             match process::follow(&mut command, self.limit, &mut std::io::stdout(), on_line)? {
-                Ending::Exited(status) if status.success() => None,
-                Ending::Exited(status) => Some(format!("QEMU failed ({status})")),
-                Ending::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
+                Exit::Exited(status) if status.success() => None,
+                Exit::Exited(status) => Some(format!("QEMU failed ({status})")),
+                Exit::TimedOut(_) => Some(format!("killed after {} s", self.limit.as_secs())),
             }
         };
         let (status, complaints) = self.collect(&work)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::Arguments;
 use super::record::Record;
-use super::servers::{SERVERS, Server};
+use super::servers::{MeasuredServer, SERVERS};
 use super::vector::{Vector, mean};
 use super::{Bed, counter};
 use crate::vm::cache::at;
@@ -76,7 +76,7 @@ struct Measured {
 }
 
 fn measure(kettle: &Path) -> Result<Measured, String> {
-    let servers: Vec<&Server> =
+    let servers: Vec<&MeasuredServer> =
         SERVERS.iter().filter(|server| CHECKED.contains(&server.name)).collect();
     let bed = Bed::new(Image::Test, kettle.to_owned(), &servers, "dev")?;
     let (lines, vectors) = bed.count(true, PLANS, ROUNDS)?;

@@ -3,7 +3,7 @@
 use super::super::configs::ConfigInput;
 
 /// A server with one configuration.
-pub struct Server {
+pub struct MeasuredServer {
     /// Its name in the tables.
     pub name: &'static str,
     /// Whether its connections move into the kernel; unknown if that depends on the size.
@@ -22,7 +22,7 @@ const HTTP2: &str = "-http2-";
 /// The end of a name: without the sandbox, which all others are in.
 const UNCONFINED: &str = "-unconfined";
 
-impl Server {
+impl MeasuredServer {
     /// Its configuration and the ending of the file it is in.
     pub fn config(&self) -> (String, &'static str) {
         // The certificate is made in the guest, and what is served comes with the scripts.
@@ -54,91 +54,91 @@ impl Server {
 }
 
 /// All of them.
-pub const SERVERS: &[Server] = &[
-    Server {
+pub const SERVERS: &[MeasuredServer] = &[
+    MeasuredServer {
         name: "kettle-user",
         is_offloaded: Some(false),
         config: Config::Kettle { path: "user", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-user-unconfined",
         is_offloaded: Some(false),
         config: Config::Kettle { path: "user", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-kernel-write",
         is_offloaded: Some(true),
         config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-kernel-sendfile",
         is_offloaded: Some(true),
         // With small files in memory there would be no file to send from.
         config: Config::Kettle { path: "kernel-sendfile", hot_file: "0 B" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-auto",
         is_offloaded: None,
         config: Config::Kettle { path: "auto", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-tunnel-user",
         is_offloaded: Some(false),
         config: Config::Tunnel { path: "user" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-tunnel-kernel-splice",
         is_offloaded: Some(true),
         config: Config::Tunnel { path: "kernel-splice" },
     },
-    Server {
+    MeasuredServer {
         // The guest's script sends the body instead of fetching it. Nothing moves: all is opened in user space.
         name: "kettle-tunnel-to-backend",
         is_offloaded: Some(false),
         config: Config::Tunnel { path: "user" },
     },
-    Server {
+    MeasuredServer {
         name: "nginx-user",
         is_offloaded: Some(false),
         config: Config::Nginx { has_ktls: false, has_sendfile: true },
     },
-    Server {
+    MeasuredServer {
         name: "nginx-kernel-write",
         is_offloaded: Some(true),
         config: Config::Nginx { has_ktls: true, has_sendfile: false },
     },
-    Server {
+    MeasuredServer {
         name: "nginx-kernel-sendfile",
         is_offloaded: Some(true),
         config: Config::Nginx { has_ktls: true, has_sendfile: true },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-http2-user",
         is_offloaded: Some(false),
         config: Config::Kettle { path: "user", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         // The guest's script asks for up to a hundred files at once.
         name: "kettle-http2-user-at-once",
         is_offloaded: Some(false),
         config: Config::Kettle { path: "user", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         name: "kettle-http2-kernel-write",
         is_offloaded: Some(true),
         config: Config::Kettle { path: "kernel-write", hot_file: "64 KiB" },
     },
-    Server {
+    MeasuredServer {
         name: "nginx-http2-user",
         is_offloaded: Some(false),
         config: Config::Nginx { has_ktls: false, has_sendfile: true },
     },
-    Server {
+    MeasuredServer {
         name: "nginx-http2-user-at-once",
         is_offloaded: Some(false),
         config: Config::Nginx { has_ktls: false, has_sendfile: true },
     },
-    Server {
+    MeasuredServer {
         name: "nginx-http2-kernel-sendfile",
         is_offloaded: Some(true),
         config: Config::Nginx { has_ktls: true, has_sendfile: true },

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::servers::Server;
+use super::servers::MeasuredServer;
 use super::vector::{Vector, mean};
 
 /// All tables of the vectors, each under its sentence.
-pub fn all(vectors: &[Vector], servers: &[&Server]) -> String {
+pub fn all(vectors: &[Vector], servers: &[&MeasuredServer]) -> String {
     let mut text = String::new();
     for (erms, title) in [(true, "with"), (false, "without")] {
         let counted = in_thousands(vectors, servers, erms);
@@ -24,7 +24,7 @@ pub fn all(vectors: &[Vector], servers: &[&Server]) -> String {
 }
 
 /// Instructions by the process clock: all servers by all sizes, and what kettle's own choice is measured by.
-fn in_thousands(vectors: &[Vector], servers: &[&Server], erms: bool) -> String {
+fn in_thousands(vectors: &[Vector], servers: &[&MeasuredServer], erms: bool) -> String {
     let bodies = bodies(vectors);
     let thousands = |server: &str, bytes| {
         mean(vectors, server, bytes, erms, "counted_instructions_per_request")
@@ -55,7 +55,7 @@ fn in_thousands(vectors: &[Vector], servers: &[&Server], erms: bool) -> String {
 }
 
 /// Every figure, a line for each body and server.
-fn work(vectors: &[Vector], servers: &[&Server], erms: bool) -> String {
+fn work(vectors: &[Vector], servers: &[&MeasuredServer], erms: bool) -> String {
     let mut lines = vec![
         "| body | server | instr. user, K | kernel, K | copied B/B | filled B/B | encrypted | calls | switches | pages |".to_owned(),
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|".to_owned(),
@@ -115,7 +115,7 @@ impl Calls {
     }
 
     /// The calls of one more request, by server and size.
-    pub fn table(&self, servers: &[&Server]) -> String {
+    pub fn table(&self, servers: &[&MeasuredServer]) -> String {
         let files: BTreeSet<u64> = self.0.keys().map(|(_, file)| *file).collect();
         let mut lines = vec![
             format!("| body |{}", cells(&files, |file| Some(size(file)))),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Server;
+use super::MeasuredServer;
 use super::window::{self, Window};
 
 /// What the guest printed.
@@ -66,7 +66,7 @@ impl Lines {
     pub fn vectors(
         &self,
         windows: &[Window],
-        servers: &[&Server],
+        servers: &[&MeasuredServer],
         erms: bool,
     ) -> Result<Vec<Vector>, String> {
         let window = |number: usize| {

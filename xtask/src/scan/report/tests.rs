@@ -1,7 +1,7 @@
 use super::*;
 
 fn scan(findings: &[(&str, &str)], is_self_signed: bool) -> Scan {
-    let finding = |&(id, severity): &(&str, &str)| Finding {
+    let finding = |&(id, severity): &(&str, &str)| TestsslLine {
         id: id.to_owned(),
         severity: severity.to_owned(),
         text: "text".to_owned(),
@@ -43,7 +43,7 @@ fn old_ciphers_and_no_ciphers_fail() {
 #[test]
 fn reports_are_read() {
     let json = r#"[{"id":"RC4","ip":"a","port":"1","severity":"OK","finding":"none"}]"#;
-    let finding = Finding { id: "RC4".into(), severity: "OK".into(), text: "none".into() };
+    let finding = TestsslLine { id: "RC4".into(), severity: "OK".into(), text: "none".into() };
     assert_eq!(findings(json), Ok(vec![finding]));
     assert!(findings("not JSON").is_err());
     let text = "  SSL\nPreferred TLSv1.3  128 bits  TLS_AES_128_GCM_SHA256  Curve 25519 DHE 253\n";

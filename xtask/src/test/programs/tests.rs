@@ -29,14 +29,14 @@ fn results_and_skips_of_a_program_are_counted() {
     let script = "echo 'running 2 tests'; echo 'KETTLE-SKIP a: no kTLS' >>\"$KETTLE_SKIP_LOG\"; \
                   echo 'test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured'";
     let program = program(folder.path(), script);
-    let tally = run_here(&[program], Path::new("kettle"), &[], &mut std::io::sink()).unwrap();
-    assert_eq!(tally.to_string(), "1 passed, 0 failed, 1 skipped");
+    let totals = run_here(&[program], Path::new("kettle"), &[], &mut std::io::sink()).unwrap();
+    assert_eq!(totals.to_string(), "1 passed, 0 failed, 1 skipped");
 }
 
 #[test]
 fn a_program_that_says_nothing_and_fails_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), "exit 101");
-    let tally = run_here(&[program], Path::new("kettle"), &[], &mut std::io::sink()).unwrap();
-    assert_eq!(tally.failures, ["failed without naming a test"]);
+    let totals = run_here(&[program], Path::new("kettle"), &[], &mut std::io::sink()).unwrap();
+    assert_eq!(totals.failures, ["failed without naming a test"]);
 }

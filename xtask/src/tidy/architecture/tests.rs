@@ -15,9 +15,9 @@ fn messages(page: &str) -> Vec<String> {
         ("crates/a/src/tests.rs", ""),
         (PAGE, page),
     ]);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|finding| finding.message).collect()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|violation| violation.message).collect()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_map_that_is_too_long_is_caught() {
 
 #[test]
 fn a_missing_map_is_caught() {
-    let (workspace, mut findings) = Workspace::scan(&Tree::default());
-    check(&Tree::default(), &workspace, &mut findings);
-    assert_eq!(findings[0].rule, "map");
+    let (workspace, mut violations) = Workspace::scan(&Tree::default());
+    check(&Tree::default(), &workspace, &mut violations);
+    assert_eq!(violations[0].rule, "map");
 }

@@ -18,9 +18,9 @@ fn rules(map: &str, section: &str, source: &str) -> Vec<&'static str> {
         ("crates/tls/src/lib.rs", "use kettle_kernel::record;"),
         ("crates/kernel/Cargo.toml", "[package]\nname = \"kettle-kernel\""),
     ]);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|finding| finding.rule).collect()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|violation| violation.rule).collect()
 }
 
 const ON_KERNEL: &str = "[dependencies]\nkettle-kernel.workspace = true";

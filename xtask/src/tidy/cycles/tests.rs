@@ -9,9 +9,9 @@ fn cycles(files: &[(&str, &str)]) -> Vec<String> {
         files.iter().map(|(name, text)| (format!("crates/a/src/{name}.rs"), *text)).collect();
     let files = files.iter().map(|(path, text)| (path.as_str(), *text));
     let tree = Tree::of(&files.chain([manifest]).collect::<Vec<_>>());
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|it| format!("{}: {}", it.path, it.message)).collect()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|it| format!("{}: {}", it.path, it.message)).collect()
 }
 
 const ROOT: (&str, &str) = ("lib", "mod one; mod two; mod three;");

@@ -15,9 +15,9 @@ fn rules(root: &str, member: &str, page: &str, source: &str) -> Vec<&'static str
         ("crates/http/src/lib.rs", source),
         (PAGE, page),
     ]);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|finding| finding.rule).collect()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|violation| violation.rule).collect()
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_dependency_of_the_fuzz_targets_needs_a_reason_too() {
         ),
         ("fuzz/src/lib.rs", "use libfuzzer_sys::fuzz_target;"),
     ]);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    assert_eq!(findings[0].rule, "no_reason");
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    assert_eq!(violations[0].rule, "no_reason");
 }

@@ -7,14 +7,14 @@ const LONG: Exception =
 
 #[test]
 fn a_covered_finding_is_dropped() {
-    let findings = vec![Finding::in_file("crates/a/src/lib.rs", "file_length", "too long")];
-    assert_eq!(apply(&[LONG], findings), []);
+    let violations = vec![Violation::in_file("crates/a/src/lib.rs", "file_length", "too long")];
+    assert_eq!(apply(&[LONG], violations), []);
 }
 
 #[test]
 fn an_exception_covers_only_its_rule_and_its_file() {
-    let other_file = Finding::in_file("crates/b/src/lib.rs", "file_length", "too long");
-    let other_rule = Finding::in_file("crates/a/src/lib.rs", "module_doc", "missing");
+    let other_file = Violation::in_file("crates/b/src/lib.rs", "file_length", "too long");
+    let other_rule = Violation::in_file("crates/a/src/lib.rs", "module_doc", "missing");
     let kept = apply(&[LONG], vec![other_file.clone(), other_rule.clone()]);
     assert!(kept.contains(&other_file) && kept.contains(&other_rule));
 }
@@ -28,7 +28,7 @@ fn an_exception_that_covers_nothing_is_a_finding() {
 
 #[test]
 fn an_exception_without_a_reason_is_a_finding() {
-    let findings = vec![Finding::in_file("crates/a/src/lib.rs", "file_length", "too long")];
-    let kept = apply(&[Exception { reason: "", ..LONG }], findings);
+    let violations = vec![Violation::in_file("crates/a/src/lib.rs", "file_length", "too long")];
+    let kept = apply(&[Exception { reason: "", ..LONG }], violations);
     assert_eq!(kept[0].rule, "exception");
 }

@@ -4,9 +4,9 @@ use super::*;
 
 fn rules(tree: &[(&str, &str)]) -> Vec<(String, &'static str)> {
     let tree = Tree::of(tree);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|finding| (finding.path, finding.rule)).collect()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|violation| (violation.path, violation.rule)).collect()
 }
 
 #[test]

@@ -18,9 +18,9 @@ fn ordered(connection: &str, exchange: &str, files: &str) -> Vec<(String, &'stat
         ("crates/server/src/files.rs", files),
         ("crates/server/src/route.rs", ""),
     ]);
-    let mut findings = Vec::new();
-    check_order(&workspace, "crates/server", ORDER, &mut findings);
-    findings.into_iter().map(|finding| (finding.path, finding.rule)).collect()
+    let mut violations = Vec::new();
+    check_order(&workspace, "crates/server", ORDER, &mut violations);
+    violations.into_iter().map(|violation| (violation.path, violation.rule)).collect()
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn a_module_without_a_place_and_a_place_without_a_module_are_caught() {
         ("crates/server/src/files.rs", ""),
         ("crates/server/src/new.rs", ""),
     ]);
-    let mut findings = Vec::new();
-    check_order(&workspace, "crates/server", ORDER, &mut findings);
-    let text: String = findings.iter().map(|finding| finding.message.as_str()).collect();
-    assert_eq!(findings.len(), 2);
+    let mut violations = Vec::new();
+    check_order(&workspace, "crates/server", ORDER, &mut violations);
+    let text: String = violations.iter().map(|violation| violation.message.as_str()).collect();
+    assert_eq!(violations.len(), 2);
     assert!(text.contains("`new` has no place") && text.contains("names `route`"));
 }

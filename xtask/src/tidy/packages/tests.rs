@@ -53,9 +53,9 @@ fn roots_are_conventional_files_and_named_paths() {
 
 #[test]
 fn a_manifest_that_is_not_toml_is_a_finding() {
-    let mut findings = Vec::new();
-    Package::all(&Tree::of(&[("crates/http/Cargo.toml", "[package")]), &mut findings);
-    assert_eq!(findings[0].rule, "manifest");
+    let mut violations = Vec::new();
+    Package::all(&Tree::of(&[("crates/http/Cargo.toml", "[package")]), &mut violations);
+    assert_eq!(violations[0].rule, "manifest");
 }
 
 #[test]

@@ -6,9 +6,9 @@ fn caught(package: &str, text: &str) -> usize {
     let manifest = format!("{package}/Cargo.toml");
     let file = format!("{package}/src/lib.rs");
     let tree = Tree::of(&[(&manifest, "[package]\nname = \"a\""), (&file, text)]);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.len()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.len()
 }
 
 #[test]

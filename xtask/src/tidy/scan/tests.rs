@@ -3,8 +3,8 @@
 use super::*;
 
 fn files(tree: &[(&str, &str)]) -> Vec<String> {
-    let (workspace, findings) = Workspace::scan(&Tree::of(tree));
-    assert_eq!(findings, []);
+    let (workspace, violations) = Workspace::scan(&Tree::of(tree));
+    assert_eq!(violations, []);
     let mut files: Vec<_> = workspace.modules.into_iter().map(|module| module.file).collect();
     files.sort();
     files

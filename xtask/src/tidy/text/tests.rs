@@ -5,9 +5,9 @@ use super::*;
 fn rules(path: &str, text: &str) -> Vec<&'static str> {
     let tree = Tree::of(&[(path, text)]);
     let (workspace, _) = Workspace::scan(&Tree::default());
-    let mut findings = Vec::new();
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|finding| finding.rule).collect()
+    let mut violations = Vec::new();
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|violation| violation.rule).collect()
 }
 
 const DOC: &str = "//! What this file answers.\n";

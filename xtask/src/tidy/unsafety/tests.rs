@@ -6,9 +6,9 @@ fn rules(package: &str, root: &str) -> Vec<&'static str> {
     let manifest = format!("{package}/Cargo.toml");
     let file = format!("{package}/src/lib.rs");
     let tree = Tree::of(&[(&manifest, "[package]\nname = \"a\""), (&file, root)]);
-    let (workspace, mut findings) = Workspace::scan(&tree);
-    check(&tree, &workspace, &mut findings);
-    findings.into_iter().map(|finding| finding.rule).collect()
+    let (workspace, mut violations) = Workspace::scan(&tree);
+    check(&tree, &workspace, &mut violations);
+    violations.into_iter().map(|violation| violation.rule).collect()
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_row_is_the_mean_of_its_rounds_and_auto_is_held_against_the_best() {
         vector("kettle-user", 0, 22_000.0),
         vector("kettle-kernel-write", 0, 11_000.0),
     ];
-    let servers: Vec<&Server> = SERVERS.iter().collect();
+    let servers: Vec<&MeasuredServer> = SERVERS.iter().collect();
     let text = all(&vectors, &servers);
     assert!(text.contains("| kettle-auto | 11.0 |"), "{text}");
     assert!(text.contains("| auto ÷ kettle's best fixed path | 1.000 |"), "{text}");

@@ -33,7 +33,7 @@ fn lines(lines: &[&str]) -> Lines {
     taken
 }
 
-fn user() -> &'static Server {
+fn user() -> &'static MeasuredServer {
     super::super::servers::SERVERS.iter().find(|server| server.name == "kettle-user").unwrap()
 }
 

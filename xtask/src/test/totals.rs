@@ -8,7 +8,7 @@ use std::fmt;
 
 /// The sum so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Totals {
     /// Tests that ran and passed.
     pub passed: u64,
     /// Tests, or whole stages, that failed.
@@ -25,7 +25,7 @@ pub struct Tally {
     ended_programs: u64,
 }
 
-impl Tally {
+impl Totals {
     /// Takes one line of a test program's output.
     pub fn read_line(&mut self, line: &str) {
         if let Some(counts) = line.strip_prefix("test result: ") {
@@ -104,7 +104,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for Totals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { passed, failed, skipped, .. } = self;
         write!(out, "{passed} passed, {failed} failed, {skipped} skipped")

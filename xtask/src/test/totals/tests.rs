@@ -1,9 +1,9 @@
 use super::*;
 
-fn tally_of(output: &str) -> Tally {
-    let mut tally = Tally::default();
-    output.lines().for_each(|line| tally.read_line(line));
-    tally
+fn tally_of(output: &str) -> Totals {
+    let mut totals = Totals::default();
+    output.lines().for_each(|line| totals.read_line(line));
+    totals
 }
 
 const GOOD: &str = "
@@ -25,43 +25,43 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; 
 
 #[test]
 fn the_results_of_several_programs_add_up() {
-    let mut tally = tally_of(&format!("{GOOD}{BAD}"));
-    tally.close(false);
-    assert_eq!(tally.to_string(), "3 passed, 1 failed, 1 skipped");
-    assert_eq!(tally.failures, ["module::range"]);
+    let mut totals = tally_of(&format!("{GOOD}{BAD}"));
+    totals.close(false);
+    assert_eq!(totals.to_string(), "3 passed, 1 failed, 1 skipped");
+    assert_eq!(totals.failures, ["module::range"]);
 }
 
 #[test]
 fn a_program_that_died_is_a_failure() {
-    let mut tally = tally_of(&format!("{GOOD}running 9 tests\ntest a ... ok\n"));
-    tally.close(false);
-    assert_eq!(tally.to_string(), "2 passed, 1 failed, 1 skipped");
+    let mut totals = tally_of(&format!("{GOOD}running 9 tests\ntest a ... ok\n"));
+    totals.close(false);
+    assert_eq!(totals.to_string(), "2 passed, 1 failed, 1 skipped");
 }
 
 #[test]
 fn a_bad_exit_without_a_failed_test_is_a_failure() {
-    let mut tally = tally_of(GOOD);
-    tally.close(false);
-    assert_eq!(tally.failed, 1);
-    let mut tally = tally_of(GOOD);
-    tally.close(true);
-    assert_eq!(tally.failed, 0);
+    let mut totals = tally_of(GOOD);
+    totals.close(false);
+    assert_eq!(totals.failed, 1);
+    let mut totals = tally_of(GOOD);
+    totals.close(true);
+    assert_eq!(totals.failed, 0);
 }
 
 #[test]
 fn skipped_tests_leave_the_passed_ones() {
-    let mut tally = tally_of(GOOD);
-    tally.read_skip_log(
+    let mut totals = tally_of(GOOD);
+    totals.read_skip_log(
         "KETTLE-SKIP a: no kTLS in this kernel\nnoise\nKETTLE-SKIP c: no kTLS in this kernel\n",
     );
-    assert_eq!(tally.to_string(), "0 passed, 0 failed, 3 skipped");
-    assert_eq!(tally.skip_reasons.get("no kTLS in this kernel"), Some(&2));
+    assert_eq!(totals.to_string(), "0 passed, 0 failed, 3 skipped");
+    assert_eq!(totals.skip_reasons.get("no kTLS in this kernel"), Some(&2));
 }
 
 #[test]
 fn what_a_test_prints_is_not_counted() {
-    let tally = tally_of("running late\nrunning 3 horses\nthe test result: 9 passed\n");
-    assert_eq!(tally, Tally::default());
+    let totals = tally_of("running late\nrunning 3 horses\nthe test result: 9 passed\n");
+    assert_eq!(totals, Totals::default());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A place in the tree that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct Violation {
     /// The file, relative to the repository.
     pub path: String,
     /// The line, counted from 1; 1 where the whole file is meant.
@@ -15,7 +15,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl Finding {
+impl Violation {
     /// A finding at one line of a file.
     pub fn at(path: &str, line: usize, rule: &'static str, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, rule, message: message.into() }
@@ -27,7 +27,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, line, rule, message } = self;
         write!(f, "{path}:{line}: {rule}: {message}")
