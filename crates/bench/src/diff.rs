@@ -88,7 +88,7 @@ pub fn compare(a: &Results, b: &Results) -> Result<Diff, String> {
     for [a, b] in paired.values() {
         let mut rows = Vec::new();
         for figure in figure::FIGURES.iter().filter(|figure| figure.better != Better::Neither) {
-            if let Some(row) = diff.judge(figure, a, b) {
+            if let Some(row) = diff.compare_figure(figure, a, b) {
                 keep(&mut rows, row, clock);
             }
         }
@@ -159,7 +159,12 @@ fn keep(rows: &mut Vec<Row>, row: Row, clock: Clock) {
 }
 
 impl Diff {
-    fn judge(&mut self, figure: &'static Figure, a: &[&Sample], b: &[&Sample]) -> Option<Row> {
+    fn compare_figure(
+        &mut self,
+        figure: &'static Figure,
+        a: &[&Sample],
+        b: &[&Sample],
+    ) -> Option<Row> {
         let values = |samples: &[&Sample]| -> Vec<f64> {
             let values = samples.iter().filter_map(|sample| sample.figures.get(figure.name));
             values.copied().filter(|value| value.is_finite()).collect()

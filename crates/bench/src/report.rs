@@ -6,8 +6,8 @@ mod canvas;
 mod card;
 mod chart;
 mod charts;
+mod conclusion;
 mod dots;
-mod finding;
 mod gathered;
 mod head;
 mod legend;
@@ -52,7 +52,7 @@ pub fn page(files: &[Results], options: &Options) -> String {
     let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
     let sections = drawn(&files);
     let verdict = Verdict::of(&files);
-    let trust = trust::judge(&files, &verdict, scatter);
+    let trust = trust::assess(&files, &verdict, scatter);
     let mut page = Markup::new();
     page.raw("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"/>");
     page.raw("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>");
@@ -98,7 +98,7 @@ pub fn card(files: &[Results]) -> Option<Card> {
     let merged = same::merged(files);
     let files: Vec<Gathered> = merged.iter().map(Gathered::of).collect();
     let verdict = Verdict::of(&files);
-    let trust = trust::judge(&files, &verdict, scatter);
+    let trust = trust::assess(&files, &verdict, scatter);
     card::draw(&files, &verdict, &trust)
 }
 

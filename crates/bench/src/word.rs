@@ -59,7 +59,7 @@ impl Word for ResumeBy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::subject::{Key, Path, Program, Role};
+    use crate::peers::subject::{Key, Program, Role, SubjectPath};
 
     fn all_come_back<W: Word + std::fmt::Debug>() {
         for (value, word) in W::ALL {
@@ -77,7 +77,7 @@ mod tests {
         all_come_back::<ResumeBy>();
         all_come_back::<Key>();
         all_come_back::<Program>();
-        all_come_back::<Path>();
+        all_come_back::<SubjectPath>();
         all_come_back::<Role>();
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kettle_bench::peers::backend::Backend;
 use kettle_bench::peers::site::Site;
-use kettle_bench::peers::subject::{Key, OwnConfig, Path, Program, Role, Setup, Subject};
+use kettle_bench::peers::subject::{Key, OwnConfig, Program, Role, Setup, Subject, SubjectPath};
 use kettle_bench::peers::{self, Found, PeerError, Running};
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::offer::{Offer, ResumeBy};
@@ -107,7 +107,7 @@ fn caches_ask_their_backend_once() {
 
 /// The server in this role, or a line in the log: an nginx may lack its stream module.
 fn able(program: Program, role: Role, place: &Place) -> Option<(Subject, Found)> {
-    let (subject, found) = (subject(program, Path::User, role), found(program)?);
+    let (subject, found) = (subject(program, SubjectPath::User, role), found(program)?);
     let lacking = peers::unavailable(&subject, &found, &place.setup(USUAL, Key::P256));
     lacking.as_deref().map(skip);
     lacking.is_none().then_some((subject, found))
@@ -149,7 +149,7 @@ fn body(scheme: &str, address: SocketAddr) -> Vec<u8> {
     Command::new("curl").args(arguments).output().unwrap().stdout
 }
 
-fn subject(program: Program, path: Path, role: Role) -> Subject {
+fn subject(program: Program, path: SubjectPath, role: Role) -> Subject {
     Subject { program, path, role }
 }
 
@@ -241,7 +241,7 @@ fn takes_early_data(program: Program, role: Role) {
     let session = place.folder.path().join("session");
     let (early, session) = (early.to_str().unwrap(), session.to_str().unwrap());
     let offer = Offer { resume_by: ResumeBy::EarlyData, ..USUAL };
-    let subject = subject(program, Path::User, role);
+    let subject = subject(program, SubjectPath::User, role);
     let running = start(subject, &found, &place.setup(offer, Key::P256));
     ask(running.address, &["-sess_out", session]);
     let said = ask(running.address, &["-sess_in", session, "-early_data", early]);
@@ -280,7 +280,7 @@ fn terminators_resume_as_asked() {
 fn keeps_to_the_plan(program: Program, role: Role, workers: usize) {
     let Some(found) = found(program) else { return };
     let place = Place::new();
-    let subject = subject(program, Path::User, role);
+    let subject = subject(program, SubjectPath::User, role);
     let early_data = (Version::Tls13, ResumeBy::EarlyData);
     for (version, by) in WAYS.map(|way| (way.0, way.1)).into_iter().chain([early_data]) {
         let offer = offer(version, Cipher::Aes128Gcm, Group::X25519, by);
@@ -352,7 +352,7 @@ fn servers_agree_to_the_post_quantum_group() {
         let Some(found) = found(program) else { continue };
         let place = Place::new();
         let offer = Offer { group: Group::X25519MlKem768, ..USUAL };
-        let subject = subject(program, Path::User, Role::Files);
+        let subject = subject(program, SubjectPath::User, Role::Files);
         let setup = place.setup(offer, Key::P256);
         match peers::unavailable(&subject, &found, &setup) {
             // That it answers our client, which offers nothing else, is part of starting it.
@@ -368,8 +368,11 @@ fn servers_encrypt_in_the_kernel_where_they_are_told_to() {
         let Some(found) = found(program) else { continue };
         let place = Place::new();
         let setup = place.setup(USUAL, Key::P256);
-        for path in [Path::KernelWrite, Path::KernelSendfile, Path::KernelSplice] {
-            let role = if path == Path::KernelSplice { Role::Terminator } else { Role::Files };
+        for path in
+            [SubjectPath::KernelWrite, SubjectPath::KernelSendfile, SubjectPath::KernelSplice]
+        {
+            let role =
+                if path == SubjectPath::KernelSplice { Role::Terminator } else { Role::Files };
             let subject = subject(program, path, role);
             if program == Program::Nginx && role == Role::Terminator {
                 continue;
@@ -407,7 +410,7 @@ fn servers_stay_on_their_processors() {
         let place = Place::new();
         let mut setup = place.setup(USUAL, Key::P256);
         setup.cpus = vec![last];
-        let running = start(subject(program, Path::User, role), &found, &setup);
+        let running = start(subject(program, SubjectPath::User, role), &found, &setup);
         for process in running.processes() {
             for thread in fs::read_dir(format!("/proc/{process}/task")).unwrap() {
                 let status = fs::read_to_string(thread.unwrap().path().join("status"));
@@ -425,7 +428,7 @@ fn plain_servers_answer_without_tls() {
     for program in [Program::Nginx, Program::Haproxy] {
         let Some(found) = found(program) else { return };
         let place = Place::new();
-        let subject = subject(program, Path::Plain, Role::Files);
+        let subject = subject(program, SubjectPath::Plain, Role::Files);
         let running = start(subject, &found, &place.setup(USUAL, Key::P256));
         let body = body("http", running.address);
         assert_eq!(<[u8; 32]>::from(Sha256::digest(&body)), place.sha256(&subject), "{subject}");
@@ -440,7 +443,7 @@ fn a_server_that_cannot_start_is_quoted() {
     let config = place.folder.path().join("own.conf");
     fs::write(&config, "brew tea;\n").unwrap();
     setup.config = Some(OwnConfig::Template(config));
-    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     let error = peers::start(&nginx, &found, &setup).unwrap_err();
     assert!(matches!(error, PeerError::Silent(_)), "{error}");
     assert!(error.to_string().contains("unknown directive \"brew\""), "{error}");
@@ -456,7 +459,7 @@ fn a_server_that_agrees_to_something_else_is_found_out() {
     let template = peers::config::template(Program::Nginx, Role::Files);
     fs::write(&config, template.replace("@TLS@", own)).unwrap();
     setup.config = Some(OwnConfig::Template(config));
-    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     let error = peers::start(&nginx, &found, &setup).unwrap_err();
     assert!(matches!(error, PeerError::Useless(_)), "{error}");
     assert!(error.to_string().starts_with("nginx runs, but a first request failed"), "{error}");

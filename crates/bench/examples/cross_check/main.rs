@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kettle_bench::peers::site::Site;
-use kettle_bench::peers::subject::{Key, Path, Program, Role, Setup, Subject};
+use kettle_bench::peers::subject::{Key, Program, Role, Setup, Subject, SubjectPath};
 use kettle_bench::peers::{self, Found, Running};
 use kettle_bench::stats::Estimate;
 use kettle_loadgen::measure::cores::{Cores, choose};
@@ -108,7 +108,7 @@ fn start(
         folder: folder.join("servers/nginx"),
         config: None,
     };
-    let subject = Subject { program: Program::Nginx, path: Path::User, role: Role::Files };
+    let subject = Subject { program: Program::Nginx, path: SubjectPath::User, role: Role::Files };
     Ok(peers::start(&subject, nginx, &setup)?)
 }
 

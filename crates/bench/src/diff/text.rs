@@ -131,8 +131,8 @@ fn summary(diff: &Diff, all: bool) -> String {
     let by_chance: f64 = match diff.clock {
         Clock::Work => 0.0,
         Clock::Time => {
-            let judged = diff.rows.iter().filter(|row| !row.lacks_rounds());
-            judged.map(|row| 1.0 - row.confidence).sum()
+            let decided = diff.rows.iter().filter(|row| !row.lacks_rounds());
+            decided.map(|row| 1.0 - row.confidence).sum()
         }
     };
     if by_chance >= 1.0 {

@@ -12,7 +12,7 @@ use super::config::haproxy;
 use super::exit;
 use super::find::{Found, find};
 use super::nginx_stream::NginxStream;
-use super::subject::{Path, Program, Role, Setup, Subject};
+use super::subject::{Program, Role, Setup, Subject, SubjectPath};
 use super::varnish;
 
 /// Why this subject cannot be run with this setup, in a sentence; `None` if nothing is known to speak against it.
@@ -84,22 +84,22 @@ fn has_small_file(site: &std::path::Path) -> bool {
 fn path(subject: &Subject, found: &Found, setup: &Setup) -> Option<String> {
     let program = subject.program;
     match subject.path {
-        Path::User => None,
-        Path::Plain => match program {
+        SubjectPath::User => None,
+        SubjectPath::Plain => match program {
             Program::Nginx | Program::Haproxy => None,
             _ => Some(format!("{program} serves nothing over plain HTTP")),
         },
-        Path::Auto if program == Program::Kettle => None,
-        Path::Auto => Some(format!("{program} does not choose where it encrypts")),
-        Path::KernelSplice if subject.role == Role::Files => {
+        SubjectPath::Auto if program == Program::Kettle => None,
+        SubjectPath::Auto => Some(format!("{program} does not choose where it encrypts")),
+        SubjectPath::KernelSplice if subject.role == Role::Files => {
             Some("kernel-splice is for what comes from a backend, not for files".to_owned())
         }
-        Path::KernelWrite | Path::KernelSendfile
+        SubjectPath::KernelWrite | SubjectPath::KernelSendfile
             if program == Program::Kettle && subject.role == Role::Terminator =>
         {
             Some("as a terminator kettle encrypts by user, kernel-splice or auto".to_owned())
         }
-        Path::KernelWrite | Path::KernelSendfile | Path::KernelSplice => {
+        SubjectPath::KernelWrite | SubjectPath::KernelSendfile | SubjectPath::KernelSplice => {
             kernel_tls(program, found).or_else(|| kernel_lacks(&setup.offer))
         }
     }

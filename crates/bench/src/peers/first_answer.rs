@@ -8,7 +8,7 @@ use kettle_loadgen::client;
 use kettle_loadgen::client::WRONG_STATUS;
 use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 
-use super::subject::{Path, Role, Setup, Subject};
+use super::subject::{Role, Setup, Subject, SubjectPath};
 
 /// Asks once, as a client of the scenario will. The error says what the server did instead, to follow its name.
 pub(super) fn ask(subject: &Subject, setup: &Setup, address: SocketAddr) -> Result<(), String> {
@@ -39,7 +39,7 @@ fn load(subject: &Subject, setup: &Setup, address: SocketAddr) -> Load {
         target: address,
         host: HOST.to_owned(),
         path: path(subject, setup),
-        tls: (subject.path != Path::Plain).then_some(setup.offer),
+        tls: (subject.path != SubjectPath::Plain).then_some(setup.offer),
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
         model: LoadModel::Closed { connections: 1 },
         end: End::Requests { count: 1, at_most: PATIENCE },

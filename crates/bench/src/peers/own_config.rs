@@ -12,7 +12,7 @@ use crate::word::Word;
 pub struct OwnNginx {
     pub template: String,
     /// Where nginx encrypts by it, if the kernel can.
-    pub path: subject::Path,
+    pub path: subject::SubjectPath,
 }
 
 impl OwnNginx {
@@ -44,21 +44,21 @@ pub fn import(kettle: &Found, file: &Path, options: &[&str]) -> Result<String, S
 }
 
 /// The last word counts: what stands deeper stands further down.
-fn path_of(template: &str) -> subject::Path {
+fn path_of(template: &str) -> subject::SubjectPath {
     let lines = || template.lines().map(|line| line.trim().trim_end_matches(';'));
     let options = lines().filter_map(|line| line.strip_prefix("ssl_conf_command Options "));
     let mut words = options.flat_map(|options| options.split([',', ' ', '"']));
     let is_kernel = words.rfind(|word| word.ends_with("KTLS")) == Some("KTLS");
     let sends_files = lines().rev().find_map(|line| line.strip_prefix("sendfile "));
     match (is_kernel, sends_files) {
-        (false, _) => subject::Path::User,
-        (true, Some("on")) => subject::Path::KernelSendfile,
-        (true, _) => subject::Path::KernelWrite,
+        (false, _) => subject::SubjectPath::User,
+        (true, Some("on")) => subject::SubjectPath::KernelSendfile,
+        (true, _) => subject::SubjectPath::KernelWrite,
     }
 }
 
 /// An imported configuration with the path that is measured in each listener.
-pub fn on_path(imported: &str, path: subject::Path) -> String {
+pub fn on_path(imported: &str, path: subject::SubjectPath) -> String {
     let mut text = String::with_capacity(imported.len());
     let mut is_listener = false;
     for line in imported.lines() {
@@ -79,7 +79,7 @@ pub fn on_path(imported: &str, path: subject::Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::subject::Path::{Auto, KernelSendfile, KernelWrite, User};
+    use crate::peers::subject::SubjectPath::{Auto, KernelSendfile, KernelWrite, User};
 
     #[test]
     fn what_is_said_last_decides_the_path() {

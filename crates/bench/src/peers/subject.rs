@@ -12,7 +12,7 @@ use crate::word::Word;
 pub struct Subject {
     pub program: Program,
     /// Where it encrypts; of terminators only kettle has more than `User`.
-    pub path: Path,
+    pub path: SubjectPath,
     pub role: Role,
 }
 
@@ -28,7 +28,7 @@ pub enum Program {
 
 /// Where records are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Path {
+pub enum SubjectPath {
     /// Nowhere: plain HTTP with sendfile, the floor.
     Plain,
     /// In the server's process.
@@ -112,10 +112,13 @@ impl fmt::Display for Program {
     }
 }
 
-impl Path {
+impl SubjectPath {
     /// Whether every connection is encrypted in the kernel.
     pub fn is_kernel(self) -> bool {
-        matches!(self, Path::KernelWrite | Path::KernelSendfile | Path::KernelSplice)
+        matches!(
+            self,
+            SubjectPath::KernelWrite | SubjectPath::KernelSendfile | SubjectPath::KernelSplice
+        )
     }
 }
 
@@ -163,14 +166,14 @@ impl Word for Program {
     ];
 }
 
-impl Word for Path {
+impl Word for SubjectPath {
     const ALL: &'static [(Self, &'static str)] = &[
-        (Path::Plain, "plain"),
-        (Path::User, "user"),
-        (Path::KernelWrite, "kernel-write"),
-        (Path::KernelSendfile, "kernel-sendfile"),
-        (Path::KernelSplice, "kernel-splice"),
-        (Path::Auto, "auto"),
+        (SubjectPath::Plain, "plain"),
+        (SubjectPath::User, "user"),
+        (SubjectPath::KernelWrite, "kernel-write"),
+        (SubjectPath::KernelSendfile, "kernel-sendfile"),
+        (SubjectPath::KernelSplice, "kernel-splice"),
+        (SubjectPath::Auto, "auto"),
     ];
 }
 

@@ -1,14 +1,14 @@
 //! An axis of a chart: what it shows, in which unit, and what its values are called.
 
 use super::number;
-use super::scale::{Kind, Scale};
+use super::scale::{Scale, ScaleKind};
 
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub label: String,
     /// The unit of its values; `×` for ratios.
     pub unit: String,
-    pub kind: Kind,
+    pub kind: ScaleKind,
     /// Values that have names of their own; then no others are named.
     pub named: Vec<(f64, String)>,
     /// Values that must be on it.
@@ -16,14 +16,14 @@ pub struct Axis {
 }
 
 impl Axis {
-    pub fn new(label: impl Into<String>, unit: impl Into<String>, kind: Kind) -> Self {
+    pub fn new(label: impl Into<String>, unit: impl Into<String>, kind: ScaleKind) -> Self {
         let (label, unit) = (label.into(), unit.into());
         Self { label, unit, kind, named: Vec::new(), includes: Vec::new() }
     }
 
     /// An even axis that begins at zero.
     pub fn from_zero(label: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self { includes: vec![0.0], ..Self::new(label, unit, Kind::Linear) }
+        Self { includes: vec![0.0], ..Self::new(label, unit, ScaleKind::Linear) }
     }
 
     /// The axis of a point by its name in results: sizes by powers of two, all others evenly.
@@ -31,7 +31,7 @@ impl Axis {
         let known = crate::figure::axis(name);
         let label = known.map_or(name, |axis| axis.label);
         let unit = known.map_or("", |axis| axis.unit);
-        let kind = if unit == "B" { Kind::Log2 } else { Kind::Linear };
+        let kind = if unit == "B" { ScaleKind::Log2 } else { ScaleKind::Linear };
         Self::new(label, unit, kind)
     }
 
@@ -43,14 +43,15 @@ impl Axis {
 
     /// The same, divided by ratios.
     pub fn by_ratios(mut self) -> Self {
-        self.kind = Kind::Log10;
+        self.kind = ScaleKind::Log10;
         self.includes.clear();
         self
     }
 
     /// The ends of an axis that shows all these values.
     pub fn range(&self, values: impl Iterator<Item = f64>) -> (f64, f64) {
-        let usable = |value: &f64| value.is_finite() && (self.kind == Kind::Linear || *value > 0.0);
+        let usable =
+            |value: &f64| value.is_finite() && (self.kind == ScaleKind::Linear || *value > 0.0);
         let ends =
             values.chain(self.includes.iter().copied()).filter(usable).fold(None, |ends, value| {
                 match ends {
@@ -64,7 +65,7 @@ impl Axis {
     /// The ends moved out a little, so that nothing lies on the edge.
     pub fn roomy(&self, (low, high): (f64, f64)) -> (f64, f64) {
         match self.kind {
-            Kind::Linear => {
+            ScaleKind::Linear => {
                 let air = (high - low) * 0.06;
                 let is_floor = self.includes.contains(&low);
                 (if is_floor { low } else { low - air }, high + air)
@@ -146,7 +147,7 @@ impl Axis {
 
     /// Whether each value on the axis has a unit of its own, because one for all would not do.
     fn names_units(&self) -> bool {
-        self.kind != Kind::Linear && matches!(self.unit.as_str(), "B" | "ns" | "µs")
+        self.kind != ScaleKind::Linear && matches!(self.unit.as_str(), "B" | "ns" | "µs")
     }
 
     fn common_unit(&self, high: f64) -> &str {

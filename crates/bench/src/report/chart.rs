@@ -14,7 +14,7 @@ pub struct Chart {
     pub name: String,
     pub question: String,
     /// What was found, computed; empty if nothing can be said.
-    pub finding: String,
+    pub conclusion: String,
     /// What was found, where that is more than a sentence.
     pub answers: Table,
     /// What it is drawn for, where a question has several drawings: one key size, one way of resuming.
@@ -117,7 +117,7 @@ impl Chart {
         let mut y = 22.0;
         for (class, size, text) in [
             ("title", 19.0, &self.question),
-            ("finding", 14.5, &self.finding),
+            ("finding", 14.5, &self.conclusion),
             ("axis", 13.0, &self.note),
         ] {
             for line in wrapped(text, size, width).iter().filter(|line| !line.is_empty()) {

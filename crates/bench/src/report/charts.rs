@@ -11,11 +11,11 @@ mod web_sizes;
 use super::axis::Axis;
 use super::bars::{Bar, Bars, Group};
 use super::chart::{Chart, Part, Picture};
-use super::finding;
+use super::conclusion;
 use super::gathered::ScenarioResults;
 use super::plot::{Panel, Plot};
 use super::sampling::{Samples, describe};
-use super::scale::Kind;
+use super::scale::ScaleKind;
 use super::speech;
 use super::style::Style;
 use crate::results::Value;
@@ -76,11 +76,11 @@ fn leave_out_zeros(chart: &mut Chart) {
         chart.panels.iter().filter(|part| is_zero(part)).map(Part::title).collect();
     chart.panels.retain(|part| !is_zero(part));
     if chart.panels.is_empty() {
-        chart.finding = "None, with every server.".to_owned();
+        chart.conclusion = "None, with every server.".to_owned();
         chart.note.clear();
     } else if !zeros.is_empty() {
         chart.note =
-            format!("{} Not drawn, since all is 0: {}.", chart.note, finding::joined(&zeros));
+            format!("{} Not drawn, since all is 0: {}.", chart.note, conclusion::joined(&zeros));
     }
 }
 
@@ -99,7 +99,7 @@ fn over(
         Part::new(label, Picture::Plot(plot))
     });
     let mut chart = Chart::new(name, question, parts.collect());
-    chart.finding = at_most(&samples, axis, figure);
+    chart.conclusion = at_most(&samples, axis, figure);
     chart
 }
 
@@ -118,7 +118,7 @@ fn at_most(samples: &Samples, axis: &str, figure: &str) -> String {
     });
     let label = Some(label.clone()).filter(|label| !label.is_empty());
     let lead: Vec<String> = label.into_iter().chain(place).collect();
-    led(&lead.join(", "), finding::compared(&there, &[figure], None).as_deref())
+    led(&lead.join(", "), conclusion::compared(&there, &[figure], None).as_deref())
 }
 
 /// A sentence with what it holds for before it.
@@ -161,8 +161,8 @@ fn bars(samples: &Samples, (name, question): (&str, &str), figures: &[(&str, &st
         axes.any(|(axis, value)| matches!(value, Value::Word(_)) && samples.values(axis).len() > 1)
     });
     if let Some((label, typical)) = if is_by_words { facets.first() } else { facets.last() } {
-        let best = finding::compared(typical, &names, None);
-        chart.finding = led(if facets.len() > 1 { label } else { "" }, best.as_deref());
+        let best = conclusion::compared(typical, &names, None);
+        chart.conclusion = led(if facets.len() > 1 { label } else { "" }, best.as_deref());
     }
     chart
 }
@@ -192,5 +192,5 @@ fn on_axis(mut chart: Chart, axis: &Axis) -> Chart {
 
 /// An axis of multiples of something, with one in it.
 fn multiples(label: &str) -> Axis {
-    Axis { includes: vec![1.0], ..Axis::new(label, "×", Kind::Log10) }
+    Axis { includes: vec![1.0], ..Axis::new(label, "×", ScaleKind::Log10) }
 }

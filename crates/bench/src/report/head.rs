@@ -13,10 +13,10 @@ pub fn title(files: &[Gathered], verdict: &Verdict) -> String {
     let mut runs = files.iter().flat_map(|file| &file.runs);
     let processor = runs.next().map(|run| plain(&run.machine.processor)).unwrap_or_default();
     match (verdict.headline(), processor.as_str()) {
-        (Some(finding), _) => finding,
+        (Some(conclusion), _) => conclusion,
         (None, _) if is_work => "What a request makes a TLS server do".to_owned(),
         (None, _) if !verdict.peers.is_empty() => {
-            let peers = super::finding::joined(&verdict.peers);
+            let peers = super::conclusion::joined(&verdict.peers);
             format!("Between kettle and {peers} nothing is decided yet")
         }
         (None, "") => "Serving TLS".to_owned(),

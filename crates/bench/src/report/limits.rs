@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::joined;
+use super::conclusion::joined;
 use super::gathered::Gathered;
 use super::markup::Markup;
 use super::number;

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Drawing, Room, text_width};
 use super::legend;
-use super::scale::{Kind, Scale};
+use super::scale::{Scale, ScaleKind};
 use super::style::Style;
 
 #[derive(Clone, Debug)]
@@ -244,7 +244,7 @@ impl Curve {
         self.points.iter().filter(|point| {
             point.x.is_finite()
                 && point.middle.is_finite()
-                && (y.kind == Kind::Linear || point.middle > 0.0)
+                && (y.kind == ScaleKind::Linear || point.middle > 0.0)
         })
     }
 }

@@ -118,16 +118,16 @@ impl<'a> Samples<'a> {
         })
     }
 
-    fn points(&self, axis: &str, judge: impl Fn(&Samples) -> Option<Estimate>) -> Vec<Point> {
+    fn points(&self, axis: &str, estimate: impl Fn(&Samples) -> Option<Estimate>) -> Vec<Point> {
         let numbers = self.values(axis).into_iter().filter_map(|value| match value {
             Value::Number(x) => Some((x, value)),
             Value::Word(_) => None,
         });
-        let judged = numbers.filter_map(|(x, value)| {
-            let Estimate { median, low, high, .. } = judge(&self.at(axis, &value))?;
+        let points = numbers.filter_map(|(x, value)| {
+            let Estimate { median, low, high, .. } = estimate(&self.at(axis, &value))?;
             Some(Point { x, low, middle: median, high })
         });
-        judged.collect()
+        points.collect()
     }
 
     pub fn curves(&self, axis: &str, figure: &str) -> Vec<Curve> {

@@ -2,7 +2,7 @@
 
 /// How an axis is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScaleKind {
     Linear,
     /// By ratios, named at 1, 2, 5 of each decade.
     Log10,
@@ -13,7 +13,7 @@ pub enum Kind {
 /// An axis with its ends in values and in places.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    kind: Kind,
+    kind: ScaleKind,
     low: f64,
     high: f64,
     from: f64,
@@ -22,10 +22,10 @@ pub struct Scale {
 
 impl Scale {
     /// The scale that maps `low` to `from` and `high` to `to`. On a logarithmic one, what is not above zero lies at the low end.
-    pub fn new(kind: Kind, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    pub fn new(kind: ScaleKind, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let (low, high) = match kind {
-            Kind::Linear if high > low => (low, high),
-            Kind::Linear => (low - 0.5, low + 0.5),
+            ScaleKind::Linear if high > low => (low, high),
+            ScaleKind::Linear => (low - 0.5, low + 0.5),
             _ if low > 0.0 && high > low => (low, high),
             _ if low > 0.0 => (low / 2.0, low * 2.0),
             _ if high > 0.0 => (high / 1000.0, high),
@@ -38,7 +38,7 @@ impl Scale {
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value.clamp(self.low, self.high) } else { self.low };
         let share = match self.kind {
-            Kind::Linear => (value - self.low) / (self.high - self.low),
+            ScaleKind::Linear => (value - self.low) / (self.high - self.low),
             _ => (value / self.low).ln() / (self.high / self.low).ln(),
         };
         self.from + share * (self.to - self.from)
@@ -48,9 +48,9 @@ impl Scale {
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let most = most.max(2);
         match self.kind {
-            Kind::Linear => self.linear_ticks(most),
-            Kind::Log10 => self.decade_ticks(most),
-            Kind::Log2 => self.binary_ticks(most),
+            ScaleKind::Linear => self.linear_ticks(most),
+            ScaleKind::Log10 => self.decade_ticks(most),
+            ScaleKind::Log2 => self.binary_ticks(most),
         }
     }
 

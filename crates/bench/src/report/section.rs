@@ -37,7 +37,7 @@ fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
         page.raw("<p class=\"undrawn\"><strong>");
         page.text(&chart.question);
         page.raw("</strong> ");
-        page.text(&chart.finding);
+        page.text(&chart.conclusion);
         page.raw("</p>");
         return;
     }
@@ -45,8 +45,8 @@ fn write_chart(page: &mut Markup, chart: &Chart, options: &Options) {
     page.open("figure", &[("class", class), ("id", &chart.name)]);
     page.raw("<figcaption>");
     page.element("h3", &[], &chart.question);
-    if !chart.finding.is_empty() {
-        page.element("p", &[("class", "finding")], &chart.finding);
+    if !chart.conclusion.is_empty() {
+        page.element("p", &[("class", "finding")], &chart.conclusion);
     }
     if !chart.answers.rows.is_empty() {
         chart.answers.write(page);

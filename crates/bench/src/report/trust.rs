@@ -17,7 +17,7 @@ pub struct Trust {
 }
 
 /// Judges the runs. `scatter` is how far the same code came out apart, if it was measured twice.
-pub fn judge(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Trust {
+pub fn assess(files: &[Gathered], verdict: &Verdict, scatter: Option<f64>) -> Trust {
     let timed = || files.iter().filter(|file| !file.is_work());
     let kernel = kernel(files);
     if timed().next().is_none() {

@@ -15,7 +15,7 @@ use crate::peers::subject::OURS;
 use crate::results::Clock;
 use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict as Compared};
-use question::{QUESTIONS, Question, Source};
+use question::{FigureSource, QUESTIONS, Question};
 
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
@@ -155,7 +155,7 @@ impl Verdict {
             part
         });
         let parts: Vec<String> = parts.collect();
-        (!parts.is_empty()).then(|| format!("kettle {}", super::finding::joined(&parts)))
+        (!parts.is_empty()).then(|| format!("kettle {}", super::conclusion::joined(&parts)))
     }
 }
 
@@ -186,7 +186,7 @@ fn answer(question: &Question, scenarios: &[&ScenarioResults]) -> (String, Cells
 }
 
 /// Ours beside the best path of each other program.
-fn beside(samples: &Samples, source: &Source) -> Cells {
+fn beside(samples: &Samples, source: &FigureSource) -> Cells {
     let figure = source.figure;
     let samples = samples.having(figure).only(|sample| style::way(&sample.subject) != "plain");
     let subjects = samples.subjects();
@@ -196,7 +196,7 @@ fn beside(samples: &Samples, source: &Source) -> Cells {
     let mut found = Cells::new();
     for subject in subjects.iter().filter(|subject| style::program(subject) != "kettle") {
         let theirs = samples.subject(subject).rounds(figure);
-        let Some(mut cell) = judged(&own, &theirs) else { continue };
+        let Some(mut cell) = cell_of(&own, &theirs) else { continue };
         cell.subjects = (ours.to_owned(), (*subject).to_owned());
         let program = style::program(subject);
         match found.iter_mut().find(|(peer, _)| peer == program) {
@@ -208,7 +208,7 @@ fn beside(samples: &Samples, source: &Source) -> Cells {
     found
 }
 
-fn judged(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
+fn cell_of(ours: &[f64], theirs: &[f64]) -> Option<Cell> {
     let comparison = Comparison::of(theirs, ours)?;
     let ratio = comparison.ratio?;
     let rounds = ours.len().min(theirs.len());

@@ -10,7 +10,7 @@ use super::error::BenchError;
 use super::event::Event;
 use super::measured::{DOUBTED, Measured};
 use super::options::Options;
-use super::plan::{self, Key, Outlook, Taken, interleaved};
+use super::plan::{self, Key, Remaining, Taken, interleaved};
 use super::stop::Stop;
 use crate::number;
 use crate::peers::Running;
@@ -31,15 +31,15 @@ pub struct Bench<'a> {
     /// What all terminators and caches stand before.
     pub(super) backend: Option<Backend>,
     pub(super) write: &'a mut dyn FnMut(&Line) -> Result<(), BenchError>,
-    pub(super) watch: &'a mut dyn FnMut(Event<'_>),
+    pub(super) on_event: &'a mut dyn FnMut(Event<'_>),
     pub(super) samples: &'a mut Vec<Sample>,
     pub(super) taken: Taken,
-    pub(super) outlook: Outlook,
+    pub(super) remaining: Remaining,
     pub(super) stop: &'a Stop,
 }
 
 /// A server that runs and waits to be measured.
-pub struct Server {
+pub struct StartedServer {
     pub subject: Subject,
     pub name: String,
     /// The axis values it was configured for.
@@ -52,13 +52,13 @@ impl<'a> Bench<'a> {
     /// Says how many samples the scenario has, given their keys, and how long each takes with its warm-up.
     pub fn plan(&mut self, keys: &[Key], each: Duration) {
         let there = keys.iter().filter(|key| self.taken.has(key)).count();
-        self.outlook = Outlook::new(keys.len(), there, each);
+        self.remaining = Remaining::new(keys.len(), there, each);
     }
 
     /// The same for rounds over servers at points.
     pub fn plan_rounds(
         &mut self,
-        servers: &[Server],
+        servers: &[StartedServer],
         points: &[Point],
         rounds: u32,
         each: Duration,
@@ -68,7 +68,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The keys of rounds over servers at points.
-    pub fn keys(&self, servers: &[Server], points: &[Point], rounds: u32) -> Vec<Key> {
+    pub fn keys(&self, servers: &[StartedServer], points: &[Point], rounds: u32) -> Vec<Key> {
         let at_point = |point| {
             interleaved(rounds, servers).map(move |(round, it)| self.key_of(it, point, round))
         };
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The same for a server, at the point it was configured for and this one.
-    pub fn key_of(&self, server: &Server, point: &Point, round: u32) -> Key {
+    pub fn key_of(&self, server: &StartedServer, point: &Point, round: u32) -> Key {
         let mut whole = server.point.clone();
         whole.extend(point.clone());
         self.key(&server.name, &whole, round)
@@ -107,10 +107,10 @@ impl<'a> Bench<'a> {
     /// again, those that cannot be are. A server that fails at this point is left out of its other rounds.
     pub fn interleave(
         &mut self,
-        servers: &[Server],
+        servers: &[StartedServer],
         point: &Point,
         rounds: u32,
-        mut measure: impl FnMut(&mut Self, &Server, &Key) -> Result<Measured, BenchError>,
+        mut measure: impl FnMut(&mut Self, &StartedServer, &Key) -> Result<Measured, BenchError>,
     ) -> Result<(), BenchError> {
         let mut failed: Vec<&str> = Vec::new();
         for (round, server) in interleaved(rounds, servers) {
@@ -135,10 +135,10 @@ impl<'a> Bench<'a> {
     /// The same at each of these sizes of bodies, each sample taking about so long.
     pub fn interleave_sizes(
         &mut self,
-        servers: &[Server],
+        servers: &[StartedServer],
         sizes: &[u64],
         (rounds, each): (u32, Duration),
-        mut measure: impl FnMut(&mut Self, &Server, u64, &Key) -> Result<Measured, BenchError>,
+        mut measure: impl FnMut(&mut Self, &StartedServer, u64, &Key) -> Result<Measured, BenchError>,
     ) -> Result<(), BenchError> {
         let points: Vec<Point> = sizes.iter().map(|size| at("size", *size)).collect();
         self.plan_rounds(servers, &points, rounds, each);
@@ -175,14 +175,14 @@ impl<'a> Bench<'a> {
 
     /// Writes a sample down.
     pub fn record(&mut self, sample: Sample, took: Duration) -> Result<(), BenchError> {
-        self.outlook.took(took);
+        self.remaining.took(took);
         self.record_part(sample)
     }
 
     /// Writes a sample down that is a part of another one, or prepares the others: the time left is not counted by it.
     pub fn record_part(&mut self, sample: Sample) -> Result<(), BenchError> {
         self.taken.add(&Key::of(&sample));
-        (self.watch)(Event::Sampled(&sample));
+        (self.on_event)(Event::Sampled(&sample));
         let line = Line::Sample(sample.clone());
         self.samples.push(sample);
         (self.write)(&line)
@@ -195,7 +195,7 @@ impl<'a> Bench<'a> {
             what: what.to_string(),
             why: why.to_string(),
         };
-        (self.watch)(Event::Absent(&absent));
+        (self.on_event)(Event::Absent(&absent));
         (self.write)(&Line::Absent(absent))
     }
 
@@ -214,12 +214,12 @@ impl<'a> Bench<'a> {
     }
 
     pub fn note(&mut self, text: &str) {
-        (self.watch)(Event::Note(text));
+        (self.on_event)(Event::Note(text));
     }
 
     /// Tells the user what takes a moment.
     pub fn preparing(&mut self, text: &str) {
-        (self.watch)(Event::Preparing(text));
+        (self.on_event)(Event::Preparing(text));
     }
 
     /// Samples of this scenario so far, of earlier runs too.

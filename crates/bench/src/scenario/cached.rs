@@ -7,7 +7,7 @@ use std::time::Duration;
 use kettle_loadgen::load::{Arrivals, End, Load, LoadModel, Reuse};
 
 use super::Scenario;
-use super::bench::{Bench, Server, at};
+use super::bench::{Bench, StartedServer, at};
 use super::choose::{self, cache, files};
 use super::error::BenchError;
 use super::options::Options;
@@ -16,7 +16,7 @@ use crate::figure;
 use crate::number;
 use crate::peers::backend::{Backend, PACED_TIME};
 use crate::peers::memory_limit::MemoryLimit;
-use crate::peers::subject::{Path, Program, Role, Subject};
+use crate::peers::subject::{Program, Role, Subject, SubjectPath};
 use crate::results::{Point, Value};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -104,7 +104,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
 }
 
 /// More than fits into memory is kept: each hit comes from the disk.
-fn cold(bench: &mut Bench<'_>, on_disk: &[Server]) -> Result<(), BenchError> {
+fn cold(bench: &mut Bench<'_>, on_disk: &[StartedServer]) -> Result<(), BenchError> {
     let limit = match MemoryLimit::new(COLD_MEMORY_BYTES) {
         Ok(limit) => limit,
         Err(why) => return bench.absent("more than memory holds", why),
@@ -134,12 +134,12 @@ fn cold(bench: &mut Bench<'_>, on_disk: &[Server]) -> Result<(), BenchError> {
     )
 }
 
-fn steady(bench: &Bench<'_>, server: &Server, size: u64) -> Load {
+fn steady(bench: &Bench<'_>, server: &StartedServer, size: u64) -> Load {
     bench.steady_load(server, size, CONNECTIONS, bench.options.seconds_or(SECONDS))
 }
 
 /// Clients that come one after the other while the first one's download is under way.
-fn arriving(bench: &Bench<'_>, server: &Server) -> Load {
+fn arriving(bench: &Bench<'_>, server: &StartedServer) -> Load {
     Load {
         reuse: Reuse { requests_per_connection: Some(1), connections_per_session: 1 },
         model: LoadModel::Open {
@@ -173,11 +173,11 @@ const FILL_MAX: Duration = Duration::from_secs(120);
 const CONNECTIONS: u32 = 100;
 
 const USUAL: &[Subject] = &[
-    cache(Program::Nginx, Path::User),
-    cache(Program::Nginx, Path::KernelSendfile),
-    cache(Program::Hitch, Path::User),
-    cache(Program::Kettle, Path::User),
-    cache(Program::Kettle, Path::Auto),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::Auto),
+    cache(Program::Nginx, SubjectPath::User),
+    cache(Program::Nginx, SubjectPath::KernelSendfile),
+    cache(Program::Hitch, SubjectPath::User),
+    cache(Program::Kettle, SubjectPath::User),
+    cache(Program::Kettle, SubjectPath::Auto),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::Auto),
 ];

@@ -2,7 +2,7 @@
 
 use super::error::BenchError;
 use super::options::Options;
-use crate::peers::subject::{Path, Program, Role, Subject};
+use crate::peers::subject::{Program, Role, Subject, SubjectPath};
 use crate::word::Word;
 
 /// Those of `usual`, or what was asked for of all there are. A choice the user left open keeps the values it has in `usual`.
@@ -41,7 +41,7 @@ fn by_own_nginx(chosen: Vec<Subject>, options: &Options) -> Vec<Subject> {
     for mut subject in chosen {
         match subject.program {
             Program::Nginx => subject.path = own.path,
-            Program::Kettle if options.paths.is_none() => subject.path = Path::Auto,
+            Program::Kettle if options.paths.is_none() => subject.path = SubjectPath::Auto,
             _ => {}
         }
         if !all.contains(&subject) {
@@ -63,28 +63,28 @@ fn is_in<T: PartialEq>(
     }
 }
 
-pub const fn files(program: Program, path: Path) -> Subject {
+pub const fn files(program: Program, path: SubjectPath) -> Subject {
     Subject { program, path, role: Role::Files }
 }
 
 /// A subject that ends TLS before a backend.
 pub const fn terminator(program: Program) -> Subject {
-    Subject { program, path: Path::User, role: Role::Terminator }
+    Subject { program, path: SubjectPath::User, role: Role::Terminator }
 }
 
 /// A subject that keeps a backend's responses.
-pub const fn cache(program: Program, path: Path) -> Subject {
+pub const fn cache(program: Program, path: SubjectPath) -> Subject {
     Subject { program, path, role: Role::Cache }
 }
 
 /// Everything a server could do at all. What one cannot do here, its own part of [`crate::peers`] knows.
 fn all() -> impl Iterator<Item = Subject> {
     let of_program = |program: Program| {
-        let of_path = move |path: Path| {
+        let of_path = move |path: SubjectPath| {
             let roles = Role::ALL.iter().map(|(role, _)| *role);
             roles.map(move |role| Subject { program, path, role })
         };
-        Path::ALL.iter().flat_map(move |(path, _)| of_path(*path))
+        SubjectPath::ALL.iter().flat_map(move |(path, _)| of_path(*path))
     };
     Program::ALL.iter().flat_map(move |(program, _)| of_program(*program)).filter(is_possible)
 }
@@ -93,16 +93,18 @@ fn is_possible(subject: &Subject) -> bool {
     let Subject { program, path, role } = subject;
     match role {
         Role::Terminator => match program {
-            Program::Kettle => matches!(path, Path::User | Path::KernelSplice | Path::Auto),
-            _ => *path == Path::User,
+            Program::Kettle => {
+                matches!(path, SubjectPath::User | SubjectPath::KernelSplice | SubjectPath::Auto)
+            }
+            _ => *path == SubjectPath::User,
         },
         // Behind hitch it is Varnish that keeps.
-        Role::Cache if *program == Program::Hitch => *path == Path::User,
+        Role::Cache if *program == Program::Hitch => *path == SubjectPath::User,
         Role::Cache if !matches!(program, Program::Kettle | Program::Nginx) => false,
         Role::Files | Role::Cache => match program {
-            Program::Kettle => !matches!(path, Path::Plain | Path::KernelSplice),
-            Program::Nginx => !matches!(path, Path::Auto | Path::KernelSplice),
-            Program::Haproxy => matches!(path, Path::User | Path::Plain),
+            Program::Kettle => !matches!(path, SubjectPath::Plain | SubjectPath::KernelSplice),
+            Program::Nginx => !matches!(path, SubjectPath::Auto | SubjectPath::KernelSplice),
+            Program::Haproxy => matches!(path, SubjectPath::User | SubjectPath::Plain),
             Program::Hitch | Program::Stunnel => false,
         },
     }
@@ -114,11 +116,11 @@ mod tests {
     use crate::scenario::options::OwnNginx;
 
     const USUAL: &[Subject] = &[
-        files(Program::Nginx, Path::User),
-        files(Program::Nginx, Path::KernelSendfile),
-        files(Program::Kettle, Path::User),
-        files(Program::Kettle, Path::KernelSendfile),
-        files(Program::Kettle, Path::Auto),
+        files(Program::Nginx, SubjectPath::User),
+        files(Program::Nginx, SubjectPath::KernelSendfile),
+        files(Program::Kettle, SubjectPath::User),
+        files(Program::Kettle, SubjectPath::KernelSendfile),
+        files(Program::Kettle, SubjectPath::Auto),
     ];
 
     fn names(options: &Options) -> Vec<String> {
@@ -138,11 +140,11 @@ mod tests {
 
     #[test]
     fn what_is_not_usual_can_be_asked_for() {
-        let options = Options { paths: Some(vec![Path::Plain]), ..Options::default() };
+        let options = Options { paths: Some(vec![SubjectPath::Plain]), ..Options::default() };
         assert_eq!(names(&options), ["nginx plain"]);
         let options = Options {
             servers: Some(vec![Program::Haproxy, Program::Kettle]),
-            paths: Some(vec![Path::User]),
+            paths: Some(vec![SubjectPath::User]),
             ..Options::default()
         };
         assert_eq!(names(&options), ["kettle user", "haproxy user"]);
@@ -154,7 +156,11 @@ mod tests {
         assert_eq!(names(&options), ["hitch"]);
         let options = Options {
             servers: Some(vec![Program::Kettle]),
-            paths: Some(vec![Path::User, Path::KernelSplice, Path::KernelSendfile]),
+            paths: Some(vec![
+                SubjectPath::User,
+                SubjectPath::KernelSplice,
+                SubjectPath::KernelSendfile,
+            ]),
             roles: Some(vec![Role::Terminator]),
             ..Options::default()
         };
@@ -163,10 +169,10 @@ mod tests {
 
     #[test]
     fn an_nginx_conf_decides_the_paths_of_both() {
-        let own = OwnNginx { file: "nginx.conf".into(), path: Path::KernelWrite };
+        let own = OwnNginx { file: "nginx.conf".into(), path: SubjectPath::KernelWrite };
         let mut options = Options { own_nginx: Some(own), ..Options::default() };
         assert_eq!(names(&options), ["nginx kernel-write", "kettle auto"]);
-        options.paths = Some(vec![Path::User, Path::KernelSendfile]);
+        options.paths = Some(vec![SubjectPath::User, SubjectPath::KernelSendfile]);
         let both = ["nginx kernel-write", "kettle user", "kettle kernel-sendfile"];
         assert_eq!(names(&options), both);
     }

@@ -10,7 +10,7 @@ use super::options::{Options, first};
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 use crate::results::{Point, Value};
 use crate::word::Word;
 
@@ -65,9 +65,9 @@ const SECONDS: [u64; 3] = [2, 5, 10];
 const CONNECTIONS: u32 = 16;
 
 const USUAL: &[Subject] = &[
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::KernelWrite),
-    files(Program::Kettle, Path::KernelSendfile),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::KernelWrite),
+    files(Program::Kettle, SubjectPath::KernelSendfile),
 ];

@@ -5,7 +5,7 @@ use std::fmt;
 use super::bench::Bench;
 use super::choose::files;
 use crate::number::size;
-use crate::peers::subject::{Path, Program};
+use crate::peers::subject::{Program, SubjectPath};
 use crate::stats::Estimate;
 
 /// From which size on the second way costs less than the first.
@@ -22,11 +22,11 @@ pub enum Crossover {
 }
 
 /// Says from which size on each program's paths through the kernel cost less than its process.
-pub fn say(bench: &mut Bench<'_>, paths: &[Path], figure: &str) {
+pub fn say(bench: &mut Bench<'_>, paths: &[SubjectPath], figure: &str) {
     for program in [Program::Nginx, Program::Kettle] {
         for path in paths {
             let costs = |path| bench.medians(&files(program, path), "size", figure);
-            if let Some(crossover) = of(&costs(Path::User), &costs(*path)) {
+            if let Some(crossover) = of(&costs(SubjectPath::User), &costs(*path)) {
                 bench.note(&format!("{} {crossover}", files(program, *path)));
             }
         }

@@ -10,14 +10,14 @@ use kettle_loadgen::measure::memory::Memory;
 use kettle_loadgen::measure::server::SystemUnderTest;
 
 use super::Scenario;
-use super::bench::{Bench, Server};
+use super::bench::{Bench, StartedServer};
 use super::choose::{self, files, terminator};
 use super::error::BenchError;
 use super::options::Options;
 use super::plan::{self, Key, interleaved};
 use super::tps_ramp::reading::replace;
 use crate::figure;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 use crate::results::{Point, Value};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -100,7 +100,7 @@ struct IdlePoint {
 /// Connections that fall silent on a server.
 fn measure(
     bench: &mut Bench<'_>,
-    server: &Server,
+    server: &StartedServer,
     point: &IdlePoint,
     key: &Key,
 ) -> Result<(), BenchError> {
@@ -140,7 +140,7 @@ fn measure(
 /// Does something while so many connections are open and idle. A server that does not hold all of them is not measured.
 fn held<T>(
     bench: &Bench<'_>,
-    server: &Server,
+    server: &StartedServer,
     (connections, requests): (u32, u32),
     during: impl FnOnce() -> T,
 ) -> Result<T, BenchError> {
@@ -203,11 +203,11 @@ const SETTLE_MAX: Duration = Duration::from_secs(5);
 const SAMPLE_USUAL: Duration = Duration::from_secs(6);
 
 const USUAL: &[Subject] = &[
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::KernelSendfile),
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Haproxy, Path::User),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::KernelSendfile),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Haproxy, SubjectPath::User),
     terminator(Program::Hitch),
     terminator(Program::Stunnel),
 ];

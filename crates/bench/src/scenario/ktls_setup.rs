@@ -12,7 +12,7 @@ use super::options::Options;
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "ktls-setup",
@@ -48,7 +48,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
         };
         bench.measure(server, &load, key)
     })?;
-    crossover::say(bench, &[Path::KernelSendfile], figure::CPU_US_PER_TRANSACTION.name);
+    crossover::say(bench, &[SubjectPath::KernelSendfile], figure::CPU_US_PER_TRANSACTION.name);
     Ok(())
 }
 
@@ -64,10 +64,10 @@ const SECONDS: [u64; 3] = [2, 4, 8];
 const CONNECTIONS: u32 = 16;
 
 const USUAL: &[Subject] = &[
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::KernelWrite),
-    files(Program::Kettle, Path::KernelSendfile),
-    files(Program::Kettle, Path::Auto),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::KernelWrite),
+    files(Program::Kettle, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::Auto),
 ];

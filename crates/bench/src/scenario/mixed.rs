@@ -11,7 +11,7 @@ use kettle_loadgen::client;
 use kettle_loadgen::load::{End, Load, LoadModel};
 
 use super::Scenario;
-use super::bench::{Bench, Server};
+use super::bench::{Bench, StartedServer};
 use super::choose::files;
 use super::error::BenchError;
 use super::measured::Measured;
@@ -21,7 +21,7 @@ use super::streaming::{most, rates};
 use super::tps_ramp::new_connections;
 use crate::figure;
 use crate::number;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 use crate::results::{Point, Value};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -91,7 +91,7 @@ impl Mix {
     fn measure(
         &self,
         bench: &mut Bench<'_>,
-        server: &Server,
+        server: &StartedServer,
         key: &Key,
     ) -> Result<Measured, BenchError> {
         let length = WARM_UP + bench.options.seconds_or(SECONDS);
@@ -135,7 +135,7 @@ impl Mix {
         Ok(measured)
     }
 
-    fn bulk(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Load {
+    fn bulk(&self, bench: &Bench<'_>, server: &StartedServer, length: Duration) -> Load {
         let connections = connections(bench.options);
         let interval = rates::interval(connections, self.size, self.throughput);
         Load {
@@ -146,7 +146,7 @@ impl Mix {
         }
     }
 
-    fn flood(&self, bench: &Bench<'_>, server: &Server, length: Duration) -> Option<Load> {
+    fn flood(&self, bench: &Bench<'_>, server: &StartedServer, length: Duration) -> Option<Load> {
         (self.flood > 0.0).then(|| Load {
             warm_up: WARM_UP,
             ..new_connections(bench, server, FLOOD_BYTES, self.flood, length)
@@ -183,7 +183,7 @@ fn bulk_only(measured: &mut Measured) {
 /// A share of the least of what the servers do at most.
 fn bulk_throughput(
     bench: &mut Bench<'_>,
-    servers: &[Server],
+    servers: &[StartedServer],
     size: u64,
 ) -> Result<Option<f64>, BenchError> {
     let mut least: Option<f64> = None;
@@ -223,8 +223,8 @@ const FLOODS: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
 const WARM_UP: Duration = Duration::from_secs(1);
 
 const USUAL: &[Subject] = &[
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::Auto),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::Auto),
 ];

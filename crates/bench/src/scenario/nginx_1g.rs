@@ -6,7 +6,7 @@ use std::time::Duration;
 use kettle_loadgen::load::{End, Expect, Load, Reuse};
 
 use super::Scenario;
-use super::bench::{Bench, Server, at};
+use super::bench::{Bench, StartedServer, at};
 use super::choose::files;
 use super::curl;
 use super::error::BenchError;
@@ -15,7 +15,7 @@ use super::options::{DownloadClient, Options, first};
 use super::plan::Key;
 use crate::figure;
 use crate::number;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "nginx-1g",
@@ -66,7 +66,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
 
 fn download(
     bench: &mut Bench<'_>,
-    server: &Server,
+    server: &StartedServer,
     size: u64,
     key: &Key,
 ) -> Result<Measured, BenchError> {
@@ -98,11 +98,11 @@ const EXPECTED: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 const USUAL: &[Subject] = &[
-    files(Program::Nginx, Path::Plain),
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelWrite),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::KernelWrite),
-    files(Program::Kettle, Path::KernelSendfile),
+    files(Program::Nginx, SubjectPath::Plain),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelWrite),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::KernelWrite),
+    files(Program::Kettle, SubjectPath::KernelSendfile),
 ];

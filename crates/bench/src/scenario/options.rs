@@ -9,7 +9,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use crate::number::{parse_count, parse_size, parse_time};
-use crate::peers::subject::{Key, OwnConfig, Path, Program, Role};
+use crate::peers::subject::{Key, OwnConfig, Program, Role, SubjectPath};
 use crate::word::Word;
 
 /// What the user asked for. `None` leaves it to the scenario.
@@ -23,8 +23,8 @@ pub struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Program::from_word)]
     pub servers: Option<Vec<Program>>,
     /// Where they encrypt: plain, user, kernel-write, kernel-sendfile, kernel-splice, auto
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Path::from_word)]
-    pub paths: Option<Vec<Path>>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = SubjectPath::from_word)]
+    pub paths: Option<Vec<SubjectPath>>,
     /// What they do: files, terminator, cache
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Role::from_word)]
     pub roles: Option<Vec<Role>>,
@@ -120,7 +120,7 @@ fn own_config(text: &str) -> Result<(Program, OwnConfig), String> {
 pub struct OwnNginx {
     pub file: PathBuf,
     /// Where nginx encrypts by it on this machine.
-    pub path: Path,
+    pub path: SubjectPath,
 }
 
 /// How much time an answer is worth.

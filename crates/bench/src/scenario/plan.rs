@@ -72,7 +72,7 @@ pub fn interleaved<T>(rounds: u32, subjects: &[T]) -> impl Iterator<Item = (u32,
 
 /// What is left of a scenario's samples, and how long it takes.
 #[derive(Clone, Debug, Default)]
-pub struct Outlook {
+pub struct Remaining {
     planned: usize,
     there: usize,
     /// What a sample was said to take, before any was seen.
@@ -81,7 +81,7 @@ pub struct Outlook {
     seen: Vec<Duration>,
 }
 
-impl Outlook {
+impl Remaining {
     /// A scenario with so many samples, of which some may be there already; each takes about so long.
     pub fn new(planned: usize, there: usize, expected: Duration) -> Self {
         Self { planned, there, expected, seen: Vec::new() }

@@ -10,7 +10,7 @@ use super::bench::Bench;
 use super::error::BenchError;
 use super::event::Event;
 use super::options::{Options, OwnNginx};
-use super::plan::{Key, Outlook, Taken};
+use super::plan::{Key, Remaining, Taken};
 use super::stop::Stop;
 use super::{SCENARIOS, Scenario, cores, find, rules};
 use crate::peers::subject::{OwnConfig, Program, Role};
@@ -41,11 +41,11 @@ pub struct Ended {
     pub failed: Vec<(String, String)>,
 }
 
-/// Runs; `watch` is told what happens, on the calling thread.
+/// Runs; `on_event` is told what happens, on the calling thread.
 pub fn run(
     request: &Request,
     stop: &Stop,
-    watch: &mut dyn FnMut(Event<'_>),
+    on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Ended, BenchError> {
     let machine = Machine::read();
     let earlier = earlier(request, &machine)?;
@@ -59,17 +59,17 @@ pub fn run(
     let request = &by_own_nginx(request, folder.path())?;
     writer.write(&Line::Run(this_run(request, machine))).map_err(BenchError::Results)?;
     for warning in &cores.warnings {
-        watch(Event::Note(warning));
+        on_event(Event::Note(warning));
     }
     let mut samples = earlier.samples.clone();
     let mut ended = Ended::default();
     for scenario in scenarios {
         if earlier.is_complete(scenario.name) {
-            watch(Event::Note(&format!("{} is complete already", scenario.name)));
+            on_event(Event::Note(&format!("{} is complete already", scenario.name)));
             continue;
         }
-        let mut turn = Turn { request, cores: &cores, folder: folder.path(), stop };
-        match turn.take(scenario, &mut writer, &mut samples, watch) {
+        let mut scenario_run = ScenarioRun { request, cores: &cores, folder: folder.path(), stop };
+        match scenario_run.run(scenario, &mut writer, &mut samples, on_event) {
             Ok(()) => {}
             Err(BenchError::Stopped) => {
                 ended.stopped = true;
@@ -83,27 +83,27 @@ pub fn run(
 }
 
 /// What a scenario needs for its turn.
-struct Turn<'t> {
+struct ScenarioRun<'t> {
     request: &'t Request,
     cores: &'t Cores,
     folder: &'t Path,
     stop: &'t Stop,
 }
 
-impl Turn<'_> {
-    fn take(
+impl ScenarioRun<'_> {
+    fn run(
         &mut self,
         scenario: &'static Scenario,
         writer: &mut Writer,
         samples: &mut Vec<Sample>,
-        watch: &mut dyn FnMut(Event<'_>),
+        on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), BenchError> {
         let options = &self.request.options;
         let name = scenario.name;
         let rules = [rules::usual(options), (scenario.rules)(options)].concat();
         let mut write = |line: &Line| writer.write(line).map_err(BenchError::Results);
         write(&Line::Scenario(ScenarioLine { name: name.to_owned(), rules: rules.clone() }))?;
-        watch(Event::Scenario { name, title: scenario.title, rules: &rules });
+        on_event(Event::Scenario { name, title: scenario.title, rules: &rules });
         let folder = self.folder.join(name);
         std::fs::create_dir_all(&folder).map_err(BenchError::file(&folder))?;
         let mut taken = Taken::default();
@@ -116,10 +116,10 @@ impl Turn<'_> {
             site: None,
             backend: None,
             write: &mut write,
-            watch,
+            on_event,
             samples,
             taken,
-            outlook: Outlook::default(),
+            remaining: Remaining::default(),
             stop: self.stop,
         });
         // The next scenario may need the room.
@@ -133,7 +133,7 @@ impl Turn<'_> {
                     what: "the rest of this comparison".to_owned(),
                     why: error.to_string(),
                 };
-                watch(Event::Absent(&absent));
+                on_event(Event::Absent(&absent));
                 write(&Line::Absent(absent))?;
             }
         }
@@ -255,7 +255,7 @@ fn by_own_nginx(request: &Request, folder: &Path) -> Result<Request, BenchError>
     }
     // nginx asks the kernel and does without where it refuses.
     let lacks = peers::kernel_lacks(&rules::offer(options)).is_some();
-    let path = if lacks { peers::subject::Path::User } else { own.path };
+    let path = if lacks { peers::subject::SubjectPath::User } else { own.path };
     let template = folder.join("own-nginx.conf");
     std::fs::write(&template, own.template).map_err(BenchError::file(&template))?;
     options.configs.push((Program::Nginx, OwnConfig::Template(template.clone())));

@@ -9,7 +9,7 @@ use kettle_loadgen::load::{BodyUse, End, Expect, Load, LoadModel, Reuse};
 use kettle_loadgen::measure::server::{Snapshot, SystemUnderTest, Usage};
 use kettle_loadgen::measure::{MeasureError, noise};
 
-use super::bench::{Bench, Server};
+use super::bench::{Bench, StartedServer};
 use super::choose;
 use super::error::BenchError;
 use super::event::{Event, Sampling};
@@ -18,7 +18,7 @@ use super::measured::Measured;
 use super::options::first;
 use super::plan::{self, Key};
 use super::rules;
-use crate::peers::subject::{Path, Setup, Subject};
+use crate::peers::subject::{Setup, Subject, SubjectPath};
 use crate::peers::{self, PeerError};
 use crate::results::{self, Line, Point};
 
@@ -45,7 +45,7 @@ impl Bench<'_> {
         &mut self,
         usual: &[Subject],
         sizes: &[u64],
-    ) -> Result<Vec<Server>, BenchError> {
+    ) -> Result<Vec<StartedServer>, BenchError> {
         let wanted = choose::subjects(usual, self.options)?;
         self.make_site(sizes)?;
         self.start_all(&wanted, &self.setup(), &Point::new())
@@ -57,11 +57,11 @@ impl Bench<'_> {
         subjects: &[Subject],
         setup: &Setup,
         point: &Point,
-    ) -> Result<Vec<Server>, BenchError> {
+    ) -> Result<Vec<StartedServer>, BenchError> {
         let mut servers = Vec::new();
         for subject in subjects {
-            let user = Subject { path: Path::User, ..*subject };
-            let is_second = subject.path == Path::Auto && subjects.contains(&user);
+            let user = Subject { path: SubjectPath::User, ..*subject };
+            let is_second = subject.path == SubjectPath::Auto && subjects.contains(&user);
             if let Some(why) = is_second.then(|| peers::kernel_lacks(&setup.offer)).flatten() {
                 let why = format!("{why}; so it is the same code as {user}, and no second subject");
                 self.absent(subject, why)?;
@@ -82,7 +82,7 @@ impl Bench<'_> {
         subject: Subject,
         mut setup: Setup,
         point: &Point,
-    ) -> Result<Option<Server>, BenchError> {
+    ) -> Result<Option<StartedServer>, BenchError> {
         let name = subject.to_string();
         let what = match plan::place(point) {
             place if place.is_empty() => name.clone(),
@@ -116,12 +116,12 @@ impl Bench<'_> {
             command: running.command.clone(),
             config: running.config.clone(),
         }))?;
-        Ok(Some(Server { subject, name, point: point.clone(), setup, running }))
+        Ok(Some(StartedServer { subject, name, point: point.clone(), setup, running }))
     }
 
     /// A load for this server unless a scenario says more: one connection that asks for the file of this size for ever.
-    pub fn load_on(&self, server: &Server, body_bytes: u64) -> Load {
-        let is_plain = server.subject.path == Path::Plain;
+    pub fn load_on(&self, server: &StartedServer, body_bytes: u64) -> Load {
+        let is_plain = server.subject.path == SubjectPath::Plain;
         let hash = match &self.backend {
             Some(backend) if server.subject.role.has_backend() => backend.sha256(body_bytes),
             _ => self.site.as_ref().and_then(|site| site.sha256(body_bytes)),
@@ -146,7 +146,7 @@ impl Bench<'_> {
     /// Clients that ask again as soon as they have their answer, so many at a time, for this long after a warm-up.
     pub fn steady_load(
         &self,
-        server: &Server,
+        server: &StartedServer,
         body_bytes: u64,
         connections: u32,
         time: Duration,
@@ -163,7 +163,7 @@ impl Bench<'_> {
     /// a figure.
     pub fn measure(
         &mut self,
-        server: &Server,
+        server: &StartedServer,
         load: &Load,
         key: &Key,
     ) -> Result<Measured, BenchError> {
@@ -175,7 +175,7 @@ impl Bench<'_> {
     /// The same whatever becomes of sessions.
     pub fn measure_any_mix(
         &mut self,
-        server: &Server,
+        server: &StartedServer,
         load: &Load,
         key: &Key,
     ) -> Result<Measured, BenchError> {
@@ -188,7 +188,7 @@ impl Bench<'_> {
     /// The same with another client, which tells its progress if it can.
     pub fn measure_by(
         &mut self,
-        server: &Server,
+        server: &StartedServer,
         load: &Load,
         key: &Key,
         client: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<Outcome, BenchError>,
@@ -200,16 +200,16 @@ impl Bench<'_> {
         let place = plan::place(&key.point);
         let mut window = Window::default();
         let outcome = {
-            let (watch, outlook) = (&mut self.watch, &self.outlook);
+            let (on_event, remaining) = (&mut self.on_event, &self.remaining);
             let mut on_progress = |progress: &Progress| {
                 window.look(progress, load, &system);
-                watch(Event::Sampling(&Sampling {
+                on_event(Event::Sampling(&Sampling {
                     subject: &server.name,
                     place: &place,
                     round: key.round,
-                    samples: outlook.there(),
-                    samples_planned: outlook.planned(),
-                    left: outlook.left(progress.elapsed),
+                    samples: remaining.there(),
+                    samples_planned: remaining.planned(),
+                    left: remaining.left(progress.elapsed),
                     progress: *progress,
                 }));
             };
@@ -250,7 +250,7 @@ impl Bench<'_> {
     }
 }
 
-impl Server {
+impl StartedServer {
     /// Refuses an outcome in which sessions were not resumed as this load asks.
     pub fn check_mix(&self, load: &Load, outcome: &Outcome) -> Result<(), BenchError> {
         outcome.check_mix(load).map_err(|error| BenchError::server(&self.name, error))
@@ -296,7 +296,7 @@ fn moved(usage: &Usage) -> Option<u64> {
 }
 
 /// A server that is said to encrypt in the kernel must have done so.
-fn proven(server: &Server, kernel_connections: Option<u64>) -> Result<(), BenchError> {
+fn proven(server: &StartedServer, kernel_connections: Option<u64>) -> Result<(), BenchError> {
     if !server.subject.path.is_kernel() || kernel_connections.is_some_and(|count| count > 0) {
         return Ok(());
     }
@@ -308,7 +308,7 @@ fn proven(server: &Server, kernel_connections: Option<u64>) -> Result<(), BenchE
 }
 
 /// A server that gave no right answer at all has no figures.
-fn answered(server: &Server, outcome: &Outcome) -> Result<(), BenchError> {
+fn answered(server: &StartedServer, outcome: &Outcome) -> Result<(), BenchError> {
     if outcome.succeeded > 0 {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use memory_traffic::{MemoryTraffic, RESCTRL};
 use rates::{Most, Rate};
 
 use super::Scenario;
-use super::bench::{Bench, Server};
+use super::bench::{Bench, StartedServer};
 use super::choose::files;
 use super::error::BenchError;
 use super::measured::Measured;
@@ -24,7 +24,7 @@ use super::options::{Options, first};
 use super::plan::Key;
 use crate::figure;
 use crate::number;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 use crate::results::{Point, Value};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -104,7 +104,7 @@ impl Stream<'_> {
     fn measure(
         &self,
         bench: &mut Bench<'_>,
-        server: &Server,
+        server: &StartedServer,
         key: &Key,
     ) -> Result<Measured, BenchError> {
         let load = self.load(bench, server);
@@ -151,7 +151,7 @@ impl Stream<'_> {
         Ok(measured)
     }
 
-    fn load(&self, bench: &Bench<'_>, server: &Server) -> Load {
+    fn load(&self, bench: &Bench<'_>, server: &StartedServer) -> Load {
         let interval = rates::interval(self.connections, self.size, self.rate.gigabits_per_second);
         Load {
             model: LoadModel::Streaming {
@@ -167,14 +167,14 @@ impl Stream<'_> {
 }
 
 /// Without it there is no figure; what makes it unreadable breaks more than this.
-fn memory(server: &Server) -> Option<Memory> {
+fn memory(server: &StartedServer) -> Option<Memory> {
     Memory::read(&server.running.processes()).ok()
 }
 
 /// The throughputs all servers are held to: those asked for, or shares of what the servers do.
 fn throughputs(
     bench: &mut Bench<'_>,
-    servers: &[Server],
+    servers: &[StartedServer],
     size: u64,
 ) -> Result<Vec<Rate>, BenchError> {
     if let Some(asked) = &bench.options.throughputs {
@@ -187,7 +187,7 @@ fn throughputs(
         let Some(most) = most::throughput(bench, server, size, CONNECTIONS_OF_MOST)? else {
             continue;
         };
-        if server.subject.path == Path::Plain {
+        if server.subject.path == SubjectPath::Plain {
             plain = Some(most);
         } else {
             encrypting.push(most);
@@ -223,12 +223,12 @@ const CONNECTIONS_OF_MOST: u32 = 32;
 const WARM_UP: Duration = Duration::from_secs(2);
 
 const USUAL: &[Subject] = &[
-    files(Program::Nginx, Path::Plain),
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelWrite),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::KernelWrite),
-    files(Program::Kettle, Path::KernelSendfile),
-    files(Program::Kettle, Path::Auto),
+    files(Program::Nginx, SubjectPath::Plain),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelWrite),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::KernelWrite),
+    files(Program::Kettle, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::Auto),
 ];

@@ -21,7 +21,7 @@ use step::Step;
 use summary::{Ramp, Summary};
 
 use super::Scenario;
-use super::bench::{Bench, Server};
+use super::bench::{Bench, StartedServer};
 use super::error::BenchError;
 use super::measured::DOUBTED;
 use super::options::{Effort, Options};
@@ -131,7 +131,7 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
 /// One server, with each number of transactions per session. A server that fails is left out, with the reason.
 fn measure_cell(
     bench: &mut Bench<'_>,
-    (cell, server): (&Cell, &Server),
+    (cell, server): (&Cell, &StartedServer),
     round: u32,
     steps: &Steps,
 ) -> Result<(), BenchError> {
@@ -148,7 +148,7 @@ fn measure_cell(
 
 /// A ramp under way.
 struct Under<'a> {
-    server: &'a Server,
+    server: &'a StartedServer,
     per_session: u32,
     point: Point,
     round: u32,
@@ -294,7 +294,7 @@ fn expect(bench: &mut Bench<'_>, cells: &[Cell], steps: &Steps, rounds: u32) {
 /// New connections at an even rate, each with a handshake, one request and the end.
 pub fn new_connections(
     bench: &Bench<'_>,
-    server: &Server,
+    server: &StartedServer,
     body_bytes: u64,
     rate: f64,
     length: Duration,

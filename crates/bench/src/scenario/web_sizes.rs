@@ -8,7 +8,7 @@ use kettle_loadgen::load::{End, Load, LoadModel};
 use kettle_loadgen::measure::calls;
 
 use super::Scenario;
-use super::bench::{Bench, Server, at};
+use super::bench::{Bench, StartedServer, at};
 use super::choose::{self, files};
 use super::crossover;
 use super::error::BenchError;
@@ -17,7 +17,7 @@ use super::plan::Key;
 use super::server::WARM_UP;
 use crate::figure;
 use crate::number;
-use crate::peers::subject::{Path, Program, Subject};
+use crate::peers::subject::{Program, Subject, SubjectPath};
 use crate::results::{Point, Sample};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -66,13 +66,17 @@ fn run(bench: &mut Bench<'_>) -> Result<(), BenchError> {
         })?;
     }
     count_calls(bench, &servers, &sizes)?;
-    let kernel = [Path::KernelWrite, Path::KernelSendfile];
+    let kernel = [SubjectPath::KernelWrite, SubjectPath::KernelSendfile];
     crossover::say(bench, &kernel, figure::CPU_NS_PER_REQUEST.name);
     Ok(())
 }
 
 /// System calls for each request, once for each server and size.
-fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Result<(), BenchError> {
+fn count_calls(
+    bench: &mut Bench<'_>,
+    servers: &[StartedServer],
+    sizes: &[u64],
+) -> Result<(), BenchError> {
     for size in sizes {
         for server in servers {
             let key = call_key(bench, server, &at("size", *size));
@@ -107,7 +111,7 @@ fn count_calls(bench: &mut Bench<'_>, servers: &[Server], sizes: &[u64]) -> Resu
     Ok(())
 }
 
-fn call_key(bench: &Bench<'_>, server: &Server, point: &Point) -> Key {
+fn call_key(bench: &Bench<'_>, server: &StartedServer, point: &Point) -> Key {
     Key { part: "calls".to_owned(), ..bench.key_of(server, point, 0) }
 }
 
@@ -151,13 +155,13 @@ const CALLS_REQUESTS: u64 = 400;
 const CALLS_TIME_MAX: Duration = Duration::from_secs(3);
 
 const USUAL: &[Subject] = &[
-    files(Program::Nginx, Path::User),
-    files(Program::Nginx, Path::KernelWrite),
-    files(Program::Nginx, Path::KernelSendfile),
-    files(Program::Kettle, Path::User),
-    files(Program::Kettle, Path::KernelWrite),
-    files(Program::Kettle, Path::KernelSendfile),
-    files(Program::Kettle, Path::Auto),
+    files(Program::Nginx, SubjectPath::User),
+    files(Program::Nginx, SubjectPath::KernelWrite),
+    files(Program::Nginx, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::User),
+    files(Program::Kettle, SubjectPath::KernelWrite),
+    files(Program::Kettle, SubjectPath::KernelSendfile),
+    files(Program::Kettle, SubjectPath::Auto),
 ];
 
 #[cfg(test)]

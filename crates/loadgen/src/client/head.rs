@@ -70,14 +70,14 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         };
         passed_bytes += bytes;
         match response.code {
-            Some(200) => return Ok(Some((judge(&response)?, passed_bytes))),
+            Some(200) => return Ok(Some((head_of(&response)?, passed_bytes))),
             Some(100..=199) => {}
             status => return Err(Failure::WrongStatus(status.unwrap_or(0))),
         }
     }
 }
 
-fn judge(response: &httparse::Response<'_, '_>) -> Result<Head, Failure> {
+fn head_of(response: &httparse::Response<'_, '_>) -> Result<Head, Failure> {
     let mut body_bytes = None;
     let mut is_last = response.version == Some(0);
     for field in response.headers.iter() {

@@ -1,4 +1,4 @@
-//! Judging an outcome: whether sessions were resumed as planned, and whether the client was the bottleneck.
+//! Checks of an outcome: whether sessions were resumed as planned, and whether the client was the bottleneck.
 
 use super::outcome::Outcome;
 use crate::load::{Load, LoadModel};

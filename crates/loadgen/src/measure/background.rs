@@ -19,21 +19,21 @@ pub struct BackgroundProcess {
 /// All processes at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Census {
-    processes: BTreeMap<u32, Entry>,
+    processes: BTreeMap<u32, Process>,
     /// What children of the client used that have ended: a command-line client runs as one.
     ended_clients: Duration,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct Process {
     name: String,
     started: u64,
     cpu: Duration,
-    kind: Kind,
+    kind: ProcessKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ProcessKind {
     Server,
     Client,
     Kernel,
@@ -69,26 +69,26 @@ impl Census {
     fn of(found: &BTreeMap<u32, (Stat, Duration)>, server: &[u32], client: u32) -> Self {
         let kind = |process: u32, stat: &Stat| {
             if stat.is_kernel {
-                return Kind::Kernel;
+                return ProcessKind::Kernel;
             }
             // Bounded, because a table read while processes come and go may hold a circle.
             let mut ancestor = process;
             for _ in 0..GENERATIONS_MAX {
                 if server.contains(&ancestor) {
-                    return Kind::Server;
+                    return ProcessKind::Server;
                 }
                 if ancestor == client {
-                    return Kind::Client;
+                    return ProcessKind::Client;
                 }
                 match found.get(&ancestor) {
                     Some((stat, _)) => ancestor = stat.parent,
                     None => break,
                 }
             }
-            Kind::Other
+            ProcessKind::Other
         };
         let processes = found.iter().map(|(process, (stat, cpu))| {
-            let entry = Entry {
+            let entry = Process {
                 name: stat.name.clone(),
                 started: stat.started,
                 cpu: *cpu,
@@ -117,10 +117,10 @@ impl Census {
                 .map(|before| before.cpu);
             let cpu = entry.cpu.saturating_sub(before.unwrap_or_default());
             let sum = match entry.kind {
-                Kind::Server => continue,
-                Kind::Client => &mut shares.client,
-                Kind::Kernel => &mut shares.kernel,
-                Kind::Other => others.entry(&entry.name).or_default(),
+                ProcessKind::Server => continue,
+                ProcessKind::Client => &mut shares.client,
+                ProcessKind::Kernel => &mut shares.kernel,
+                ProcessKind::Other => others.entry(&entry.name).or_default(),
             };
             *sum = sum.saturating_add(cpu);
         }

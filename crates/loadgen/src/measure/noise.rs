@@ -8,7 +8,7 @@ use super::{line, text};
 
 /// What to hold against the usage of a stretch of time.
 #[derive(Clone, Debug, Default)]
-pub struct Watch {
+pub struct Disturbance {
     root: PathBuf,
     throttled: Throttled,
 }
@@ -23,11 +23,11 @@ struct Throttled {
 }
 
 /// Begins to watch.
-pub fn begin() -> Watch {
-    Watch::beneath(Path::new("/"))
+pub fn begin() -> Disturbance {
+    Disturbance::beneath(Path::new("/"))
 }
 
-impl Watch {
+impl Disturbance {
     fn beneath(root: &Path) -> Self {
         Self { root: root.to_owned(), throttled: Throttled::read(root) }
     }

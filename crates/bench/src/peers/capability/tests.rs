@@ -43,7 +43,7 @@ fn found(program: Program, release: &str, openssl: &str) -> Found {
     }
 }
 
-fn subject(program: Program, path: Path, role: Role) -> Subject {
+fn subject(program: Program, path: SubjectPath, role: Role) -> Subject {
     Subject { program, path, role }
 }
 
@@ -51,7 +51,7 @@ fn subject(program: Program, path: Path, role: Role) -> Subject {
 fn what_everyone_can_do_is_available() {
     for program in [Program::Kettle, Program::Nginx] {
         let found = found(program, "9.9", "3.0.19");
-        let subject = subject(program, Path::User, Role::Files);
+        let subject = subject(program, SubjectPath::User, Role::Files);
         assert_eq!(unavailable(&subject, &found, &setup()), None, "{program}");
     }
 }
@@ -60,7 +60,7 @@ fn what_everyone_can_do_is_available() {
 fn post_quantum_group_needs_a_new_openssl_and_tls13() {
     let mut setup = setup();
     setup.offer.group = Group::X25519MlKem768;
-    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     let reason = unavailable(&nginx, &found(Program::Nginx, "1.22.1", "3.0.19"), &setup).unwrap();
     assert_eq!(reason, "nginx 1.22.1, OpenSSL 3.0.19: X25519MLKEM768 needs OpenSSL 3.5");
     assert_eq!(unavailable(&nginx, &found(Program::Nginx, "1.30.6", "3.6.5"), &setup), None);
@@ -70,7 +70,7 @@ fn post_quantum_group_needs_a_new_openssl_and_tls13() {
 
 #[test]
 fn an_nginx_from_before_kernel_tls_is_told_from_a_kernel_without() {
-    let nginx = subject(Program::Nginx, Path::KernelSendfile, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::KernelSendfile, Role::Files);
     let reason = unavailable(&nginx, &found(Program::Nginx, "1.20.0", "3.0.19"), &setup()).unwrap();
     assert!(reason.contains("from 1.21.4 on"), "{reason}");
     let reason = unavailable(&nginx, &found(Program::Nginx, "1.22.1", "1.1.1"), &setup()).unwrap();
@@ -80,14 +80,24 @@ fn an_nginx_from_before_kernel_tls_is_told_from_a_kernel_without() {
 #[test]
 fn roles_and_paths_a_program_lacks_are_named() {
     for (program, path, role, word) in [
-        (Program::Kettle, Path::KernelSplice, Role::Files, "from a backend"),
-        (Program::Kettle, Path::KernelSendfile, Role::Terminator, "by user, kernel-splice or auto"),
-        (Program::Nginx, Path::User, Role::Terminator, "apt-get install libnginx-mod-stream"),
-        (Program::Haproxy, Path::KernelSplice, Role::Terminator, "kernel TLS"),
-        (Program::Kettle, Path::Plain, Role::Files, "plain HTTP"),
-        (Program::Nginx, Path::Auto, Role::Files, "does not choose"),
-        (Program::Hitch, Path::User, Role::Files, "only ends TLS"),
-        (Program::Haproxy, Path::KernelWrite, Role::Terminator, "kernel TLS"),
+        (Program::Kettle, SubjectPath::KernelSplice, Role::Files, "from a backend"),
+        (
+            Program::Kettle,
+            SubjectPath::KernelSendfile,
+            Role::Terminator,
+            "by user, kernel-splice or auto",
+        ),
+        (
+            Program::Nginx,
+            SubjectPath::User,
+            Role::Terminator,
+            "apt-get install libnginx-mod-stream",
+        ),
+        (Program::Haproxy, SubjectPath::KernelSplice, Role::Terminator, "kernel TLS"),
+        (Program::Kettle, SubjectPath::Plain, Role::Files, "plain HTTP"),
+        (Program::Nginx, SubjectPath::Auto, Role::Files, "does not choose"),
+        (Program::Hitch, SubjectPath::User, Role::Files, "only ends TLS"),
+        (Program::Haproxy, SubjectPath::KernelWrite, Role::Terminator, "kernel TLS"),
     ] {
         let reason =
             unavailable(&subject(program, path, role), &found(program, "9.9", "3.0.19"), &setup());
@@ -100,7 +110,7 @@ fn roles_and_paths_a_program_lacks_are_named() {
 
 #[test]
 fn an_nginx_with_its_stream_module_terminates_but_takes_no_early_data() {
-    let nginx = subject(Program::Nginx, Path::User, Role::Terminator);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Terminator);
     let mut found = found(Program::Nginx, "1.22.1", "3.0.19");
     found.nginx_stream = NginxStream::BuiltIn;
     let mut setup = setup();
@@ -114,7 +124,7 @@ fn an_nginx_with_its_stream_module_terminates_but_takes_no_early_data() {
 fn ways_of_resuming_must_exist() {
     let mut setup = setup();
     setup.offer.resume_by = ResumeBy::EarlyData;
-    let kettle = subject(Program::Kettle, Path::User, Role::Files);
+    let kettle = subject(Program::Kettle, SubjectPath::User, Role::Files);
     assert!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup).is_some());
     setup.offer.resume_by = ResumeBy::SessionId;
     assert!(unavailable(&kettle, &found(Program::Kettle, "0.1.0", ""), &setup).is_some());
@@ -124,7 +134,7 @@ fn ways_of_resuming_must_exist() {
 
 #[test]
 fn a_program_that_lacks_settings_of_the_template_is_too_old() {
-    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     let reason = unavailable(&nginx, &found(Program::Nginx, "1.18.0", "1.1.1"), &setup()).unwrap();
     assert_eq!(reason, "nginx 1.18.0, OpenSSL 1.1.1 is too old: version 1.19.5 is needed");
 }
@@ -134,7 +144,7 @@ fn haproxy_serves_what_fits_a_buffer() {
     let folder = tempfile::tempdir().unwrap();
     let mut setup = setup();
     setup.site = folder.path().to_owned();
-    let haproxy = subject(Program::Haproxy, Path::User, Role::Files);
+    let haproxy = subject(Program::Haproxy, SubjectPath::User, Role::Files);
     let found = found(Program::Haproxy, "2.6.12", "3.0.19");
     std::fs::write(folder.path().join("20000"), vec![0; 20_000]).unwrap();
     let reason = unavailable(&haproxy, &found, &setup).unwrap();
@@ -148,7 +158,7 @@ fn workers_of_hitch_share_no_sessions() {
     let mut setup = setup();
     setup.offer.version = Version::Tls12;
     setup.offer.resume_by = ResumeBy::SessionId;
-    let hitch = subject(Program::Hitch, Path::User, Role::Terminator);
+    let hitch = subject(Program::Hitch, SubjectPath::User, Role::Terminator);
     let found = found(Program::Hitch, "1.7.2", "3.0.19");
     assert_eq!(unavailable(&hitch, &found, &setup), None);
     setup.workers = 2;

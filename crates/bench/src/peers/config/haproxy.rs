@@ -5,7 +5,7 @@ use std::fs;
 use kettle_loadgen::offer::ResumeBy;
 
 use super::{ConfigInput, SESSIONS_MAX, Words, resume_by};
-use crate::peers::subject::{Path, Role};
+use crate::peers::subject::{Role, SubjectPath};
 
 pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     let setup = input.setup;
@@ -33,7 +33,7 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
 }
 
 fn listen(input: &ConfigInput<'_>, resume_by: ResumeBy) -> String {
-    if input.subject.path == Path::Plain {
+    if input.subject.path == SubjectPath::Plain {
         return String::new();
     }
     let early_data = if resume_by == ResumeBy::EarlyData { " allow-0rtt" } else { "" };

@@ -3,7 +3,7 @@
 use kettle_loadgen::offer::ResumeBy;
 
 use super::{CACHE_FOLDER, CACHE_GIB, ConfigInput, SESSIONS_MAX, TICKETS, Words, resume_by};
-use crate::peers::subject::{Path, Role};
+use crate::peers::subject::{Role, SubjectPath};
 use crate::word::Word;
 
 pub(super) fn words(input: &ConfigInput<'_>) -> Words {
@@ -14,7 +14,7 @@ pub(super) fn words(input: &ConfigInput<'_>) -> Words {
         ResumeBy::Ticket | ResumeBy::EarlyData => (TICKETS, 0),
     };
     // A file that is held in memory is not sent from the page cache.
-    let hot_file = if input.subject.path == Path::KernelSendfile { "0 B" } else { "64 KiB" };
+    let hot_file = if input.subject.path == SubjectPath::KernelSendfile { "0 B" } else { "64 KiB" };
     let (listener, serves) = match input.subject.role {
         Role::Files => ("kind = \"https\"", route(input)),
         Role::Terminator => ("kind = \"tls\"\nbackend = \"plain\"", backend(input)),

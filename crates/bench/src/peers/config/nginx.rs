@@ -4,17 +4,17 @@ use kettle_loadgen::offer::ResumeBy;
 
 use super::{CACHE_FOLDER, CACHE_GIB, ConfigInput, Words, resume_by};
 use crate::peers::openssl;
-use crate::peers::subject::{Path, Role};
+use crate::peers::subject::{Role, SubjectPath};
 
 pub(super) fn words(input: &ConfigInput<'_>) -> Words {
     let (path, setup) = (input.subject.path, input.setup);
-    let is_plain = path == Path::Plain;
+    let is_plain = path == SubjectPath::Plain;
     let load_module =
         input.stream_module.map(|module| format!("load_module {};", module.display()));
     vec![
         ("LOAD_MODULE", load_module.unwrap_or_default()),
         ("AFFINITY", affinity(&setup.cpus, setup.workers)),
-        ("SENDFILE", if path == Path::KernelWrite { "off" } else { "on" }.to_owned()),
+        ("SENDFILE", if path == SubjectPath::KernelWrite { "off" } else { "on" }.to_owned()),
         ("LISTEN", listen(is_plain, setup.offer.http2.is_some()).to_owned()),
         ("TLS", if is_plain { String::new() } else { tls(input) }),
         ("CACHE", if input.subject.role == Role::Cache { cache(input) } else { String::new() }),

@@ -7,7 +7,7 @@ use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
 use super::*;
-use crate::peers::subject::{Key, Path, Role};
+use crate::peers::subject::{Key, Role, SubjectPath};
 use crate::word::Word;
 
 fn setup() -> Setup {
@@ -30,7 +30,7 @@ fn setup() -> Setup {
     }
 }
 
-fn subject(program: Program, path: Path, role: Role) -> Subject {
+fn subject(program: Program, path: SubjectPath, role: Role) -> Subject {
     Subject { program, path, role }
 }
 
@@ -63,7 +63,7 @@ fn assert_absent(text: &str, words: &[&str]) {
 
 #[test]
 fn kettle_offers_what_the_client_offers_and_no_more() {
-    let text = filled(subject(Program::Kettle, Path::Auto, Role::Files), &setup());
+    let text = filled(subject(Program::Kettle, SubjectPath::Auto, Role::Files), &setup());
     assert_lines(
         &text,
         &[
@@ -81,13 +81,14 @@ fn kettle_offers_what_the_client_offers_and_no_more() {
             "root = \"/site\"",
         ],
     );
-    let sendfile = filled(subject(Program::Kettle, Path::KernelSendfile, Role::Files), &setup());
+    let sendfile =
+        filled(subject(Program::Kettle, SubjectPath::KernelSendfile, Role::Files), &setup());
     assert_lines(&sendfile, &["path = \"kernel-sendfile\"", "hot_file = \"0 B\""]);
 }
 
 #[test]
 fn kettle_resumes_as_asked() {
-    let kettle = subject(Program::Kettle, Path::User, Role::Files);
+    let kettle = subject(Program::Kettle, SubjectPath::User, Role::Files);
     let mut setup = setup();
     setup.offer.version = Version::Tls12;
     setup.offer.resume_by = ResumeBy::SessionId;
@@ -100,7 +101,7 @@ fn kettle_resumes_as_asked() {
 fn nginx_encrypts_where_it_is_told_to() {
     let nginx = |path| filled(subject(Program::Nginx, path, Role::Files), &setup());
     assert_lines(
-        &nginx(Path::User),
+        &nginx(SubjectPath::User),
         &[
             "worker_processes 2;",
             "worker_cpu_affinity auto 10100;",
@@ -113,16 +114,22 @@ fn nginx_encrypts_where_it_is_told_to() {
             "root /site;",
         ],
     );
-    assert_lines(&nginx(Path::KernelWrite), &["ssl_conf_command Options KTLS;", "sendfile off;"]);
-    assert_lines(&nginx(Path::KernelSendfile), &["ssl_conf_command Options KTLS;", "sendfile on;"]);
-    let plain = nginx(Path::Plain);
+    assert_lines(
+        &nginx(SubjectPath::KernelWrite),
+        &["ssl_conf_command Options KTLS;", "sendfile off;"],
+    );
+    assert_lines(
+        &nginx(SubjectPath::KernelSendfile),
+        &["ssl_conf_command Options KTLS;", "sendfile on;"],
+    );
+    let plain = nginx(SubjectPath::Plain);
     assert_lines(&plain, &["sendfile on;", "listen 127.0.0.1:4433  reuseport backlog=65535;"]);
     assert_absent(&plain, &["ssl"]);
 }
 
 #[test]
 fn nginx_resumes_as_asked() {
-    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     let mut setup = setup();
     assert_lines(&filled(nginx, &setup), &["ssl_session_cache off;", "ssl_session_tickets on;"]);
     setup.offer.resume_by = ResumeBy::EarlyData;
@@ -139,7 +146,7 @@ fn nginx_resumes_as_asked() {
 
 #[test]
 fn nginx_relays_bytes_as_a_terminator() {
-    let text = filled(subject(Program::Nginx, Path::User, Role::Terminator), &setup());
+    let text = filled(subject(Program::Nginx, SubjectPath::User, Role::Terminator), &setup());
     assert_lines(
         &text,
         &[
@@ -159,7 +166,7 @@ fn nginx_relays_bytes_as_a_terminator() {
 
 #[test]
 fn caches_keep_what_the_backend_says() {
-    let cache = |program| filled(subject(program, Path::User, Role::Cache), &setup());
+    let cache = |program| filled(subject(program, SubjectPath::User, Role::Cache), &setup());
     let nginx = ["proxy_cache main;", "proxy_cache_lock on;", "server 127.0.0.1:8080;"];
     assert_lines(&cache(Program::Nginx), &nginx);
     let kettle = ["store = \"main\"", "directory = \"/run/cache\"", "kind = \"https\""];
@@ -168,14 +175,14 @@ fn caches_keep_what_the_backend_says() {
 
 #[test]
 fn nginx_loads_no_module_to_serve_files() {
-    let text = filled(subject(Program::Nginx, Path::User, Role::Files), &setup());
+    let text = filled(subject(Program::Nginx, SubjectPath::User, Role::Files), &setup());
     assert_lines(&text, &["ssl_buffer_size 16k;"]);
     assert_absent(&text, &["load_module", "proxy_pass"]);
 }
 
 #[test]
 fn kettle_relays_bytes_as_a_terminator() {
-    for path in [Path::User, Path::KernelSplice, Path::Auto] {
+    for path in [SubjectPath::User, SubjectPath::KernelSplice, SubjectPath::Auto] {
         let text = filled(subject(Program::Kettle, path, Role::Terminator), &setup());
         assert_lines(
             &text,
@@ -196,7 +203,7 @@ fn kettle_relays_bytes_as_a_terminator() {
 fn suite_fits_the_certificate() {
     let mut setup = setup();
     setup.offer.version = Version::Tls12;
-    let nginx = subject(Program::Nginx, Path::User, Role::Files);
+    let nginx = subject(Program::Nginx, SubjectPath::User, Role::Files);
     assert_lines(&filled(nginx, &setup), &["ssl_ciphers ECDHE-ECDSA-AES128-GCM-SHA256;"]);
     setup.key = Key::Rsa2048;
     setup.offer.cipher = Cipher::Chacha20Poly1305;
@@ -228,7 +235,7 @@ fn haproxy_answers_with_the_files_that_fit() {
     for bytes in [1024, 20_000] {
         std::fs::write(folder.path().join(bytes.to_string()), vec![0; bytes]).unwrap();
     }
-    let text = filled(subject(Program::Haproxy, Path::User, Role::Files), &setup);
+    let text = filled(subject(Program::Haproxy, SubjectPath::User, Role::Files), &setup);
     let rule = format!(
         "http-request return status 200 content-type application/octet-stream file {}/1024 if {{ path /1024 }}",
         folder.path().display()
@@ -251,14 +258,14 @@ fn haproxy_answers_with_the_files_that_fit() {
 
 #[test]
 fn haproxy_relays_bytes_as_a_terminator() {
-    let text = filled(subject(Program::Haproxy, Path::User, Role::Terminator), &setup());
+    let text = filled(subject(Program::Haproxy, SubjectPath::User, Role::Terminator), &setup());
     assert_lines(&text, &["mode tcp", "server backend 127.0.0.1:8080"]);
     assert_absent(&text, &["http-request", "timeout http"]);
 }
 
 #[test]
 fn haproxy_resumes_as_asked() {
-    let haproxy = subject(Program::Haproxy, Path::User, Role::Terminator);
+    let haproxy = subject(Program::Haproxy, SubjectPath::User, Role::Terminator);
     let mut setup = setup();
     let text = filled(haproxy, &setup);
     assert_lines(&text, &["tune.ssl.cachesize 0"]);
@@ -279,7 +286,7 @@ fn haproxy_resumes_as_asked() {
 
 #[test]
 fn hitch_has_a_worker_for_each_processor() {
-    let text = filled(subject(Program::Hitch, Path::User, Role::Terminator), &setup());
+    let text = filled(subject(Program::Hitch, SubjectPath::User, Role::Terminator), &setup());
     assert_lines(
         &text,
         &[
@@ -297,7 +304,7 @@ fn hitch_has_a_worker_for_each_processor() {
 
 #[test]
 fn stunnel_resumes_as_asked() {
-    let stunnel = subject(Program::Stunnel, Path::User, Role::Terminator);
+    let stunnel = subject(Program::Stunnel, SubjectPath::User, Role::Terminator);
     let mut setup = setup();
     assert_lines(
         &filled(stunnel, &setup),

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn places_are_told_in_words() {
-    let latency = Axis::new(PERCENTILE, "", Kind::Log10);
+    let latency = Axis::new(PERCENTILE, "", ScaleKind::Log10);
     for (of, text) in [
         (2.0, "at the 50th percentile"),
         (2.24, "at the 55th percentile"),

@@ -9,7 +9,7 @@ use crate::report::axis::{Axis, PERCENTILE};
 use crate::report::chart::{Chart, Part, Picture};
 use crate::report::plot::{Curve, Panel, Plot, Point};
 use crate::report::sampling::Samples;
-use crate::report::scale::Kind;
+use crate::report::scale::ScaleKind;
 use crate::report::style::Style;
 use crate::report::table::Table;
 
@@ -49,8 +49,8 @@ pub(super) fn chart(scenario: &str, samples: &Samples) -> Option<Chart> {
 
 fn plot(curves: Vec<Curve>) -> Plot {
     let named = NAMED.map(|(at, name)| (at, name.to_owned())).to_vec();
-    let x = Axis { named, ..Axis::new(PERCENTILE, "", Kind::Log10) };
-    let y = Axis::new("Latency", "µs", Kind::Log10);
+    let x = Axis { named, ..Axis::new(PERCENTILE, "", ScaleKind::Log10) };
+    let y = Axis::new("Latency", "µs", ScaleKind::Log10);
     let panels = vec![Panel { y, curves, guides: Vec::new(), envelope: Vec::new() }];
     Plot { x, panels, marks: Vec::new() }
 }
@@ -95,7 +95,8 @@ fn cell(histogram: &Histogram<u64>, at: f64) -> String {
     if at > histogram.len() as f64 {
         return "–".to_owned();
     }
-    Axis::new("", "µs", Kind::Linear).exactly(histogram.value_at_quantile(1.0 - 1.0 / at) as f64)
+    Axis::new("", "µs", ScaleKind::Linear)
+        .exactly(histogram.value_at_quantile(1.0 - 1.0 / at) as f64)
 }
 
 /// The histograms of all rounds added up; what cannot be read is left out.

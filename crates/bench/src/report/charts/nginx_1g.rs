@@ -3,8 +3,8 @@
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, Part, Picture};
+use crate::report::conclusion;
 use crate::report::dots::{Dots, Row};
-use crate::report::finding;
 use crate::report::gathered::ScenarioResults;
 use crate::report::number;
 use crate::report::sampling::Samples;
@@ -32,8 +32,9 @@ pub(super) fn charts(scenario: &ScenarioResults) -> Vec<Chart> {
                 if label.is_empty() { name.to_owned() } else { format!("{name}-{}", charts.len()) };
             let dots = Part::new("", Picture::Dots(dots(&samples, figure)));
             let mut chart = Chart::new(name, question, vec![dots]);
-            let best = finding::compared(&samples, &[figure], None).unwrap_or_default();
-            chart.finding = format!("{best} {}", against_user(&samples, figure)).trim().to_owned();
+            let best = conclusion::compared(&samples, &[figure], None).unwrap_or_default();
+            chart.conclusion =
+                format!("{best} {}", against_user(&samples, figure)).trim().to_owned();
             chart.note = note(&label);
             chart.table = ministat(&samples, figure);
             if !samples.is_empty() {

@@ -55,7 +55,7 @@ pub(super) fn work(scenario: &ScenarioResults) -> Vec<Chart> {
     let about = ("work-instructions", "Which path takes fewest instructions, by size of body?");
     let mut relative = web_sizes::relative(samples, about, figure::INSTRUCTIONS_PER_REQUEST.name);
     count_copies_step_by_step(&mut relative.answers, samples);
-    relative.finding = "How a copy is counted decides which path looks cheapest, so read all ways of counting. Whether a path is \
+    relative.conclusion = "How a copy is counted decides which path looks cheapest, so read all ways of counting. Whether a path is \
                         faster is unproven here: instructions are not time."
         .to_owned();
     relative.note = "Drawn: instructions of a request as a multiple of the user path's, a string copy counted as one instruction."

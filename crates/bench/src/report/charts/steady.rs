@@ -4,7 +4,7 @@ use super::{at_most, bars, on_axis, over};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::Chart;
-use crate::report::finding;
+use crate::report::conclusion;
 use crate::report::gathered::ScenarioResults;
 use crate::report::sampling::{Samples, describe};
 use crate::report::speech;
@@ -25,7 +25,7 @@ pub(super) fn streaming(scenario: &ScenarioResults) -> Vec<Chart> {
     cpu.note = "Everyone sends the same; less is better.".to_owned();
     // Of the whole, which is measured, not of the parts, which the kernel estimates by ticks.
     let whole = figure::CPU_PERCENT.name;
-    cpu.finding = at_most(samples, "throughput", whole);
+    cpu.conclusion = at_most(samples, "throughput", whole);
     let mut charts = vec![cpu];
     if samples.values("throughput").len() > 1 {
         let about = ("streaming-load", "How does it grow with throughput?");
@@ -54,7 +54,7 @@ pub(super) fn mixed(scenario: &ScenarioResults) -> Vec<Chart> {
     let latency = Axis::of_figure(figure::P99_US.name).by_ratios();
     let about = ("mixed-p99", "How long do those being served wait as handshakes come in?");
     let mut p99 = over(samples, about, "flood", &latency, figure::P99_US.name);
-    p99.finding = growth(samples);
+    p99.conclusion = growth(samples);
     let through = figure::GIGABITS_PER_SECOND.name;
     let about = ("mixed-throughput", "How much is still sent beside the handshakes?");
     vec![p99, over(samples, about, "flood", &Axis::of_figure(through), through)]
@@ -95,7 +95,7 @@ fn growth(samples: &Samples) -> String {
     };
     format!(
         "The time within which 99 of 100 requests are answered goes {}, from {} to {}.{sure}",
-        finding::joined(&grown),
+        conclusion::joined(&grown),
         describe("flood", calm),
         describe("flood", wild)
     )

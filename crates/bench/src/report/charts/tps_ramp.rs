@@ -5,11 +5,11 @@ use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::bars::{Bar, Bars, Group};
 use crate::report::chart::{Chart, ChartWidth, Part, Picture};
-use crate::report::finding;
+use crate::report::conclusion;
 use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Panel, Plot};
 use crate::report::sampling::Samples;
-use crate::report::scale::Kind;
+use crate::report::scale::ScaleKind;
 use crate::report::style::{Marker, Style};
 use crate::report::table::Table;
 use crate::results::{Sample, Value};
@@ -67,7 +67,7 @@ fn dearer_than_full(summary: &Samples) -> String {
         "Dearer than a full handshake with {}. That is possible: in TLS 1.3 a resumed handshake still exchanges keys and opens a \
          ticket, and saves the server only the signature, which costs little with a P-256 key. Besides, the two are told apart by \
          least squares over all steps, so a difference of some per cent proves nothing.",
-        finding::joined(&dearer)
+        conclusion::joined(&dearer)
     )
 }
 
@@ -135,10 +135,10 @@ fn ramp(samples: &Samples, subject: &str, ends: &Ends) -> Plot {
         includes: includes.to_vec(),
         ..Axis::new(label, unit, kind)
     };
-    let rate = axis("Transactions", "1/s", Kind::Linear, &ends.rates);
-    let latency = axis("Latency", "µs", Kind::Log10, &ends.latencies);
+    let rate = axis("Transactions", "1/s", ScaleKind::Linear, &ends.rates);
+    let latency = axis("Latency", "µs", ScaleKind::Log10, &ends.latencies);
     Plot {
-        x: axis("Attempted", "1/s", Kind::Linear, &ends.rates),
+        x: axis("Attempted", "1/s", ScaleKind::Linear, &ends.rates),
         panels: vec![panel(rate, full(&above), Vec::new()), panel(latency, full(&below), bounds)],
         marks: Vec::new(),
     }
@@ -174,7 +174,7 @@ fn points(summary: &Samples, steps: &Samples) -> Chart {
     let parts = vec![Part::new("", picture)];
     let mut chart = Chart::new("tps-ramp-points", "How many new connections can be taken?", parts);
     chart.width = ChartWidth::Full;
-    chart.finding = leaders(&samples, steps);
+    chart.conclusion = leaders(&samples, steps);
     chart.note = "The number is where the first part of the bar ends: what is done with a mean latency of at most 100 ms. \
                   Rates are tried in steps: the true value lies between the one shown and the next step that was tried."
         .to_owned();
@@ -261,7 +261,7 @@ fn leader(held: &[Held]) -> Option<String> {
     };
     let client = if best.is_of_client { " or more (the client gave way first)" } else { "" };
     if level.len() > 1 {
-        let level = finding::joined(&level);
+        let level = conclusion::joined(&level);
         return Some(format!("no difference can be told between {level}, {rate}{client}.{step}"));
     }
     let second = held

@@ -4,7 +4,7 @@ use super::{multiples, over};
 use crate::figure;
 use crate::report::axis::Axis;
 use crate::report::chart::{Chart, ChartWidth, Part, Picture};
-use crate::report::finding::{self, Crossing};
+use crate::report::conclusion::{self, Crossing};
 use crate::report::gathered::ScenarioResults;
 use crate::report::plot::{Curve, Mark, Panel, Plot};
 use crate::report::sampling::{Samples, describe};
@@ -62,7 +62,7 @@ fn among_servers(samples: &Samples, figure: &str) -> Chart {
     });
     let question = "How do the servers compare, by size of body?";
     let mut chart = Chart::new("web-sizes-servers", question, parts.collect());
-    chart.finding = by_size(&samples, figure);
+    chart.conclusion = by_size(&samples, figure);
     chart
 }
 
@@ -72,7 +72,7 @@ fn by_size(samples: &Samples, figure: &str) -> String {
     let ends = [sizes.first(), sizes.last().filter(|_| sizes.len() > 1)];
     let sentences = ends.into_iter().flatten().filter_map(|size| {
         let purpose = format!("for a {} file", describe("size", size));
-        finding::compared(&samples.at("size", size), &[figure], Some(&purpose))
+        conclusion::compared(&samples.at("size", size), &[figure], Some(&purpose))
     });
     sentences.collect::<Vec<_>>().join(" ")
 }
@@ -169,9 +169,9 @@ fn paths(samples: &Samples, program: &str, figure: &str) -> Option<Plot> {
         return None;
     }
     let fixed: Vec<&Curve> = curves.iter().filter(|curve| curve.name != "auto").collect();
-    let best = finding::envelope(&fixed);
+    let best = conclusion::envelope(&fixed);
     let marks = fixed.iter().filter(|curve| curve.name != "user").filter_map(|curve| {
-        let Crossing::From(at) = finding::crossing(&curve.points) else { return None };
+        let Crossing::From(at) = conclusion::crossing(&curve.points) else { return None };
         let label = format!("{} from {}", curve.name, x.roughly(at));
         Some(Mark { x: at, label, style: curve.style })
     });

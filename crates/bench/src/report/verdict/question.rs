@@ -12,12 +12,12 @@ pub struct Question {
     /// What it is spent for, in a sentence, with the same word.
     pub purpose: &'static str,
     /// Where answers may stand, the best place first; all measure the same.
-    pub sources: &'static [Source],
+    pub sources: &'static [FigureSource],
 }
 
 /// A place in results.
 #[derive(Debug)]
-pub struct Source {
+pub struct FigureSource {
     pub scenario: &'static str,
     /// The kind of samples within it.
     pub part: &'static str,
@@ -70,7 +70,7 @@ impl Question {
     }
 }
 
-impl Source {
+impl FigureSource {
     /// The samples that answer, and the last axis of `at` in words.
     pub fn pick<'a>(&self, samples: &Samples<'a>) -> Option<(Samples<'a>, String)> {
         let mut samples = samples.part(self.part).having(self.figure);
@@ -158,14 +158,14 @@ const fn source(
     scenario: &'static str,
     figure: Figure,
     at: &'static [(&'static str, End)],
-) -> Source {
-    Source { scenario, part: "", figure: figure.name, at }
+) -> FigureSource {
+    FigureSource { scenario, part: "", figure: figure.name, at }
 }
 
 /// With one worker, and the fewest connections of a session.
-const fn ramp(figure: Figure) -> Source {
+const fn ramp(figure: Figure) -> FigureSource {
     let at = &[("workers", End::Smallest), ("k", End::Smallest)];
-    Source { scenario: "tps-ramp", part: "summary", figure: figure.name, at }
+    FigureSource { scenario: "tps-ramp", part: "summary", figure: figure.name, at }
 }
 
 /// What is compared where an axis has several words: what most people run.

@@ -1,7 +1,7 @@
 use super::*;
 
 fn outcome(ours: &[f64], theirs: &[f64]) -> Outcome {
-    judged(ours, theirs).unwrap().outcome
+    cell_of(ours, theirs).unwrap().outcome
 }
 
 #[test]
@@ -12,13 +12,13 @@ fn the_interval_decides_and_too_few_rounds_never() {
     assert_eq!(outcome(&[1.0, 1.0], &[9.0, 9.0]), Outcome::TooFew);
     assert_eq!(outcome(&[3.0; 3], &[3.0; 3]), Outcome::Same);
     assert_eq!(outcome(&[3.0], &[3.0]), Outcome::Same);
-    assert_eq!(judged(&[0.0], &[1.0]), None);
-    assert_eq!(judged(&[], &[1.0]), None);
+    assert_eq!(cell_of(&[0.0], &[1.0]), None);
+    assert_eq!(cell_of(&[], &[1.0]), None);
 }
 
 #[test]
 fn ratios_are_ours_to_theirs() {
-    let cell = judged(&[50.0; 3], &[100.0; 3]).unwrap();
+    let cell = cell_of(&[50.0; 3], &[100.0; 3]).unwrap();
     assert_eq!((cell.ratio.middle, cell.values), (0.5, (50.0, 100.0)));
 }
 

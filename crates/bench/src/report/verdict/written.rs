@@ -2,7 +2,7 @@
 
 use super::{Cell, Outcome, Verdict};
 use crate::report::axis::Axis;
-use crate::report::finding::joined;
+use crate::report::conclusion::joined;
 use crate::report::markup::Markup;
 use crate::report::speech;
 use crate::report::style;

@@ -6,7 +6,7 @@ use kettle_loadgen::client::Outcome;
 
 use crate::figure;
 use crate::results::{Point, Sample};
-use crate::scenario::bench::{Bench, Server};
+use crate::scenario::bench::{Bench, StartedServer};
 use crate::scenario::error::BenchError;
 use crate::scenario::plan::Key;
 use crate::scenario::tps_ramp::new_connections;
@@ -17,7 +17,7 @@ use crate::scenario::tps_ramp::step::Step;
 /// The most new connections a second that every one of the servers served in a short ramp.
 pub fn held_by_all(
     bench: &mut Bench<'_>,
-    servers: &[Server],
+    servers: &[StartedServer],
     body_bytes: u64,
 ) -> Result<Option<f64>, BenchError> {
     let mut least: Option<f64> = None;
@@ -31,7 +31,7 @@ pub fn held_by_all(
 
 fn held(
     bench: &mut Bench<'_>,
-    server: &Server,
+    server: &StartedServer,
     body_bytes: u64,
 ) -> Result<Option<f64>, BenchError> {
     let mut key = bench.key_of(server, &Point::new(), 0);

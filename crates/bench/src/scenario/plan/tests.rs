@@ -51,21 +51,21 @@ fn keys_survive_a_results_file() {
 
 #[test]
 fn the_time_left_follows_what_samples_took() {
-    let mut outlook = Outlook::new(10, 4, Duration::from_secs(5));
-    assert_eq!(outlook.left(Duration::ZERO), Duration::from_secs(30));
-    assert_eq!(outlook.left(Duration::from_secs(2)), Duration::from_secs(28));
-    outlook.took(Duration::from_secs(7));
-    assert_eq!(outlook.left(Duration::ZERO), Duration::from_secs(35));
-    assert_eq!((outlook.there(), outlook.planned()), (5, 10));
+    let mut remaining = Remaining::new(10, 4, Duration::from_secs(5));
+    assert_eq!(remaining.left(Duration::ZERO), Duration::from_secs(30));
+    assert_eq!(remaining.left(Duration::from_secs(2)), Duration::from_secs(28));
+    remaining.took(Duration::from_secs(7));
+    assert_eq!(remaining.left(Duration::ZERO), Duration::from_secs(35));
+    assert_eq!((remaining.there(), remaining.planned()), (5, 10));
 }
 
 #[test]
 fn more_samples_than_planned_leave_no_time() {
-    let mut outlook = Outlook::new(1, 0, Duration::from_secs(5));
-    outlook.took(Duration::from_secs(5));
-    outlook.took(Duration::from_secs(5));
-    assert_eq!(outlook.left(Duration::ZERO), Duration::ZERO);
-    assert_eq!(outlook.planned(), 2);
+    let mut remaining = Remaining::new(1, 0, Duration::from_secs(5));
+    remaining.took(Duration::from_secs(5));
+    remaining.took(Duration::from_secs(5));
+    assert_eq!(remaining.left(Duration::ZERO), Duration::ZERO);
+    assert_eq!(remaining.planned(), 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::rates::Most;
 use crate::figure;
 use crate::results::Point;
-use crate::scenario::bench::{Bench, Server};
+use crate::scenario::bench::{Bench, StartedServer};
 use crate::scenario::error::BenchError;
 use crate::scenario::plan::Key;
 
@@ -14,7 +14,7 @@ use crate::scenario::plan::Key;
 /// `None`, and a line on why, for a server that fails.
 pub fn throughput(
     bench: &mut Bench<'_>,
-    server: &Server,
+    server: &StartedServer,
     body_bytes: u64,
     connections: u32,
 ) -> Result<Option<Most>, BenchError> {

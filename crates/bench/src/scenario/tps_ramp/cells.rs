@@ -1,6 +1,6 @@
 //! Which servers a ramp is run on, and how each is set up: the base case, and one axis at a time away from it.
 //!
-//! All axes crossed would be thousands of ramps. Axes the user names are crossed, because the user says how many.
+//! All axes combined would be thousands of ramps. Axes the user names are combined, because the user says how many.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use kettle_loadgen::offer::{Offer, ResumeBy};
 use kettle_tls::policy::Group;
 use kettle_tls::{Cipher, Version};
 
-use crate::peers::subject::{Key, Path, Program, Role, Subject};
+use crate::peers::subject::{Key, Program, Role, Subject, SubjectPath};
 use crate::results::{Point, Value};
 use crate::scenario::Options;
 use crate::scenario::options::Effort;
@@ -118,12 +118,12 @@ fn has_bodies(program: Program) -> bool {
 }
 
 /// A kilobyte is not worth a move into the kernel, so without a wish a server encrypts as it does by itself.
-fn paths(options: &Options, program: Program, role: Role) -> Vec<Path> {
+fn paths(options: &Options, program: Program, role: Role) -> Vec<SubjectPath> {
     match (role, &options.paths, program) {
-        (_, None, Program::Kettle) => vec![Path::Auto],
+        (_, None, Program::Kettle) => vec![SubjectPath::Auto],
         (Role::Files, Some(paths), _) | (_, Some(paths), Program::Kettle) => paths.clone(),
         // Of terminators, kettle alone chooses.
-        _ => vec![Path::User],
+        _ => vec![SubjectPath::User],
     }
 }
 
@@ -133,10 +133,10 @@ fn cases(options: &Options, refused: &mut Vec<(String, String)>) -> Vec<(Case, V
     let all = options.effort.pick(vec![1, 4], vec![1, 4, 8, 80], vec![1, 4, 8, 80]);
     let all = options.per_session.clone().unwrap_or(all);
     let axes = axes(options);
-    let crossed = crossed(&axes).into_iter().map(|case| (case, &all));
-    let aside = aside(&axes, options.effort).into_iter().map(|case| (case, &few));
+    let combined = combined(&axes).into_iter().map(|case| (case, &all));
+    let extra = extra(&axes, options.effort).into_iter().map(|case| (case, &few));
     let mut cases: Vec<(Case, Vec<u32>)> = Vec::new();
-    for (case, per_session) in crossed.chain(aside) {
+    for (case, per_session) in combined.chain(extra) {
         if let Some(why) = impossible(&case) {
             let Offer { version, group, resume_by, .. } = case.offer;
             let words = (version.word(), group.word(), resume_by.word());
@@ -176,10 +176,10 @@ fn impossible(case: &Case) -> Option<&'static str> {
 
 /// An axis, by what its values make of a case.
 struct Axis {
-    /// What is crossed with all other axes; at least one, and the first is the base case's.
-    crossed: Vec<Change>,
+    /// What is combined with all other axes; at least one, and the first is the base case's.
+    combined: Vec<Change>,
     /// What is tried one at a time beside the base case.
-    aside: Vec<Change>,
+    extra: Vec<Change>,
 }
 
 type Change = Box<dyn Fn(Case) -> Case>;
@@ -189,7 +189,7 @@ impl Axis {
     fn of<T: Copy + 'static>(
         named: Option<&[T]>,
         base: T,
-        aside: &[T],
+        extra: &[T],
         set: fn(&mut Case, T),
     ) -> Self {
         let change = |value: &T| -> Change {
@@ -201,9 +201,9 @@ impl Axis {
         };
         match named {
             Some(named) if !named.is_empty() => {
-                Self { crossed: named.iter().map(change).collect(), aside: Vec::new() }
+                Self { combined: named.iter().map(change).collect(), extra: Vec::new() }
             }
-            _ => Self { crossed: vec![change(&base)], aside: aside.iter().map(change).collect() },
+            _ => Self { combined: vec![change(&base)], extra: extra.iter().map(change).collect() },
         }
     }
 }
@@ -248,21 +248,21 @@ fn axes(options: &Options) -> [Axis; 6] {
     ]
 }
 
-/// The base case, crossed with what the user named.
-fn crossed(axes: &[Axis]) -> Vec<Case> {
+/// The base case, combined with what the user named.
+fn combined(axes: &[Axis]) -> Vec<Case> {
     axes.iter().fold(vec![BASE], |cases, axis| {
-        let of_axis = |case| axis.crossed.iter().map(move |change| change(case));
+        let of_axis = |case| axis.combined.iter().map(move |change| change(case));
         cases.into_iter().flat_map(of_axis).collect()
     })
 }
 
 /// One axis at a time away from the base case; which ones depends on the effort.
-fn aside(axes: &[Axis], effort: Effort) -> Vec<Case> {
-    let base = axes.iter().flat_map(|axis| axis.crossed.first());
+fn extra(axes: &[Axis], effort: Effort) -> Vec<Case> {
+    let base = axes.iter().flat_map(|axis| axis.combined.first());
     let base = base.fold(BASE, |case, change| change(case));
     let keys = axes.get(..1).unwrap_or_default();
     let (left, most) = effort.pick((&[][..], 0), (keys, 1), (axes, usize::MAX));
-    let changes = left.iter().flat_map(|axis| &axis.aside).take(most);
+    let changes = left.iter().flat_map(|axis| &axis.extra).take(most);
     // A group a version does not have was not asked for here, so it is not missed either.
     let is_missed =
         |case: &Case| case.offer.group == base.offer.group || impossible(case).is_none();

@@ -44,8 +44,8 @@ fn next_are_quick(steps: &[Step], bound: Bound) -> bool {
     let Some(next) = steps.get(..NEXT) else {
         return false;
     };
-    let judged: Vec<_> = next.iter().filter_map(|step| bound.latency_us(step)).collect();
-    let (latencies, most): (Vec<_>, Vec<_>) = judged.into_iter().unzip();
+    let bounded: Vec<_> = next.iter().filter_map(|step| bound.latency_us(step)).collect();
+    let (latencies, most): (Vec<_>, Vec<_>) = bounded.into_iter().unzip();
     match most.first() {
         Some(most) => latencies.iter().sum::<f64>() / NEXT as f64 <= *most,
         None => false,

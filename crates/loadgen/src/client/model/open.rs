@@ -15,21 +15,21 @@ use crate::load::Arrivals;
 
 /// Virtual users that can be called, and those who wait for a call. The last one to be free is called first, so that few
 /// virtual users do the work of a server that keeps up, each with whole sessions.
-struct Bench {
-    free: RefCell<Vec<Rc<Seat>>>,
+struct IdleUsers {
+    free: RefCell<Vec<Rc<IdleUser>>>,
     is_over: Cell<bool>,
 }
 
 /// Where one virtual user waits.
 #[derive(Default)]
-struct Seat {
+struct IdleUser {
     due: Cell<Option<Instant>>,
     called: Notify,
 }
 
 pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: u32) {
     let start = thread.until_begin().await;
-    let bench = Rc::new(Bench { free: RefCell::default(), is_over: Cell::new(false) });
+    let idle_users = Rc::new(IdleUsers { free: RefCell::default(), is_over: Cell::new(false) });
     let mut visits = JoinSet::new();
     let mut users = 0;
     for after in schedule(thread, arrivals) {
@@ -40,23 +40,23 @@ pub(super) async fn run(thread: &Rc<LoadThread>, arrivals: Arrivals, users_max: 
         if !thread.claim(due) {
             break;
         }
-        let free = bench.free.borrow_mut().pop();
-        if let Some(seat) = free {
-            seat.call(due);
+        let free = idle_users.free.borrow_mut().pop();
+        if let Some(idle) = free {
+            idle.call(due);
         } else if users < users_max {
-            let seat = Rc::new(Seat { due: Cell::new(Some(due)), called: Notify::new() });
+            let idle = Rc::new(IdleUser { due: Cell::new(Some(due)), called: Notify::new() });
             visits.spawn_local(visit(
                 Rc::clone(thread),
                 thread.number(users),
-                seat,
-                Rc::clone(&bench),
+                idle,
+                Rc::clone(&idle_users),
             ));
             users += 1;
         } else {
             thread.recorder.borrow_mut().refused(due);
         }
     }
-    bench.close();
+    idle_users.close();
     while visits.join_next().await.is_some() {}
 }
 
@@ -68,37 +68,37 @@ fn schedule(thread: &LoadThread, arrivals: Arrivals) -> Schedule {
     Schedule::new(arrivals, length, thread.index, thread.load().cpus.len())
 }
 
-async fn visit(thread: Rc<LoadThread>, number: u32, seat: Rc<Seat>, bench: Rc<Bench>) {
+async fn visit(thread: Rc<LoadThread>, number: u32, idle: Rc<IdleUser>, idle_users: Rc<IdleUsers>) {
     let mut user = VirtualUser::new(&thread, number);
-    while let Some(due) = seat.due.take() {
+    while let Some(due) = idle.due.take() {
         // A failure is counted; the next transaction is due when it is due.
         let _ = user.transaction(due, due).await;
-        if bench.is_over.get() {
+        if idle_users.is_over.get() {
             return;
         }
-        bench.free.borrow_mut().push(Rc::clone(&seat));
+        idle_users.free.borrow_mut().push(Rc::clone(&idle));
         tokio::select! {
             biased;
-            () = seat.called.notified() => continue,
+            () = idle.called.notified() => continue,
             _ = user.watch() => {}
         }
-        seat.called.notified().await;
+        idle.called.notified().await;
     }
 }
 
-impl Seat {
+impl IdleUser {
     fn call(&self, due: Instant) {
         self.due.set(Some(due));
         self.called.notify_one();
     }
 }
 
-impl Bench {
-    /// Sends home those who wait; the others leave when they are done.
+impl IdleUsers {
+    /// Ends those who wait for a call; the others end with their session.
     fn close(&self) {
         self.is_over.set(true);
-        for seat in self.free.borrow().iter() {
-            seat.called.notify_one();
+        for idle in self.free.borrow().iter() {
+            idle.called.notify_one();
         }
     }
 }

@@ -93,5 +93,5 @@ fn a_circle_of_parents_ends() {
 fn this_process_finds_itself() {
     let census = Census::take(&[], std::process::id());
     let entry = census.processes.get(&std::process::id()).unwrap();
-    assert_eq!(entry.kind, Kind::Client);
+    assert_eq!(entry.kind, ProcessKind::Client);
 }

@@ -19,7 +19,7 @@ fn calm() -> Usage {
 
 fn warnings(usage: &Usage) -> Vec<String> {
     let root = TempDir::new().unwrap();
-    Watch::beneath(root.path()).warnings(usage)
+    Disturbance::beneath(root.path()).warnings(usage)
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn a_governor_that_saves_power_is_named() {
     let root = TempDir::new().unwrap();
     write(&root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
     write(&root, "sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil\n");
-    assert_eq!(Watch::beneath(root.path()).warnings(&calm()), [""; 0]);
+    assert_eq!(Disturbance::beneath(root.path()).warnings(&calm()), [""; 0]);
     write(&root, "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
-    let found = Watch::beneath(root.path()).warnings(&calm());
+    let found = Disturbance::beneath(root.path()).warnings(&calm());
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("`powersave`") && found[0].contains("1 of 2"), "{found:?}");
 }
@@ -78,7 +78,7 @@ fn processors_that_become_too_hot_are_counted() {
     let root = TempDir::new().unwrap();
     let count = "sys/devices/system/cpu/cpu3/thermal_throttle/core_throttle_count";
     write(&root, count, "40\n");
-    let watch = Watch::beneath(root.path());
+    let watch = Disturbance::beneath(root.path());
     assert_eq!(watch.warnings(&calm()), [""; 0], "what was before does not count");
     write(&root, count, "42\n");
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_quota_of_either_kind_of_cgroup_is_seen() {
         let root = TempDir::new().unwrap();
         write(&root, "proc/self/cgroup", own);
         write(&root, stat, before);
-        let watch = Watch::beneath(root.path());
+        let watch = Disturbance::beneath(root.path());
         assert_eq!(watch.warnings(&calm()), [""; 0]);
         write(&root, stat, after);
         let found = watch.warnings(&calm());

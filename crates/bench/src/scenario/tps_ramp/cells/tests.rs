@@ -118,7 +118,7 @@ fn as_terminators_all_servers_stand_on_one_footing() {
         names(&options),
         ["kettle terminator auto", "nginx terminator", "haproxy terminator", "hitch", "stunnel"]
     );
-    let paths = Some(vec![Path::User, Path::KernelSplice]);
+    let paths = Some(vec![SubjectPath::User, SubjectPath::KernelSplice]);
     let servers = Some(vec![Program::Kettle, Program::Nginx]);
     assert_eq!(
         names(&Options { paths, servers, ..options }),

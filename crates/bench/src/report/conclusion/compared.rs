@@ -11,7 +11,7 @@ use crate::stats::Estimate;
 use crate::stats::comparison::{Comparison, Interval, SAMPLES_MIN, Verdict};
 
 /// A subject with the value of each round.
-struct Judged<'a> {
+struct Ranked<'a> {
     subject: &'a str,
     rounds: Vec<f64>,
     median: f64,
@@ -21,51 +21,51 @@ struct Judged<'a> {
 /// figure says: `for a 1 MiB file`.
 pub fn compared(samples: &Samples, names: &[&str], purpose: Option<&str>) -> Option<String> {
     let figure = figure::find(names.first()?)?;
-    let judged = judge(samples, names, figure);
+    let ranking = ranked(samples, names, figure);
     let axis = Axis::of_figure(figure.name);
-    let best = judged.first()?;
+    let best = ranking.first()?;
     let amount = axis.exactly(best.median);
-    if judged.len() == 1 {
+    if ranking.len() == 1 {
         return Some(format!("{}: {amount}.", best.subject));
     }
-    let everyone = everyone(&judged);
-    if judged.iter().all(|one| axis.exactly(one.median) == amount) {
+    let everyone = everyone(&ranking);
+    if ranking.iter().all(|one| axis.exactly(one.median) == amount) {
         return Some(format!("No difference: {amount} {everyone}."));
     }
     if figure.is_count() {
-        return Some(counted(&judged, figure, &axis, &everyone));
+        return Some(counted(&ranking, figure, &axis, &everyone));
     }
     match figure.phrase {
         Some(phrase) if names.len() > 1 => {
             let purpose =
                 format!("{}, the kernel's part included", purpose.unwrap_or(phrase.purpose));
-            spoken(&judged, figure, phrase, &purpose)
+            spoken(&ranking, figure, phrase, &purpose)
         }
-        Some(phrase) => spoken(&judged, figure, phrase, purpose.unwrap_or(phrase.purpose)),
-        None => Some(listed(&judged, figure, &axis)),
+        Some(phrase) => spoken(&ranking, figure, phrase, purpose.unwrap_or(phrase.purpose)),
+        None => Some(listed(&ranking, figure, &axis)),
     }
 }
 
 /// The subjects that encrypt, the best first.
-fn judge<'a>(samples: &Samples<'a>, names: &[&str], figure: &Figure) -> Vec<Judged<'a>> {
+fn ranked<'a>(samples: &Samples<'a>, names: &[&str], figure: &Figure) -> Vec<Ranked<'a>> {
     let subjects = samples.subjects().into_iter().filter(|subject| style::way(subject) != "plain");
-    let mut judged: Vec<Judged> = subjects
+    let mut ranking: Vec<Ranked> = subjects
         .filter_map(|subject| {
             let rounds = samples.subject(subject).rounds_of_sum(names);
             let median = Estimate::of(&rounds)?.median;
-            Some(Judged { subject, rounds, median })
+            Some(Ranked { subject, rounds, median })
         })
         .collect();
-    judged.sort_by(|a, b| a.median.total_cmp(&b.median));
+    ranking.sort_by(|a, b| a.median.total_cmp(&b.median));
     if figure.better == Better::Higher {
-        judged.reverse();
+        ranking.reverse();
     }
-    judged
+    ranking
 }
 
-fn everyone(judged: &[Judged]) -> String {
-    let first = judged.first().map(|one| style::program(one.subject));
-    let is_one = judged.iter().all(|one| Some(style::program(one.subject)) == first);
+fn everyone(ranking: &[Ranked]) -> String {
+    let first = ranking.first().map(|one| style::program(one.subject));
+    let is_one = ranking.iter().all(|one| Some(style::program(one.subject)) == first);
     format!(
         "{} every {}",
         if is_one { "by" } else { "with" },
@@ -74,13 +74,13 @@ fn everyone(judged: &[Judged]) -> String {
 }
 
 /// What is counted repeats: a tolerance decides, not the number of rounds.
-fn counted(judged: &[Judged], figure: &Figure, axis: &Axis, everyone: &str) -> String {
-    let (Some(best), Some(most)) = (judged.first(), judged.last()) else { return String::new() };
-    let is_same = |one: &&Judged| work::verdict(figure, best.median, one.median) == Verdict::Same;
+fn counted(ranking: &[Ranked], figure: &Figure, axis: &Axis, everyone: &str) -> String {
+    let (Some(best), Some(most)) = (ranking.first(), ranking.last()) else { return String::new() };
+    let is_same = |one: &&Ranked| work::verdict(figure, best.median, one.median) == Verdict::Same;
     let amount = axis.exactly(best.median);
     let least: Vec<String> =
-        judged.iter().filter(is_same).map(|one| one.subject.to_owned()).collect();
-    if least.len() == judged.len() {
+        ranking.iter().filter(is_same).map(|one| one.subject.to_owned()).collect();
+    if least.len() == ranking.len() {
         return format!("No difference: about {amount} {everyone}.");
     }
     let (least, last) = (joined(&least), axis.exactly(most.median));
@@ -88,22 +88,22 @@ fn counted(judged: &[Judged], figure: &Figure, axis: &Axis, everyone: &str) -> S
 }
 
 /// Ours against the best of each other program; among paths of one program, the best against the next.
-fn spoken(judged: &[Judged], figure: &Figure, phrase: Phrase, purpose: &str) -> Option<String> {
-    let ours = judged.iter().find(|one| one.subject == "kettle auto");
-    let ours = ours.or_else(|| judged.iter().find(|one| style::program(one.subject) == "kettle"));
-    let mut peers: Vec<&Judged> = Vec::new();
-    for one in judged.iter().filter(|one| style::program(one.subject) != "kettle") {
+fn spoken(ranking: &[Ranked], figure: &Figure, phrase: Phrase, purpose: &str) -> Option<String> {
+    let ours = ranking.iter().find(|one| one.subject == "kettle auto");
+    let ours = ours.or_else(|| ranking.iter().find(|one| style::program(one.subject) == "kettle"));
+    let mut peers: Vec<&Ranked> = Vec::new();
+    for one in ranking.iter().filter(|one| style::program(one.subject) != "kettle") {
         if !peers.iter().any(|peer| style::program(peer.subject) == style::program(one.subject)) {
             peers.push(one);
         }
     }
     let (ours, peers) = match ours {
         Some(ours) if !peers.is_empty() => (ours, peers),
-        _ => (judged.first()?, vec![judged.get(1)?]),
+        _ => (ranking.first()?, vec![ranking.get(1)?]),
     };
-    let short = |one: &Judged| {
+    let short = |one: &Ranked| {
         let program = style::program(one.subject);
-        let paths = judged.iter().filter(|other| style::program(other.subject) == program);
+        let paths = ranking.iter().filter(|other| style::program(other.subject) == program);
         if paths.count() == 1 { program.to_owned() } else { one.subject.to_owned() }
     };
     let name = short(ours);
@@ -169,8 +169,8 @@ fn shares(
 }
 
 /// Who comes first and who next, for figures nobody has a word for.
-fn listed(judged: &[Judged], figure: &Figure, axis: &Axis) -> String {
-    let (Some(best), Some(next)) = (judged.first(), judged.get(1)) else { return String::new() };
+fn listed(ranking: &[Ranked], figure: &Figure, axis: &Axis) -> String {
+    let (Some(best), Some(next)) = (ranking.first(), ranking.get(1)) else { return String::new() };
     let (first, second) = (axis.exactly(best.median), axis.exactly(next.median));
     let rounds = best.rounds.len().min(next.rounds.len());
     let (best_name, next_name) = (best.subject, next.subject);
