@@ -14,7 +14,7 @@ const CUTS_MAX: usize = 64;
 
 type Outcome = Result<Option<(usize, Option<String>, BodyFraming, String)>, RequestError>;
 
-fn judge(parse: Result<Parse<'_>, RequestError>) -> Outcome {
+fn outcome_of(parse: Result<Parse<'_>, RequestError>) -> Outcome {
     let Parse::Complete { head, bytes } = parse? else {
         return Ok(None);
     };
@@ -53,15 +53,15 @@ fn assert_well_formed(data: &[u8]) {
 
 fuzz_target!(|data: &[u8]| {
     assert_well_formed(data);
-    let whole = judge(parse_request(data, &LIMITS));
+    let whole = outcome_of(parse_request(data, &LIMITS));
     let mut progress = Progress::default();
     let mut is_settled = false;
     let step = 1 + data.len() / CUTS_MAX;
     for end in (0..data.len()).step_by(step).chain([data.len()]) {
-        let part = judge(parse_request(&data[..end], &LIMITS));
+        let part = outcome_of(parse_request(&data[..end], &LIMITS));
         assert!(part == Ok(None) || part == whole, "{part:?} then {whole:?}");
         if !is_settled {
-            let by_progress = judge(progress.parse(&data[..end], &LIMITS));
+            let by_progress = outcome_of(progress.parse(&data[..end], &LIMITS));
             assert!(by_progress == Ok(None) || by_progress == whole);
             is_settled = by_progress != Ok(None);
             // A head that is complete is noticed at once.

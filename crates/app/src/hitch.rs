@@ -101,7 +101,7 @@ fn start(
         supervisor.warnings().iter().for_each(warn_of);
         background.divert_messages();
     }
-    let code = run::steer(supervisor, |supervisor| {
+    let code = run::run_to_end(supervisor, |supervisor| {
         run::log_addresses(supervisor);
         background.settle();
     });

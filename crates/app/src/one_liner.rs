@@ -16,7 +16,7 @@ use crate::run;
 pub(crate) fn run(config: Config, greet: impl FnOnce(&Supervisor)) -> ExitCode {
     logging::start("warn");
     match run::start(config, None) {
-        Ok(supervisor) => run::steer(supervisor, greet),
+        Ok(supervisor) => run::run_to_end(supervisor, greet),
         Err(code) => code,
     }
 }

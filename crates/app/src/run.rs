@@ -19,7 +19,7 @@ pub(crate) fn run(argument: &ConfigArgument) -> ExitCode {
     logging::start(&config.log.level);
     let path = argument.path().to_path_buf();
     match start(config, Some(Arc::new(move || read(&path)))) {
-        Ok(supervisor) => steer(supervisor, log_addresses),
+        Ok(supervisor) => run_to_end(supervisor, log_addresses),
         Err(code) => code,
     }
 }
@@ -37,7 +37,7 @@ pub(crate) fn start(config: Config, loader: Option<Loader>) -> Result<Supervisor
 }
 
 /// Steers a server to its end, and says how the command exits. `ready` is called once it serves.
-pub(crate) fn steer(supervisor: Supervisor, ready: impl FnOnce(&Supervisor)) -> ExitCode {
+pub(crate) fn run_to_end(supervisor: Supervisor, ready: impl FnOnce(&Supervisor)) -> ExitCode {
     let outcome = supervisor.run(ready);
     outcome.unwrap_or_else(|error| fail(format_args!("the server cannot go on: {error}")))
 }

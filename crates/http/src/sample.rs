@@ -18,7 +18,7 @@ pub(crate) struct Request {
 }
 
 /// `None` while the head is not complete.
-pub(crate) fn judge(parse: Parse<'_>) -> Result<Option<Request>, RequestError> {
+pub(crate) fn checked(parse: Parse<'_>) -> Result<Option<Request>, RequestError> {
     let Parse::Complete { head, bytes } = parse else {
         return Ok(None);
     };

@@ -40,13 +40,13 @@ pub enum Form {
 #[derive(Clone)]
 pub(crate) struct TargetParts {
     form: Form,
-    path: Path,
+    path: TargetPath,
     query: Option<Extent>,
     authority: Option<Extent>,
 }
 
 #[derive(Clone)]
-enum Path {
+enum TargetPath {
     AsSent(Extent),
     Decoded { path: Box<str>, has_encoded_slash: bool },
 }
@@ -61,7 +61,7 @@ impl TargetParts {
             return Err(RequestError::ConnectUnsupported);
         }
         if raw == "*" {
-            let path = Path::Decoded { path: "/".into(), has_encoded_slash: false };
+            let path = TargetPath::Decoded { path: "/".into(), has_encoded_slash: false };
             return match method {
                 Method::Options => {
                     Ok(Self { form: Form::Asterisk, path, query: None, authority: None })
@@ -81,7 +81,7 @@ impl TargetParts {
         };
         let extent = |part: &str| Extent::of(part.as_bytes(), head);
         let path = match is_normal(path)? {
-            true => Path::AsSent(extent(path).ok_or(RequestError::HeadTooLarge)?),
+            true => TargetPath::AsSent(extent(path).ok_or(RequestError::HeadTooLarge)?),
             false => rebuilt_path(path)?,
         };
         Ok(Self {
@@ -96,8 +96,8 @@ impl TargetParts {
     #[inline]
     pub(crate) fn of<'t>(&'t self, head: &'t [u8]) -> Target<'t> {
         let (path, has_encoded_slash) = match &self.path {
-            Path::AsSent(extent) => (extent.text(head), false),
-            Path::Decoded { path, has_encoded_slash } => (&**path, *has_encoded_slash),
+            TargetPath::AsSent(extent) => (extent.text(head), false),
+            TargetPath::Decoded { path, has_encoded_slash } => (&**path, *has_encoded_slash),
         };
         Target {
             form: self.form,
@@ -144,7 +144,7 @@ fn is_normal(raw: &str) -> Result<bool, RequestError> {
 
 /// RFC 3986 §5.2.4 on decoded segments, except that climbing above the root is refused instead
 /// of stopped there: clients resolve dot segments themselves, only attackers send that.
-fn rebuilt_path(raw: &str) -> Result<Path, RequestError> {
+fn rebuilt_path(raw: &str) -> Result<TargetPath, RequestError> {
     let mut path = Vec::with_capacity(raw.len() + 1);
     let mut has_encoded_slash = false;
     let mut ends_with_slash = true;
@@ -170,7 +170,7 @@ fn rebuilt_path(raw: &str) -> Result<Path, RequestError> {
         path.push(b'/');
     }
     let path = String::from_utf8(path).map_err(|_| RequestError::PathNotUtf8)?;
-    Ok(Path::Decoded { path: path.into(), has_encoded_slash })
+    Ok(TargetPath::Decoded { path: path.into(), has_encoded_slash })
 }
 
 /// Returns whether there was an encoded slash in it.

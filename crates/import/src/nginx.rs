@@ -21,7 +21,7 @@ use kettle_config::Diagnostic;
 
 use crate::{Imported, Surroundings};
 pub use template::template;
-use vocabulary::Place;
+use vocabulary::Context;
 
 /// Imports a configuration file.
 ///
@@ -33,7 +33,7 @@ pub fn import_file(
 ) -> Result<Imported, Vec<Diagnostic>> {
     let mut directives = include::read(path, surroundings)?;
     let (mut diagnostics, mut warnings) = (Vec::new(), Vec::new());
-    scope::check(&directives, Place::Main, &mut diagnostics, &mut warnings);
+    scope::check(&directives, Context::Main, &mut diagnostics, &mut warnings);
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }

@@ -193,8 +193,8 @@ impl Connection {
         };
         drop(received);
         loop {
-            let exchange = |context: &mut Context<'_>| accepting.poll_exchange(context);
-            match self.deadline.wait(Stage::Begun, exchange).await {
+            let progress = |context: &mut Context<'_>| accepting.poll_progress(context);
+            match self.deadline.wait(Stage::Begun, progress).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return self.handshake_failed(&error),
                 Err(interrupt) => return self.handshake_interrupted(interrupt),

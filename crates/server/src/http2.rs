@@ -13,7 +13,7 @@ mod websocket;
 mod wire;
 
 pub(crate) use flood::{Flood, RESETS_MAX};
-pub(crate) use head::{Refusal, interim_head, request_head, response_head, trailer_fields};
+pub(crate) use head::{HeadError, interim_head, request_head, response_head, trailer_fields};
 pub(crate) use outbound::{Outbound, OutboundEnd, OutboundStream};
 pub(crate) use tunnel_stream::TunnelStream;
 pub(crate) use websocket::websocket_accept;

@@ -23,7 +23,7 @@ use crate::endpoint;
 use crate::file_watch::FileWatch;
 use crate::memory::{COUNT_PERIOD, Crowd};
 use crate::notify::{State, notify};
-use crate::reload::Subject;
+use crate::reload::ReloadScope;
 use crate::{CONFIGURATION_TARGET, Supervisor};
 use kettle_server::backend::Backends;
 use kettle_server::kill_switch::Placement;
@@ -330,12 +330,12 @@ impl MainLoop {
         config.diagnostic(Position::NOT_WRITTEN, "", message, None)
     }
 
-    fn log_refusal(&mut self, subject: Subject, diagnostics: &[Diagnostic]) {
+    fn log_refusal(&mut self, subject: ReloadScope, diagnostics: &[Diagnostic]) {
         match subject {
-            Subject::Configuration => {
+            ReloadScope::Configuration => {
                 tracing::error!("not reloaded, the old configuration stays in force");
             }
-            Subject::NamedFiles => {
+            ReloadScope::NamedFiles => {
                 self.files.refused();
                 if self.files_refused == diagnostics {
                     return;

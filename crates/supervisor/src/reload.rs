@@ -46,7 +46,7 @@ pub type Loader = Arc<dyn Fn() -> Result<Config, Vec<Diagnostic>> + Send + Sync>
 
 /// What a reload reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum ReloadScope {
     /// The configuration file, and all that it names.
     Configuration,
     /// What the configuration in force names. Its own file may have been changed meanwhile, and is nobody's wish yet.
@@ -137,7 +137,7 @@ impl Live {
     /// changed in any part.
     pub fn candidate(
         &self,
-        subject: Subject,
+        subject: ReloadScope,
         time_max: Duration,
     ) -> impl Future<Output = Result<Candidate, Vec<Diagnostic>>> + use<> {
         let query = Query {
@@ -235,7 +235,7 @@ impl Live {
 
 /// All that reading a configuration takes, for the thread that does it.
 struct Query {
-    subject: Subject,
+    subject: ReloadScope,
     loader: Option<Loader>,
     in_force: Arc<Prepared>,
     bound: Vec<BoundAddress>,
@@ -251,13 +251,15 @@ impl Query {
     fn run(self) -> Result<Candidate, Vec<Diagnostic>> {
         let in_force = &self.in_force.config;
         let mut config = match (self.subject, &self.loader) {
-            (Subject::Configuration, Some(load)) => {
+            (ReloadScope::Configuration, Some(load)) => {
                 keeper::renew();
                 load()?
             }
-            (Subject::Configuration, None) | (Subject::NamedFiles, _) => Config::clone(in_force),
+            (ReloadScope::Configuration, None) | (ReloadScope::NamedFiles, _) => {
+                Config::clone(in_force)
+            }
         };
-        let is_in_force = self.subject == Subject::NamedFiles;
+        let is_in_force = self.subject == ReloadScope::NamedFiles;
         let out_of_reach = self.sandbox.refusals(&config, is_in_force);
         if !out_of_reach.is_empty() {
             return Err(out_of_reach);

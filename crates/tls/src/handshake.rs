@@ -161,7 +161,7 @@ impl Handshake {
             is_tls13: self.is_tls13(),
             client_handshake_secret: self.client_handshake_secret.as_ref(),
         };
-        let verdict = self.guard.judge(self.feed.waiting(), &known)?;
+        let verdict = self.guard.check(self.feed.waiting(), &known)?;
         if let Some(acceptor) = self.guard.take_choice() {
             // All that this one has seen is warnings, if anything.
             self.connection = connection_of(acceptor)?;

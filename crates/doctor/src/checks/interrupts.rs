@@ -10,14 +10,14 @@ pub(crate) fn check(machine: &Machine) -> Option<Finding> {
         return None;
     }
     let cards = machine.names_in("sys/class/net");
-    let judged: Vec<_> = cards.iter().filter_map(|card| Card::judge(machine, card)).collect();
+    let inspected: Vec<_> = cards.iter().filter_map(|card| Card::inspect(machine, card)).collect();
     let is_narrow = |card: &&Card| card.step.is_some();
-    if let Some(Card { message, step }) = judged.iter().find(is_narrow) {
+    if let Some(Card { message, step }) = inspected.iter().find(is_narrow) {
         return Some(step.iter().fold(Finding::warning(NAME, message.clone()), |finding, step| {
             finding.fix(step.clone())
         }));
     }
-    let messages: Vec<_> = judged.into_iter().take(SHOWN_MAX).map(|card| card.message).collect();
+    let messages: Vec<_> = inspected.into_iter().take(SHOWN_MAX).map(|card| card.message).collect();
     (!messages.is_empty()).then(|| Finding::good(NAME, messages.join("; ")))
 }
 
@@ -29,7 +29,7 @@ struct Card {
 
 impl Card {
     /// Cards that stand for hardware and have received something worth speaking of.
-    fn judge(machine: &Machine, card: &str) -> Option<Self> {
+    fn inspect(machine: &Machine, card: &str) -> Option<Self> {
         let folder = format!("sys/class/net/{card}");
         let packets = machine.text(&format!("{folder}/statistics/rx_packets"))?;
         let packets: u64 = packets.trim().parse().ok()?;

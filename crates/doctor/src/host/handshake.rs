@@ -24,7 +24,7 @@ use super::wire::{Between, Cut, Traffic, carry};
 ///
 /// It trusts the keys that the server has shown: nothing is said to the server, and nothing that it says is believed, but
 /// what it proves to have can be looked at whoever vouches for it.
-pub(super) struct Looker {
+pub(super) struct Observer {
     pub(super) address: SocketAddr,
     pub(super) name: String,
     /// Until then everything has to be over.
@@ -34,7 +34,7 @@ pub(super) struct Looker {
 }
 
 /// What one handshake showed.
-pub(super) struct Look {
+pub(super) struct Observation {
     pub(super) session: Session,
     pub(super) sample: Sample,
     pub(super) hello_bytes: usize,
@@ -44,7 +44,7 @@ pub(super) struct Look {
     pub(super) afterwards: Option<Failure>,
 }
 
-impl Looker {
+impl Observer {
     pub(super) fn new(
         name: &str,
         address: SocketAddr,
@@ -85,16 +85,16 @@ impl Looker {
         policy: &Policy,
         resume_by: ResumeBy,
         cut: Cut,
-    ) -> Result<(Connector, Look), Failure> {
+    ) -> Result<(Connector, Observation), Failure> {
         let connector = self.connector(policy, Trust::pins(&self.pins), resume_by)?;
-        match self.look(&connector, cut).await {
-            Ok(look) => return Ok((connector, look)),
+        match self.observe(&connector, cut).await {
+            Ok(observation) => return Ok((connector, observation)),
             Err(Failure::Certificate(CertificateRefusal::WrongKey { pin })) => self.pins.push(pin),
             Err(failure) => return Err(failure),
         }
         let connector = self.connector(policy, Trust::pins(&self.pins), resume_by)?;
-        let look = self.look(&connector, cut).await?;
-        Ok((connector, look))
+        let observation = self.observe(&connector, cut).await?;
+        Ok((connector, observation))
     }
 
     /// Trusts the key of a server that authorities vouched for.
@@ -103,7 +103,11 @@ impl Looker {
     }
 
     /// A handshake on a connection of its own.
-    pub(super) async fn look(&self, connector: &Connector, cut: Cut) -> Result<Look, Failure> {
+    pub(super) async fn observe(
+        &self,
+        connector: &Connector,
+        cut: Cut,
+    ) -> Result<Observation, Failure> {
         if self.is_over() {
             return Err(Failure::OutOfTime);
         }
@@ -124,7 +128,7 @@ impl Looker {
         let done = timeout_at(until, handshake).await.map_err(|_| Failure::TimedOut)?;
         let traffic = traffic.into_inner();
         let done = done.map_err(|error| Failure::of(&error, traffic.was_reset))?;
-        Ok(done.into_look(&traffic))
+        Ok(done.into_observation(&traffic))
     }
 }
 
@@ -139,9 +143,9 @@ struct Done {
 }
 
 impl Done {
-    fn into_look(self, traffic: &Traffic) -> Look {
+    fn into_observation(self, traffic: &Traffic) -> Observation {
         let received_bytes = traffic.received.handshake_bytes().saturating_sub(self.data_bytes);
-        Look {
+        Observation {
             session: self.session,
             sample: Sample {
                 sent_bytes: traffic.sent.handshake_bytes(),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::facts::{Facts, First, HelloTry, Second, Taken, Trust, VersionFacts};
 use super::failure::Failure;
-use super::handshake::{Look, Looker};
+use super::handshake::{Observation, Observer};
 use super::reach::{Unreachable, reach};
 use super::target::Target;
 use super::wire::Cut;
@@ -23,16 +23,16 @@ pub(super) async fn probe(
     let until = Instant::now() + TOTAL_MAX;
     progress("connecting");
     let reached = reach(target).await?;
-    let mut looker = Looker::new(target.name(), reached.address, reached.round_trip, until);
+    let mut observer = Observer::new(target.name(), reached.address, reached.round_trip, until);
     // Each handshake has a connection of its own.
     drop(reached.socket);
     progress("the first handshake");
-    let (trust, look, offered) = first(&mut looker).await.map_err(|failure| {
+    let (trust, observation, offered) = first(&mut observer).await.map_err(|failure| {
         let failure = Box::new(failure);
         Unreachable::NoTls { target: target.clone(), address: reached.address, failure }
     })?;
-    let mut probe = Probe { looker, offered, progress, known: vec![look.session.clone()] };
-    let wanted = matches!(look.afterwards, Some(Failure::CertificateWanted));
+    let mut probe = Probe { observer, offered, progress, known: vec![observation.session.clone()] };
+    let wanted = matches!(observation.afterwards, Some(Failure::CertificateWanted));
     let tls13 = probe.version(Version::Tls13).await;
     let (tls12, is_stapled) = probe.version_stapled(Version::Tls12).await;
     let wants_12 = matches!(tls12.full, Err(Failure::CertificateWanted));
@@ -43,58 +43,58 @@ pub(super) async fn probe(
         address: reached.address,
         round_trip: reached.round_trip,
         trust,
-        chain: chain(&look.session),
-        first: agreed(&look),
+        chain: chain(&observation.session),
+        first: agreed(&observation),
         wants_certificate: wanted || wants_12,
         is_stapled,
         tls13,
         tls12,
         groups,
         hellos,
-        is_cut_short: probe.looker.is_over(),
+        is_cut_short: probe.observer.is_over(),
     })
 }
 
 /// Whether the server is trusted, what it then agrees on, and what it was offered.
-async fn first(looker: &mut Looker) -> Result<(Trust, Look, Policy), Failure> {
+async fn first(observer: &mut Observer) -> Result<(Trust, Observation, Policy), Failure> {
     let everything = Policy::default();
     let mut trust = match Roots::system() {
         Err(error) => Trust::NoAuthorities(error.to_string()),
         Ok(roots) => {
             let trusted = Trusted::roots(roots);
-            let connector = looker.connector(&everything, trusted, ResumeBy::Nothing)?;
-            match looker.look(&connector, Cut::Whole).await {
-                Ok(look) => {
-                    looker.note_key(&look.session);
-                    return Ok((Trust::Yes, look, everything));
+            let connector = observer.connector(&everything, trusted, ResumeBy::Nothing)?;
+            match observer.observe(&connector, Cut::Whole).await {
+                Ok(observation) => {
+                    observer.note_key(&observation.session);
+                    return Ok((Trust::Yes, observation, everything));
                 }
                 Err(Failure::Certificate(refusal)) => Trust::No(refusal),
                 Err(_) => Trust::Unknown,
             }
         }
     };
-    match looker.full(&everything, ResumeBy::Nothing, Cut::Whole).await {
-        Ok((_, look)) => return Ok((trust, look, everything)),
+    match observer.full(&everything, ResumeBy::Nothing, Cut::Whole).await {
+        Ok((_, observation)) => return Ok((trust, observation, everything)),
         Err(failure @ (Failure::NotTls | Failure::CertificateWanted)) => return Err(failure),
         Err(_) => {}
     }
     // What stands in the way may be a hello longer than a segment.
     let short = Policy { groups: CLASSIC.to_vec(), ..everything };
-    let (_, look) = looker.full(&short, ResumeBy::Nothing, Cut::Whole).await?;
+    let (_, observation) = observer.full(&short, ResumeBy::Nothing, Cut::Whole).await?;
     if let (Trust::Unknown, Ok(roots)) = (&trust, Roots::system()) {
-        let connector = looker.connector(&short, Trusted::roots(roots), ResumeBy::Nothing)?;
-        trust = match looker.look(&connector, Cut::Whole).await {
+        let connector = observer.connector(&short, Trusted::roots(roots), ResumeBy::Nothing)?;
+        trust = match observer.observe(&connector, Cut::Whole).await {
             Ok(_) => Trust::Yes,
             Err(Failure::Certificate(refusal)) => Trust::No(refusal),
             Err(_) => Trust::Unknown,
         };
     }
-    Ok((trust, look, short))
+    Ok((trust, observation, short))
 }
 
 /// The questions that follow when there is somebody.
 struct Probe<'p> {
-    looker: Looker,
+    observer: Observer,
     /// What is offered where a question is not about it.
     offered: Policy,
     progress: &'p mut dyn FnMut(&str),
@@ -116,27 +116,27 @@ impl Probe<'_> {
         (self.progress)(&format!("{name}: a full and a resumed handshake"));
         let mut facts = VersionFacts::unknown(version);
         let policy = Policy { versions: vec![version], ..self.offered.clone() };
-        let full = self.looker.full(&policy, ResumeBy::Ticket, Cut::Whole).await;
-        let (connector, look) = match full {
+        let full = self.observer.full(&policy, ResumeBy::Ticket, Cut::Whole).await;
+        let (connector, observation) = match full {
             Ok(done) => done,
             Err(failure) => {
                 facts.full = Err(failure);
                 return (facts, None);
             }
         };
-        facts.full = Ok(look.sample);
-        facts.tickets = look.tickets.count;
-        facts.ticket_lifetime = look.tickets.lifetime;
-        if let Some(seconds) = look.answer.ticket_seconds {
+        facts.full = Ok(observation.sample);
+        facts.tickets = observation.tickets.count;
+        facts.ticket_lifetime = observation.tickets.lifetime;
+        if let Some(seconds) = observation.answer.ticket_seconds {
             facts.tickets = 1;
             facts.ticket_lifetime = Duration::from_secs(seconds.into());
         }
-        let is_stapled = (version == Version::Tls12).then_some(look.answer.is_stapled);
-        self.known.push(look.session);
+        let is_stapled = (version == Version::Tls12).then_some(observation.answer.is_stapled);
+        self.known.push(observation.session);
         facts.by_ticket = Some(self.second(&connector).await);
         if version == Version::Tls12 {
             (self.progress)("TLS 1.2: resuming by session ID");
-            let full = self.looker.full(&policy, ResumeBy::SessionId, Cut::Whole).await;
+            let full = self.observer.full(&policy, ResumeBy::SessionId, Cut::Whole).await;
             facts.by_id = Some(match full {
                 Ok((connector, _)) => self.second(&connector).await,
                 Err(failure) => Err(failure),
@@ -147,8 +147,8 @@ impl Probe<'_> {
     }
 
     async fn second(&self, connector: &Connector) -> Result<Second, Failure> {
-        let look = self.looker.look(connector, Cut::Whole).await?;
-        Ok(Second { resumed: look.session.resumed, sample: look.sample })
+        let observation = self.observer.observe(connector, Cut::Whole).await?;
+        Ok(Second { resumed: observation.session.resumed, sample: observation.sample })
     }
 
     async fn suites(&mut self, policy: &Policy, name: &str) -> Vec<(Cipher, Taken)> {
@@ -193,7 +193,7 @@ impl Probe<'_> {
     }
 
     async fn take(&mut self, policy: &Policy) -> Taken {
-        self.looker.full(policy, ResumeBy::Nothing, Cut::Whole).await.map(|_| ())
+        self.observer.full(policy, ResumeBy::Nothing, Cut::Whole).await.map(|_| ())
     }
 
     /// Hellos in pieces: short ones in every way, and with the hybrid group as they come from browsers today.
@@ -221,9 +221,10 @@ impl Probe<'_> {
     ) -> HelloTry {
         (self.progress)(&format!("a hello {way}"));
         let policy = Policy { groups: groups.to_vec(), ..Policy::default() };
-        let look = self.looker.full(&policy, ResumeBy::Nothing, cut).await;
-        let hello_bytes = look.as_ref().map_or(0, |(_, look)| look.hello_bytes);
-        HelloTry { is_hybrid, hello_bytes, way, taken: look.map(|_| ()) }
+        let observation = self.observer.full(&policy, ResumeBy::Nothing, cut).await;
+        let hello_bytes =
+            observation.as_ref().map_or(0, |(_, observation)| observation.hello_bytes);
+        HelloTry { is_hybrid, hello_bytes, way, taken: observation.map(|_| ()) }
     }
 }
 
@@ -232,14 +233,14 @@ fn chain(session: &Session) -> Vec<PeerCertificate> {
     chain.filter_map(|der| PeerCertificate::read(der)).collect()
 }
 
-fn agreed(look: &Look) -> First {
-    let session = &look.session;
+fn agreed(observation: &Observation) -> First {
+    let session = &observation.session;
     First {
         version: session.version,
         suite: session.suite,
         group: session.group,
         alpn: session.alpn.as_ref().map(|alpn| alpn.as_bytes().escape_ascii().to_string()),
-        is_retry: look.answer.is_retry,
+        is_retry: observation.answer.is_retry,
     }
 }
 

@@ -81,7 +81,7 @@ impl HostReport {
     fn verdict(&self) -> String {
         let first = &self.facts.first;
         let to_do = self.findings.iter().filter(|finding| finding.state != State::Good).count();
-        let look = match to_do {
+        let observation = match to_do {
             0 => "nothing to mend".to_owned(),
             1 => "1 thing to look at".to_owned(),
             more => format!("{more} things to look at"),
@@ -91,7 +91,7 @@ impl HostReport {
             None => "resumes no session".to_owned(),
         };
         format!(
-            "It speaks {} with {} and {}, and {resumes}: {look}.",
+            "It speaks {} with {} and {}, and {resumes}: {observation}.",
             first.version.name(),
             first.suite,
             first.group,

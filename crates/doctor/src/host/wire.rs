@@ -62,13 +62,13 @@ impl Between {
     }
 }
 
-/// Carries bytes until the client's end is closed, and while `look`, which has that end, goes on.
+/// Carries bytes until the client's end is closed, and while `observation`, which has that end, goes on.
 pub(super) async fn carry<T>(
     mut near: Between,
     mut far: TcpStream,
     cut: Cut,
     traffic: &RefCell<Traffic>,
-    look: impl AsyncFnOnce(TcpStream) -> T,
+    observation: impl AsyncFnOnce(TcpStream) -> T,
 ) -> T {
     let (mut near_read, mut near_write) = near.near.split();
     let (mut far_read, mut far_write) = far.split();
@@ -86,7 +86,7 @@ pub(super) async fn carry<T>(
     };
     let client = near.client;
     tokio::select! {
-        (outcome, ()) = async { tokio::join!(look(client), up) } => outcome,
+        (outcome, ()) = async { tokio::join!(observation(client), up) } => outcome,
         never = down => match never {},
     }
 }

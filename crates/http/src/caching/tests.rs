@@ -21,7 +21,7 @@ fn lines(text: &str) -> Vec<(&[u8], &[u8])> {
         .collect()
 }
 
-fn judge(status: u16, text: &str, defaults: &Defaults) -> Result<Freshness, NotKept> {
+fn freshness_of(status: u16, text: &str, defaults: &Defaults) -> Result<Freshness, NotKept> {
     let fields = lines(text);
     let answer =
         Answer { status, fields: &fields, asked: at(NOW - 1), answered: at(NOW), targeted: None };
@@ -30,7 +30,7 @@ fn judge(status: u16, text: &str, defaults: &Defaults) -> Result<Freshness, NotK
 
 /// How long it is fresh from now on, in seconds.
 fn fresh(text: &str) -> Option<u64> {
-    let Ok(freshness) = judge(200, text, &Defaults::default()) else { return None };
+    let Ok(freshness) = freshness_of(200, text, &Defaults::default()) else { return None };
     match freshness.after(Duration::ZERO) {
         Use::Fresh(left) => Some(left.as_secs()),
         _ => Some(0),
@@ -96,11 +96,11 @@ fn what_is_not_for_everybody_is_not_kept() {
     ];
     for (text, expected) in cases {
         let generous = Defaults { fresh_for: Duration::from_mins(1), ..Defaults::default() };
-        assert_eq!(judge(200, text, &generous), Err(expected), "{text}");
+        assert_eq!(freshness_of(200, text, &generous), Err(expected), "{text}");
     }
     for status in [101, 206, 304] {
-        let judged = judge(status, "cache-control: max-age=20", &Defaults::default());
-        assert_eq!(judged, Err(NotKept::Status), "{status}");
+        let freshness = freshness_of(status, "cache-control: max-age=20", &Defaults::default());
+        assert_eq!(freshness, Err(NotKept::Status), "{status}");
     }
 }
 
@@ -117,7 +117,7 @@ fn the_default_is_for_responses_that_say_nothing() {
         (200, "cache-control: max-age=1", false),
         (200, "expires: 0", false),
     ] {
-        assert_eq!(judge(status, text, &defaults).is_ok(), is_kept, "{status} {text}");
+        assert_eq!(freshness_of(status, text, &defaults).is_ok(), is_kept, "{status} {text}");
     }
 }
 
@@ -125,7 +125,7 @@ fn the_default_is_for_responses_that_say_nothing() {
 fn stale_use_is_what_response_and_operator_allow() {
     let defaults = Defaults { stale_if_error: Duration::from_secs(30), ..Defaults::default() };
     let stale = |text: &str| {
-        let freshness = judge(200, text, &defaults).unwrap();
+        let freshness = freshness_of(200, text, &defaults).unwrap();
         [freshness.stale_while_revalidate, freshness.stale_if_error].map(|it| it.as_secs())
     };
     for (text, expected) in [
@@ -217,10 +217,12 @@ fn what_has_long_not_changed_is_fresh_for_a_tenth_of_that() {
         (200, 100, "cache-control: max-age=5", Some(4)),
     ] {
         let text = format!("last-modified: {}\n{more}", dated(NOW - ago));
-        let freshness = judge(status, &text, &defaults).ok();
+        let freshness = freshness_of(status, &text, &defaults).ok();
         let left = freshness.map(|it| it.fresh_for.saturating_sub(it.age).as_secs());
         assert_eq!(left, expected, "{status} {ago} {more}");
-        assert!(judge(status, &text, &Defaults::default()).is_err() || more.contains("max-age"));
+        assert!(
+            freshness_of(status, &text, &Defaults::default()).is_err() || more.contains("max-age")
+        );
     }
 }
 

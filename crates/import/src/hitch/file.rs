@@ -35,12 +35,12 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Statement>, Vec<Diagn
 }
 
 struct Token {
-    kind: Kind,
+    kind: TokenKind,
     origin: Origin,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum TokenKind {
     Open,
     Close,
     Equals,
@@ -69,13 +69,13 @@ impl Parser {
             let (kind, bytes) = match first {
                 '#' => return,
                 space if space.is_whitespace() => (None, space.len_utf8()),
-                '{' => (Some(Kind::Open), 1),
-                '}' => (Some(Kind::Close), 1),
-                '=' => (Some(Kind::Equals), 1),
+                '{' => (Some(TokenKind::Open), 1),
+                '}' => (Some(TokenKind::Close), 1),
+                '=' => (Some(TokenKind::Equals), 1),
                 '"' => match rest.get(1..).and_then(|text| text.find('"')) {
                     Some(bytes) => {
                         let text = rest.get(1..bytes + 1).unwrap_or_default().to_owned();
-                        (Some(Kind::Quoted(text)), bytes + 2)
+                        (Some(TokenKind::Quoted(text)), bytes + 2)
                     }
                     None => {
                         let help = Some("write a `\"` at the end of the value".to_owned());
@@ -86,7 +86,7 @@ impl Parser {
                 },
                 _ => {
                     let ends = |letter: char| letter.is_whitespace() || "{}=#\"".contains(letter);
-                    (Some(Kind::Word), rest.find(ends).unwrap_or(rest.len()))
+                    (Some(TokenKind::Word), rest.find(ends).unwrap_or(rest.len()))
                 }
             };
             let (written, behind) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
@@ -102,12 +102,12 @@ impl Parser {
         self.tokens.get(self.next)
     }
 
-    fn is_next(&self, kind: &Kind) -> bool {
+    fn is_next(&self, kind: &TokenKind) -> bool {
         self.peek().is_some_and(|token| token.kind == *kind)
     }
 
     /// Takes the next token if it is of this kind.
-    fn take(&mut self, kind: &Kind) -> bool {
+    fn take(&mut self, kind: &TokenKind) -> bool {
         let is_next = self.is_next(kind);
         self.next += usize::from(is_next);
         is_next
@@ -118,7 +118,7 @@ impl Parser {
         let mut statements = Vec::new();
         while let Some(token) = self.peek() {
             let (kind, origin) = (token.kind.clone(), token.origin.clone());
-            if kind == Kind::Close {
+            if kind == TokenKind::Close {
                 self.next += 1;
                 if opened.is_some() {
                     return statements;
@@ -137,15 +137,15 @@ impl Parser {
         statements
     }
 
-    fn statement(&mut self, scope: Scope, kind: Kind, key: Origin) -> Option<Statement> {
-        if kind != Kind::Word {
+    fn statement(&mut self, scope: Scope, kind: TokenKind, key: Origin) -> Option<Statement> {
+        if kind != TokenKind::Word {
             let message = format!("here the name of a setting should stand, not `{}`", key.written);
             self.diagnostics.push(key.diagnostic(message, None));
             self.skip_line(&key);
             return None;
         }
         let name = key.written.clone();
-        if !self.take(&Kind::Equals) {
+        if !self.take(&TokenKind::Equals) {
             let message = format!("behind `{name}` a `=` is missing");
             self.diagnostics.push(key.diagnostic(message, Some(format!("write {name} = …"))));
             self.skip_line(&key);
@@ -161,7 +161,7 @@ impl Parser {
             Takes::TextOr(inner) => Some(inner),
             _ => None,
         };
-        if self.is_next(&Kind::Open) {
+        if self.is_next(&TokenKind::Open) {
             let opened = self.peek()?.origin.clone();
             self.next += 1;
             let Some(inner) = takes_block else {
@@ -197,9 +197,9 @@ impl Parser {
         };
         let mut origin = token.origin.clone();
         let mut text = match &token.kind {
-            Kind::Quoted(text) => text.clone(),
+            TokenKind::Quoted(text) => text.clone(),
             // A word before `=` is the next setting.
-            Kind::Word if !self.is_setting(self.next) => origin.written.clone(),
+            TokenKind::Word if !self.is_setting(self.next) => origin.written.clone(),
             _ => {
                 let message = format!("`{}` has no value", directive.name);
                 self.diagnostics.push(key.diagnostic(message, None));
@@ -208,7 +208,7 @@ impl Parser {
         };
         self.next += 1;
         while directive.takes == Takes::Protocols
-            && self.is_next(&Kind::Word)
+            && self.is_next(&TokenKind::Word)
             && !self.is_setting(self.next)
         {
             let word = self.peek()?.origin.written.clone();
@@ -222,7 +222,7 @@ impl Parser {
     }
 
     fn is_setting(&self, index: usize) -> bool {
-        self.tokens.get(index + 1).is_some_and(|token| token.kind == Kind::Equals)
+        self.tokens.get(index + 1).is_some_and(|token| token.kind == TokenKind::Equals)
     }
 
     fn unknown(&mut self, scope: Scope, key: &Origin) {
@@ -241,21 +241,21 @@ impl Parser {
 
     fn skip_line(&mut self, origin: &Origin) {
         let is_there = |token: &Token| token.origin.at.line == origin.at.line;
-        while self.peek().is_some_and(is_there) && !self.is_next(&Kind::Close) {
+        while self.peek().is_some_and(is_there) && !self.is_next(&TokenKind::Close) {
             self.next += 1;
         }
     }
 
     /// Skips what stands behind the `=` of a setting that nobody knows.
     fn skip_value(&mut self) {
-        if !self.take(&Kind::Open) {
-            self.next += usize::from(!self.is_next(&Kind::Close) && self.peek().is_some());
+        if !self.take(&TokenKind::Open) {
+            self.next += usize::from(!self.is_next(&TokenKind::Close) && self.peek().is_some());
             return;
         }
         let mut depth = 1_usize;
         while depth > 0 && self.next < self.tokens.len() {
-            depth += usize::from(self.is_next(&Kind::Open));
-            depth -= usize::from(self.is_next(&Kind::Close));
+            depth += usize::from(self.is_next(&TokenKind::Open));
+            depth -= usize::from(self.is_next(&TokenKind::Close));
             self.next += 1;
         }
     }

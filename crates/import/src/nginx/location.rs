@@ -9,7 +9,7 @@ use super::vocabulary::{Fate, Term};
 #[derive(Debug)]
 pub(super) struct Location<'t> {
     pub(super) directive: &'t Directive,
-    pub(super) kind: Kind,
+    pub(super) kind: LocationKind,
     /// The path or the pattern.
     pub(super) path: String,
     /// Whether patterns come before it (no `^~`).
@@ -20,7 +20,7 @@ pub(super) struct Location<'t> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LocationKind {
     Prefix,
     Exact,
     Pattern,
@@ -55,7 +55,7 @@ impl Location<'_> {
     }
 }
 
-fn kind_of(words: &[String]) -> (Kind, String) {
+fn kind_of(words: &[String]) -> (LocationKind, String) {
     let (modifier, path) = match words {
         [modifier, path, ..] => (modifier.as_str(), path.as_str()),
         [one] => {
@@ -65,10 +65,10 @@ fn kind_of(words: &[String]) -> (Kind, String) {
         [] => ("", ""),
     };
     let kind = match modifier {
-        "=" => Kind::Exact,
-        "~" | "~*" => Kind::Pattern,
-        _ if path.starts_with('@') => Kind::Named,
-        _ => Kind::Prefix,
+        "=" => LocationKind::Exact,
+        "~" | "~*" => LocationKind::Pattern,
+        _ if path.starts_with('@') => LocationKind::Named,
+        _ => LocationKind::Prefix,
     };
     (kind, path.to_owned())
 }

@@ -11,7 +11,7 @@ pub(super) struct Rule {
     /// The paths it is for; all of the route if there is none.
     pub(super) from: Option<String>,
     pub(super) to: String,
-    pub(super) kind: Kind,
+    pub(super) kind: RuleKind,
     pub(super) origin: Origin,
     /// Whether it is for a little more than nginx's.
     pub(super) is_wider: bool,
@@ -20,14 +20,14 @@ pub(super) struct Rule {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RuleKind {
     Redirect { status: u16, keeps_query: bool },
     Rewrite,
 }
 
 impl Rule {
     pub(super) fn is_redirect(&self) -> bool {
-        self.kind != Kind::Rewrite
+        self.kind != RuleKind::Rewrite
     }
 
     /// What it begins with, whatever the request.
@@ -56,11 +56,11 @@ impl Rule {
     pub(super) fn text(&self) -> String {
         let from = self.from.as_ref().map(|from| format!("from = {}, ", quoted(from)));
         let more = match self.kind {
-            Kind::Redirect { status, keeps_query: true } => format!(", status = {status}"),
-            Kind::Redirect { status, keeps_query: false } => {
+            RuleKind::Redirect { status, keeps_query: true } => format!(", status = {status}"),
+            RuleKind::Redirect { status, keeps_query: false } => {
                 format!(", status = {status}, keep_query = false")
             }
-            Kind::Rewrite => String::new(),
+            RuleKind::Rewrite => String::new(),
         };
         format!("{{ {}to = {}{more} }}", from.unwrap_or_default(), quoted(&self.to))
     }
@@ -94,7 +94,7 @@ pub(super) fn of_return(directive: &Directive, groups: &[String]) -> Option<Rule
         _ => return None,
     };
     let Target { to, keeps_query } = target_of(target, groups)?;
-    let kind = Kind::Redirect { status, keeps_query };
+    let kind = RuleKind::Redirect { status, keeps_query };
     let origin = directive.origin.clone();
     let rule = Rule { from: None, to, kind, origin, is_wider: false, spared: Vec::new() };
     Template::is_destination(&rule.to).then_some(rule)
@@ -148,14 +148,14 @@ pub(super) fn of_rewrite(directive: &Directive) -> Option<Vec<Rule>> {
         _ => is_elsewhere.then_some(302),
     };
     let kind = match status {
-        Some(status) => Kind::Redirect { status, keeps_query: !drops_query },
-        None => Kind::Rewrite,
+        Some(status) => RuleKind::Redirect { status, keeps_query: !drops_query },
+        None => RuleKind::Rewrite,
     };
     let Target { to, .. } = target_of(target, &groups)?;
     let to = match kind {
-        Kind::Redirect { .. } => Some(to).filter(|to| Template::is_destination(to))?,
+        RuleKind::Redirect { .. } => Some(to).filter(|to| Template::is_destination(to))?,
         // Files have no query.
-        Kind::Rewrite => {
+        RuleKind::Rewrite => {
             let path = to.split('?').next().unwrap_or_default().to_owned();
             Some(path).filter(|to| Template::is_rewritten_path(to))?
         }

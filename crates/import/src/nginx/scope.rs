@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kettle_config::{Diagnostic, closest};
 
 use super::syntax::Directive;
-use super::vocabulary::{Fate, Place, Term, UNKNOWN};
+use super::vocabulary::{Context, Fate, Term, UNKNOWN};
 
 /// The directives around a place, the outermost block first, and of each whether expressions in the block around it come after it.
 #[derive(Clone, Debug)]
@@ -88,11 +88,11 @@ impl<'t> Scope<'t> {
 /// Records directives that stand in a wrong place, and as warnings those that may be misspelt.
 pub(super) fn check(
     directives: &[Directive],
-    place: Place,
+    place: Context,
     diagnostics: &mut Vec<Diagnostic>,
     warnings: &mut Vec<Diagnostic>,
 ) {
-    if place == Place::Table {
+    if place == Context::Table {
         return;
     }
     for directive in directives {

@@ -8,7 +8,7 @@ use terms::{PREFIXES, TERMS};
 #[derive(Debug)]
 pub(super) struct Term {
     pub(super) name: &'static str,
-    /// Letters of [`Place`]s.
+    /// Letters of [`Context`]s.
     places: &'static str,
     pub(super) fate: Fate,
 }
@@ -29,7 +29,7 @@ pub(super) enum Fate {
 
 /// Where a directive stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Context {
     Main,
     Events,
     Http,
@@ -45,7 +45,7 @@ pub(super) enum Place {
     Table,
 }
 
-impl Place {
+impl Context {
     fn letter(self) -> char {
         match self {
             Self::Main => 'm',
@@ -107,8 +107,8 @@ impl Term {
         TERMS.iter().find(|term| term.name == name)
     }
 
-    pub(super) fn fits(&self, place: Place) -> bool {
-        place == Place::Table || self.places.contains(place.letter())
+    pub(super) fn fits(&self, place: Context) -> bool {
+        place == Context::Table || self.places.contains(place.letter())
     }
 
     /// Where it may stand, for help.
@@ -139,18 +139,18 @@ impl Term {
     }
 }
 
-const PLACES: [Place; 11] = [
-    Place::Main,
-    Place::Events,
-    Place::Http,
-    Place::Server,
-    Place::Location,
-    Place::If,
-    Place::LimitExcept,
-    Place::Upstream,
-    Place::Stream,
-    Place::StreamServer,
-    Place::StreamUpstream,
+const PLACES: [Context; 11] = [
+    Context::Main,
+    Context::Events,
+    Context::Http,
+    Context::Server,
+    Context::Location,
+    Context::If,
+    Context::LimitExcept,
+    Context::Upstream,
+    Context::Stream,
+    Context::StreamServer,
+    Context::StreamUpstream,
 ];
 
 /// Why a directive closes its place of which no more is known than that nginx has it, maybe.

@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, statat};
 
 /// A name, and what has it.
-pub(super) type Entry = (OsString, FileType);
+pub(super) type Listed = (OsString, FileType);
 
 /// What is in an open folder.
-pub(super) fn of(folder: &File) -> io::Result<Vec<Entry>> {
+pub(super) fn of(folder: &File) -> io::Result<Vec<Listed>> {
     let entries = Dir::new(folder.try_clone()?)?;
     let is_listed = |entry: &rustix::io::Result<DirEntry>| {
         entry.as_ref().map_or(true, |entry| ![c".", c".."].contains(&entry.file_name()))
@@ -35,7 +35,7 @@ pub(super) fn of(folder: &File) -> io::Result<Vec<Entry>> {
 }
 
 /// Each entry as its kind, its name, and a zero, which no name holds.
-pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
+pub(super) fn encode(entries: &[Listed]) -> Vec<u8> {
     let encoded = entries.iter().flat_map(|(name, kind)| {
         let kind = (kind.as_raw_mode() >> KIND_BITS_BELOW).to_le_bytes()[0];
         [&[kind], name.as_bytes(), &[0]].concat()
@@ -44,7 +44,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
 }
 
 /// What was encoded; a piece that holds nothing is left out.
-pub(super) fn decode(bytes: &[u8]) -> Vec<Entry> {
+pub(super) fn decode(bytes: &[u8]) -> Vec<Listed> {
     let mut left = bytes;
     let mut entries = Vec::new();
     // The kind may be zero itself.

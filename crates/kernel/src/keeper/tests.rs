@@ -49,7 +49,7 @@ impl Running {
     }
 
     /// The names in a folder, as many pieces as they take.
-    fn list(&self, folder: &Path) -> io::Result<Vec<listing::Entry>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<listing::Listed>> {
         let mut bytes = Vec::new();
         loop {
             let at = u32::try_from(bytes.len()).unwrap().to_ne_bytes();

@@ -81,7 +81,7 @@ fn refused(error: impl ToString) -> SandboxError {
     SandboxError::Refused(error.to_string())
 }
 
-type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
+type CallRules = BTreeMap<c_long, Vec<SeccompRule>>;
 
 /// Lets what is on the list, and says of everything else that there is no such call.
 fn listed(confined: Confined) -> Result<BpfProgram, SandboxError> {
@@ -106,7 +106,7 @@ fn ending() -> Result<BpfProgram, SandboxError> {
 }
 
 fn program(
-    rules: Rules,
+    rules: CallRules,
     otherwise: SeccompAction,
     then: SeccompAction,
 ) -> Result<BpfProgram, SandboxError> {
@@ -115,14 +115,14 @@ fn program(
     BpfProgram::try_from(filter).map_err(refused)
 }
 
-fn always(calls: &[c_long]) -> Rules {
+fn always(calls: &[c_long]) -> CallRules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
 /// A call that is allowed where its argument of this index, looked at through the mask, is one of the values.
 type Restricted<'l> = (c_long, u8, u64, &'l [u64]);
 
-fn restricted(calls: &[Restricted<'_>]) -> Result<Rules, SandboxError> {
+fn restricted(calls: &[Restricted<'_>]) -> Result<CallRules, SandboxError> {
     let rule = |index: u8, mask: u64, value: u64| {
         let masked = SeccompCmpOp::MaskedEq(mask);
         let condition = SeccompCondition::new(index, SeccompCmpArgLen::Dword, masked, value)?;

@@ -18,7 +18,7 @@ use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::Preference;
-use super::root::{EXCHANGES_MAX, Reach, Root};
+use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
 use crate::disk::{Abandoned, Device, Disks};
 use crate::error_page::Page;
@@ -344,7 +344,7 @@ impl Known {
     ) -> Result<(Below, T), Errno> {
         let mut is_renewed = self.fresh_since.is_none();
         let mut root = if is_renewed { self.root.renewed(wait)? } else { Arc::clone(&self.root) };
-        let mut exchanges_left = EXCHANGES_MAX;
+        let mut swaps_left = SWAPS_MAX;
         loop {
             let found = look(&root);
             if is_sure(&found) {
@@ -352,8 +352,8 @@ impl Known {
             }
             let renewed = root.renewed(wait)?;
             is_renewed = true;
-            exchanges_left -= 1;
-            if Arc::ptr_eq(&root, &renewed) || exchanges_left == 0 {
+            swaps_left -= 1;
+            if Arc::ptr_eq(&root, &renewed) || swaps_left == 0 {
                 return Ok((Below { root, is_renewed }, found));
             }
             root = renewed;

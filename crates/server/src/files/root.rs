@@ -231,7 +231,7 @@ impl Root {
 /// Opens what a root's path names. A symlink on the way may be exchanged, and what it led to removed, between the kernel's
 /// look at the one and at the other: what is missing is looked for again.
 fn open_folder(path: &Path, wait: Wait) -> Result<OwnedFd, Errno> {
-    let mut attempts = EXCHANGES_MAX;
+    let mut attempts = SWAPS_MAX;
     loop {
         attempts -= 1;
         let opened = match wait {
@@ -288,7 +288,7 @@ fn open_twice(
         Err(error) => Err(*error),
     };
     let mut opened = open(resolve);
-    for _ in 1..EXCHANGES_MAX {
+    for _ in 1..SWAPS_MAX {
         let before = identity(&opened);
         opened = open(resolve);
         if identity(&opened) == before {
@@ -314,7 +314,7 @@ const WELL_KNOWN: &str = ".well-known";
 /// Any rename on the machine may race with the look along a symlink: a thread tries this often before it gives up.
 const RENAME_RACES_MAX: u32 = 1_000;
 /// Looks for one request at what is exchanged for another all the time.
-pub const EXCHANGES_MAX: u32 = 8;
+pub const SWAPS_MAX: u32 = 8;
 
 /// Set once a kernel refused `RESOLVE_CACHED`; from then on every opening may wait.
 static CACHED_RESOLVING_IS_MISSING: AtomicBool = AtomicBool::new(false);

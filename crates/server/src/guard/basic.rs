@@ -176,7 +176,7 @@ impl BasicAuth {
         let verdict = match verdicts.known(&tag, now).await {
             Ok(verdict) => verdict,
             Err(check) => {
-                let verdict = self.judge(name, password, request.client).await;
+                let verdict = self.verify(name, password, request.client).await;
                 check.end(&verdict, now + VERDICT_AGE_MAX);
                 verdict
             }
@@ -195,7 +195,7 @@ impl BasicAuth {
         }
     }
 
-    async fn judge(&self, name: &str, password: &str, client: IpAddr) -> Verdict {
+    async fn verify(&self, name: &str, password: &str, client: IpAddr) -> Verdict {
         let (hash, is_known) = self.users.hash(name);
         let Some(_pending) = Pending::begin(client) else { return Verdict::Busy };
         let password = Zeroizing::new(password.as_bytes().to_vec());

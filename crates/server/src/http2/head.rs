@@ -22,7 +22,7 @@ use crate::request::{BodyError, Head};
 
 /// Why a request is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum HeadError {
     /// It is malformed: a stream error (RFC 9113 §8.1.1).
     Malformed,
     /// It is answered with this status.
@@ -34,21 +34,21 @@ pub(crate) fn request_head(
     parts: &Parts,
     has_body: bool,
     limits: &Limits,
-) -> Result<(Box<Head>, BodyFraming), Refusal> {
+) -> Result<(Box<Head>, BodyFraming), HeadError> {
     let protocol = parts.extensions.get::<Protocol>().map(Protocol::as_str);
     match protocol {
         Some(protocol) if !protocol.eq_ignore_ascii_case("websocket") => {
-            return Err(Refusal::Status(501));
+            return Err(HeadError::Status(501));
         }
         // What follows is no body.
-        Some(_) if parts.headers.contains_key(CONTENT_LENGTH) => return Err(Refusal::Malformed),
+        Some(_) if parts.headers.contains_key(CONTENT_LENGTH) => return Err(HeadError::Malformed),
         _ => {}
     }
     let bytes = written(parts, protocol.is_some())?;
-    let refused = |error: kettle_http::RequestError| Refusal::Status(error.status());
+    let refused = |error: kettle_http::RequestError| HeadError::Status(error.status());
     let head = match parse_request(&bytes, limits).map_err(refused)? {
         Parse::Complete { head, bytes: parsed } if parsed == bytes.len() => head.over_http2(),
-        _ => return Err(Refusal::Malformed),
+        _ => return Err(HeadError::Malformed),
     };
     let framing = match body_framing(&head).map_err(refused)? {
         // The end of the stream is the end of the body.
@@ -60,7 +60,7 @@ pub(crate) fn request_head(
 }
 
 /// The request as HTTP/1.1 writes it: an extended CONNECT as the GET that asks for WebSocket there (RFC 8441 §5).
-fn written(parts: &Parts, is_extended_connect: bool) -> Result<Vec<u8>, Refusal> {
+fn written(parts: &Parts, is_extended_connect: bool) -> Result<Vec<u8>, HeadError> {
     let host = host(parts)?;
     let method = if is_extended_connect { "GET" } else { parts.method.as_str() };
     let target = match parts.uri.path_and_query() {
@@ -68,7 +68,7 @@ fn written(parts: &Parts, is_extended_connect: bool) -> Result<Vec<u8>, Refusal>
         // A target in absolute form would name a host of its own.
         Some(target) if target.as_str().starts_with('/') => target.as_str().as_bytes(),
         Some(target) if target.as_str() == "*" => b"*",
-        _ => return Err(Refusal::Malformed),
+        _ => return Err(HeadError::Malformed),
     };
     let mut bytes = Vec::with_capacity(HEAD_BYTES_USUAL);
     for piece in [method.as_bytes(), b" ", target, b" HTTP/1.1\r\n"] {
@@ -99,27 +99,27 @@ fn written(parts: &Parts, is_extended_connect: bool) -> Result<Vec<u8>, Refusal>
 }
 
 /// `:authority`, or `host` where there is none; both only if they say the same (RFC 9113 §8.3.1).
-fn host(parts: &Parts) -> Result<&[u8], Refusal> {
+fn host(parts: &Parts) -> Result<&[u8], HeadError> {
     let mut hosts = parts.headers.get_all(HOST).iter().map(HeaderValue::as_bytes);
     let authority = parts.uri.authority().map(|authority| authority.as_str().as_bytes());
     let host = match (authority, hosts.next()) {
         (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => {
-            return Err(Refusal::Malformed);
+            return Err(HeadError::Malformed);
         }
         (Some(host), _) | (None, Some(host)) => host,
         (None, None) => &[],
     };
     if hosts.next().is_some() || host.contains(&b'@') {
-        return Err(Refusal::Malformed);
+        return Err(HeadError::Malformed);
     }
     Ok(host)
 }
 
-fn write_line(bytes: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), Refusal> {
+fn write_line(bytes: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), HeadError> {
     // White space around a value is no part of it in HTTP/1.1, and an error here (RFC 9113 §8.2.1).
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     if is_blank(value.first()) || is_blank(value.last()) {
-        return Err(Refusal::Malformed);
+        return Err(HeadError::Malformed);
     }
     for piece in [name.as_bytes(), b": ", value, b"\r\n"] {
         bytes.extend_from_slice(piece);

@@ -7,7 +7,7 @@ use kettle_config::Diagnostic;
 use tokio::sync::oneshot;
 
 use crate::admin::protocol::Reply;
-use crate::reload::{Candidate, Subject};
+use crate::reload::{Candidate, ReloadScope};
 
 /// What reading a configuration led to.
 pub(super) type Outcome = Result<Candidate, Vec<Diagnostic>>;
@@ -17,7 +17,7 @@ pub(super) type Asker = Option<oneshot::Sender<Reply>>;
 
 /// A reload that has been read and is to be committed.
 pub(super) struct Ended {
-    pub(super) subject: Subject,
+    pub(super) subject: ReloadScope,
     pub(super) outcome: Outcome,
     pub(super) askers: Vec<Asker>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Reloads {
 }
 
 struct UnderWay {
-    subject: Subject,
+    subject: ReloadScope,
     outcome: Pin<Box<dyn Future<Output = Outcome>>>,
     askers: Vec<Asker>,
 }
@@ -54,15 +54,15 @@ impl Reloads {
     /// Begins the next reload, if one was asked for and none is under way.
     pub fn begin<F: Future<Output = Outcome> + 'static>(
         &mut self,
-        begin: impl FnOnce(Subject) -> F,
+        begin: impl FnOnce(ReloadScope) -> F,
     ) {
         if self.under_way.is_some() {
             return;
         }
         let subject = if !self.next.is_empty() {
-            Subject::Configuration
+            ReloadScope::Configuration
         } else if std::mem::take(&mut self.have_files_changed) {
-            Subject::NamedFiles
+            ReloadScope::NamedFiles
         } else {
             return;
         };

@@ -106,7 +106,7 @@ pub(crate) enum Act {
 }
 
 /// Why a need is not met.
-struct Refusal {
+struct Denial {
     /// What refuses: the path itself, or a folder on the way.
     by: PathBuf,
     /// The permission it would take, as chmod writes it.
@@ -167,7 +167,7 @@ impl<'c> Need<'c> {
     }
 
     /// Tries it. Called as the serving user.
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self) -> Option<Denial> {
         let is_refused = |error: &io::Error| {
             matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
         };
@@ -180,7 +180,7 @@ impl<'c> Need<'c> {
             Some(folder) => (folder, "x"),
             None => self.last_step(),
         };
-        Some(Refusal { by: by.to_owned(), wanted, is_of_key: self.act == Act::Read })
+        Some(Denial { by: by.to_owned(), wanted, is_of_key: self.act == Act::Read })
     }
 
     /// Whether it would be made in this folder.
@@ -228,7 +228,7 @@ impl<'c> Need<'c> {
         }
     }
 
-    fn message(&self, config: &Config, refusal: &Refusal) -> String {
+    fn message(&self, config: &Config, refusal: &Denial) -> String {
         let who = match &config.server.user {
             Some(user) => format!("the user `{user}`, which kettle becomes,"),
             None => "the user that runs this command".to_owned(),
@@ -250,7 +250,7 @@ impl<'c> Need<'c> {
     }
 }
 
-impl Refusal {
+impl Denial {
     /// One command that mends it.
     fn help(&self, config: &Config, account: Option<&Account>) -> String {
         let Self { by, wanted, is_of_key } = self;

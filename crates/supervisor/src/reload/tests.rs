@@ -68,10 +68,14 @@ impl Fixture {
     }
 
     fn reload_within(&mut self, time_max: Duration) -> Result<(), Vec<Diagnostic>> {
-        self.reload_of(Subject::Configuration, time_max)
+        self.reload_of(ReloadScope::Configuration, time_max)
     }
 
-    fn reload_of(&mut self, subject: Subject, time_max: Duration) -> Result<(), Vec<Diagnostic>> {
+    fn reload_of(
+        &mut self,
+        subject: ReloadScope,
+        time_max: Duration,
+    ) -> Result<(), Vec<Diagnostic>> {
         let candidate = block_on(self.live.candidate(subject, time_max));
         self.live.commit(candidate)
     }
@@ -242,7 +246,7 @@ fn named_files_are_read_again_without_the_configuration() {
     let mut fixture = Fixture::new();
     let before = Arc::clone(&fixture.live.prepared().config);
     fixture.write("[limits]\nidle_timeout = \"soon\"\n");
-    fixture.reload_of(Subject::NamedFiles, Duration::from_secs(60)).unwrap();
+    fixture.reload_of(ReloadScope::NamedFiles, Duration::from_secs(60)).unwrap();
     assert_eq!(fixture.live.prepared().config.limits, before.limits);
     assert!(fixture.seen.has_changed().unwrap());
     assert!(fixture.reload().is_err());
@@ -295,7 +299,7 @@ fn keepalive_of_held_sockets_changes_with_the_commit_and_not_before() {
     assert!(!are_asked(&fixture));
     write(&fixture, "keepalive = \"60s\"\n");
     let time_max = Duration::from_secs(60);
-    let candidate = block_on(fixture.live.candidate(Subject::Configuration, time_max));
+    let candidate = block_on(fixture.live.candidate(ReloadScope::Configuration, time_max));
     assert!(candidate.is_ok() && !are_asked(&fixture), "it may yet be refused");
     fixture.live.commit(candidate).unwrap();
     assert!(are_asked(&fixture));

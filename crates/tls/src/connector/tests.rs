@@ -94,7 +94,7 @@ async fn sockets() -> (TcpStream, TcpStream) {
 async fn accept(socket: TcpStream, acceptors: &Acceptors) -> Outcome {
     let mut accepting = Accepting::begin(socket, &[], acceptors)?;
     loop {
-        poll_fn(|context| accepting.poll_exchange(context)).await?;
+        poll_fn(|context| accepting.poll_progress(context)).await?;
         match accepting.advance() {
             Handshaking::Continues(next) => accepting = next,
             Handshaking::Complete(mut stream) => {

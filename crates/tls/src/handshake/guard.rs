@@ -103,7 +103,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`HandshakeError`] where the handshake ends here.
-    pub(super) fn judge(
+    pub(super) fn check(
         &mut self,
         waiting: &[u8],
         known: &Known<'_>,

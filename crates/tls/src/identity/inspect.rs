@@ -98,7 +98,7 @@ pub(super) struct Facts {
     pub(super) warnings: Vec<IdentityWarning>,
 }
 
-/// Decodes the chain and judges it.
+/// Decodes the chain and checks it.
 pub(super) fn inspect(
     chain: &[CertificateDer<'static>],
     path: &Path,
@@ -122,9 +122,9 @@ pub(super) fn inspect(
         public_keys: certificates.iter().map(|one| one.public_key().raw.to_vec()).collect(),
         warnings: Vec::new(),
     };
-    facts.warnings.extend(judge_dates(&facts, path, now));
-    facts.warnings.extend(judge_purpose(leaf, &facts, path));
-    facts.warnings.extend(judge_order(&certificates, path));
+    facts.warnings.extend(check_dates(&facts, path, now));
+    facts.warnings.extend(check_purpose(leaf, &facts, path));
+    facts.warnings.extend(check_order(&certificates, path));
     Ok(facts)
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn moment(unix_seconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0))
 }
 
-fn judge_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWarning> {
+fn check_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWarning> {
     if now > facts.not_after {
         return Some(IdentityWarning::Expired { path: path.into(), not_after: facts.not_after });
     }
@@ -182,7 +182,7 @@ fn judge_dates(facts: &Facts, path: &Path, now: SystemTime) -> Option<IdentityWa
         .then(|| IdentityWarning::NotYetValid { path: path.into(), not_before: facts.not_before })
 }
 
-fn judge_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<IdentityWarning> {
+fn check_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<IdentityWarning> {
     let mut warnings = Vec::new();
     if facts.names.is_empty() {
         warnings.push(IdentityWarning::NoNames { path: path.into() });
@@ -212,7 +212,7 @@ fn judge_purpose(leaf: &X509Certificate<'_>, facts: &Facts, path: &Path) -> Vec<
 
 /// Follows the issuers from the leaf on. The last certificate's issuer may be absent when it is
 /// not the leaf: servers leave the root out.
-fn judge_order(certificates: &[X509Certificate<'_>], path: &Path) -> Option<IdentityWarning> {
+fn check_order(certificates: &[X509Certificate<'_>], path: &Path) -> Option<IdentityWarning> {
     for (index, certificate) in certificates.iter().enumerate() {
         let issuer = certificate.issuer().as_raw();
         if issuer == certificate.subject().as_raw() {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use aws_lc_rs::aead::Aad;
 
-use super::protection::{Form, Keys, Protection, ProtectionError, TAG_BYTES, unique};
+use super::protection::{Keys, NonceForm, Protection, ProtectionError, TAG_BYTES, unique};
 use super::{BODY_BYTES_MAX_TLS13, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, RecordError};
 
 /// Opens one direction's incoming records.
@@ -74,7 +74,7 @@ impl RecordOpener {
         let outer_type = ContentType::from_byte(content_type).ok_or(RecordError::UnexpectedType)?;
         let sequence = self.sequence;
         let form = self.protection.form;
-        if form == Form::Tls13 {
+        if form == NonceForm::Tls13 {
             // Unprotected records, compatibility ChangeCipherSpec included, end with the handshake.
             if outer_type != ContentType::ApplicationData {
                 return Err(RecordError::UnexpectedType);
@@ -105,8 +105,8 @@ impl RecordOpener {
             return Err(RecordError::Overflow);
         }
         let (content_type, bytes) = match form {
-            Form::Tls13 => inner_type(plaintext)?,
-            Form::Tls12Gcm | Form::Tls12Chacha => (outer_type, plaintext.len()),
+            NonceForm::Tls13 => inner_type(plaintext)?,
+            NonceForm::Tls12Gcm | NonceForm::Tls12Chacha => (outer_type, plaintext.len()),
         };
         Ok(Opened { content_type, plaintext: start..start + bytes })
     }

@@ -91,7 +91,7 @@ impl Keys {
 
 /// How nonces and additional data are formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum NonceForm {
     /// RFC 8446 §5.2: the content type is encrypted, the header is the additional data.
     Tls13,
     /// RFC 5288: four secret bytes, then eight that travel with the record.
@@ -100,27 +100,27 @@ pub(super) enum Form {
     Tls12Chacha,
 }
 
-impl Form {
+impl NonceForm {
     /// Bytes between the header and the ciphertext.
     pub(super) fn explicit_nonce_bytes(self) -> usize {
         match self {
-            Form::Tls12Gcm => 8,
-            Form::Tls13 | Form::Tls12Chacha => 0,
+            NonceForm::Tls12Gcm => 8,
+            NonceForm::Tls13 | NonceForm::Tls12Chacha => 0,
         }
     }
 
     /// Bytes between the plaintext and the tag.
     pub(super) fn inner_type_bytes(self) -> usize {
         match self {
-            Form::Tls13 => 1,
-            Form::Tls12Gcm | Form::Tls12Chacha => 0,
+            NonceForm::Tls13 => 1,
+            NonceForm::Tls12Gcm | NonceForm::Tls12Chacha => 0,
         }
     }
 }
 
 /// An AEAD key bound to the way its version uses it.
 pub(super) struct Protection {
-    pub(super) form: Form,
+    pub(super) form: NonceForm,
     pub(super) key: LessSafeKey,
     iv: [u8; 12],
 }
@@ -133,9 +133,9 @@ impl Protection {
             Cipher::Chacha20Poly1305 => &aead::CHACHA20_POLY1305,
         };
         let form = match (keys.version, keys.cipher) {
-            (Version::Tls13, _) => Form::Tls13,
-            (Version::Tls12, Cipher::Chacha20Poly1305) => Form::Tls12Chacha,
-            (Version::Tls12, _) => Form::Tls12Gcm,
+            (Version::Tls13, _) => NonceForm::Tls13,
+            (Version::Tls12, Cipher::Chacha20Poly1305) => NonceForm::Tls12Chacha,
+            (Version::Tls12, _) => NonceForm::Tls12Gcm,
         };
         let key = UnboundKey::new(algorithm, &keys.key).map_err(|_| ProtectionError)?;
         Ok(Self { form, key: LessSafeKey::new(key), iv: keys.iv })
@@ -170,11 +170,11 @@ impl Protection {
         plaintext_bytes: usize,
     ) -> AdditionalData {
         match self.form {
-            Form::Tls13 => {
+            NonceForm::Tls13 => {
                 let body = plaintext_bytes + 1 + aead::MAX_TAG_LEN;
                 AdditionalData::Tls13(header(ContentType::ApplicationData, version, body))
             }
-            Form::Tls12Gcm | Form::Tls12Chacha => {
+            NonceForm::Tls12Gcm | NonceForm::Tls12Chacha => {
                 let mut data = [0; 13];
                 let (number, rest) = data.split_at_mut(8);
                 number.copy_from_slice(&sequence.to_be_bytes());

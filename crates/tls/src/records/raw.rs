@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::Aad;
 
-use super::protection::{Form, Keys, Protection, TAG_BYTES, VERSION, header, unique};
+use super::protection::{Keys, NonceForm, Protection, TAG_BYTES, VERSION, header, unique};
 use super::{ContentType, HEADER_BYTES};
 
 /// Seals whatever it is given, under the next number.
@@ -21,7 +21,7 @@ impl RawSealer {
     pub(crate) fn seal(&mut self, content_type: u8, content: &[u8], padding: usize) -> Vec<u8> {
         let form = self.protection.form;
         let mut inner = content.to_vec();
-        if form == Form::Tls13 {
+        if form == NonceForm::Tls13 {
             inner.push(content_type);
             inner.resize(inner.len() + padding, 0);
         }
@@ -40,7 +40,7 @@ impl RawSealer {
         let body_bytes = explicit.len() + inner.len() + TAG_BYTES;
         let mut record: [u8; HEADER_BYTES] =
             header(ContentType::ApplicationData, VERSION, body_bytes);
-        if form != Form::Tls13 {
+        if form != NonceForm::Tls13 {
             record[0] = content_type;
         }
         [&record[..], explicit, &inner, tag.expect("sealed").as_ref()].concat()

@@ -4,7 +4,7 @@ use aws_lc_rs::aead::Aad;
 use kettle_kernel::ktls::{Cipher, TrafficKeys, Version};
 
 use super::protection::{
-    Form, Keys, Protection, ProtectionError, TAG_BYTES, VERSION, header, unique,
+    Keys, NonceForm, Protection, ProtectionError, TAG_BYTES, VERSION, header, unique,
 };
 use super::{AES_GCM_RECORDS_MAX, ContentType, HEADER_BYTES, PLAINTEXT_BYTES_MAX, RecordError};
 
@@ -102,19 +102,19 @@ impl RecordSealer {
         self.sequence += 1;
         let form = self.protection.form;
         let outer_type = match form {
-            Form::Tls13 => ContentType::ApplicationData,
-            Form::Tls12Gcm | Form::Tls12Chacha => content_type,
+            NonceForm::Tls13 => ContentType::ApplicationData,
+            NonceForm::Tls12Gcm | NonceForm::Tls12Chacha => content_type,
         };
         let nonce = self.protection.nonce(sequence);
         let body_bytes = record.len() - HEADER_BYTES;
         let (prefix, sealed) = record.split_at_mut(self.prefix_bytes());
         let (head, explicit) = prefix.split_at_mut(HEADER_BYTES);
         head.copy_from_slice(&header(outer_type, VERSION, body_bytes));
-        if let (Form::Tls12Gcm, Some(sent)) = (form, nonce.last_chunk::<8>()) {
+        if let (NonceForm::Tls12Gcm, Some(sent)) = (form, nonce.last_chunk::<8>()) {
             explicit.copy_from_slice(sent);
         }
         let (inner, tag) = sealed.split_at_mut(plaintext_bytes + form.inner_type_bytes());
-        if let (Form::Tls13, Some(inner_type)) = (form, inner.last_mut()) {
+        if let (NonceForm::Tls13, Some(inner_type)) = (form, inner.last_mut()) {
             *inner_type = content_type.byte();
         }
         let additional =

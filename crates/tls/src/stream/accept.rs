@@ -66,7 +66,7 @@ impl Accepting {
     ///
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or the peer closes it.
-    pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+    pub fn poll_progress(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         if std::mem::take(&mut self.is_received_new) {
             return Poll::Ready(Ok(()));
         }

@@ -60,7 +60,7 @@ impl<'a> Connecting<'a> {
     ///
     /// # Errors
     /// [`StreamError::Io`] if the socket fails or the server closes it.
-    pub fn poll_exchange(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+    pub fn poll_progress(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         ready!(poll_send(&self.socket, &mut self.handshake.outgoing, false, context))?;
         let room = self.handshake.feed.room(RECEIVE_BYTES);
         let bytes = ready!(poll_read(&self.socket, context, room))?;
@@ -122,7 +122,7 @@ impl TlsStream {
     ) -> Result<(Box<Self>, bool), StreamError> {
         let mut connecting = Connecting::begin(socket, connector, early_data)?;
         loop {
-            poll_fn(|context| connecting.poll_exchange(context)).await?;
+            poll_fn(|context| connecting.poll_progress(context)).await?;
             match connecting.advance() {
                 ConnectStep::Continues(next) => connecting = next,
                 ConnectStep::Complete { mut stream, took_early_data } => {

@@ -19,7 +19,7 @@ pub(super) struct RotatingKeys {
 }
 
 struct Keys {
-    source: Source,
+    source: KeySource,
     /// Absent until the first use.
     current: Option<TicketKey>,
     previous: Option<TicketKey>,
@@ -30,7 +30,7 @@ struct Keys {
     period: Duration,
 }
 
-enum Source {
+enum KeySource {
     /// Periods begin when the first key is made, and are counted by a clock that nobody can set.
     Random,
     /// Periods are the same on every host, so they are counted from 1970.
@@ -39,7 +39,7 @@ enum Source {
 
 impl RotatingKeys {
     pub(super) fn new(period: Duration, clocks: Clocks) -> Self {
-        Self { keys: RwLock::new(Keys::to_be_made(Source::Random, period)), clocks }
+        Self { keys: RwLock::new(Keys::to_be_made(KeySource::Random, period)), clocks }
     }
 
     /// Takes over what a start or a reload has read. Random keys stay when only their period changes, which then counts
@@ -47,11 +47,11 @@ impl RotatingKeys {
     pub(super) fn configure(&self, period: Duration, secret: Option<&TicketSecret>) {
         let mut keys = self.write();
         match (&keys.source, secret) {
-            (Source::Random, None) => keys.period = bounded(period),
-            (Source::Secret(_), None) => *keys = Keys::to_be_made(Source::Random, period),
+            (KeySource::Random, None) => keys.period = bounded(period),
+            (KeySource::Secret(_), None) => *keys = Keys::to_be_made(KeySource::Random, period),
             // Of the same secret come the same keys.
             (_, Some(secret)) => {
-                *keys = Keys::to_be_made(Source::Secret(secret.clone()), period);
+                *keys = Keys::to_be_made(KeySource::Secret(secret.clone()), period);
             }
         }
     }
@@ -145,7 +145,7 @@ pub(super) fn seconds_since_epoch() -> u64 {
 }
 
 impl Keys {
-    fn to_be_made(source: Source, period: Duration) -> Self {
+    fn to_be_made(source: KeySource, period: Duration) -> Self {
         let period = bounded(period);
         let (current, previous, next) = (None, None, None);
         Self { source, current, previous, next, rotate_at: Duration::ZERO, period }
@@ -154,8 +154,8 @@ impl Keys {
     /// Makes the keys of this moment, if that can be done. Otherwise they stay overdue.
     fn rotate(&mut self, now: Duration) -> Option<()> {
         match &self.source {
-            Source::Random => self.rotate_random(now),
-            Source::Secret(secret) => {
+            KeySource::Random => self.rotate_random(now),
+            KeySource::Secret(secret) => {
                 let period = nanoseconds(self.period).max(1);
                 let number = nanoseconds(now) / period;
                 let key = |number| secret.key(self.period, number);
@@ -194,7 +194,7 @@ impl Keys {
     }
 }
 
-impl Source {
+impl KeySource {
     fn now(&self, clocks: &Clocks) -> Duration {
         match self {
             Self::Random => clocks.since_boot(),

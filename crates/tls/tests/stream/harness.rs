@@ -60,7 +60,7 @@ pub async fn accept_with(listener: &TcpListener, acceptor: &Acceptor) -> Box<Tls
 
 pub async fn handshake(mut accepting: Accepting) -> Result<Box<TlsStream>, StreamError> {
     loop {
-        poll_fn(|context| accepting.poll_exchange(context)).await?;
+        poll_fn(|context| accepting.poll_progress(context)).await?;
         match accepting.advance() {
             Handshaking::Continues(next) => accepting = next,
             Handshaking::Complete(stream) => return Ok(stream),

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::h1::framing::BodyFraming;
-use crate::sample::{Request, judge};
+use crate::sample::{Request, checked};
 
 mod table;
 
 fn outcome(bytes: &[u8], limits: &Limits) -> Result<Option<Request>, RequestError> {
-    parse_request(bytes, limits).and_then(judge)
+    parse_request(bytes, limits).and_then(checked)
 }
 
 /// Checks that no cut of the input changes the outcome, however the parser is called.
@@ -24,7 +24,7 @@ fn assert_independent_of_fragmentation(
         let part = outcome(&bytes[..end], limits);
         assert!(part == Ok(None) || part == whole, "{part:?} then {whole:?}");
         if by_progress == Ok(None) {
-            by_progress = progress.parse(&bytes[..end], limits).and_then(judge);
+            by_progress = progress.parse(&bytes[..end], limits).and_then(checked);
             assert!(by_progress == Ok(None) || by_progress == whole);
         }
     }

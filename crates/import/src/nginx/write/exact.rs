@@ -7,7 +7,7 @@ use super::Writer;
 use super::locations::{ELSEWHERE, NO_ROOT, has_root, is_own_root};
 use super::route::{Common, Route, nearest};
 use super::settings::{OF_ROUTES, ROUTE_ABOVE};
-use crate::nginx::location::{Kind, Location, Shut};
+use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule, exactly};
 
 impl Writer<'_> {
@@ -20,12 +20,12 @@ impl Writer<'_> {
     ) -> Option<()> {
         for location in locations.iter() {
             let what = match location.kind {
-                Kind::Exact => format!("`location = {}`", location.path),
-                Kind::Named => format!("`location {}`", location.path),
-                Kind::Prefix | Kind::Pattern => continue,
+                LocationKind::Exact => format!("`location = {}`", location.path),
+                LocationKind::Named => format!("`location {}`", location.path),
+                LocationKind::Prefix | LocationKind::Pattern => continue,
             };
             let origin = &location.directive.origin;
-            if location.kind == Kind::Exact {
+            if location.kind == LocationKind::Exact {
                 let rules = self.rules_at(location);
                 let shut = self.shut(&location.scope).or(rules.as_ref().err().copied());
                 // A page that answers for a folder takes nothing away from nobody.
@@ -141,7 +141,7 @@ impl Writer<'_> {
         let path = &location.path;
         let to = format!("{path}{}", route.alone.as_deref().unwrap_or_default());
         let origin = location.directive.origin.clone();
-        let kind = redirect::Kind::Rewrite;
+        let kind = redirect::RuleKind::Rewrite;
         if above.is_some_and(|above| above.backend.is_some()) {
             let message = format!("`location = {path}` is for what lies below {path}/, too");
             self.draft.warn(&origin, message, "all of it is answered as that one path");
@@ -179,7 +179,7 @@ impl Writer<'_> {
 
     /// What says that the files of one path or a pattern lie elsewhere than where their route looks for them.
     pub(super) fn elsewhere<'t>(&self, location: &Location<'t>, above: &Route) -> Option<Shut<'t>> {
-        let is_exact = location.kind == Kind::Exact;
+        let is_exact = location.kind == LocationKind::Exact;
         let path = if is_exact { &location.path } else { &above.prefix };
         let looked = above.file(path)?;
         let own = location.directive.inner().iter().find(|it| is_own_root(it));

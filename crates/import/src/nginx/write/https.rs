@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use kettle_config::{Origin, quoted};
 
 use super::route::spoken;
-use super::site::{Server, redirect_of};
+use super::site::{ServerBlock, redirect_of};
 use super::{Writer, trust_alike};
 use crate::nginx::listen::Listen;
-use crate::nginx::location::{self, Kind};
+use crate::nginx::location::{self, LocationKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -27,12 +27,12 @@ fn door(listen: &Listen) -> Door {
     }
 }
 
-fn doors(server: &Server<'_>) -> BTreeSet<Door> {
+fn doors(server: &ServerBlock<'_>) -> BTreeSet<Door> {
     server.listens.iter().filter(|listen| listen.is_tls).map(door).collect()
 }
 
 impl Writer<'_> {
-    pub(super) fn https(&mut self, servers: &mut [Server<'_>]) {
+    pub(super) fn https(&mut self, servers: &mut [ServerBlock<'_>]) {
         let chosen = self.choose(servers);
         let taken = |listen: &&Listen| listen.is_tls && chosen.contains(&door(listen));
         let mut listens: Vec<Listen> = Vec::new();
@@ -63,7 +63,7 @@ impl Writer<'_> {
     }
 
     /// kettle serves every site on every https listener, so those stay together that are reached by the same doors.
-    fn choose(&mut self, servers: &mut [Server<'_>]) -> BTreeSet<Door> {
+    fn choose(&mut self, servers: &mut [ServerBlock<'_>]) -> BTreeSet<Door> {
         let all: BTreeSet<BTreeSet<Door>> =
             servers.iter().filter(|it| it.ends_tls()).map(|it| doors(it)).collect();
         let kept = |chosen: &BTreeSet<Door>| {
@@ -91,7 +91,12 @@ impl Writer<'_> {
         chosen
     }
 
-    fn tell_of_reach(&mut self, servers: &[Server<'_>], listen: &Listen, default: Option<usize>) {
+    fn tell_of_reach(
+        &mut self,
+        servers: &[ServerBlock<'_>],
+        listen: &Listen,
+        default: Option<usize>,
+    ) {
         for server in servers.iter().filter(|server| server.is_kept) {
             if !server.listens.iter().any(|own| own.address == listen.address) {
                 let message = format!("this server is reached on {} as well", listen.address);
@@ -105,12 +110,12 @@ impl Writer<'_> {
         }
     }
 
-    fn https_listener(&mut self, servers: &[Server<'_>], listen: &Listen) {
+    fn https_listener(&mut self, servers: &[ServerBlock<'_>], listen: &Listen) {
         let origin = Some(&listen.origin);
         self.draft.text.table("[[listener]]", origin);
         self.draft.text.set("address", quoted(&listen.address.to_string()), origin);
         self.listener_settings(listen);
-        let listening = |server: &&Server<'_>| {
+        let listening = |server: &&ServerBlock<'_>| {
             server.is_kept && server.listens.iter().any(|own| own.address == listen.address)
         };
         let first = servers.iter().find(listening);
@@ -128,8 +133,8 @@ impl Writer<'_> {
     }
 
     /// `listen … http2` is for all servers on an address, `http2` for each of them.
-    fn http2(&mut self, servers: &[&Server<'_>], listen: &Listen) {
-        let is_on = |server: &&&Server<'_>| server.scope.is_on("http2");
+    fn http2(&mut self, servers: &[&ServerBlock<'_>], listen: &Listen) {
+        let is_on = |server: &&&ServerBlock<'_>| server.scope.is_on("http2");
         let on = servers.iter().find(is_on).and_then(|server| server.scope.find("http2"));
         if on.is_none() && !listen.has_http2 {
             return;
@@ -145,7 +150,7 @@ impl Writer<'_> {
     }
 
     /// Plain HTTP leads to HTTPS.
-    fn redirects(&mut self, servers: &[Server<'_>], https: &[Listen]) {
+    fn redirects(&mut self, servers: &[ServerBlock<'_>], https: &[Listen]) {
         let mut done: Vec<SocketAddr> = Vec::new();
         for server in servers {
             for listen in server.listens.iter().filter(|listen| !listen.is_tls) {
@@ -157,13 +162,13 @@ impl Writer<'_> {
         }
     }
 
-    fn redirect(&mut self, servers: &[Server<'_>], listen: &Listen, https: &[Listen]) {
+    fn redirect(&mut self, servers: &[ServerBlock<'_>], listen: &Listen, https: &[Listen]) {
         if https.iter().any(|other| other.address == listen.address) {
             let message = format!("nobody serves plain HTTP on {}", listen.address);
             self.draft.warn(&listen.origin, message, "TLS is spoken there by another server");
             return;
         }
-        let here = |server: &&Server<'_>| {
+        let here = |server: &&ServerBlock<'_>| {
             server.listens.iter().any(|own| own.address == listen.address && !own.is_tls)
         };
         let mut target: Option<(u16, u16)> = None;
@@ -211,13 +216,13 @@ impl Writer<'_> {
     }
 
     /// Says which places of a server that leads elsewhere do something else.
-    fn tell_of_others(&mut self, server: &Server<'_>) {
+    fn tell_of_others(&mut self, server: &ServerBlock<'_>) {
         let leads = |block: &[Directive]| block.iter().any(|it| redirect_of(it).is_some());
         if server.ends_tls() || leads(server.scope.own()) {
             return;
         }
         for location in location::all(&server.scope) {
-            if location.kind != Kind::Named && !leads(location.directive.inner()) {
+            if location.kind != LocationKind::Named && !leads(location.directive.inner()) {
                 let message = format!("`{}` is not carried over", spoken(location.directive));
                 let help = "all of plain HTTP leads to HTTPS, what certificate authorities ask for (ACME), too";
                 self.draft.warn(&location.directive.origin, message, help);
@@ -226,7 +231,7 @@ impl Writer<'_> {
     }
 
     /// Where nothing speaks TLS yet, files are served by HTTPS all the same, under a certificate made here.
-    pub(super) fn plain_alone(&mut self, servers: &mut [Server<'_>]) {
+    pub(super) fn plain_alone(&mut self, servers: &mut [ServerBlock<'_>]) {
         for server in servers.iter_mut().filter(|server| server.redirect().is_none()) {
             let message = "this server speaks plain HTTP only";
             let help = "kettle serves by HTTPS: with a certificate that it makes, which no client trusts by itself; write \
@@ -250,8 +255,8 @@ impl Writer<'_> {
 }
 
 /// The server that answers on an address for names that nobody has.
-fn default_of(servers: &[Server<'_>], address: SocketAddr) -> Option<usize> {
-    let listens = |server: &Server<'_>, is_default: bool| {
+fn default_of(servers: &[ServerBlock<'_>], address: SocketAddr) -> Option<usize> {
+    let listens = |server: &ServerBlock<'_>, is_default: bool| {
         let mut own = server.listens.iter();
         own.any(|listen| listen.address == address && (listen.is_default || !is_default))
     };

@@ -9,7 +9,7 @@ use super::Writer;
 use super::route::{Cached, Common, Route, Setting, nearest, spoken};
 use super::settings::{OF_ROUTES, OF_SITES, ROUTE_ABOVE};
 use crate::nginx::expression::{file_patterns, is_of_dotfiles, is_of_well_known};
-use crate::nginx::location::{self, Kind, Location, Shut};
+use crate::nginx::location::{self, Location, LocationKind, Shut};
 use crate::nginx::redirect::Rule;
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
@@ -20,10 +20,11 @@ impl Writer<'_> {
         let mut locations = location::all(server);
         locations.sort_by_key(|location| match location.kind {
             // Inner expressions come before outer ones, and beside each other the first decides.
-            Kind::Pattern => (usize::MAX - location.scope.depth(), Position::default()),
+            LocationKind::Pattern => (usize::MAX - location.scope.depth(), Position::default()),
             _ => (location.path.len(), location.directive.origin.at),
         });
-        let is_dotted = |it: &&Location<'_>| it.kind == Kind::Pattern && is_of_dotfiles(&it.path);
+        let is_dotted =
+            |it: &&Location<'_>| it.kind == LocationKind::Pattern && is_of_dotfiles(&it.path);
         let dotted = locations.iter().filter(is_dotted);
         let hidden: Vec<_> = dotted.filter_map(|it| Some((it, self.shut(&it.scope)?))).collect();
         let what = "what no location is for";
@@ -33,10 +34,11 @@ impl Writer<'_> {
             return Some(vec![self.redirecting(server, "", rules)]);
         }
         let cached = self.patterns(&locations)?;
-        let ruling = locations.iter().filter(|it| it.kind == Kind::Pattern && it.has_rules());
+        let ruling =
+            locations.iter().filter(|it| it.kind == LocationKind::Pattern && it.has_rules());
         let ruling = ruling.map(|it| it.scope.around()).collect();
         let mut common = Common { cached, has_no_dotfiles: !hidden.is_empty(), rules, ruling };
-        let whole = locations.iter().any(|it| it.kind == Kind::Prefix && it.path == "/");
+        let whole = locations.iter().any(|it| it.kind == LocationKind::Prefix && it.path == "/");
         let mut routes: Vec<Route> = Vec::new();
         if !whole {
             match self.shut(server) {
@@ -49,7 +51,7 @@ impl Writer<'_> {
         let hides_all = all.is_some();
         let is_open = |it: &Location<'_>| !it.yields && it.path.trim_end_matches('/') == WELL_KNOWN;
         let mut well_known = all.filter(|_| !locations.iter().any(is_open)).map(|it| it.directive);
-        for location in locations.iter().filter(|location| location.kind == Kind::Prefix) {
+        for location in locations.iter().filter(|location| location.kind == LocationKind::Prefix) {
             if location.path.starts_with(WELL_KNOWN) {
                 close_well_known(&mut well_known, &mut routes);
             }
@@ -238,10 +240,10 @@ impl Writer<'_> {
     /// Whether a location without a slash at its end is for more that lies there than its own name.
     fn has_neighbours(&self, above: &Route, location: &Location<'_>) -> bool {
         if above.backend.is_some() {
-            return !location.path.ends_with('/') && location.kind == Kind::Prefix;
+            return !location.path.ends_with('/') && location.kind == LocationKind::Prefix;
         }
         let Some(file) = above.file(&location.path) else { return false };
-        if location.kind == Kind::Exact {
+        if location.kind == LocationKind::Exact {
             // Of a folder only its index is meant.
             return location.path.ends_with('/') && self.surroundings.is_there(&file);
         }
@@ -290,14 +292,14 @@ impl Writer<'_> {
     /// guards files.
     fn patterns<'t>(&mut self, locations: &[Location<'t>]) -> Option<Vec<Cached<'t>>> {
         let mut cached = Vec::new();
-        for location in locations.iter().filter(|location| location.kind == Kind::Exact) {
+        for location in locations.iter().filter(|location| location.kind == LocationKind::Exact) {
             let control = self.cache_control(&location.scope, location.directive.inner());
             if let Some(control) = control.filter(|_| self.shut(&location.scope).is_none()) {
                 let pattern = location.path.clone();
                 cached.push(Cached { pattern, control, block: None });
             }
         }
-        for location in locations.iter().filter(|location| location.kind == Kind::Pattern) {
+        for location in locations.iter().filter(|location| location.kind == LocationKind::Pattern) {
             let origin = &location.directive.origin;
             let what = spoken(location.directive);
             if let Some(shut) = self.shut(&location.scope) {
@@ -309,8 +311,9 @@ impl Writer<'_> {
             }
             let control = self.cache_control(&location.scope, location.directive.inner());
             let block = location.scope.around();
-            let is_inside =
-                |it: &Location<'_>| it.kind == Kind::Pattern && std::ptr::eq(it.scope.own(), block);
+            let is_inside = |it: &Location<'_>| {
+                it.kind == LocationKind::Pattern && std::ptr::eq(it.scope.own(), block)
+            };
             // What one expression is for within what another is for, no pattern says.
             let is_plain = !locations.iter().any(is_inside);
             match (control, file_patterns(&location.path).filter(|_| is_plain)) {
@@ -360,7 +363,7 @@ impl Writer<'_> {
         routes: &[Route],
         common: &mut Common<'_>,
     ) -> Option<()> {
-        let patterns = locations.iter().filter(|location| location.kind == Kind::Pattern);
+        let patterns = locations.iter().filter(|location| location.kind == LocationKind::Pattern);
         let is_passed = routes.iter().any(|route| route.backend.is_some());
         for location in patterns {
             if let Some(shut) = self.shut(&location.scope) {
@@ -401,7 +404,7 @@ impl Writer<'_> {
             let block = location.scope.around();
             let spared = locations
                 .iter()
-                .filter(|it| it.kind == Kind::Prefix && !it.scope.yields_to(block))
+                .filter(|it| it.kind == LocationKind::Prefix && !it.scope.yields_to(block))
                 .map(|it| it.path.trim_end_matches('/').to_owned());
             let spared: Vec<String> = spared.collect();
             let spare = |rule| Rule { spared: spared.clone(), ..rule };

@@ -4,7 +4,7 @@ use super::Writer;
 use super::locations::is_own_root;
 use super::route::{Route, nearest};
 use crate::nginx::expression::expressed;
-use crate::nginx::location::{Kind, Location, Shut};
+use crate::nginx::location::{Location, LocationKind, Shut};
 use crate::nginx::redirect::{self, Rule};
 use crate::nginx::scope::Scope;
 
@@ -59,11 +59,11 @@ impl Writer<'_> {
         }
         let directive = location.directive;
         let expressed = match location.kind {
-            Kind::Exact => redirect::exactly(&location.path),
+            LocationKind::Exact => redirect::exactly(&location.path),
             _ => expressed(&location.path),
         };
         let mut at = expressed.ok_or(Shut { directive, why: UNSAID })?;
-        if location.kind == Kind::Pattern
+        if location.kind == LocationKind::Pattern
             && let Some(outer) = location.scope.outer_location()
         {
             let path = outer.words.last().map_or("", String::as_str);

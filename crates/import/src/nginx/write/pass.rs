@@ -8,7 +8,7 @@ use super::settings::{OF_SITES, table};
 use super::stream::target;
 use crate::nginx::location::{self, Location, Shut};
 use crate::nginx::measure;
-use crate::nginx::redirect::{Kind, Rule};
+use crate::nginx::redirect::{Rule, RuleKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 
@@ -195,7 +195,14 @@ fn moved<'t>(
     }
     let origin = directive.origin.clone();
     let (from, to) = (Some(format!("{from}**")), format!("{}{{1}}", pass.path));
-    Ok(Some(Rule { from, to, kind: Kind::Rewrite, origin, is_wider: false, spared: Vec::new() }))
+    Ok(Some(Rule {
+        from,
+        to,
+        kind: RuleKind::Rewrite,
+        origin,
+        is_wider: false,
+        spared: Vec::new(),
+    }))
 }
 
 /// Backends are asked with all methods, and for what is no file: conditions that leave GET of a file alone hold for others.

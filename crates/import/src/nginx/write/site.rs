@@ -8,13 +8,13 @@ use super::Writer;
 use super::route::spoken;
 use super::tls::{Pair, laxer_client_auth};
 use crate::nginx::listen::{self, Listen};
-use crate::nginx::location::{self, Kind, Location};
+use crate::nginx::location::{self, Location, LocationKind};
 use crate::nginx::scope::Scope;
 use crate::nginx::syntax::Directive;
 use crate::offer::list;
 
 /// A server before it is written.
-pub(super) struct Server<'t> {
+pub(super) struct ServerBlock<'t> {
     pub(super) scope: Scope<'t>,
     pub(super) origin: &'t Origin,
     pub(super) listens: Vec<Listen>,
@@ -33,7 +33,7 @@ pub(super) struct Redirect {
     pub(super) host: Option<String>,
 }
 
-impl Server<'_> {
+impl ServerBlock<'_> {
     pub(super) fn ends_tls(&self) -> bool {
         self.listens.iter().any(|listen| listen.is_tls)
     }
@@ -79,13 +79,13 @@ pub(super) fn redirect_of(directive: &Directive) -> Option<Redirect> {
 }
 
 impl<'t> Writer<'_> {
-    pub(super) fn server(&mut self, http: &Scope<'t>, directive: &'t Directive) -> Server<'t> {
+    pub(super) fn server(&mut self, http: &Scope<'t>, directive: &'t Directive) -> ServerBlock<'t> {
         let scope = http.with(directive.inner());
         let origin = &directive.origin;
         let listens =
             listen::all(directive.inner(), origin, 80, self.surroundings, &mut self.draft);
         let names = self.names(directive.inner());
-        Server {
+        ServerBlock {
             scope,
             origin,
             listens,
@@ -135,7 +135,7 @@ impl Writer<'_> {
         names
     }
 
-    pub(super) fn site(&mut self, server: &Server<'_>) {
+    pub(super) fn site(&mut self, server: &ServerBlock<'_>) {
         let mut names = server.names.clone();
         names.retain(|name| !self.known_names.contains(name));
         for name in server.names.iter().filter(|name| !names.contains(name)) {
@@ -206,7 +206,7 @@ impl Writer<'_> {
     }
 
     /// Chains, keys and staples of a server; nothing where it has none, which is a mistake.
-    fn certificates(&mut self, server: &Server<'_>) -> Option<Vec<Pair>> {
+    fn certificates(&mut self, server: &ServerBlock<'_>) -> Option<Vec<Pair>> {
         if server.is_self_signed {
             return Some(Vec::new());
         }
@@ -220,8 +220,8 @@ impl Writer<'_> {
         locations: &[Location<'_>],
         path: &str,
     ) -> Option<PathBuf> {
-        let exact = locations.iter().find(|it| it.kind == Kind::Exact && it.path == path);
-        let prefixes = locations.iter().filter(|it| it.kind == Kind::Prefix);
+        let exact = locations.iter().find(|it| it.kind == LocationKind::Exact && it.path == path);
+        let prefixes = locations.iter().filter(|it| it.kind == LocationKind::Prefix);
         let longest =
             prefixes.filter(|it| path.starts_with(&it.path)).max_by_key(|it| it.path.len());
         let location = exact.or(longest);

@@ -19,7 +19,7 @@ use crate::connection::cycle::Arrival;
 use crate::deliver::{Delivered, DeliveryError, Demand, Preference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
-use crate::http2::{OutboundStream, Refusal, interim_head, request_head, response_head};
+use crate::http2::{HeadError, OutboundStream, interim_head, request_head, response_head};
 use crate::limits::LazyDeadline;
 use crate::proxy::{self, CLIENT_GONE};
 use crate::request::{BodyError, Head, Request, StreamSource};
@@ -51,11 +51,11 @@ impl Shared {
         let (has_body, is_head) = (!body.is_end_stream(), parts.method == http::Method::HEAD);
         let (head, framing) = match request_head(&parts, has_body, &head_limits) {
             Ok(read) => read,
-            Err(Refusal::Malformed) => {
+            Err(HeadError::Malformed) => {
                 worker.metrics.http2_refused("malformed");
                 return respond_with.borrow_mut().send_reset(Reason::PROTOCOL_ERROR);
             }
-            Err(Refusal::Status(status)) => {
+            Err(HeadError::Status(status)) => {
                 let response = error_page::plain(&status.into());
                 let delivered =
                     self.deliver(&respond_with, &outbound, None, is_head, response, &arrival);

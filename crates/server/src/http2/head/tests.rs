@@ -5,7 +5,7 @@ use super::*;
 fn read(
     request: http::request::Builder,
     has_body: bool,
-) -> Result<(Box<Head>, BodyFraming), Refusal> {
+) -> Result<(Box<Head>, BodyFraming), HeadError> {
     let (parts, ()) = request.body(()).unwrap().into_parts();
     request_head(&parts, has_body, &Limits::default())
 }
@@ -41,17 +41,17 @@ fn host_stands_in_for_a_missing_authority_and_contradicts_none() {
     let (head, _) = read(get("https://a.example/").header("host", "A.example"), false).unwrap();
     assert_eq!(head.host(), Some("a.example"));
     let refusal = |request| read(request, false).unwrap_err();
-    assert_eq!(refusal(get("https://a/").header("host", "b")), Refusal::Malformed);
+    assert_eq!(refusal(get("https://a/").header("host", "b")), HeadError::Malformed);
     let twice = get("https://a/").header("host", "a").header("host", "a");
-    assert_eq!(refusal(twice), Refusal::Malformed);
-    assert_eq!(refusal(get("https://user@a/")), Refusal::Malformed);
-    assert_eq!(refusal(get("/")), Refusal::Status(400));
+    assert_eq!(refusal(twice), HeadError::Malformed);
+    assert_eq!(refusal(get("https://user@a/")), HeadError::Malformed);
+    assert_eq!(refusal(get("/")), HeadError::Status(400));
 }
 
 #[test]
 fn what_a_parser_of_http_1_1_refuses_gets_its_status() {
     let status = |request, has_body| match read(request, has_body) {
-        Err(Refusal::Status(status)) => status,
+        Err(HeadError::Status(status)) => status,
         other => panic!("{other:?}"),
     };
     let long = format!("https://a/{}", "x".repeat(9_000));
@@ -76,7 +76,7 @@ fn a_connect_opens_no_tunnel() {
 fn white_space_around_a_value_is_an_error() {
     for value in [" x", "x ", "\tx", "x\t"] {
         let refused = read(get("https://a/").header("x", value), false).unwrap_err();
-        assert_eq!(refused, Refusal::Malformed, "{value:?}");
+        assert_eq!(refused, HeadError::Malformed, "{value:?}");
     }
 }
 

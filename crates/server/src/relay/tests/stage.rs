@@ -184,7 +184,7 @@ async fn connect(socket: TcpStream, version: Version) -> Box<TlsStream> {
 async fn accept(socket: TcpStream) -> Box<TlsStream> {
     let mut accepting = Accepting::begin(socket, &[], &acceptors()).expect("begun");
     loop {
-        poll_fn(|context| accepting.poll_exchange(context)).await.expect("exchanged");
+        poll_fn(|context| accepting.poll_progress(context)).await.expect("exchanged");
         match accepting.advance() {
             Handshaking::Continues(next) => accepting = next,
             Handshaking::Complete(mut stream) => {

@@ -135,7 +135,7 @@ async fn a_handshake_without_end_is_cut() {
 async fn accept_silently(socket: TcpStream, acceptors: &Acceptors) -> Box<TlsStream> {
     let mut accepting = Accepting::begin(socket, &[], acceptors).expect("a start");
     loop {
-        poll_fn(|context| accepting.poll_exchange(context)).await.expect("bytes");
+        poll_fn(|context| accepting.poll_progress(context)).await.expect("bytes");
         match accepting.advance() {
             Handshaking::Continues(next) => accepting = next,
             Handshaking::Complete(stream) => return stream,
@@ -228,7 +228,7 @@ async fn the_steps_can_be_taken_one_by_one() {
     let stepping = async {
         let mut connecting = Connecting::begin(client, &connector, None).expect("a start");
         loop {
-            poll_fn(|context| connecting.poll_exchange(context)).await.expect("bytes");
+            poll_fn(|context| connecting.poll_progress(context)).await.expect("bytes");
             match connecting.advance() {
                 ConnectStep::Continues(next) => connecting = next,
                 ConnectStep::Complete { mut stream, took_early_data } => {

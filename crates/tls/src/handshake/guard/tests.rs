@@ -32,17 +32,17 @@ fn alert_of(verdict: Result<Verdict, HandshakeError>) -> Alert {
 fn nothing_is_shown_before_it_is_whole() {
     let whole = record(22, 100);
     for end in 0..whole.len() {
-        let verdict = behind_the_hello().judge(&whole[..end], &tls12());
+        let verdict = behind_the_hello().check(&whole[..end], &tls12());
         assert!(matches!(verdict, Ok(Verdict::Wait)), "{end}");
     }
     let two = [whole.as_slice(), &record(20, 1)].concat();
-    assert!(matches!(behind_the_hello().judge(&two, &tls12()), Ok(Verdict::Show(105))));
+    assert!(matches!(behind_the_hello().check(&two, &tls12()), Ok(Verdict::Show(105))));
 }
 
 #[test]
 fn a_header_is_enough_to_refuse_a_record() {
     for first in [0, 19, 24, 0x80, 255] {
-        let verdict = Guard::new(acceptors()).judge(&[first], &tls12());
+        let verdict = Guard::new(acceptors()).check(&[first], &tls12());
         assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{first}");
     }
     for (body, known, alert) in [
@@ -52,22 +52,22 @@ fn a_header_is_enough_to_refuse_a_record() {
         ([21, 3, 3, 0, 0], tls13(), Alert::UNEXPECTED_MESSAGE),
         ([20, 3, 3, 0, 0], tls13(), Alert::UNEXPECTED_MESSAGE),
     ] {
-        assert_eq!(alert_of(behind_the_hello().judge(&body, &known)), alert, "{body:?}");
+        assert_eq!(alert_of(behind_the_hello().check(&body, &known)), alert, "{body:?}");
     }
     for (body, known) in [([22, 3, 3, 0x40, 0], tls12()), ([23, 3, 3, 0x41, 0], tls13())] {
-        assert!(matches!(behind_the_hello().judge(&body, &known), Ok(Verdict::Wait)), "{body:?}");
+        assert!(matches!(behind_the_hello().check(&body, &known), Ok(Verdict::Wait)), "{body:?}");
     }
 }
 
 #[test]
 fn behind_the_change_of_cipher_records_of_tls12_may_carry_overhead() {
     let mut guard = behind_the_hello();
-    assert!(matches!(guard.judge(&record(20, 1), &tls12()), Ok(Verdict::Show(6))));
-    assert!(matches!(guard.judge(&[22, 3, 3, 0x48, 0], &tls12()), Ok(Verdict::Wait)));
-    let too_long = guard.judge(&[22, 3, 3, 0x48, 1], &tls12());
+    assert!(matches!(guard.check(&record(20, 1), &tls12()), Ok(Verdict::Show(6))));
+    assert!(matches!(guard.check(&[22, 3, 3, 0x48, 0], &tls12()), Ok(Verdict::Wait)));
+    let too_long = guard.check(&[22, 3, 3, 0x48, 1], &tls12());
     assert_eq!(alert_of(too_long), Alert::RECORD_OVERFLOW);
     // An alert is protected from here on, and looks like anything.
-    assert!(matches!(guard.judge(&record(21, 26), &tls12()), Ok(Verdict::Show(31))));
+    assert!(matches!(guard.check(&record(21, 26), &tls12()), Ok(Verdict::Show(31))));
 }
 
 #[test]
@@ -76,19 +76,19 @@ fn alerts_that_end_the_handshake_end_it() {
         [([1, 0], true), ([1, 0], false), ([2, 40], true), ([2, 0], false), ([1, 41], true)]
     {
         let alert = [21, 3, 3, 0, 2, body[0], body[1]];
-        let verdict = behind_the_hello().judge(&alert, &Known { is_tls13, ..tls12() });
+        let verdict = behind_the_hello().check(&alert, &Known { is_tls13, ..tls12() });
         let error = verdict.expect_err("an end");
         assert_eq!(error.alert_received(), Some(body[1].into()));
     }
     for (body, is_tls13) in [([1, 90], true), ([1, 90], false), ([1, 41], false)] {
         let alert = [21, 3, 3, 0, 2, body[0], body[1]];
-        let verdict = behind_the_hello().judge(&alert, &Known { is_tls13, ..tls12() });
+        let verdict = behind_the_hello().check(&alert, &Known { is_tls13, ..tls12() });
         assert!(matches!(verdict, Ok(Verdict::Show(7))), "{body:?}");
     }
-    let odd_level = behind_the_hello().judge(&[21, 3, 3, 0, 2, 3, 40], &tls12());
+    let odd_level = behind_the_hello().check(&[21, 3, 3, 0, 2, 3, 40], &tls12());
     assert_eq!(alert_of(odd_level), Alert::ILLEGAL_PARAMETER);
     for broken in [record(21, 1), record(21, 3)] {
-        let verdict = behind_the_hello().judge(&broken, &tls12());
+        let verdict = behind_the_hello().check(&broken, &tls12());
         assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE);
     }
 }
@@ -109,10 +109,10 @@ fn rejected_early_data_is_dropped_up_to_one_full_record() {
         let mut guard = announced();
         let (last, before) = bodies.split_last().expect("some");
         for &bytes in before {
-            let verdict = guard.judge(&record(23, bytes), &tls13());
+            let verdict = guard.check(&record(23, bytes), &tls13());
             assert!(matches!(verdict, Ok(Verdict::Skip(all)) if all == bytes + 5), "{bytes}");
         }
-        let verdict = guard.judge(&record(23, *last), &tls13());
+        let verdict = guard.check(&record(23, *last), &tls13());
         if is_too_much {
             assert_eq!(alert_of(verdict), Alert::UNEXPECTED_MESSAGE, "{}", bodies.len());
         } else {
@@ -121,7 +121,7 @@ fn rejected_early_data_is_dropped_up_to_one_full_record() {
     }
     // A version that knows none ends it.
     let mut guard = announced();
-    assert!(matches!(guard.judge(&record(23, 9), &tls12()), Ok(Verdict::Show(14))));
+    assert!(matches!(guard.check(&record(23, 9), &tls12()), Ok(Verdict::Show(14))));
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Comparison {
 
     /// Of a stream that comes to us in pieces of so many bytes, and all that is left in one.
     fn of_pieces(version: Version, said: &[Said], pieces: &[usize]) -> Self {
-        let whole = Self::judge(version, said, pieces);
+        let whole = Self::compare(version, said, pieces);
         if whole.agrees() {
             return whole;
         }
@@ -67,16 +67,16 @@ impl Comparison {
         let (mut agreed, mut differs) = (0, said.len());
         while differs - agreed > 1 {
             let middle = agreed.midpoint(differs);
-            if Self::judge(version, &said[..middle], pieces).agrees() {
+            if Self::compare(version, &said[..middle], pieces).agrees() {
                 agreed = middle;
             } else {
                 differs = middle;
             }
         }
-        Self::judge(version, &said[..differs], pieces)
+        Self::compare(version, &said[..differs], pieces)
     }
 
-    fn judge(version: Version, said: &[Said], pieces: &[usize]) -> Self {
+    fn compare(version: Version, said: &[Said], pieces: &[usize]) -> Self {
         let suite = if version == Version::Tls13 { TLS13 } else { TLS12 };
         let (ours, theirs) = (to_kettle(suite, said, pieces), to_rustls(suite, said));
         Self { version, said: said.to_vec(), ours, theirs }
