@@ -34,7 +34,7 @@ use writer::{Command, Writer};
 
 /// What is known of one response when it is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct ResponseEntry<'a> {
     /// When the request's head was complete.
     pub time: SystemTime,
     /// The peer.
@@ -287,7 +287,7 @@ impl WorkerLog {
     }
 
     /// Adds a response's line, or drops and counts it if the writer is too far behind.
-    pub fn record(&self, destination: &Destination, entry: &Entry<'_>) {
+    pub fn record(&self, destination: &Destination, entry: &ResponseEntry<'_>) {
         self.add(destination, |format, lines, clock| match format {
             LogFormat::Json => format::write_json(lines, clock, entry),
             LogFormat::Combined => format::write_combined(lines, clock, entry),

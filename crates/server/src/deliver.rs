@@ -27,7 +27,7 @@ use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 
 pub(crate) use cold::{FileBytes, read};
-pub use placement::{Demand, Preference};
+pub use placement::{Demand, PathPreference};
 
 /// The way of one response to the socket.
 pub struct Delivery<'d> {
@@ -117,7 +117,7 @@ impl<'d> Delivery<'d> {
         head: &[u8],
         body: &mut Body,
         is_chunked: bool,
-        preference: Preference,
+        preference: PathPreference,
     ) -> Result<(), DeliveryError> {
         if let Body::Upstream(body) = body {
             return Box::pin(self.send_upstream(head, body, is_chunked, preference)).await;

@@ -20,7 +20,7 @@ mod writer;
 
 pub use counter::{BUCKETS, DurationCounts, Label, LabelledCounts};
 pub(crate) use counter::{By, Count, Durations, Lifetimes, Shape};
-pub use render::{Source, render};
+pub use render::{NamedCounters, render};
 pub use table::{Numbers, WorkerMetrics};
 pub(crate) use writer::{Metric, Writer};
 
@@ -224,7 +224,7 @@ pub struct Metrics {
     pub reloads_refused: AtomicU64,
     /// Access log lines lost because the disk did not keep up.
     pub log_lines_dropped: Arc<AtomicU64>,
-    source: Mutex<Option<Arc<dyn Source>>>,
+    source: Mutex<Option<Arc<dyn NamedCounters>>>,
 }
 
 impl Metrics {
@@ -241,11 +241,11 @@ impl Metrics {
     }
 
     /// What the configuration in force counts by itself, under names of the operator's, is written from here.
-    pub fn set_source(&self, source: Arc<dyn Source>) {
+    pub fn set_source(&self, source: Arc<dyn NamedCounters>) {
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
-    fn source(&self) -> Option<Arc<dyn Source>> {
+    fn source(&self) -> Option<Arc<dyn NamedCounters>> {
         self.source.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

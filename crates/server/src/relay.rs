@@ -26,7 +26,7 @@ use kettle_tls::stream::StreamError;
 use crate::offload::Offloads;
 use crate::pipes::Pipes;
 use crate::tx_path::Flow;
-use direction::{CloseKind, Direction, Fault, Shared, Source, Stage};
+use direction::{CloseKind, Direction, Fault, Shared, SourceState, Stage};
 
 pub(crate) use end::{Party, TunnelEnd};
 pub(crate) use side::Side;
@@ -110,7 +110,7 @@ impl Relay {
             Party::Backend => (&mut self.to_client, &mut self.backend, &mut self.client),
         };
         let polled = direction.poll(from, to, &shared, context);
-        if direction.source == Source::Closed && self.end.is_none() {
+        if direction.source == SourceState::Closed && self.end.is_none() {
             self.end = Some(TunnelEnd::closed_by(source));
         }
         Poll::Ready(match ready!(polled) {
@@ -124,7 +124,7 @@ impl Relay {
 
     /// Does what a fault of the direction from `source` means for both.
     fn take_fault(&mut self, source: Party, fault: Fault) {
-        if let (Fault::Source(error @ StreamError::AlertReceived(_)), Party::Backend) =
+        if let (Fault::SourceState(error @ StreamError::AlertReceived(_)), Party::Backend) =
             (&fault, source)
         {
             self.backend_alert = Some(error.to_string().into());
@@ -141,7 +141,7 @@ impl Relay {
                 self.end_truncated();
             }
             (Fault::KeyRefused, _) => self.lose(source, TunnelEnd::KeyRefused(source)),
-            (Fault::Source(error), _) => self.lose(source, TunnelEnd::failed(source, &error)),
+            (Fault::SourceState(error), _) => self.lose(source, TunnelEnd::failed(source, &error)),
             (Fault::Refused, _) => self.finish(source),
             (Fault::Sink(error), _) => {
                 let sink = source.other();
@@ -149,7 +149,7 @@ impl Relay {
                 if is_gone(&error) && self.may_still_speak(sink) {
                     self.note(end);
                     self.finish(source);
-                    self.direction_from(sink).source = Source::Lost;
+                    self.direction_from(sink).source = SourceState::Lost;
                 } else {
                     self.lose(sink, end);
                 }

@@ -41,7 +41,7 @@ impl<'c> Request<'c> {
     #[must_use]
     pub fn without_body(head: Box<Head>, server_name: Option<&'c str>) -> Self {
         let body = RequestBody {
-            source: Source::Nothing { server_name },
+            source: BodySource::Nothing { server_name },
             framing: BodyFraming::None,
             reader: BodyReader::new(BodyFraming::None),
             lent_bytes: 0,
@@ -61,7 +61,7 @@ impl<'c> Request<'c> {
         source: TlsSource<'c>,
         client: IpAddr,
     ) -> Self {
-        Self::from_source(head, framing, Source::Tls(source), client)
+        Self::from_source(head, framing, BodySource::Tls(source), client)
     }
 
     /// A request that is one stream of its connection's. A body of unknown length is `Chunked`.
@@ -72,13 +72,13 @@ impl<'c> Request<'c> {
         source: StreamSource<'c>,
         client: IpAddr,
     ) -> Self {
-        Self::from_source(head, framing, Source::Stream(source, Bytes::new(), 0), client)
+        Self::from_source(head, framing, BodySource::Stream(source, Bytes::new(), 0), client)
     }
 
     fn from_source(
         head: Box<Head>,
         framing: BodyFraming,
-        source: Source<'c>,
+        source: BodySource<'c>,
         client: IpAddr,
     ) -> Self {
         // Of no bytes nobody waits for the permission to send them.
@@ -100,9 +100,9 @@ impl<'c> Request<'c> {
     #[must_use]
     pub fn server_name(&self) -> Option<&str> {
         match &self.body.source {
-            Source::Nothing { server_name } => *server_name,
-            Source::Tls(source) => source.stream.session().server_name.as_deref(),
-            Source::Stream(source, ..) => source.session.server_name.as_deref(),
+            BodySource::Nothing { server_name } => *server_name,
+            BodySource::Tls(source) => source.stream.session().server_name.as_deref(),
+            BodySource::Stream(source, ..) => source.session.server_name.as_deref(),
         }
     }
 
@@ -110,9 +110,9 @@ impl<'c> Request<'c> {
     #[must_use]
     pub fn is_client_verified(&self) -> bool {
         match &self.body.source {
-            Source::Nothing { .. } => false,
-            Source::Tls(source) => source.stream.session().peer.is_some(),
-            Source::Stream(source, ..) => source.session.peer.is_some(),
+            BodySource::Nothing { .. } => false,
+            BodySource::Tls(source) => source.stream.session().peer.is_some(),
+            BodySource::Stream(source, ..) => source.session.peer.is_some(),
         }
     }
 }
@@ -121,7 +121,7 @@ impl<'c> Request<'c> {
 ///
 /// What lies behind the body stays in the stream: it is the front of the next request.
 pub struct RequestBody<'c> {
-    source: Source<'c>,
+    source: BodySource<'c>,
     framing: BodyFraming,
     reader: BodyReader,
     /// The data that the last call gave out, still at the front of what was received.
@@ -136,7 +136,7 @@ pub struct RequestBody<'c> {
     passing: Option<beside::Passing>,
 }
 
-enum Source<'c> {
+enum BodySource<'c> {
     Nothing {
         server_name: Option<&'c str>,
     },
@@ -193,18 +193,18 @@ impl RequestBody<'_> {
     /// [`BodyError`], also if the body is announced to be too long.
     pub async fn chunk(&mut self, bytes_max: u64) -> Result<Option<&[u8]>, BodyError> {
         let outcome = match self.source {
-            Source::Stream(..) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
+            BodySource::Stream(..) => self.next_of_stream(bytes_max, Stage::UnderWay).await,
             _ => self.next_chunk(bytes_max).await,
         };
         self.is_broken |= outcome.is_err();
         let Some(data_bytes) = outcome? else { return Ok(None) };
         match &self.source {
-            Source::Nothing { .. } => Ok(None),
-            Source::Tls(source) => {
+            BodySource::Nothing { .. } => Ok(None),
+            BodySource::Tls(source) => {
                 self.lent_bytes = data_bytes;
                 Ok(source.stream.received().bytes().get(..data_bytes))
             }
-            Source::Stream(_, data, _) => Ok(Some(data)),
+            BodySource::Stream(_, data, _) => Ok(Some(data)),
         }
     }
 
@@ -213,7 +213,9 @@ impl RequestBody<'_> {
         bytes_max: u64,
         stage: Stage,
     ) -> Result<Option<usize>, BodyError> {
-        let Source::Stream(source, data, total_bytes) = &mut self.source else { return Ok(None) };
+        let BodySource::Stream(source, data, total_bytes) = &mut self.source else {
+            return Ok(None);
+        };
         if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
             return Err(BodyError::TooLong);
         }
@@ -231,7 +233,7 @@ impl RequestBody<'_> {
     }
 
     async fn next_chunk(&mut self, bytes_max: u64) -> Result<Option<usize>, BodyError> {
-        let Source::Tls(source) = &mut self.source else { return Ok(None) };
+        let BodySource::Tls(source) = &mut self.source else { return Ok(None) };
         source.stream.consume(std::mem::take(&mut self.lent_bytes));
         if matches!(self.framing, BodyFraming::Length(bytes) if bytes > bytes_max) {
             return Err(BodyError::TooLong);
@@ -264,9 +266,9 @@ impl RequestBody<'_> {
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
         match &self.source {
-            Source::Nothing { .. } => &[],
-            Source::Tls(_) => self.reader.trailers(),
-            Source::Stream(source, ..) => &source.trailers,
+            BodySource::Nothing { .. } => &[],
+            BodySource::Tls(_) => self.reader.trailers(),
+            BodySource::Stream(source, ..) => &source.trailers,
         }
     }
 
@@ -280,9 +282,9 @@ impl RequestBody<'_> {
     #[must_use]
     pub fn is_awaited(&mut self) -> bool {
         let has_begun = match &mut self.source {
-            Source::Nothing { .. } => false,
-            Source::Tls(source) => !source.stream.received().bytes().is_empty(),
-            Source::Stream(source, ..) => source.body.flow_control().used_capacity() > 0,
+            BodySource::Nothing { .. } => false,
+            BodySource::Tls(source) => !source.stream.received().bytes().is_empty(),
+            BodySource::Stream(source, ..) => source.body.flow_control().used_capacity() > 0,
         };
         self.is_awaited && !has_begun
     }
@@ -294,10 +296,12 @@ impl RequestBody<'_> {
     pub async fn go_on(&mut self) -> Result<(), BodyError> {
         let is_awaited = std::mem::take(&mut self.is_awaited);
         match &mut self.source {
-            Source::Tls(source) if is_awaited && source.stream.received().bytes().is_empty() => {
+            BodySource::Tls(source)
+                if is_awaited && source.stream.received().bytes().is_empty() =>
+            {
                 source.send(CONTINUE).await
             }
-            Source::Stream(source, ..) if is_awaited => (source.send_interim)(CONTINUE),
+            BodySource::Stream(source, ..) if is_awaited => (source.send_interim)(CONTINUE),
             _ => Ok(()),
         }
     }
@@ -308,16 +312,16 @@ impl RequestBody<'_> {
     /// [`BodyError`].
     pub async fn send_interim(&mut self, head: &[u8]) -> Result<(), BodyError> {
         match &mut self.source {
-            Source::Nothing { .. } => Ok(()),
-            Source::Tls(source) => source.send(head).await,
-            Source::Stream(source, ..) => (source.send_interim)(head),
+            BodySource::Nothing { .. } => Ok(()),
+            BodySource::Tls(source) => source.send(head).await,
+            BodySource::Stream(source, ..) => (source.send_interim)(head),
         }
     }
 
     /// Whether nothing can follow this request on its connection, as far as its body goes.
     #[must_use]
     pub fn is_last(&self) -> bool {
-        let Source::Tls(source) = &self.source else { return true };
+        let BodySource::Tls(source) = &self.source else { return true };
         let is_too_long =
             matches!(self.framing, BodyFraming::Length(bytes) if bytes > source.discard_bytes_max);
         // With a final status in place of `100 Continue`, whether the body follows is open.
@@ -330,7 +334,7 @@ impl RequestBody<'_> {
     /// [`BodyError`] if that is not the end of it.
     pub async fn discard(&mut self) -> Result<(), BodyError> {
         self.passing = None;
-        if let Source::Stream(source, _, total_bytes) = &self.source {
+        if let BodySource::Stream(source, _, total_bytes) = &self.source {
             if self.is_awaited || self.is_broken {
                 return Ok(());
             }
@@ -338,7 +342,7 @@ impl RequestBody<'_> {
             while self.next_of_stream(bytes_max, Stage::Idle).await?.is_some() {}
             return Ok(());
         }
-        let Source::Tls(source) = &mut self.source else { return Ok(()) };
+        let BodySource::Tls(source) = &mut self.source else { return Ok(()) };
         source.stream.consume(std::mem::take(&mut self.lent_bytes));
         if self.reader.is_done() || self.is_broken {
             return Ok(());
@@ -363,16 +367,16 @@ impl RequestBody<'_> {
     /// The client's half of a stream, for who reads it otherwise; none if it is not one of several.
     pub(crate) fn into_stream(self) -> Option<RecvStream> {
         match self.source {
-            Source::Nothing { .. } | Source::Tls(_) => None,
-            Source::Stream(source, ..) => Some(source.body),
+            BodySource::Nothing { .. } | BodySource::Tls(_) => None,
+            BodySource::Stream(source, ..) => Some(source.body),
         }
     }
 
     /// The connection that the request came over; none if that is not one with TLS.
     pub(crate) fn stream(&mut self) -> Option<&mut TlsStream> {
         match &mut self.source {
-            Source::Nothing { .. } | Source::Stream(..) => None,
-            Source::Tls(source) => Some(source.stream),
+            BodySource::Nothing { .. } | BodySource::Stream(..) => None,
+            BodySource::Tls(source) => Some(source.stream),
         }
     }
 }

@@ -66,7 +66,7 @@ async fn serve(setup: WorkerSetup) -> io::Result<()> {
     let answering = spawn_local(async move {
         state.open_tunnels.answer(questions, || state.deadlines.ticks()).await;
     });
-    let mut accepting = Accepting::default();
+    let mut accepting = Listeners::default();
     accepting.follow(&worker, &first)?;
     drop(first);
     loop {
@@ -121,11 +121,11 @@ async fn tick(worker: Rc<WorkerState>) {
 
 /// The sockets a worker listens on, each with the task that accepts from it.
 #[derive(Default)]
-pub(crate) struct Accepting {
-    sources: Vec<Source>,
+pub(crate) struct Listeners {
+    sources: Vec<AcceptLoop>,
 }
 
-struct Source {
+struct AcceptLoop {
     listening: Listening,
     snapshot: Arc<Snapshot>,
     socket: Rc<ListeningSocket>,
@@ -136,7 +136,7 @@ struct Source {
 /// is out of them must be able to follow a reload.
 type ListeningSocket = AsyncFd<Arc<std::net::TcpListener>>;
 
-impl Accepting {
+impl Listeners {
     /// Accepts from a snapshot's listeners, and from no others. One that cannot be used keeps none of the others from
     /// following.
     ///
@@ -150,7 +150,7 @@ impl Accepting {
         let mut outcome = Ok(());
         let mut before = std::mem::take(&mut self.sources);
         for listening in &snapshot.listeners {
-            let is_same = |it: &Source| Arc::ptr_eq(&it.listening.socket, &listening.socket);
+            let is_same = |it: &AcceptLoop| Arc::ptr_eq(&it.listening.socket, &listening.socket);
             // A socket that stays keeps the connections that wait in it; only its settings may have changed.
             let socket = match before.iter().position(is_same).map(|at| before.swap_remove(at)) {
                 Some(kept) => {
@@ -160,7 +160,9 @@ impl Accepting {
                 None => register(listening),
             };
             match socket {
-                Ok(socket) => self.sources.push(Source::begin(worker, snapshot, listening, socket)),
+                Ok(socket) => {
+                    self.sources.push(AcceptLoop::begin(worker, snapshot, listening, socket))
+                }
                 Err(error) => outcome = Err(error),
             }
         }
@@ -187,7 +189,7 @@ fn register(listening: &Listening) -> io::Result<Rc<ListeningSocket>> {
     Ok(Rc::new(socket))
 }
 
-impl Source {
+impl AcceptLoop {
     fn begin(
         worker: &Rc<WorkerState>,
         snapshot: &Arc<Snapshot>,

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use time::OffsetDateTime;
 
-use super::Entry;
+use super::ResponseEntry;
 use super::escape::{write_combined_field, write_json_string};
 use crate::tx_path::TxPath;
 
 /// Writes one JSON object and a line feed. Fields without a value are left out.
-pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
+pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseEntry<'_>) {
     out.extend_from_slice(b"{\"time\":\"");
     write_iso(out, clock, entry.time);
     out.extend_from_slice(b"\",\"remote\":\"");
@@ -52,7 +52,7 @@ pub(super) fn write_json(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>
 }
 
 /// Writes the combined format, then kettle's own fields as `name=value`, then a line feed.
-pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
+pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseEntry<'_>) {
     write_display(out, entry.remote.ip());
     out.extend_from_slice(b" - ");
     match entry.user {
@@ -112,7 +112,7 @@ pub(super) fn write_combined(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry
 }
 
 /// Writes what a person at a terminal wants to see, and a line feed.
-pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &Entry<'_>) {
+pub(super) fn write_short(out: &mut Vec<u8>, clock: &mut Clock, entry: &ResponseEntry<'_>) {
     write_time_of_day(out, clock, entry.time);
     out.push(b' ');
     write_number(out, entry.status.into());
@@ -191,12 +191,12 @@ pub(super) fn write_time_of_day(out: &mut Vec<u8>, clock: &mut Clock, time: Syst
     out.extend_from_slice(clock.iso_second.get(ISO_DATE_BYTES..).unwrap_or_default());
 }
 
-fn server_name<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
+fn server_name<'a>(entry: &ResponseEntry<'a>) -> Option<&'a [u8]> {
     entry.session?.server_name.as_deref().map(str::as_bytes)
 }
 
 /// Whose certificate the client showed.
-fn client<'a>(entry: &Entry<'a>) -> Option<&'a [u8]> {
+fn client<'a>(entry: &ResponseEntry<'a>) -> Option<&'a [u8]> {
     Some(entry.session?.peer.as_ref()?.subject.as_bytes())
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use super::escape::{write_combined_field, write_json_string};
 use super::format::{Clock, write_combined, write_json, write_short};
 use super::writer::{Command, Writer};
-use super::{AccessLog, BACKLOG_BUFFERS, Destination, Entry, WorkerLog};
+use super::{AccessLog, BACKLOG_BUFFERS, Destination, ResponseEntry, WorkerLog};
 use crate::tx_path::{Reason, TxPath};
 
 fn session() -> Session {
@@ -32,8 +32,8 @@ fn session() -> Session {
     }
 }
 
-fn entry() -> Entry<'static> {
-    Entry {
+fn entry() -> ResponseEntry<'static> {
+    ResponseEntry {
         time: UNIX_EPOCH + Duration::from_millis(1_795_295_747_042),
         remote: SocketAddr::from(([192, 0, 2, 7], 40_000)),
         host: Some(b"example.org:8443"),
@@ -89,7 +89,11 @@ fn lines_of(path: &Path) -> usize {
 #[test]
 fn json_line_has_every_field() {
     let mut out = Vec::new();
-    write_json(&mut out, &mut Clock::default(), &Entry { session: Some(&session()), ..entry() });
+    write_json(
+        &mut out,
+        &mut Clock::default(),
+        &ResponseEntry { session: Some(&session()), ..entry() },
+    );
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(
@@ -111,7 +115,7 @@ fn combined_line_starts_as_other_servers_write_it() {
     write_combined(
         &mut out,
         &mut Clock::default(),
-        &Entry { session: Some(&session()), ..entry() },
+        &ResponseEntry { session: Some(&session()), ..entry() },
     );
     assert_eq!(
         String::from_utf8(out).unwrap(),
@@ -130,7 +134,7 @@ fn combined_line_starts_as_other_servers_write_it() {
 fn hostile_bytes_leave_json_valid_and_on_one_line() {
     let hostile: Vec<u8> = (0..=255).collect();
     let mut out = Vec::new();
-    let entry = Entry {
+    let entry = ResponseEntry {
         method: &hostile,
         target: &hostile,
         host: Some(&hostile),
@@ -149,7 +153,7 @@ fn hostile_bytes_leave_json_valid_and_on_one_line() {
 fn hostile_bytes_leave_combined_on_one_line_of_printable_ascii() {
     let hostile: Vec<u8> = (0..=255).collect();
     let mut out = Vec::new();
-    let entry = Entry { target: &hostile, user_agent: Some(&hostile), ..entry() };
+    let entry = ResponseEntry { target: &hostile, user_agent: Some(&hostile), ..entry() };
     write_combined(&mut out, &mut Clock::default(), &entry);
     let (last, line) = out.split_last().unwrap();
     assert_eq!(*last, b'\n');
@@ -177,7 +181,7 @@ fn valid_utf8_stays_and_control_characters_do_not() {
 #[test]
 fn unparsed_request_has_a_dash_for_its_line() {
     let mut out = Vec::new();
-    let entry = Entry { method: b"", target: b"", version: "", status: 400, ..entry() };
+    let entry = ResponseEntry { method: b"", target: b"", version: "", status: 400, ..entry() };
     write_combined(&mut out, &mut Clock::default(), &entry);
     let line = String::from_utf8(out).unwrap();
     assert!(line.contains(r#"] "-" 400 "#), "{line}");
@@ -386,7 +390,7 @@ const PIPE_BYTES_USUAL: usize = 64 * 1024;
 
 #[test]
 fn the_short_format_is_for_people() {
-    let short = |entry: &Entry<'_>| {
+    let short = |entry: &ResponseEntry<'_>| {
         let mut out = Vec::new();
         write_short(&mut out, &mut Clock::default(), entry);
         String::from_utf8(out).unwrap()
@@ -395,10 +399,16 @@ fn the_short_format_is_for_people() {
     let (time, rest) = line.split_at(8);
     assert!(time.bytes().all(|byte| byte.is_ascii_digit() || byte == b':'), "{line}");
     assert_eq!(rest, " 200 GET /a?b 70000 B 1.2 ms user 192.0.2.7\n");
-    let odd =
-        Entry { method: b"", target: b"", status: 400, path: None, completed: false, ..entry() };
+    let odd = ResponseEntry {
+        method: b"",
+        target: b"",
+        status: 400,
+        path: None,
+        completed: false,
+        ..entry()
+    };
     assert!(short(&odd).ends_with(" 400 - 70000 B 1.2 ms - 192.0.2.7 cut short\n"));
     // Nothing a client sends moves the cursor.
-    let hostile = Entry { target: b"/\x1b[2J", ..entry() };
+    let hostile = ResponseEntry { target: b"/\x1b[2J", ..entry() };
     assert!(short(&hostile).contains("/\\x1b[2J"), "{}", short(&hostile));
 }

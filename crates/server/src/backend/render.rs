@@ -10,9 +10,9 @@ use super::state::CheckOutcome;
 use super::status::Health;
 use super::upstream_counts::UpstreamCounts;
 use super::{Backend, Backends, Server};
-use crate::metrics::{Label, Metric, Shape, Source, Writer};
+use crate::metrics::{Label, Metric, NamedCounters, Shape, Writer};
 
-impl Source for Backends {
+impl NamedCounters for Backends {
     fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
         if self.backends.is_empty() {
             return Ok(());

@@ -24,13 +24,13 @@ use crate::stores::ArrivingBody;
 /// An object and where its bytes are.
 pub(super) struct Kept<'k> {
     head: &'k Stored,
-    source: Source,
+    source: KeptSource,
     /// Its length, if that is known.
     bytes: Option<u64>,
 }
 
 /// Where the bytes of a body are.
-enum Source {
+enum KeptSource {
     Memory(Bytes),
     /// In a file, from this byte on.
     File(Arc<OpenFile>, u64),
@@ -42,8 +42,8 @@ impl<'k> Kept<'k> {
     /// An object of the store.
     pub(super) fn whole(object: &'k ReadyObject) -> Self {
         let source = match &object.content {
-            Content::Memory(bytes) => Source::Memory(bytes.clone()),
-            Content::File(file) => Source::File(Arc::clone(file), object.body.offset),
+            Content::Memory(bytes) => KeptSource::Memory(bytes.clone()),
+            Content::File(file) => KeptSource::File(Arc::clone(file), object.body.offset),
         };
         Self { head: &object.head, source, bytes: Some(object.body.bytes) }
     }
@@ -58,7 +58,7 @@ impl<'k> Kept<'k> {
         let fill = match body {
             ArrivingBody::InFile(fill) => fill,
             ArrivingBody::Whole { bytes, .. } => {
-                let source = Source::Memory(bytes.clone());
+                let source = KeptSource::Memory(bytes.clone());
                 return Self { head, source, bytes: Some(bytes.len() as u64) };
             }
         };
@@ -67,7 +67,7 @@ impl<'k> Kept<'k> {
         let progress = fill.progress();
         let is_complete = progress.state == FillState::Complete;
         let bytes = fill.announced_bytes().or(is_complete.then_some(progress.filled));
-        Self { head, source: Source::Growing(fill.clone(), file, patience), bytes }
+        Self { head, source: KeptSource::Growing(fill.clone(), file, patience), bytes }
     }
 
     /// The response to GET or HEAD.
@@ -126,22 +126,24 @@ impl<'k> Kept<'k> {
         let start = span.map_or(0, |span| span.start);
         match (&self.source, span_bytes) {
             (_, Some(0)) => Body::Empty,
-            (Source::Memory(all), bytes) => {
+            (KeptSource::Memory(all), bytes) => {
                 let position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(all.len());
                 let end = start + bytes.unwrap_or_default();
                 Body::Memory(all.slice(position(start)..position(end)))
             }
-            (Source::File(file, offset), bytes) => {
+            (KeptSource::File(file, offset), bytes) => {
                 let span = ByteRange { start: offset + start, bytes: bytes.unwrap_or_default() };
                 Body::File { file: Arc::clone(file), span }
             }
-            (Source::Growing(fill, file, patience), bytes) => Body::Growing(Box::new(Growing {
-                fill: fill.clone(),
-                file: Arc::clone(file),
-                start,
-                bytes,
-                patience: *patience,
-            })),
+            (KeptSource::Growing(fill, file, patience), bytes) => {
+                Body::Growing(Box::new(Growing {
+                    fill: fill.clone(),
+                    file: Arc::clone(file),
+                    start,
+                    bytes,
+                    patience: *patience,
+                }))
+            }
         }
     }
 }

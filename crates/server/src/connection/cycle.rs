@@ -13,8 +13,8 @@ use kettle_tls::Session;
 use kettle_tls::stream::TlsStream;
 
 use super::{Connection, End};
-use crate::access_log::Entry;
-use crate::deliver::{Delivered, Delivery, DeliveryError, Preference};
+use crate::access_log::ResponseEntry;
+use crate::deliver::{Delivered, Delivery, DeliveryError, PathPreference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::open_file::OpenFile;
@@ -218,10 +218,10 @@ impl Connection {
         }
     }
 
-    pub(super) fn preference(&self, response: &Response) -> Preference {
+    pub(super) fn preference(&self, response: &Response) -> PathPreference {
         let listener = self.listener().and_then(Listener::https);
         let choice = response.tx_path.or(listener.map(|listener| listener.path));
-        Preference {
+        PathPreference {
             choice: choice.unwrap_or(TxPathChoice::Auto),
             crossover_bytes: listener.map_or(u64::MAX, |listener| listener.crossover),
         }
@@ -351,7 +351,7 @@ impl Connection {
         if !self.worker.log.is_on(&response.log) {
             return;
         }
-        let entry = Entry {
+        let entry = ResponseEntry {
             time: arrival.time,
             remote: self.remote,
             host: head.and_then(|head| head.host_bytes()),

@@ -8,7 +8,7 @@ use kettle_cache::{FillState, Progress, Waiting};
 use kettle_http::range::ByteRange;
 use tokio::time::timeout;
 
-use super::placement::{Demand, Preference};
+use super::placement::{Demand, PathPreference};
 use super::upstream::Coding;
 use super::{Delivery, DeliveryError, Piece};
 use crate::request::poll_client;
@@ -21,7 +21,7 @@ impl Delivery<'_> {
         head: &[u8],
         body: &Growing,
         is_chunked: bool,
-        preference: Preference,
+        preference: PathPreference,
     ) -> Result<(), DeliveryError> {
         let bytes = body.bytes.unwrap_or_else(|| body.fill.progress().filled);
         let demand = Demand { bytes, is_file: true, is_last: self.is_last };

@@ -18,14 +18,14 @@ pub struct Demand {
 
 /// What the configuration prefers.
 #[derive(Clone, Copy, Debug)]
-pub struct Preference {
+pub struct PathPreference {
     /// The path setting of the site, or of the listener.
     pub choice: TxPathChoice,
     /// With `auto`: the body size from which the kernel takes over, in bytes.
     pub crossover_bytes: u64,
 }
 
-impl Preference {
+impl PathPreference {
     /// Whether what is to be sent should move the connection into the kernel.
     pub(crate) fn wants_kernel(self, demand: Demand) -> bool {
         match self.choice {
@@ -55,7 +55,7 @@ impl Delivery<'_> {
     pub(super) async fn choose_tx_path(
         &mut self,
         demand: Demand,
-        preference: Preference,
+        preference: PathPreference,
     ) -> Result<(), DeliveryError> {
         if !self.stream.is_offloaded() && preference.wants_kernel(demand) {
             self.delivered.reason = self.offload().await?;

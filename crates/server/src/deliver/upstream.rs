@@ -17,7 +17,7 @@ use kettle_tls::records::PLAINTEXT_BYTES_MAX;
 use kettle_tls::stream::TlsStream;
 use tokio::time::timeout;
 
-use super::{Delivery, DeliveryError, Demand, Piece, Preference};
+use super::{Delivery, DeliveryError, Demand, PathPreference, Piece};
 use crate::limits::Pace;
 use crate::pipes::Pipes;
 use crate::request::{last_chunk, poll_client};
@@ -31,7 +31,7 @@ impl Delivery<'_> {
         head: &[u8],
         body: &mut UpstreamBody,
         is_chunked: bool,
-        preference: Preference,
+        preference: PathPreference,
     ) -> Result<(), DeliveryError> {
         let is_spliced = self.choose_upstream_path(body, preference).await?;
         self.pace = Some(Pace::new(self.write_timeout));
@@ -98,7 +98,7 @@ impl Delivery<'_> {
     async fn choose_upstream_path(
         &mut self,
         body: &UpstreamBody,
-        preference: Preference,
+        preference: PathPreference,
     ) -> Result<bool, DeliveryError> {
         let length = body.length().filter(|_| body.is_spliceable()).unwrap_or_default();
         let is_large = length >= preference.crossover_bytes.max(SPLICED_BYTES_MIN);

@@ -11,13 +11,13 @@ use kettle_config::Coding;
 use super::entry::Content;
 use super::file_route::FileRoute;
 use super::locate::Facts;
-use super::precompressed::Preference;
+use super::precompressed::CodingPreference;
 
 /// The coding that a file is to be compressed by; none if it is no text, large, tiny, or compressed already.
 #[must_use]
 pub fn coding_for(
     route: &FileRoute,
-    preference: Preference,
+    preference: CodingPreference,
     facts: &Facts,
     content: &Content,
 ) -> Option<Coding> {

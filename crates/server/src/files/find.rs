@@ -17,7 +17,7 @@ use super::entry::Content;
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
 use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
-use super::precompressed::Preference;
+use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
 use crate::disk::{Abandoned, Device, Disks};
@@ -90,7 +90,7 @@ impl Finder {
         &self,
         route: &Arc<FileRoute>,
         relative: &str,
-        preference: Preference,
+        preference: CodingPreference,
         now: Duration,
     ) -> Result<Sighting<Located>, Errno> {
         let known = self.known_root(route, now);
@@ -212,7 +212,7 @@ impl Finder {
     pub async fn compressed(
         &self,
         route: &FileRoute,
-        preference: Preference,
+        preference: CodingPreference,
         mut facts: Facts,
         content: Content,
     ) -> (Facts, Content, bool) {
@@ -291,7 +291,7 @@ fn look(
     known: &Known,
     route: &FileRoute,
     relative: &str,
-    preference: Preference,
+    preference: CodingPreference,
     reach: Reach,
 ) -> Result<(Below, Located), Errno> {
     let preference = preference.among(&route.codings);

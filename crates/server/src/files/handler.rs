@@ -21,7 +21,7 @@ use super::find::{Finder, Sighting};
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
 use super::locate::{self, Found, Located};
 use super::open_cache::{KeyRef, OpenCache, Remembered};
-use super::precompressed::Preference;
+use super::precompressed::CodingPreference;
 use super::respond::respond;
 use super::root::Root;
 use crate::clock::{Clock, CoarseClock};
@@ -191,7 +191,7 @@ impl Files {
         &self,
         route: &Arc<FileRoute>,
         relative: &str,
-        preference: Preference,
+        preference: CodingPreference,
         now: Duration,
     ) -> Result<Sighting<Located>, HttpError> {
         let sighting = self.finder.find(route, relative, preference, now).await;
@@ -302,10 +302,10 @@ pub fn allow(
 
 fn key<'k>(route: &FileRoute, below: &'k str, head: &Head) -> KeyRef<'k> {
     let preference = if route.offered.is_empty() {
-        Preference::NONE
+        CodingPreference::NONE
     } else {
         let preference =
-            Preference::negotiate(&route.offered, head.header_values("accept-encoding"));
+            CodingPreference::negotiate(&route.offered, head.header_values("accept-encoding"));
         // What is compressed here may come out otherwise another time: no range of it is sent.
         match !route.live_codings.is_empty() && range::requested(head).is_some() {
             true => preference.on_disk(&route.codings),

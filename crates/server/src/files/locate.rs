@@ -11,7 +11,7 @@ use kettle_kernel::file_system::FileSystem;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 
-use super::precompressed::{Preference, suffix};
+use super::precompressed::{CodingPreference, suffix};
 use super::root::{Reach, Root};
 use crate::disk::DiskDeadline;
 
@@ -26,7 +26,7 @@ pub struct Sought<'s> {
     /// Paths below the root that other routes answer: no directory is answered by them.
     pub foreign: &'s [String],
     /// Content codings the client takes and the route offers, best first.
-    pub preference: Preference,
+    pub preference: CodingPreference,
 }
 
 /// What was found.
@@ -112,31 +112,31 @@ impl Identity {
 }
 
 /// What an open descriptor is.
-enum Kind {
+enum FileKind {
     Regular(Identity),
     Directory,
     Other,
 }
 
-fn kind_of(fd: impl AsFd) -> Result<Kind, Errno> {
+fn kind_of(fd: impl AsFd) -> Result<FileKind, Errno> {
     let stat = fstat(fd)?;
     Ok(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::Regular(Identity {
+        FileType::RegularFile => FileKind::Regular(Identity {
             device: stat.st_dev,
             inode: stat.st_ino,
             changed: (stat.st_ctime, stat.st_ctime_nsec),
             modified: (stat.st_mtime, stat.st_mtime_nsec),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
         }),
-        FileType::Directory => Kind::Directory,
-        _ => Kind::Other,
+        FileType::Directory => FileKind::Directory,
+        _ => FileKind::Other,
     })
 }
 
 /// The present state of an open file; `None` if it is not a regular one.
 pub fn identity_of(fd: impl AsFd) -> Option<Identity> {
     match kind_of(fd) {
-        Ok(Kind::Regular(identity)) => Some(identity),
+        Ok(FileKind::Regular(identity)) => Some(identity),
         _ => None,
     }
 }
@@ -162,11 +162,11 @@ pub fn locate(root: &Root, sought: Sought<'_>, reach: Reach) -> Located {
 fn locate_file(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Located, Errno> {
     let fd = root.open_below(sought.relative, READING, reach)?;
     match kind_of(&fd)? {
-        Kind::Regular(identity) => {
+        FileKind::Regular(identity) => {
             best_variant(root, sought.relative, fd, identity, sought.preference, reach)
         }
-        Kind::Directory => Ok(Located::SlashMissing),
-        Kind::Other => Ok(Located::Refused(404)),
+        FileKind::Directory => Ok(Located::SlashMissing),
+        FileKind::Other => Ok(Located::Refused(404)),
     }
 }
 
@@ -178,7 +178,7 @@ fn locate_directory(root: &Root, sought: Sought<'_>, reach: Reach) -> Result<Loc
         }
         match root.open_below(&path, READING, reach) {
             Ok(fd) => {
-                if let Kind::Regular(identity) = kind_of(&fd)? {
+                if let FileKind::Regular(identity) = kind_of(&fd)? {
                     return best_variant(root, &path, fd, identity, sought.preference, reach);
                 }
             }
@@ -197,14 +197,14 @@ fn best_variant(
     path: &str,
     fd: OwnedFd,
     identity: Identity,
-    preference: Preference,
+    preference: CodingPreference,
     reach: Reach,
 ) -> Result<Located, Errno> {
     for coding in preference.codings() {
         let sibling = format!("{path}{}", suffix(coding));
         match root.open_below(&sibling, READING, reach) {
             Ok(fd) => {
-                if let Kind::Regular(sibling) = kind_of(&fd)?
+                if let FileKind::Regular(sibling) = kind_of(&fd)?
                     && !sibling.is_older_than(&identity)
                 {
                     return Ok(found(root, fd, sibling, Some(coding), path, reach));

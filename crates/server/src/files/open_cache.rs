@@ -11,13 +11,13 @@ use quick_cache::{Equivalent, Weighter};
 
 use super::entry::{Content, Entry};
 use super::object::ReadyObject;
-use super::precompressed::Preference;
+use super::precompressed::CodingPreference;
 
 /// What an answer from a file depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     route: u64,
-    preference: Preference,
+    preference: CodingPreference,
     path: Box<str>,
 }
 
@@ -27,7 +27,7 @@ pub struct KeyRef<'k> {
     /// The number of the route.
     pub route: u64,
     /// The codings the client takes.
-    pub preference: Preference,
+    pub preference: CodingPreference,
     /// The path below the route's prefix, with its slash.
     pub path: &'k str,
 }

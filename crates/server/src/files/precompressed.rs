@@ -9,9 +9,9 @@ use kettle_http::negotiate;
 ///
 /// Two bits a coding, the best one lowest; zero ends the list. Another says [`on_disk`](Self::on_disk).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Preference(u8);
+pub struct CodingPreference(u8);
 
-impl Preference {
+impl CodingPreference {
     /// No coding at all.
     pub const NONE: Self = Self(0);
 

@@ -13,7 +13,7 @@ use super::writer::{Metric, Writer};
 use super::{Metrics, Numbers};
 
 /// Counters beside those of the workers: of things that the operator names.
-pub trait Source: fmt::Debug + Send + Sync {
+pub trait NamedCounters: fmt::Debug + Send + Sync {
     /// Writes them.
     ///
     /// # Errors
@@ -22,7 +22,7 @@ pub trait Source: fmt::Debug + Send + Sync {
 }
 
 /// One after the other.
-impl<A: Source, B: Source> Source for (Arc<A>, Arc<B>) {
+impl<A: NamedCounters, B: NamedCounters> NamedCounters for (Arc<A>, Arc<B>) {
     fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
         self.0.write(writer)?;
         self.1.write(writer)
@@ -58,7 +58,7 @@ struct Scrape {
     reloads_done: u64,
     reloads_refused: u64,
     log_lines_dropped: u64,
-    source: Option<Arc<dyn Source>>,
+    source: Option<Arc<dyn NamedCounters>>,
 }
 
 impl Collector for Scrape {

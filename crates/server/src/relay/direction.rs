@@ -23,7 +23,7 @@ use crate::tx_path::{Flow, Reason, TxPath};
 /// One direction of a tunnel.
 pub(super) struct Direction {
     pub(super) stage: Stage,
-    pub(super) source: Source,
+    pub(super) source: SourceState,
     pub(super) flow: Flow,
     pub(super) placement: Placement,
     /// Received, not yet taken by the other side, and not sealed.
@@ -40,7 +40,7 @@ pub(super) struct Direction {
 
 /// What is known of where a direction's bytes come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum SourceState {
     Open,
     /// It said that this was all.
     Closed,
@@ -94,7 +94,7 @@ pub(super) enum Fault {
     /// The source wants a key that the kernel cannot change to: nothing can be received or sent on that side.
     KeyRefused,
     /// The source failed.
-    Source(StreamError),
+    SourceState(StreamError),
     /// The other side takes nothing more. Whether it ended well before, what comes from there tells.
     Refused,
     /// The other side failed.
@@ -129,7 +129,7 @@ impl Direction {
         let flow = Flow { bytes: 0, path, reason };
         Self {
             stage: Stage::Flowing,
-            source: Source::Open,
+            source: SourceState::Open,
             flow,
             placement,
             queue: received,
@@ -278,13 +278,13 @@ impl Direction {
 
     /// The source has said all it wanted.
     pub(super) fn close(&mut self) {
-        self.source = Source::Closed;
+        self.source = SourceState::Closed;
         self.end(CloseKind::Close);
     }
 
     /// The source's socket has nothing more, which is all there is to an end without TLS.
     pub(super) fn close_plain(&mut self) -> Result<(), Fault> {
-        if self.source == Source::Lost {
+        if self.source == SourceState::Lost {
             return Err(Fault::Truncated);
         }
         self.close();
@@ -375,7 +375,7 @@ impl Fault {
     }
 
     pub(super) fn source(error: io::Error) -> Self {
-        Self::Source(error.into())
+        Self::SourceState(error.into())
     }
 }
 

@@ -61,7 +61,7 @@ impl Direction {
             }
             Ok(Fill::Closed) => self.close(),
             Ok(Fill::Truncated) => return Poll::Ready(Err(Fault::Truncated)),
-            Err(error) => return Poll::Ready(Err(Fault::Source(error))),
+            Err(error) => return Poll::Ready(Err(Fault::SourceState(error))),
         }
         Poll::Ready(Ok(()))
     }

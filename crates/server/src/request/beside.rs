@@ -6,7 +6,7 @@ use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_http::trailers::TrailerFilter;
 use kettle_tls::stream::{Fill, TlsStream};
 
-use super::{BodyError, RequestBody, Source};
+use super::{BodyError, BodySource, RequestBody};
 
 /// What is known of such a body between two looks at it.
 pub(super) struct Passing {
@@ -51,7 +51,7 @@ impl RequestBody<'_> {
         trailers: TrailerFilter,
         may_keep: bool,
     ) {
-        if let Source::Tls(source) = &mut self.source {
+        if let BodySource::Tls(source) = &mut self.source {
             source.stream.consume(std::mem::take(&mut self.lent_bytes));
             self.passing = Some(Passing { unsent, has_ended, bytes_max, trailers, may_keep });
         }
@@ -64,7 +64,7 @@ impl RequestBody<'_> {
 
     /// The connection that the request came over, for its response, and the body if it goes on beside that.
     pub(crate) fn beside_response(&mut self) -> Option<(&mut TlsStream, Option<Beside<'_>>)> {
-        let Source::Tls(source) = &mut self.source else { return None };
+        let BodySource::Tls(source) = &mut self.source else { return None };
         let is_chunked = self.framing == BodyFraming::Chunked;
         let (passing, reader, is_broken) =
             (&mut self.passing, &mut self.reader, &mut self.is_broken);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 
-use super::{RequestBody, Source};
+use super::{BodySource, RequestBody};
 
 /// The client has gone.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ impl<'c> RequestBody<'c> {
     ) -> Result<T, Departed> {
         let departure = async {
             match &mut self.source {
-                Source::Nothing { .. } => pending().await,
-                Source::Tls(source) => departure(source.stream).await,
-                Source::Stream(source, ..) => poll_fn(source.poll_taken_back).await,
+                BodySource::Nothing { .. } => pending().await,
+                BodySource::Tls(source) => departure(source.stream).await,
+                BodySource::Stream(source, ..) => poll_fn(source.poll_taken_back).await,
             }
         };
         tokio::select! {
@@ -40,8 +40,8 @@ impl<'c> RequestBody<'c> {
     /// Ready when a stream was taken back. What else is sent over one connection tells nothing before it was read.
     pub(crate) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
         let poll_taken_back = match &self.source {
-            Source::Nothing { .. } | Source::Tls(_) => None,
-            Source::Stream(source, ..) => Some(source.poll_taken_back),
+            BodySource::Nothing { .. } | BodySource::Tls(_) => None,
+            BodySource::Stream(source, ..) => Some(source.poll_taken_back),
         };
         poll_fn(move |context| poll_taken_back.map_or(Poll::Pending, |poll| poll(context)))
     }

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use kettle_cache::Status;
 
 use super::{CacheOutcome, KeptStore, Stores};
-use crate::metrics::{Metric, Source, Writer};
+use crate::metrics::{Metric, NamedCounters, Writer};
 
-impl Source for Stores {
+impl NamedCounters for Stores {
     fn write(&self, writer: &mut Writer<'_>) -> fmt::Result {
         if self.stores.is_empty() {
             return Ok(());

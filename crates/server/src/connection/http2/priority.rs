@@ -21,17 +21,17 @@ pub(super) struct Priority {
 /// Those that wait for memory, the next one first.
 #[derive(Default)]
 pub(super) struct Line {
-    waiting: RefCell<BTreeMap<Place, Option<Waker>>>,
+    waiting: RefCell<BTreeMap<Rank, Option<Waker>>>,
     turns: Cell<u64>,
 }
 
 /// Urgency, whether it is incremental, and its turn: the number of its stream, or one of its own each time.
-type Place = (u8, bool, u64);
+type Rank = (u8, bool, u64);
 
 /// A place in the line, until it is dropped.
 pub(super) struct InLine<'l> {
     line: &'l Line,
-    place: Place,
+    place: Rank,
 }
 
 impl Priority {

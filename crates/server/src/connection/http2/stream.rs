@@ -16,7 +16,7 @@ use super::Shared;
 use super::body::Outgoing;
 use super::priority::Priority;
 use crate::connection::cycle::Arrival;
-use crate::deliver::{Delivered, DeliveryError, Demand, Preference};
+use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
 use crate::http2::{HeadError, OutboundStream, interim_head, request_head, response_head};
@@ -196,7 +196,7 @@ impl Shared {
     fn ask_for_home(
         &self,
         worker: &WorkerState,
-        preference: Preference,
+        preference: PathPreference,
         demand: Demand,
     ) -> Option<PathReason> {
         if self.outbound.path() != TxPath::User || !preference.wants_kernel(demand) {
@@ -216,7 +216,7 @@ impl Shared {
     /// beginning.
     fn home(
         &self,
-        preference: Preference,
+        preference: PathPreference,
         demand: Demand,
         obstacle: Option<PathReason>,
     ) -> (TxPath, Option<PathReason>) {

@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 
 use super::*;
 use crate::setup::Listening;
-use crate::worker::Accepting;
+use crate::worker::Listeners;
 
 const GET: &str = "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -111,7 +111,7 @@ async fn whoever_accepts_follows_a_reload_if_another_listener_cannot_be_used() {
         let file = std::fs::File::open(stage.folder.path().join("a")).unwrap();
         let bad = listening(OwnedFd::from(file).into());
         let (first, second) = (with(vec![good.clone()]), with(vec![bad, good]));
-        let mut accepting = Accepting::default();
+        let mut accepting = Listeners::default();
         accepting.follow(&stage.worker, &first).unwrap();
         accepting.follow(&stage.worker, &second).unwrap_err();
         settle().await;

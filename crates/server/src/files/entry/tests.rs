@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 use kettle_config::{CacheRule, Coding, Route, Site};
 
 use super::super::locate::{self, Sought, locate};
-use super::super::precompressed::Preference;
+use super::super::precompressed::CodingPreference;
 use super::super::root::Reach;
 use super::*;
 
@@ -25,7 +25,7 @@ fn folder(name: &str, modified_seconds: u64) -> tempfile::TempDir {
     folder
 }
 
-fn facts(route: &FileRoute, name: &str, preference: Preference) -> Facts {
+fn facts(route: &FileRoute, name: &str, preference: CodingPreference) -> Facts {
     let sought = Sought { relative: name, index: &[], foreign: &[], preference };
     match locate(&route.root, sought, Reach::Anywhere) {
         locate::Located::File(found) => found.facts,
@@ -47,7 +47,7 @@ fn lines(entry: &Entry) -> String {
 fn the_lines_say_what_the_file_is() {
     let folder = folder("a.html", 784_111_777);
     let route = route(folder.path(), |_| {});
-    let entry = entry_at(&route, &facts(&route, "a.html", Preference::NONE), 1_000_000_000);
+    let entry = entry_at(&route, &facts(&route, "a.html", CodingPreference::NONE), 1_000_000_000);
     let expected = "server: kettle\r\netag: ETAG\r\n\
         last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\naccept-ranges: bytes\r\n\
         content-type: text/html; charset=utf-8\r\n";
@@ -60,7 +60,7 @@ fn two_hosts_with_the_same_file_agree_on_its_tag() {
     let (one, other) = (folder("a", 784_111_777), folder("a", 784_111_777));
     let etag = |folder: &tempfile::TempDir| {
         let route = route(folder.path(), |_| {});
-        entry_at(&route, &facts(&route, "a", Preference::NONE), 1_000_000_000).etag
+        entry_at(&route, &facts(&route, "a", CodingPreference::NONE), 1_000_000_000).etag
     };
     assert_eq!(etag(&one), etag(&other));
 }
@@ -72,8 +72,8 @@ fn a_coded_sibling_has_its_own_tag_and_the_type_of_its_file() {
     let sibling = fs::File::options().write(true).open(folder.path().join("a.css.br")).unwrap();
     sibling.set_modified(UNIX_EPOCH + Duration::from_secs(784_111_777)).unwrap();
     let route = route(folder.path(), |route| route.precompressed = vec![Coding::Br]);
-    let brotli = Preference::negotiate(&[Coding::Br], [b"br".as_slice()]);
-    let plain = entry_at(&route, &facts(&route, "a.css", Preference::NONE), 1_000_000_000);
+    let brotli = CodingPreference::negotiate(&[Coding::Br], [b"br".as_slice()]);
+    let plain = entry_at(&route, &facts(&route, "a.css", CodingPreference::NONE), 1_000_000_000);
     let coded = entry_at(&route, &facts(&route, "a.css", brotli), 1_000_000_000);
     assert_ne!(plain.etag, coded.etag);
     assert!(lines(&coded).contains("content-encoding: br\r\ncontent-type: text/css"));
@@ -99,7 +99,7 @@ fn a_pattern_decides_about_caching_before_the_headers() {
             rule("*.css", "max-age=3"),
         ];
     });
-    let entry = entry_at(&route, &facts(&route, "a.css", Preference::NONE), 1_000_000_000);
+    let entry = entry_at(&route, &facts(&route, "a.css", CodingPreference::NONE), 1_000_000_000);
     assert!(lines(&entry).contains("cache-control: max-age=2\r\n"), "{}", lines(&entry));
     assert!(!lines(&entry).contains("no-store"), "{}", lines(&entry));
 }
@@ -110,7 +110,7 @@ fn headers_decide_about_caching_where_no_pattern_fits() {
     let route = route(folder.path(), |route| {
         route.headers = vec![("cache-control".to_owned(), "no-store".to_owned())];
     });
-    let entry = entry_at(&route, &facts(&route, "a.css", Preference::NONE), 1_000_000_000);
+    let entry = entry_at(&route, &facts(&route, "a.css", CodingPreference::NONE), 1_000_000_000);
     assert!(lines(&entry).contains("cache-control: no-store\r\n"), "{}", lines(&entry));
 }
 
@@ -118,7 +118,7 @@ fn headers_decide_about_caching_where_no_pattern_fits() {
 fn a_date_to_come_is_not_passed_on() {
     let folder = folder("a", 2_000_000_000);
     let route = route(folder.path(), |_| {});
-    let entry = entry_at(&route, &facts(&route, "a", Preference::NONE), 784_111_777);
+    let entry = entry_at(&route, &facts(&route, "a", CodingPreference::NONE), 784_111_777);
     let line = "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
     assert!(lines(&entry).contains(line), "{}", lines(&entry));
 }
@@ -127,7 +127,7 @@ fn a_date_to_come_is_not_passed_on() {
 fn a_file_changed_just_now_is_not_trusted_to_be_the_same() {
     let folder = folder("a", 1_000_000_000);
     let route = route(folder.path(), |_| {});
-    let facts = facts(&route, "a", Preference::NONE);
+    let facts = facts(&route, "a", CodingPreference::NONE);
     assert!(!entry_at(&route, &facts, 1_000_000_001).is_still(&facts));
     assert!(entry_at(&route, &facts, 1_000_000_003).is_still(&facts));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::object::ReadyObject;
 use super::super::open_cache::{KeyRef, Remembered};
-use super::super::precompressed::Preference;
+use super::super::precompressed::CodingPreference;
 use super::Files;
 
 impl Files {
@@ -62,5 +62,5 @@ impl Files {
 }
 
 fn object_key(route: u64, asked: &str) -> KeyRef<'_> {
-    KeyRef { route, preference: Preference::NONE, path: asked }
+    KeyRef { route, preference: CodingPreference::NONE, path: asked }
 }

@@ -11,7 +11,7 @@ use super::{Item, Listing, View};
 #[derive(Serialize)]
 struct Page<'p> {
     path: &'p str,
-    entries: Vec<Entry<'p>>,
+    entries: Vec<JsonItem<'p>>,
     /// On all pages.
     total: u64,
     /// How many of them come before this page.
@@ -26,7 +26,7 @@ struct Page<'p> {
 }
 
 #[derive(Serialize)]
-struct Entry<'p> {
+struct JsonItem<'p> {
     name: Cow<'p, str>,
     /// Not there if any request for it would be refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,9 +57,9 @@ pub fn write_json(listing: &Listing, path: &str, view: &View) -> String {
     serde_json::to_string(&page).unwrap_or_default()
 }
 
-fn entry(item: &Item) -> Entry<'_> {
+fn entry(item: &Item) -> JsonItem<'_> {
     let time = item.modified.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    Entry {
+    JsonItem {
         name: String::from_utf8_lossy(&item.name),
         href: item.link(),
         kind: if item.is_folder { "directory" } else { "file" },

@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::*;
 
-fn find(folder: &Path, path: &str, index: &[&str], preference: Preference) -> Located {
+fn find(folder: &Path, path: &str, index: &[&str], preference: CodingPreference) -> Located {
     let root = Root::open(folder, Symlinks::Beneath, false).unwrap();
     let index: Vec<String> = index.iter().map(|name| (*name).to_owned()).collect();
     locate(
@@ -31,15 +31,18 @@ fn status(located: Located) -> u16 {
     }
 }
 
-fn all_codings() -> Preference {
-    Preference::negotiate(&[Coding::Br, Coding::Zstd, Coding::Gzip], [b"br, zstd, gzip".as_slice()])
+fn all_codings() -> CodingPreference {
+    CodingPreference::negotiate(
+        &[Coding::Br, Coding::Zstd, Coding::Gzip],
+        [b"br, zstd, gzip".as_slice()],
+    )
 }
 
 #[test]
 fn a_regular_file_is_found_with_its_state() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "12345").unwrap();
-    let found = found(find(folder.path(), "a.txt", &[], Preference::NONE));
+    let found = found(find(folder.path(), "a.txt", &[], CodingPreference::NONE));
     assert_eq!(found.facts.identity.bytes, 5);
     assert_eq!(&*found.facts.path, "a.txt");
     let metadata = fs::metadata(folder.path().join("a.txt")).unwrap();
@@ -50,14 +53,14 @@ fn a_regular_file_is_found_with_its_state() {
 fn a_fifo_is_not_served_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     mkfifoat(CWD, folder.path().join("fifo"), Mode::RUSR | Mode::WUSR).unwrap();
-    assert_eq!(status(find(folder.path(), "fifo", &[], Preference::NONE)), 404);
+    assert_eq!(status(find(folder.path(), "fifo", &[], CodingPreference::NONE)), 404);
 }
 
 #[test]
 fn a_socket_is_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let _listener = UnixListener::bind(folder.path().join("socket")).unwrap();
-    assert_eq!(status(find(folder.path(), "socket", &[], Preference::NONE)), 404);
+    assert_eq!(status(find(folder.path(), "socket", &[], CodingPreference::NONE)), 404);
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn names_that_cannot_exist_get_404() {
     let long = "x".repeat(256);
     let deep = "x/".repeat(4096);
     for path in ["none", "none/none", "file/", "file/below", &long, &deep] {
-        assert_eq!(status(find(folder.path(), path, &["index.html"], Preference::NONE)), 404);
+        assert_eq!(status(find(folder.path(), path, &["index.html"], CodingPreference::NONE)), 404);
     }
 }
 
@@ -78,7 +81,7 @@ fn the_first_index_file_that_exists_stands_for_its_folder() {
     fs::write(folder.path().join("a/second.html"), "2").unwrap();
     fs::write(folder.path().join("a/third.html"), "3").unwrap();
     let index = ["none.html", "first.html", "second.html", "third.html"];
-    let found = found(find(folder.path(), "a/", &index, Preference::NONE));
+    let found = found(find(folder.path(), "a/", &index, CodingPreference::NONE));
     assert_eq!(&*found.facts.path, "a/second.html");
 }
 
@@ -87,7 +90,7 @@ fn a_folder_is_told_apart_from_a_missing_one() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("a")).unwrap();
     let index = ["index.html"];
-    let at = |path| find(folder.path(), path, &index, Preference::NONE);
+    let at = |path| find(folder.path(), path, &index, CodingPreference::NONE);
     assert!(matches!(at("a/"), Located::Directory));
     assert!(matches!(at(""), Located::Directory));
     assert!(matches!(at("a"), Located::SlashMissing));
@@ -173,9 +176,9 @@ fn a_replaced_file_has_another_identity() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     fs::write(&path, "old").unwrap();
-    let old = found(find(folder.path(), "a", &[], Preference::NONE));
+    let old = found(find(folder.path(), "a", &[], CodingPreference::NONE));
     fs::write(folder.path().join("b"), "new").unwrap();
     fs::rename(folder.path().join("b"), &path).unwrap();
-    let new = found(find(folder.path(), "a", &[], Preference::NONE));
+    let new = found(find(folder.path(), "a", &[], CodingPreference::NONE));
     assert_ne!(old.facts.identity, new.facts.identity);
 }

@@ -29,8 +29,12 @@ impl Maker {
     }
 
     fn found(&self) -> locate::Found {
-        let sought =
-            Sought { relative: "file", index: &[], foreign: &[], preference: Preference::NONE };
+        let sought = Sought {
+            relative: "file",
+            index: &[],
+            foreign: &[],
+            preference: CodingPreference::NONE,
+        };
         match locate(&self.root, sought, Reach::Anywhere) {
             locate::Located::File(found) => found,
             other => panic!("no file: {other:?}"),
@@ -54,14 +58,14 @@ impl Maker {
 }
 
 fn key(path: &str) -> KeyRef<'_> {
-    KeyRef { route: 1, preference: Preference::NONE, path }
+    KeyRef { route: 1, preference: CodingPreference::NONE, path }
 }
 
 #[test]
 fn an_entry_is_found_by_its_whole_key_only() {
     let maker = Maker::new();
     let mut cache = OpenCache::new(8, 1 << 20);
-    let gzip = Preference::negotiate(&[kettle_config::Coding::Gzip], [b"gzip".as_slice()]);
+    let gzip = CodingPreference::negotiate(&[kettle_config::Coding::Gzip], [b"gzip".as_slice()]);
     cache.remember(key("a"), maker.in_memory(10));
     assert!(cache.find(key("a")).is_some());
     assert!(cache.find(key("b")).is_none());

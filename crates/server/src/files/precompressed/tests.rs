@@ -3,7 +3,7 @@ use super::*;
 const ALL: [Coding; 3] = [Coding::Br, Coding::Zstd, Coding::Gzip];
 
 fn order(offered: &[Coding], accept_encoding: &str) -> Vec<Coding> {
-    Preference::negotiate(offered, [accept_encoding.as_bytes()]).codings().collect()
+    CodingPreference::negotiate(offered, [accept_encoding.as_bytes()]).codings().collect()
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn what_the_client_refuses_or_does_not_name_is_not_offered() {
     assert_eq!(order(&ALL, "deflate"), []);
     assert_eq!(order(&ALL, ""), []);
     assert_eq!(order(&[Coding::Br], "gzip"), []);
-    assert_eq!(Preference::negotiate(&ALL, []), Preference::NONE);
+    assert_eq!(CodingPreference::negotiate(&ALL, []), CodingPreference::NONE);
 }
 
 #[test]
@@ -46,5 +46,5 @@ fn a_client_that_likes_the_identity_better_gets_it() {
 fn different_orders_are_different_preferences() {
     let accept = Some(&b"br, gzip;q=0.5"[..]);
     let other = Some(&b"br;q=0.5, gzip"[..]);
-    assert_ne!(Preference::negotiate(&ALL, accept), Preference::negotiate(&ALL, other));
+    assert_ne!(CodingPreference::negotiate(&ALL, accept), CodingPreference::negotiate(&ALL, other));
 }
