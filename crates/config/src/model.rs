@@ -23,7 +23,7 @@ pub use listener::{
     RedirectListener, TcpListener, TlsListener, Truncation, TunnelPathChoice, TxPathChoice,
     UnknownNames,
 };
-pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, Server};
+pub use process::{Admin, Limits, Log, LogFormat, Metrics, Sandboxing, ServerSettings};
 pub use route::{Coding, Redirect, Rewrite, Route, Symlinks};
 pub use site::{Hsts, Site};
 pub use tls::{Certificate, ClientAuth, ClientAuthMode, Group, StartTls, Suite, Tls, TlsVersion};
@@ -47,7 +47,7 @@ settings! {
     /// The whole configuration.
     pub struct Config {
         /// What the process does as a whole.
-        pub server: Server = section(),
+        pub server: ServerSettings = section(),
         /// Protocol versions, ciphers and session resumption, for all sites.
         pub tls: Tls = section(),
         /// The access log and the program's own messages.

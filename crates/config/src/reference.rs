@@ -2,7 +2,7 @@
 
 use crate::model::Config;
 use crate::setting::{
-    Fallback, Form, Section, Setting, Settings, bounds_text, duration_text, size_text,
+    DefaultText, Section, Setting, Settings, ValueShape, bounds_text, duration_text, size_text,
 };
 
 const INTRODUCTION: &str = "\
@@ -61,7 +61,7 @@ fn write_table(page: &mut String, name: &str, table: &Setting) {
     };
     page.push_str(&format!("\n## `{header}`\n\n{}\n", plain(table.doc)));
     let (tables, settings): (Vec<_>, Vec<_>) =
-        section.settings.into_iter().partition(|setting| has_own_heading(&setting.form));
+        section.settings.into_iter().partition(|setting| has_own_heading(&setting.shape));
     for setting in &settings {
         write_setting(page, name, setting);
     }
@@ -70,25 +70,25 @@ fn write_table(page: &mut String, name: &str, table: &Setting) {
     }
 }
 
-fn has_own_heading(form: &Form) -> bool {
-    matches!(form, Form::Table(_) | Form::Tables(_))
+fn has_own_heading(shape: &ValueShape) -> bool {
+    matches!(shape, ValueShape::Table(_) | ValueShape::Tables(_))
 }
 
 fn header_and_section(name: &str, table: &Setting) -> Option<(String, Section)> {
-    match &table.form {
-        Form::Table(describe) => Some((format!("[{name}]"), describe())),
-        Form::Tables(describe) => Some((format!("[[{name}]]"), describe())),
+    match &table.shape {
+        ValueShape::Table(describe) => Some((format!("[{name}]"), describe())),
+        ValueShape::Tables(describe) => Some((format!("[[{name}]]"), describe())),
         _ => None,
     }
 }
 
 fn write_setting(page: &mut String, table: &str, setting: &Setting) {
     page.push_str(&format!("\n### `{}`\n\n{}\n\n", setting.name, plain(setting.doc)));
-    page.push_str(&format!("- Takes: {}.\n", takes(&setting.form)));
-    let default = match &setting.fallback {
-        Fallback::Required => "none, it must be written".to_owned(),
-        Fallback::Value(value) => format!("`{value}`"),
-        Fallback::Unset(meaning) => (*meaning).to_owned(),
+    page.push_str(&format!("- Takes: {}.\n", takes(&setting.shape)));
+    let default = match &setting.default_value {
+        DefaultText::Required => "none, it must be written".to_owned(),
+        DefaultText::Value(value) => format!("`{value}`"),
+        DefaultText::Unset(meaning) => (*meaning).to_owned(),
     };
     page.push_str(&format!("- Default: {default}.\n"));
     if !setting.only_with.is_empty() {
@@ -96,15 +96,15 @@ fn write_setting(page: &mut String, table: &str, setting: &Setting) {
             setting.only_with.iter().map(|word| format!("`kind = \"{word}\"`")).collect();
         page.push_str(&format!("- Only with: {}.\n", words.join(" or ")));
     }
-    if let Form::Map { .. } = setting.form {
+    if let ValueShape::Map { .. } = setting.shape {
         let name = setting.name;
-        let entry = setting.form.example_entry().unwrap_or_default();
+        let entry = setting.shape.example_entry().unwrap_or_default();
         page.push_str(&format!("- Example:\n\n  ```toml\n  [{table}.{name}]\n  {entry}\n  ```\n"));
     }
-    let words = match &setting.form {
-        Form::Word(words) => words,
-        Form::List { of, .. } | Form::Either(of, _) => match of.as_ref() {
-            Form::Word(words) => words,
+    let words = match &setting.shape {
+        ValueShape::Word(words) => words,
+        ValueShape::List { of, .. } | ValueShape::Either(of, _) => match of.as_ref() {
+            ValueShape::Word(words) => words,
             _ => return,
         },
         _ => return,
@@ -116,37 +116,37 @@ fn write_setting(page: &mut String, table: &str, setting: &Setting) {
 }
 
 /// The values a setting takes, in words.
-fn takes(form: &Form) -> String {
-    match form {
-        Form::Flag => "`true` or `false`".to_owned(),
-        Form::Number { min, max, unit } => bounds_text(*min, *max, unit),
-        Form::OneNumber(numbers) => {
+fn takes(shape: &ValueShape) -> String {
+    match shape {
+        ValueShape::Flag => "`true` or `false`".to_owned(),
+        ValueShape::Number { min, max, unit } => bounds_text(*min, *max, unit),
+        ValueShape::OneNumber(numbers) => {
             let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
             format!("one of {}", numbers.join(", "))
         }
-        Form::Size { min, max } => {
+        ValueShape::Size { min, max } => {
             format!("a size from {} to {}", size_text(*min), size_text(*max))
         }
-        Form::Duration { min, max } => {
+        ValueShape::Duration { min, max } => {
             format!("a duration from {} to {}", duration_text(*min), duration_text(*max))
         }
-        Form::Word(words) => {
+        ValueShape::Word(words) => {
             let words: Vec<String> =
                 words.iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
             format!("one of {}", words.join(", "))
         }
-        Form::Text(rule) => format!("{}, such as `\"{}\"`", rule.what, rule.example),
-        Form::Address { example } => format!("an address, such as `\"{example}\"`"),
-        Form::Path => "a path".to_owned(),
-        Form::List { of, may_be_empty } => {
+        ValueShape::Text(rule) => format!("{}, such as `\"{}\"`", rule.what, rule.example),
+        ValueShape::Address { example } => format!("an address, such as `\"{example}\"`"),
+        ValueShape::Path => "a path".to_owned(),
+        ValueShape::List { of, may_be_empty } => {
             let least = if *may_be_empty { "" } else { " with at least one entry" };
             format!("a list{least}, each entry {}", takes(of))
         }
-        Form::Map { keys, values } => {
+        ValueShape::Map { keys, values } => {
             format!("a table; each key is {}, each value {}", keys.what, takes(values))
         }
-        Form::Table(_) | Form::Tables(_) => "a table".to_owned(),
-        Form::Either(first, second) => format!("{}; or {}", takes(first), takes(second)),
+        ValueShape::Table(_) | ValueShape::Tables(_) => "a table".to_owned(),
+        ValueShape::Either(first, second) => format!("{}; or {}", takes(first), takes(second)),
     }
 }
 

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 
 use crate::model::Config;
-use crate::setting::{Fallback, Form, Section, Setting, Settings, duration_pattern, size_pattern};
+use crate::setting::{
+    DefaultText, Section, Setting, Settings, ValueShape, duration_pattern, size_pattern,
+};
 
 /// The schema of `kettle.toml` (JSON Schema draft 7, which TOML editors know best).
 pub fn json_schema() -> Value {
@@ -21,7 +23,7 @@ pub fn json_schema_text() -> String {
 
 fn object(section: &Section) -> Map<String, Value> {
     let is_required = |setting: &&Setting| {
-        matches!(setting.fallback, Fallback::Required) && setting.only_with.is_empty()
+        matches!(setting.default_value, DefaultText::Required) && setting.only_with.is_empty()
     };
     let required: Vec<&str> =
         section.settings.iter().filter(is_required).map(|setting| setting.name).collect();
@@ -49,9 +51,9 @@ fn object(section: &Section) -> Map<String, Value> {
 }
 
 fn property(setting: &Setting) -> Value {
-    let mut property = form_schema(&setting.form);
+    let mut property = form_schema(&setting.shape);
     property.insert("description".to_owned(), json!(one_line(setting.doc)));
-    if let Fallback::Value(text) = &setting.fallback
+    if let DefaultText::Value(text) = &setting.default_value
         && let Some(default) = toml_value(text)
     {
         property.insert("default".to_owned(), default);
@@ -59,39 +61,39 @@ fn property(setting: &Setting) -> Value {
     Value::Object(property)
 }
 
-fn form_schema(form: &Form) -> Map<String, Value> {
-    let schema = match form {
-        Form::Flag => json!({ "type": "boolean" }),
-        Form::Number { min, max, .. } => {
+fn form_schema(shape: &ValueShape) -> Map<String, Value> {
+    let schema = match shape {
+        ValueShape::Flag => json!({ "type": "boolean" }),
+        ValueShape::Number { min, max, .. } => {
             json!({ "type": "integer", "minimum": min, "maximum": max })
         }
-        Form::OneNumber(numbers) => json!({ "type": "integer", "enum": numbers }),
-        Form::Size { min, max } => json!({ "anyOf": [
+        ValueShape::OneNumber(numbers) => json!({ "type": "integer", "enum": numbers }),
+        ValueShape::Size { min, max } => json!({ "anyOf": [
             { "type": "integer", "minimum": min, "maximum": max },
             { "type": "string", "pattern": size_pattern() },
         ] }),
-        Form::Duration { .. } => json!({ "type": "string", "pattern": duration_pattern() }),
-        Form::Word(words) => {
+        ValueShape::Duration { .. } => json!({ "type": "string", "pattern": duration_pattern() }),
+        ValueShape::Word(words) => {
             let words = words
                 .iter()
                 .map(|(word, meaning)| json!({ "const": word, "description": one_line(meaning) }));
             json!({ "oneOf": words.collect::<Vec<_>>() })
         }
-        Form::Text(rule) => json!({ "type": "string", "examples": [rule.example] }),
-        Form::Address { example } => json!({ "type": "string", "examples": [example] }),
-        Form::Path => json!({ "type": "string", "minLength": 1 }),
-        Form::List { of, may_be_empty } => json!({
+        ValueShape::Text(rule) => json!({ "type": "string", "examples": [rule.example] }),
+        ValueShape::Address { example } => json!({ "type": "string", "examples": [example] }),
+        ValueShape::Path => json!({ "type": "string", "minLength": 1 }),
+        ValueShape::List { of, may_be_empty } => json!({
             "type": "array",
             "items": form_schema(of),
             "minItems": u8::from(!may_be_empty),
             "uniqueItems": true,
         }),
-        Form::Map { values, .. } => {
+        ValueShape::Map { values, .. } => {
             json!({ "type": "object", "additionalProperties": form_schema(values) })
         }
-        Form::Table(describe) => Value::Object(object(&describe())),
-        Form::Tables(describe) => json!({ "type": "array", "items": object(&describe()) }),
-        Form::Either(first, second) => {
+        ValueShape::Table(describe) => Value::Object(object(&describe())),
+        ValueShape::Tables(describe) => json!({ "type": "array", "items": object(&describe()) }),
+        ValueShape::Either(first, second) => {
             json!({ "anyOf": [form_schema(first), form_schema(second)] })
         }
     };

@@ -1,6 +1,6 @@
 //! What a setting is: its documentation, its kind, and how a table of settings is declared.
 //!
-//! A [`Kind`] knows its default, its bounds, how to read itself from the file and how to describe
+//! A [`ValueType`] knows its default, its bounds, how to read itself from the file and how to describe
 //! itself. [`settings!`] turns a struct whose fields carry a kind into all three.
 
 mod collection;
@@ -21,7 +21,7 @@ mod word;
 
 pub use collection::CacheRule;
 pub(crate) use collection::{backends_by_alpn, cache_rules, error_pages, headers, mime_types};
-pub(crate) use describe::{Fallback, Form, Section, Setting};
+pub(crate) use describe::{DefaultText, Section, Setting, ValueShape};
 pub(crate) use duration::{duration, duration_pattern, duration_text};
 pub use network::Network;
 pub(crate) use network::{address, located_address, networks};
@@ -48,25 +48,25 @@ pub(crate) use word::{flag, known_word, level, word, word_list, word_list_or_non
 use crate::read::{Item, Reader};
 
 /// The type of a setting: how it is read, bounded, defaulted and described.
-pub(crate) trait Kind {
+pub(crate) trait ValueType {
     /// What the rest of kettle gets.
     type Value;
 
     /// The default; for a required setting an empty value that never leaves a failed parse.
-    fn fallback(&self) -> Self::Value;
+    fn default_value(&self) -> Self::Value;
 
     /// How the reference page and the schema show the values it takes.
-    fn form(&self) -> Form;
+    fn shape(&self) -> ValueShape;
 
     /// How the reference page shows the default.
-    fn fallback_text(&self) -> Fallback;
+    fn default_text(&self) -> DefaultText;
 
     /// Reads the value, or records at least one diagnostic and returns nothing.
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value>;
 }
 
 /// Ties a kind to the type of its field.
-pub(crate) fn kind_of<V, K: Kind<Value = V>>(kind: K) -> K {
+pub(crate) fn typed<V, K: ValueType<Value = V>>(kind: K) -> K {
     kind
 }
 
@@ -95,9 +95,9 @@ macro_rules! settings {
 
         impl Default for $name {
             fn default() -> Self {
-                use $crate::setting::Kind as _;
+                use $crate::setting::ValueType as _;
                 Self {
-                    $($field: ($kind).fallback(),)*
+                    $($field: ($kind).default_value(),)*
                     $($variants: Default::default(),)?
                     $($($beside: Default::default(),)*)?
                 }
@@ -106,13 +106,13 @@ macro_rules! settings {
 
         impl $crate::setting::Settings for $name {
             fn describe() -> $crate::setting::Section {
-                use $crate::setting::Kind as _;
+                use $crate::setting::ValueType as _;
                 #[allow(unused_mut, reason = "only tables with variants have more")]
                 let mut settings = vec![$($crate::setting::Setting {
                     name: $crate::setting::key!($field $(as $key)?),
                     doc: concat!($($doc, "\n"),+),
-                    form: $crate::setting::kind_of::<$type, _>($kind).form(),
-                    fallback: $crate::setting::kind_of::<$type, _>($kind).fallback_text(),
+                    shape: $crate::setting::typed::<$type, _>($kind).shape(),
+                    default_value: $crate::setting::typed::<$type, _>($kind).default_text(),
                     only_with: Vec::new(),
                 },)*];
                 $(settings.extend(<$variants_type as $crate::setting::Variants>::describe());)?
@@ -166,13 +166,13 @@ macro_rules! variants {
 
         impl $crate::setting::Variants for $name {
             fn describe() -> Vec<$crate::setting::Setting> {
-                use $crate::setting::{Kind as _, Settings as _};
+                use $crate::setting::{ValueType as _, Settings as _};
                 let word = $crate::setting::known_word(Self::WORDS);
                 let mut settings = vec![$crate::setting::Setting {
                     name: $key,
                     doc: concat!($($about, "\n"),+),
-                    form: word.form(),
-                    fallback: word.fallback_text(),
+                    shape: word.shape(),
+                    default_value: word.default_text(),
                     only_with: Vec::new(),
                 }];
                 settings.extend($crate::setting::settings_by_word(vec![

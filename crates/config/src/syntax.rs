@@ -9,7 +9,7 @@ use toml::de::{DeTable, Error};
 
 use crate::diagnostic::Help;
 use crate::model::Config;
-use crate::setting::{Form, Settings, quoted};
+use crate::setting::{Settings, ValueShape, quoted};
 
 /// Statements blanked out before the rest of a file is given up.
 const BROKEN_STATEMENTS_MAX: usize = 50;
@@ -305,9 +305,9 @@ fn is_repeatable(name: &str) -> bool {
     let mut is_repeatable = false;
     for step in name.split('.') {
         let setting = section.settings.into_iter().find(|setting| setting.name == step.trim());
-        (section, is_repeatable) = match setting.map(|setting| setting.form) {
-            Some(Form::Tables(describe)) => (describe(), true),
-            Some(Form::Table(describe)) => (describe(), false),
+        (section, is_repeatable) = match setting.map(|setting| setting.shape) {
+            Some(ValueShape::Tables(describe)) => (describe(), true),
+            Some(ValueShape::Table(describe)) => (describe(), false),
             _ => return false,
         };
     }

@@ -12,7 +12,7 @@ use crate::word::words;
 
 settings! {
     /// What the process does as a whole.
-    pub struct Server {
+    pub struct ServerSettings {
         /// Worker threads. Each has its own listeners and keeps its connections for life.
         pub workers: Option<usize> = optional(number(0, 1, 1024, "workers"), "one per CPU the process may use, by its processor mask and its control groups' `cpu.max`"),
         /// Ties each worker to one CPU of those the process may use: one hardware thread of every core first, so that no

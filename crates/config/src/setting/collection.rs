@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::quote::bare_key;
 use super::rules::{self, TextRule};
 use super::text::{LocatedText, located_text, read_text};
-use super::{Fallback, Form, Kind, LocatedPath, located_path};
+use super::{DefaultText, LocatedPath, ValueShape, ValueType, located_path};
 use crate::diagnostic::Help;
 use crate::glob;
 use crate::located::Located;
@@ -37,8 +37,8 @@ fn read_entries<'i>(
     Some(read)
 }
 
-fn map_form(keys: &'static TextRule, values: Form) -> Form {
-    Form::Map { keys, values: Box::new(values) }
+fn map_form(keys: &'static TextRule, values: ValueShape) -> ValueShape {
+    ValueShape::Map { keys, values: Box::new(values) }
 }
 
 /// Header names with one value each, or a list of values.
@@ -48,21 +48,21 @@ pub(crate) fn headers() -> Headers {
 
 pub(crate) struct Headers;
 
-impl Kind for Headers {
+impl ValueType for Headers {
     type Value = Vec<(String, String)>;
 
-    fn fallback(&self) -> Self::Value {
+    fn default_value(&self) -> Self::Value {
         Vec::new()
     }
 
-    fn form(&self) -> Form {
-        let value = || Box::new(Form::Text(&rules::HEADER_VALUE));
-        let list = Form::List { of: value(), may_be_empty: false };
-        map_form(&rules::HEADER_NAME, Form::Either(value(), Box::new(list)))
+    fn shape(&self) -> ValueShape {
+        let value = || Box::new(ValueShape::Text(&rules::HEADER_VALUE));
+        let list = ValueShape::List { of: value(), may_be_empty: false };
+        map_form(&rules::HEADER_NAME, ValueShape::Either(value(), Box::new(list)))
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("none")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("none")
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
@@ -92,19 +92,19 @@ pub(crate) fn error_pages() -> ErrorPages {
 
 pub(crate) struct ErrorPages;
 
-impl Kind for ErrorPages {
+impl ValueType for ErrorPages {
     type Value = BTreeMap<u16, Located<PathBuf>>;
 
-    fn fallback(&self) -> Self::Value {
+    fn default_value(&self) -> Self::Value {
         BTreeMap::new()
     }
 
-    fn form(&self) -> Form {
-        map_form(&rules::STATUS, Form::Path)
+    fn shape(&self) -> ValueShape {
+        map_form(&rules::STATUS, ValueShape::Path)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("a short built-in page")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("a short built-in page")
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
@@ -143,19 +143,19 @@ pub(crate) fn cache_rules() -> CacheRules {
 
 pub(crate) struct CacheRules;
 
-impl Kind for CacheRules {
+impl ValueType for CacheRules {
     type Value = Vec<CacheRule>;
 
-    fn fallback(&self) -> Self::Value {
+    fn default_value(&self) -> Self::Value {
         Vec::new()
     }
 
-    fn form(&self) -> Form {
-        map_form(&rules::PATTERN, Form::Text(&rules::CACHE_CONTROL))
+    fn shape(&self) -> ValueShape {
+        map_form(&rules::PATTERN, ValueShape::Text(&rules::CACHE_CONTROL))
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("no `Cache-Control` is sent")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("no `Cache-Control` is sent")
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
@@ -176,19 +176,19 @@ pub(crate) fn mime_types() -> MimeTypes {
 
 pub(crate) struct MimeTypes;
 
-impl Kind for MimeTypes {
+impl ValueType for MimeTypes {
     type Value = BTreeMap<String, String>;
 
-    fn fallback(&self) -> Self::Value {
+    fn default_value(&self) -> Self::Value {
         BTreeMap::new()
     }
 
-    fn form(&self) -> Form {
-        map_form(&rules::EXTENSION, Form::Text(&rules::MIME_TYPE))
+    fn shape(&self) -> ValueShape {
+        map_form(&rules::EXTENSION, ValueShape::Text(&rules::MIME_TYPE))
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("the built-in table alone")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("the built-in table alone")
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
@@ -209,19 +209,19 @@ pub(crate) fn backends_by_alpn() -> BackendsByAlpn {
 
 pub(crate) struct BackendsByAlpn;
 
-impl Kind for BackendsByAlpn {
+impl ValueType for BackendsByAlpn {
     type Value = Vec<(String, Located<String>)>;
 
-    fn fallback(&self) -> Self::Value {
+    fn default_value(&self) -> Self::Value {
         Vec::new()
     }
 
-    fn form(&self) -> Form {
-        map_form(&rules::ALPN, Form::Text(&rules::BACKEND_NAME))
+    fn shape(&self) -> ValueShape {
+        map_form(&rules::ALPN, ValueShape::Text(&rules::BACKEND_NAME))
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("the protocol decides nothing")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("the protocol decides nothing")
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {

@@ -19,16 +19,16 @@ pub(crate) struct Setting {
     /// Its documentation.
     pub(crate) doc: &'static str,
     /// The values it takes.
-    pub(crate) form: Form,
+    pub(crate) shape: ValueShape,
     /// What holds when it is not written.
-    pub(crate) fallback: Fallback,
+    pub(crate) default_value: DefaultText,
     /// The words of its table's `kind` under which it may be written; none if under all.
     pub(crate) only_with: Vec<&'static str>,
 }
 
 /// What holds when a setting is not written.
 #[derive(Clone)]
-pub(crate) enum Fallback {
+pub(crate) enum DefaultText {
     /// It must be written.
     Required,
     /// This value, as it would be written in the file.
@@ -38,7 +38,7 @@ pub(crate) enum Fallback {
 }
 
 /// The values a setting takes.
-pub(crate) enum Form {
+pub(crate) enum ValueShape {
     Flag,
     Number {
         min: u64,
@@ -62,16 +62,16 @@ pub(crate) enum Form {
     },
     Path,
     List {
-        of: Box<Form>,
+        of: Box<ValueShape>,
         may_be_empty: bool,
     },
     /// A table whose keys the operator chooses, such as header names.
     Map {
         keys: &'static TextRule,
-        values: Box<Form>,
+        values: Box<ValueShape>,
     },
     Table(fn() -> Section),
     Tables(fn() -> Section),
     /// Either of two forms.
-    Either(Box<Form>, Box<Form>),
+    Either(Box<ValueShape>, Box<ValueShape>),
 }

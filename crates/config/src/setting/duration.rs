@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
 
@@ -31,19 +31,19 @@ pub(crate) struct DurationSetting {
     max: Duration,
 }
 
-impl Kind for DurationSetting {
+impl ValueType for DurationSetting {
     type Value = Duration;
 
-    fn fallback(&self) -> Duration {
+    fn default_value(&self) -> Duration {
         self.default
     }
 
-    fn form(&self) -> Form {
-        Form::Duration { min: self.min, max: self.max }
+    fn shape(&self) -> ValueShape {
+        ValueShape::Duration { min: self.min, max: self.max }
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted(self.default))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(self.default))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Duration> {

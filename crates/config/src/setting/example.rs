@@ -1,11 +1,11 @@
 //! A value of each form as it could be written in the file.
 
-use super::describe::Form;
+use super::describe::ValueShape;
 use super::duration::duration_text;
 use super::number::size_text;
 use super::quote::{bare_key, quoted};
 
-impl Form {
+impl ValueShape {
     /// A value as it could be written in the file.
     pub(crate) fn example(&self) -> String {
         match self {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong};
 use super::text::{Texts, texts};
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
@@ -20,19 +20,19 @@ pub(crate) struct Address {
     example: &'static str,
 }
 
-impl Kind for Address {
+impl ValueType for Address {
     type Value = SocketAddr;
 
-    fn fallback(&self) -> SocketAddr {
+    fn default_value(&self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
     }
 
-    fn form(&self) -> Form {
-        Form::Address { example: self.example }
+    fn shape(&self) -> ValueShape {
+        ValueShape::Address { example: self.example }
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Required
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<SocketAddr> {
@@ -151,19 +151,19 @@ pub(crate) struct LocatedAddress {
     address: Address,
 }
 
-impl Kind for LocatedAddress {
+impl ValueType for LocatedAddress {
     type Value = Located<SocketAddr>;
 
-    fn fallback(&self) -> Located<SocketAddr> {
-        Located::not_written(self.address.fallback())
+    fn default_value(&self) -> Located<SocketAddr> {
+        Located::not_written(self.address.default_value())
     }
 
-    fn form(&self) -> Form {
-        self.address.form()
+    fn shape(&self) -> ValueShape {
+        self.address.shape()
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Required
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<SocketAddr>> {
@@ -269,19 +269,19 @@ pub(crate) struct Networks {
     texts: Texts,
 }
 
-impl Kind for Networks {
+impl ValueType for Networks {
     type Value = Vec<Network>;
 
-    fn fallback(&self) -> Vec<Network> {
+    fn default_value(&self) -> Vec<Network> {
         Vec::new()
     }
 
-    fn form(&self) -> Form {
-        self.texts.form()
+    fn shape(&self) -> ValueShape {
+        self.texts.shape()
     }
 
-    fn fallback_text(&self) -> Fallback {
-        self.texts.fallback_text()
+    fn default_text(&self) -> DefaultText {
+        self.texts.default_text()
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<Network>> {

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
 
@@ -32,19 +32,19 @@ pub(crate) struct Number<T> {
     unit: &'static str,
 }
 
-impl<T: Whole> Kind for Number<T> {
+impl<T: Whole> ValueType for Number<T> {
     type Value = T;
 
-    fn fallback(&self) -> T {
+    fn default_value(&self) -> T {
         self.default
     }
 
-    fn form(&self) -> Form {
-        Form::Number { min: self.min.wide(), max: self.max.wide(), unit: self.unit }
+    fn shape(&self) -> ValueShape {
+        ValueShape::Number { min: self.min.wide(), max: self.max.wide(), unit: self.unit }
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(self.default.wide().to_string())
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(self.default.wide().to_string())
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {
@@ -106,19 +106,19 @@ pub(crate) struct OneNumber {
     known: &'static [u16],
 }
 
-impl Kind for OneNumber {
+impl ValueType for OneNumber {
     type Value = u16;
 
-    fn fallback(&self) -> u16 {
+    fn default_value(&self) -> u16 {
         self.default
     }
 
-    fn form(&self) -> Form {
-        Form::OneNumber(self.known)
+    fn shape(&self) -> ValueShape {
+        ValueShape::OneNumber(self.known)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(self.default.to_string())
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(self.default.to_string())
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<u16> {
@@ -150,19 +150,19 @@ pub(crate) struct Size<T> {
     value: std::marker::PhantomData<T>,
 }
 
-impl<T: TryFrom<u64> + Default> Kind for Size<T> {
+impl<T: TryFrom<u64> + Default> ValueType for Size<T> {
     type Value = T;
 
-    fn fallback(&self) -> T {
+    fn default_value(&self) -> T {
         T::try_from(self.default).unwrap_or_default()
     }
 
-    fn form(&self) -> Form {
-        Form::Size { min: self.min, max: self.max }
+    fn shape(&self) -> ValueShape {
+        ValueShape::Size { min: self.min, max: self.max }
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted_size(self.default))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted_size(self.default))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use toml::de::DeValue;
 
 use super::quote::quoted;
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
@@ -16,14 +16,14 @@ fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<P
         let help = match item.value() {
             DeValue::Boolean(false) => quoted("off"),
             DeValue::Boolean(true) => quoted("stdout"),
-            _ => Form::Path.example(),
+            _ => ValueShape::Path.example(),
         };
-        let help = if is_log { help } else { Form::Path.example() };
+        let help = if is_log { help } else { ValueShape::Path.example() };
         reader.wrong_type(item, "a path", Help::write(help));
         return None;
     };
     let mistake = match text {
-        "" => Some(("it is empty", Form::Path.example())),
+        "" => Some(("it is empty", ValueShape::Path.example())),
         _ if text.contains('\0') => {
             Some(("no path holds a NUL character", quoted(&text.replace('\0', ""))))
         }
@@ -41,32 +41,32 @@ fn read_path(item: &Item<'_>, reader: &mut Reader<'_>, is_log: bool) -> Option<P
 }
 
 /// A path without a default, for optional settings.
-pub(crate) fn path() -> Path {
-    Path { default: "" }
+pub(crate) fn path() -> PathSetting {
+    PathSetting { default: "" }
 }
 
 /// A path with a default.
-pub(crate) fn plain_path(default: &'static str) -> Path {
-    Path { default }
+pub(crate) fn plain_path(default: &'static str) -> PathSetting {
+    PathSetting { default }
 }
 
-pub(crate) struct Path {
+pub(crate) struct PathSetting {
     default: &'static str,
 }
 
-impl Kind for Path {
+impl ValueType for PathSetting {
     type Value = PathBuf;
 
-    fn fallback(&self) -> PathBuf {
+    fn default_value(&self) -> PathBuf {
         PathBuf::from(self.default)
     }
 
-    fn form(&self) -> Form {
-        Form::Path
+    fn shape(&self) -> ValueShape {
+        ValueShape::Path
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted(self.default))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(self.default))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<PathBuf> {
@@ -81,19 +81,19 @@ pub(crate) fn located_path() -> LocatedPath {
 
 pub(crate) struct LocatedPath;
 
-impl Kind for LocatedPath {
+impl ValueType for LocatedPath {
     type Value = Located<PathBuf>;
 
-    fn fallback(&self) -> Located<PathBuf> {
+    fn default_value(&self) -> Located<PathBuf> {
         Located::not_written(PathBuf::new())
     }
 
-    fn form(&self) -> Form {
-        Form::Path
+    fn shape(&self) -> ValueShape {
+        ValueShape::Path
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Required
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<PathBuf>> {
@@ -134,24 +134,24 @@ pub(crate) fn log_target() -> LogTargetKind {
 
 pub(crate) struct LogTargetKind;
 
-impl Kind for LogTargetKind {
+impl ValueType for LogTargetKind {
     type Value = LogTarget;
 
-    fn fallback(&self) -> LogTarget {
+    fn default_value(&self) -> LogTarget {
         LogTarget::Off
     }
 
-    fn form(&self) -> Form {
+    fn shape(&self) -> ValueShape {
         let words = vec![
             ("stdout", "Standard output."),
             ("stderr", "Standard error."),
             ("off", "No access log."),
         ];
-        Form::Either(Box::new(Form::Word(words)), Box::new(Form::Path))
+        ValueShape::Either(Box::new(ValueShape::Word(words)), Box::new(ValueShape::Path))
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted("off"))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted("off"))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<LogTarget> {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Fallback, Form, Kind, Section, Setting, Table};
+use super::{DefaultText, Section, Setting, Table, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::read::{Item, Reader};
 
@@ -63,19 +63,19 @@ pub(crate) fn section<S: Settings>() -> OneSection<S> {
 
 pub(crate) struct OneSection<S>(PhantomData<S>);
 
-impl<S: Settings> Kind for OneSection<S> {
+impl<S: Settings> ValueType for OneSection<S> {
     type Value = S;
 
-    fn fallback(&self) -> S {
+    fn default_value(&self) -> S {
         S::default()
     }
 
-    fn form(&self) -> Form {
-        Form::Table(S::describe)
+    fn shape(&self) -> ValueShape {
+        ValueShape::Table(S::describe)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("the defaults of its settings")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("the defaults of its settings")
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<S> {
@@ -90,19 +90,19 @@ pub(crate) fn sections<S: Settings>() -> Sections<S> {
 
 pub(crate) struct Sections<S>(PhantomData<S>);
 
-impl<S: Settings> Kind for Sections<S> {
+impl<S: Settings> ValueType for Sections<S> {
     type Value = Vec<S>;
 
-    fn fallback(&self) -> Vec<S> {
+    fn default_value(&self) -> Vec<S> {
         Vec::new()
     }
 
-    fn form(&self) -> Form {
-        Form::Tables(S::describe)
+    fn shape(&self) -> ValueShape {
+        ValueShape::Tables(S::describe)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset("none")
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset("none")
     }
 
     /// An element that cannot be read leaves an empty one, so that indexes stay true.
@@ -131,7 +131,7 @@ impl<S: Settings> Kind for Sections<S> {
 }
 
 /// A setting that may be absent; `meaning` says what then holds.
-pub(crate) fn optional<K: Kind>(kind: K, meaning: &'static str) -> Optional<K> {
+pub(crate) fn optional<K: ValueType>(kind: K, meaning: &'static str) -> Optional<K> {
     Optional { kind, meaning }
 }
 
@@ -140,19 +140,19 @@ pub(crate) struct Optional<K> {
     meaning: &'static str,
 }
 
-impl<K: Kind> Kind for Optional<K> {
+impl<K: ValueType> ValueType for Optional<K> {
     type Value = Option<K::Value>;
 
-    fn fallback(&self) -> Option<K::Value> {
+    fn default_value(&self) -> Option<K::Value> {
         None
     }
 
-    fn form(&self) -> Form {
-        self.kind.form()
+    fn shape(&self) -> ValueShape {
+        self.kind.shape()
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Unset(self.meaning)
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Unset(self.meaning)
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<K::Value>> {
@@ -161,7 +161,7 @@ impl<K: Kind> Kind for Optional<K> {
 }
 
 /// A setting that must be written.
-pub(crate) fn required<K: Kind>(kind: K) -> Required<K> {
+pub(crate) fn required<K: ValueType>(kind: K) -> Required<K> {
     Required { kind }
 }
 
@@ -169,19 +169,19 @@ pub(crate) struct Required<K> {
     kind: K,
 }
 
-impl<K: Kind> Kind for Required<K> {
+impl<K: ValueType> ValueType for Required<K> {
     type Value = K::Value;
 
-    fn fallback(&self) -> K::Value {
-        self.kind.fallback()
+    fn default_value(&self) -> K::Value {
+        self.kind.default_value()
     }
 
-    fn form(&self) -> Form {
-        self.kind.form()
+    fn shape(&self) -> ValueShape {
+        self.kind.shape()
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Required
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<K::Value> {

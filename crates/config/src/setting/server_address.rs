@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong, host_name};
 use super::text::read_text;
-use super::{Fallback, Form, Kind, LocatedPath, located_path};
+use super::{DefaultText, LocatedPath, ValueShape, ValueType, located_path};
 use crate::located::Located;
 use crate::read::{Item, Reader};
 
@@ -123,19 +123,19 @@ pub(crate) fn located_server_address() -> LocatedServerAddress {
 
 pub(crate) struct LocatedServerAddress;
 
-impl Kind for LocatedServerAddress {
+impl ValueType for LocatedServerAddress {
     type Value = Located<ServerAddress>;
 
-    fn fallback(&self) -> Self::Value {
+    fn default_value(&self) -> Self::Value {
         Located::not_written(ServerAddress::default())
     }
 
-    fn form(&self) -> Form {
-        Form::Text(&SERVER_ADDRESS)
+    fn shape(&self) -> ValueShape {
+        ValueShape::Text(&SERVER_ADDRESS)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Required
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Self::Value> {
@@ -161,20 +161,20 @@ pub(crate) fn roots() -> RootsKind {
 
 pub(crate) struct RootsKind;
 
-impl Kind for RootsKind {
+impl ValueType for RootsKind {
     type Value = Roots;
 
-    fn fallback(&self) -> Roots {
+    fn default_value(&self) -> Roots {
         Roots::System
     }
 
-    fn form(&self) -> Form {
+    fn shape(&self) -> ValueShape {
         let system = vec![("system", "Those that the system trusts.")];
-        Form::Either(Box::new(Form::Word(system)), Box::new(Form::Path))
+        ValueShape::Either(Box::new(ValueShape::Word(system)), Box::new(ValueShape::Path))
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted("system"))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted("system"))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Roots> {

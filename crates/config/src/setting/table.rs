@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::{Fallback, Kind, Setting, quoted};
+use super::{DefaultText, Setting, ValueType, quoted};
 use crate::diagnostic::Help;
 use crate::nearest;
 use crate::read::{Item, Reader};
@@ -54,7 +54,7 @@ impl<'i> Table<'i> {
     }
 
     /// Reads one setting, or gives its default.
-    pub(crate) fn setting<K: Kind>(
+    pub(crate) fn setting<K: ValueType>(
         &self,
         name: &'static str,
         kind: &K,
@@ -63,13 +63,13 @@ impl<'i> Table<'i> {
         let mut written = self.entries.iter().filter(|(key, _)| *key == name);
         let Some((_, item)) = written.next() else {
             if !reader.is_partial
-                && let Fallback::Required = kind.fallback_text()
+                && let DefaultText::Required = kind.default_text()
             {
                 let message = format!("{} needs the setting `{name}`", self.header);
-                let help = format!("{name} = {}", kind.form().example());
+                let help = format!("{name} = {}", kind.shape().example());
                 reader.report_at(&self.span, message, Help::write(help));
             }
-            return kind.fallback();
+            return kind.default_value();
         };
         reader.remember(item);
         let value = kind.read(item, reader);
@@ -81,7 +81,7 @@ impl<'i> Table<'i> {
             kind.read(misspelt, reader);
         }
         reader.is_rehearsal = was_rehearsal;
-        value.unwrap_or_else(|| kind.fallback())
+        value.unwrap_or_else(|| kind.default_value())
     }
 }
 

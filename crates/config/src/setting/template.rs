@@ -3,7 +3,7 @@
 use super::quote::quoted;
 use super::rules::{Guess, TextRule, Wrong};
 use super::text::read_text;
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::glob;
 pub use crate::glob::PathPattern;
 use crate::read::{Item, Reader};
@@ -169,19 +169,19 @@ pub(crate) struct Read<T> {
     none: fn() -> T,
 }
 
-impl<T> Kind for Read<T> {
+impl<T> ValueType for Read<T> {
     type Value = T;
 
-    fn fallback(&self) -> T {
+    fn default_value(&self) -> T {
         (self.none)()
     }
 
-    fn form(&self) -> Form {
-        Form::Text(self.rule)
+    fn shape(&self) -> ValueShape {
+        ValueShape::Text(self.rule)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted(""))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(""))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<T> {

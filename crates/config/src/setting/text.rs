@@ -2,7 +2,7 @@
 
 use super::quote::quoted;
 use super::rules::TextRule;
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::located::Located;
 use crate::read::{Item, Reader};
@@ -40,19 +40,19 @@ pub(crate) struct Text {
     default: &'static str,
 }
 
-impl Kind for Text {
+impl ValueType for Text {
     type Value = String;
 
-    fn fallback(&self) -> String {
+    fn default_value(&self) -> String {
         self.default.to_owned()
     }
 
-    fn form(&self) -> Form {
-        Form::Text(self.rule)
+    fn shape(&self) -> ValueShape {
+        ValueShape::Text(self.rule)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted(self.default))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(self.default))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
@@ -69,19 +69,19 @@ pub(crate) struct LocatedText {
     rule: &'static TextRule,
 }
 
-impl Kind for LocatedText {
+impl ValueType for LocatedText {
     type Value = Located<String>;
 
-    fn fallback(&self) -> Located<String> {
+    fn default_value(&self) -> Located<String> {
         Located::not_written(String::new())
     }
 
-    fn form(&self) -> Form {
-        Form::Text(self.rule)
+    fn shape(&self) -> ValueShape {
+        ValueShape::Text(self.rule)
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Required
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Required
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Located<String>> {
@@ -99,19 +99,22 @@ pub(crate) struct TextOrOff {
     text: Text,
 }
 
-impl Kind for TextOrOff {
+impl ValueType for TextOrOff {
     type Value = Option<String>;
 
-    fn fallback(&self) -> Option<String> {
-        Some(self.text.fallback())
+    fn default_value(&self) -> Option<String> {
+        Some(self.text.default_value())
     }
 
-    fn form(&self) -> Form {
-        Form::Either(Box::new(self.text.form()), Box::new(Form::Word(vec![("off", "None.")])))
+    fn shape(&self) -> ValueShape {
+        ValueShape::Either(
+            Box::new(self.text.shape()),
+            Box::new(ValueShape::Word(vec![("off", "None.")])),
+        )
     }
 
-    fn fallback_text(&self) -> Fallback {
-        self.text.fallback_text()
+    fn default_text(&self) -> DefaultText {
+        self.text.default_text()
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Option<String>> {
@@ -132,20 +135,20 @@ pub(crate) struct Texts {
     default: &'static [&'static str],
 }
 
-impl Kind for Texts {
+impl ValueType for Texts {
     type Value = Vec<String>;
 
-    fn fallback(&self) -> Vec<String> {
+    fn default_value(&self) -> Vec<String> {
         self.default.iter().map(|text| (*text).to_owned()).collect()
     }
 
-    fn form(&self) -> Form {
-        Form::List { of: Box::new(Form::Text(self.rule)), may_be_empty: true }
+    fn shape(&self) -> ValueShape {
+        ValueShape::List { of: Box::new(ValueShape::Text(self.rule)), may_be_empty: true }
     }
 
-    fn fallback_text(&self) -> Fallback {
+    fn default_text(&self) -> DefaultText {
         let quoted: Vec<String> = self.default.iter().map(|text| quoted(text)).collect();
-        Fallback::Value(format!("[{}]", quoted.join(", ")))
+        DefaultText::Value(format!("[{}]", quoted.join(", ")))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<String>> {
@@ -156,31 +159,31 @@ impl Kind for Texts {
 
 /// A list of texts that keep their places; it must not be empty.
 pub(crate) fn located_texts(rule: &'static TextRule) -> LocatedTexts {
-    LocatedTexts { rule, absent: Fallback::Value("[]".to_owned()) }
+    LocatedTexts { rule, absent: DefaultText::Value("[]".to_owned()) }
 }
 
 /// A list of texts that keep their places; without it all are meant.
 pub(crate) fn located_texts_or_all(rule: &'static TextRule) -> LocatedTexts {
-    LocatedTexts { rule, absent: Fallback::Unset("all") }
+    LocatedTexts { rule, absent: DefaultText::Unset("all") }
 }
 
 pub(crate) struct LocatedTexts {
     rule: &'static TextRule,
-    absent: Fallback,
+    absent: DefaultText,
 }
 
-impl Kind for LocatedTexts {
+impl ValueType for LocatedTexts {
     type Value = Vec<Located<String>>;
 
-    fn fallback(&self) -> Vec<Located<String>> {
+    fn default_value(&self) -> Vec<Located<String>> {
         Vec::new()
     }
 
-    fn form(&self) -> Form {
-        Form::List { of: Box::new(Form::Text(self.rule)), may_be_empty: false }
+    fn shape(&self) -> ValueShape {
+        ValueShape::List { of: Box::new(ValueShape::Text(self.rule)), may_be_empty: false }
     }
 
-    fn fallback_text(&self) -> Fallback {
+    fn default_text(&self) -> DefaultText {
         self.absent.clone()
     }
 

@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use super::quote::quoted;
-use super::{Fallback, Form, Kind};
+use super::{DefaultText, ValueShape, ValueType};
 use crate::diagnostic::Help;
 use crate::nearest;
 use crate::read::{Item, Reader};
@@ -18,19 +18,19 @@ pub(crate) struct Flag {
     default: bool,
 }
 
-impl Kind for Flag {
+impl ValueType for Flag {
     type Value = bool;
 
-    fn fallback(&self) -> bool {
+    fn default_value(&self) -> bool {
         self.default
     }
 
-    fn form(&self) -> Form {
-        Form::Flag
+    fn shape(&self) -> ValueShape {
+        ValueShape::Flag
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(self.default.to_string())
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(self.default.to_string())
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<bool> {
@@ -59,19 +59,19 @@ pub(crate) struct OneWord<W> {
     default: W,
 }
 
-impl<W: Word> Kind for OneWord<W> {
+impl<W: Word> ValueType for OneWord<W> {
     type Value = W;
 
-    fn fallback(&self) -> W {
+    fn default_value(&self) -> W {
         self.default
     }
 
-    fn form(&self) -> Form {
+    fn shape(&self) -> ValueShape {
         word_form::<W>()
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted(self.default.word()))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(self.default.word()))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<W> {
@@ -79,8 +79,8 @@ impl<W: Word> Kind for OneWord<W> {
     }
 }
 
-fn word_form<W: Word>() -> Form {
-    Form::Word(W::ALL.iter().map(|value| (value.word(), value.meaning())).collect())
+fn word_form<W: Word>() -> ValueShape {
+    ValueShape::Word(W::ALL.iter().map(|value| (value.word(), value.meaning())).collect())
 }
 
 fn read_word<W: Word>(item: &Item<'_>, default: &str, reader: &mut Reader<'_>) -> Option<W> {
@@ -136,19 +136,19 @@ impl<W: Word> WordList<W> {
     }
 }
 
-impl<W: Word> Kind for WordList<W> {
+impl<W: Word> ValueType for WordList<W> {
     type Value = Vec<W>;
 
-    fn fallback(&self) -> Vec<W> {
+    fn default_value(&self) -> Vec<W> {
         self.default.to_vec()
     }
 
-    fn form(&self) -> Form {
-        Form::List { of: Box::new(word_form::<W>()), may_be_empty: self.may_be_empty }
+    fn shape(&self) -> ValueShape {
+        ValueShape::List { of: Box::new(word_form::<W>()), may_be_empty: self.may_be_empty }
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(self.default_text())
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(self.default_text())
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<Vec<W>> {
@@ -192,25 +192,25 @@ const LEVELS: [(&str, &str); 5] = [
 ];
 
 /// The level of the program's own messages.
-pub(crate) fn level(default: &'static str) -> impl Kind<Value = String> {
+pub(crate) fn level(default: &'static str) -> impl ValueType<Value = String> {
     Level(KnownWord { words: &LEVELS, default })
 }
 
 struct Level(KnownWord);
 
-impl Kind for Level {
+impl ValueType for Level {
     type Value = String;
 
-    fn fallback(&self) -> String {
-        self.0.fallback().to_owned()
+    fn default_value(&self) -> String {
+        self.0.default_value().to_owned()
     }
 
-    fn form(&self) -> Form {
-        self.0.form()
+    fn shape(&self) -> ValueShape {
+        self.0.shape()
     }
 
-    fn fallback_text(&self) -> Fallback {
-        self.0.fallback_text()
+    fn default_text(&self) -> DefaultText {
+        self.0.default_text()
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<String> {
@@ -228,19 +228,19 @@ pub(crate) struct KnownWord {
     default: &'static str,
 }
 
-impl Kind for KnownWord {
+impl ValueType for KnownWord {
     type Value = &'static str;
 
-    fn fallback(&self) -> &'static str {
+    fn default_value(&self) -> &'static str {
         self.default
     }
 
-    fn form(&self) -> Form {
-        Form::Word(self.words.to_vec())
+    fn shape(&self) -> ValueShape {
+        ValueShape::Word(self.words.to_vec())
     }
 
-    fn fallback_text(&self) -> Fallback {
-        Fallback::Value(quoted(self.default))
+    fn default_text(&self) -> DefaultText {
+        DefaultText::Value(quoted(self.default))
     }
 
     fn read(&self, item: &Item<'_>, reader: &mut Reader<'_>) -> Option<&'static str> {
