@@ -175,12 +175,13 @@ impl Kettle {
         std::fs::read_dir(format!("/proc/{}/fd", self.server_process)).unwrap().count()
     }
 
-    /// Its memory in bytes, what it shares divided among those that share it. Who may see it: as with descriptors.
+    /// Its memory in bytes that is no file's: its heap and stacks. Of the program's own pages its share would grow as the
+    /// programs of other tests end. Who may see it: as with descriptors.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let path = format!("/proc/{}/smaps_rollup", self.server_process);
         let text = std::fs::read_to_string(path).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("Anonymous:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
