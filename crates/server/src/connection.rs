@@ -133,7 +133,7 @@ impl Connection {
             }
             Some(ListenerKind::Redirect(_)) => Box::pin(self.plain(socket, received)).await,
             Some(ListenerKind::Tls(_) | ListenerKind::Tcp(_) | ListenerKind::Passthrough(_)) => {
-                self.tunnel(socket, received, peer).await;
+                Box::pin(self.tunnel(socket, received, peer)).await;
             }
             None => {}
         }

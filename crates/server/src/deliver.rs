@@ -142,14 +142,14 @@ impl<'d> Delivery<'d> {
     }
 
     /// Waits for the client to take something, as long as its pace allows.
-    async fn client_takes<T>(
+    fn client_takes<T>(
         &mut self,
         mut poll: impl FnMut(&mut TlsStream, &mut Context<'_>) -> Poll<T>,
-    ) -> Result<T, Interrupt> {
+    ) -> impl Future<Output = Result<T, Interrupt>> {
         let Self { stream, deadline, write_timeout, pace, .. } = self;
         let queued_bytes = stream.queued_bytes();
-        let takes = |context: &mut Context<'_>| (poll(stream, context), stream.queued_bytes());
-        deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes).await
+        let takes = move |context: &mut Context<'_>| (poll(stream, context), stream.queued_bytes());
+        deadline.paced(*write_timeout, pace.as_mut(), queued_bytes, takes)
     }
 
     /// The kernel took so many bytes for the client without queueing them here.

@@ -145,26 +145,26 @@ impl Deadline {
     ///
     /// # Errors
     /// [`Interrupt::Expired`].
-    pub async fn within<T>(
+    pub fn within<T>(
         &self,
         limit: Duration,
         poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Result<T, Interrupt> {
+    ) -> impl Future<Output = Result<T, Interrupt>> {
         self.extend(limit);
-        self.wait(Stage::UnderWay, poll).await
+        self.wait(Stage::UnderWay, poll)
     }
 
     /// As [`within`](Self::within), for a wait with no request under way.
     ///
     /// # Errors
     /// [`Interrupt::Expired`], or [`Interrupt::Draining`] if the server is stopping.
-    pub async fn idle_within<T>(
+    pub fn idle_within<T>(
         &self,
         limit: Duration,
         poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Result<T, Interrupt> {
+    ) -> impl Future<Output = Result<T, Interrupt>> {
         self.extend(limit);
-        self.wait(Stage::Idle, poll).await
+        self.wait(Stage::Idle, poll)
     }
 
     /// How many ticks have passed on its worker.
@@ -184,15 +184,27 @@ impl Deadline {
     ///
     /// # Errors
     /// [`Interrupt`].
-    pub async fn wait<T>(
+    pub fn wait<T>(
         &self,
         stage: Stage,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Result<T, Interrupt> {
+    ) -> impl Future<Output = Result<T, Interrupt>> {
+        self.wait_for_outcome(stage, move |context| poll(context).map(Ok))
+    }
+
+    /// As [`wait`](Self::wait), for a `poll` that finds interrupts of its own.
+    ///
+    /// Neither this nor the others is an `async fn`: that would keep its arguments twice, before its first poll and after, and
+    /// every idle connection would have them in memory.
+    fn wait_for_outcome<T>(
+        &self,
+        stage: Stage,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Interrupt>>,
+    ) -> impl Future<Output = Result<T, Interrupt>> {
         self.stage.set(stage);
-        poll_fn(|context| {
-            if let Poll::Ready(value) = poll(context) {
-                return Poll::Ready(Ok(value));
+        poll_fn(move |context| {
+            if let Poll::Ready(outcome) = poll(context) {
+                return Poll::Ready(outcome);
             }
             if let Some(interrupt) = self.interrupt() {
                 return Poll::Ready(Err(interrupt));
@@ -203,7 +215,6 @@ impl Deadline {
             }
             Poll::Pending
         })
-        .await
     }
 
     fn interrupt(&self) -> Option<Interrupt> {

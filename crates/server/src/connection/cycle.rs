@@ -21,7 +21,7 @@ use crate::open_file::OpenFile;
 use crate::proxy;
 use crate::request::{Beside, BodyError, Head, Request, TlsSource};
 use crate::respond::respond;
-use crate::response::{Body, Response, Upgraded};
+use crate::response::{Body, Response};
 use crate::setup::Snapshot;
 use crate::tx_path::TxPath;
 use crate::upstream::Trace;
@@ -94,24 +94,27 @@ impl Connection {
             discard_bytes_max: limits.body_discard_bytes,
         };
         let mut request = Request::new(head, framing, source, self.remote.ip());
-        let response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
+        let mut response = respond(&self.worker.responder, &snapshot.router, &mut request).await;
         let closes = self.closes_after(&mut request, state, &response.body);
-        let Request { head, mut body, .. } = request;
         if proxy::is_for_nobody(&response) {
             // Nor does anybody wait for what was asked for behind it.
+            let Request { head, body, .. } = request;
             drop(body);
             self.log_unsent(stream.session(), &head, &response, &arrival);
             return Err(End::Quiet);
         }
-        if let Some((stream, beside)) = body.beside_response()
-            && let Some(upgraded) =
-                self.deliver(stream, beside, Some(&head), response, closes, &arrival).await?
-        {
-            return Err(End::Upgraded(upgraded));
+        if let Some((stream, beside)) = request.body.beside_response() {
+            let head = Some(&*request.head);
+            self.deliver(stream, beside, head, &mut response, closes, &arrival).await?;
+            if let Body::Upgraded(mut upgraded) = response.body {
+                upgraded.log = response.log;
+                return Err(End::Upgraded(upgraded));
+            }
         }
-        drop(head);
+        // None of them is kept while a client takes its time with the rest of its body.
+        drop((request.head, response));
         if framing != BodyFraming::None {
-            body.discard().await.map_err(|error| self.body_failed(error))?;
+            request.body.discard().await.map_err(|error| self.body_failed(error))?;
         }
         if closes || stream.must_close() { Err(End::Announced) } else { Ok(()) }
     }
@@ -155,10 +158,10 @@ impl Connection {
         status: u16,
         number: u64,
     ) -> End {
-        let response = error_page::plain(&status.into());
+        let mut response = error_page::plain(&status.into());
         let arrival = Arrival::now(number);
-        match self.deliver(stream, None, head, response, true, &arrival).await {
-            Ok(_) => End::Announced,
+        match self.deliver(stream, None, head, &mut response, true, &arrival).await {
+            Ok(()) => End::Announced,
             Err(end) => end,
         }
     }
@@ -233,10 +236,10 @@ impl Connection {
         stream: &mut TlsStream,
         beside: Option<Beside<'_>>,
         request: Option<&Head>,
-        mut response: Response,
+        response: &mut Response,
         closes: bool,
         arrival: &Arrival,
-    ) -> Result<Option<Box<Upgraded>>, End> {
+    ) -> Result<(), End> {
         let edge = Edge {
             date_line: self.worker.date_line(),
             version: request.map(|head| head.version()),
@@ -248,12 +251,15 @@ impl Connection {
             closes,
         };
         let mut head = self.worker.head_buffer();
-        write_head(&mut head, &mut response, &edge);
+        write_head(&mut head, response, &edge);
         let (worker, deadline) = (&*self.worker, &*self.deadline);
         let write_timeout = self.snapshot.config.limits.write_timeout;
         let mut delivery =
             Delivery::new(worker, stream, deadline, write_timeout, closes).beside(beside);
-        let preference = self.preference(&response);
+        let preference = self.preference(response);
+        if let Body::Upgraded(upgraded) = &mut response.body {
+            upgraded.path = preference.choice;
+        }
         let is_chunked = edge.is_chunked(&response.body);
         let body = &mut response.body;
         let outcome = delivery.send(&head, body, is_chunked, preference).await;
@@ -263,17 +269,9 @@ impl Connection {
         }
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
         let session = stream.session();
-        self.log(session, request, &response, bytes_sent, &delivered, arrival);
+        self.log(session, request, response, bytes_sent, &delivered, arrival);
         self.worker.recycle(head);
-        outcome.map_err(|error| self.delivery_failed(&error, &response))?;
-        Ok(match response.body {
-            Body::Upgraded(mut upgraded) => {
-                upgraded.path = preference.choice;
-                upgraded.log = response.log;
-                Some(upgraded)
-            }
-            _ => None,
-        })
+        outcome.map_err(|error| self.delivery_failed(&error, response))
     }
 
     pub(super) fn delivery_failed(&self, error: &DeliveryError, response: &Response) -> End {

@@ -188,7 +188,8 @@ async fn wait_for<T: Send + 'static>(
     file: &OpenFile,
     call: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let outcome = worker.responder.files.disks().wait_for(file.device(), call).await;
+    // Boxed: a wait for the disk is long beside an allocation, and what it needs would be part of every connection.
+    let outcome = Box::pin(worker.responder.files.disks().wait_for(file.device(), call)).await;
     outcome.map_err(io::Error::other).flatten()
 }
 

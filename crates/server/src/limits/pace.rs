@@ -49,18 +49,19 @@ impl Deadline {
     ///
     /// # Errors
     /// [`Interrupt::Expired`].
-    pub async fn paced<T>(
+    pub fn paced<T>(
         &self,
         limit: Duration,
         mut pace: Option<&mut Pace>,
         mut queued_bytes: usize,
         mut poll: impl FnMut(&mut Context<'_>) -> (Poll<T>, usize),
-    ) -> Result<T, Interrupt> {
-        let left =
-            |pace: &Option<&mut Pace>| pace.as_ref().map_or(limit, |pace| pace.left().min(limit));
+    ) -> impl Future<Output = Result<T, Interrupt>> {
+        let left = move |pace: &Option<&mut Pace>| {
+            pace.as_ref().map_or(limit, |pace| pace.left().min(limit))
+        };
         let mut ticks = self.ticks();
         self.extend(left(&pace));
-        let waiting = self.wait(Stage::UnderWay, |context| {
+        self.wait_for_outcome(Stage::UnderWay, move |context| {
             let (outcome, left_bytes) = poll(context);
             let taken_bytes = queued_bytes.saturating_sub(left_bytes);
             queued_bytes = left_bytes;
@@ -78,8 +79,7 @@ impl Deadline {
                 Poll::Pending => {}
             }
             Poll::Pending
-        });
-        waiting.await?
+        })
     }
 }
 
