@@ -1,6 +1,7 @@
 //! Files as answers: find one below a root, remember it, and say which of its bytes are wanted.
 
 pub mod compressed;
+pub mod current_roots;
 pub mod entry;
 pub mod file_route;
 pub mod find;

@@ -1,8 +1,6 @@
 //! Finding and reading files without stalling the worker: what the kernel has at hand is taken at
 //! once, everything else is fetched on one of a few threads that may wait for a disk.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +11,7 @@ use kettle_kernel::file_system::FileSystem;
 use kettle_kernel::transfer::{self, Residency, Wait, read_at};
 use rustix::io::Errno;
 
+use super::current_roots::{Below, CurrentRoots, Known, Sighting};
 use super::entry::Content;
 use super::file_route::FileRoute;
 use super::listing::{Listing, View};
@@ -20,7 +19,7 @@ use super::locate::{self, Facts, Found, Identity, Located, Sought, identity_of};
 use super::precompressed::CodingPreference;
 use super::root::{Reach, Root, SWAPS_MAX};
 use super::{OpenFile, compressed};
-use crate::disk::{Abandoned, Device, Disks};
+use crate::disk::{Abandoned, Device, DiskDeadline, Disks};
 use crate::error_page::Page;
 
 /// Finds and reads files for one worker.
@@ -33,30 +32,8 @@ pub struct Finder {
     compressing: Arc<Device>,
     /// Larger files stay on disk; `None` leaves all of them there.
     memory_file_bytes_max: Option<u64>,
-    /// How long a root is taken for what its path names.
-    revalidate: Duration,
-    /// The roots as they were last seen, by the number of their route.
-    roots: RefCell<HashMap<u64, SeenRoot>>,
-}
-
-/// A root, and when it was last known to be what its path names.
-#[derive(Clone, Debug)]
-struct SeenRoot {
-    root: Arc<Root>,
-    looked: Duration,
-}
-
-/// What was found, and below which root.
-#[derive(Debug)]
-pub struct Sighting<T> {
-    /// What was found.
-    pub found: T,
-    /// Below what.
-    pub root: Arc<Root>,
-    /// When that was last known to be what its path names.
-    pub looked: Duration,
-    /// Whether the root is another one than before: what is remembered of that is out of date.
-    pub is_root_new: bool,
+    /// The folders that the roots' paths were last seen to name.
+    roots: CurrentRoots,
 }
 
 impl Finder {
@@ -66,8 +43,8 @@ impl Finder {
     pub fn new(disks: Disks, memory_file_bytes_max: Option<u64>, revalidate: Duration) -> Self {
         let pages = Arc::new(Device::new(FileSystem::default()));
         let compressing = Arc::new(Device::new(FileSystem::default()));
-        let roots = RefCell::default();
-        Self { disks, pages, compressing, memory_file_bytes_max, revalidate, roots }
+        let roots = CurrentRoots::new(revalidate);
+        Self { disks, pages, compressing, memory_file_bytes_max, roots }
     }
 
     /// What the files lie on.
@@ -93,9 +70,34 @@ impl Finder {
         preference: CodingPreference,
         now: Duration,
     ) -> Result<Sighting<Located>, Errno> {
-        let known = self.known_root(route, now);
-        let device = self.device_of(&known.root);
         let deadline = self.disks.deadline();
+        let mut looks_left = SWAPS_MAX;
+        loop {
+            let known = self.roots.known(route, now);
+            let seen = self.look(route, relative, preference, &known, deadline).await;
+            route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
+            let (below, found) = seen?;
+            looks_left -= 1;
+            if looks_left > 0 && self.roots.is_overtaken(route, &known, &below) {
+                if let Located::File(found) = found {
+                    self.release(found);
+                }
+                continue;
+            }
+            return Ok(self.roots.sighting(route, &known, below, found, now));
+        }
+    }
+
+    /// Looks for a file as far as that may be, each part by a thread that may wait for it.
+    async fn look(
+        &self,
+        route: &Arc<FileRoute>,
+        relative: &str,
+        preference: CodingPreference,
+        known: &Known,
+        deadline: DiskDeadline,
+    ) -> Result<(Below, Located), Errno> {
+        let device = self.device_of(&known.root);
         let looking = |reach| {
             let (known, route) = (known.clone(), Arc::clone(route));
             let relative = relative.to_owned();
@@ -104,7 +106,7 @@ impl Finder {
         // Opening alone may wait for a remote file system, whatever the kernel remembers of its names.
         let mut seen = match device.is_remote() {
             true => Err(Errno::AGAIN),
-            false => look(&known, route, relative, preference, Reach::Cached),
+            false => look(known, route, relative, preference, Reach::Cached),
         };
         if matches!(seen, Ok((_, Located::WouldBlock)) | Err(Errno::AGAIN)) {
             let look = looking(Reach::Device);
@@ -121,7 +123,7 @@ impl Finder {
         if let Ok((_, Located::File(found))) = &mut seen {
             found.deadline = Some(deadline);
         }
-        self.sighting(route, &known, seen, now)
+        seen
     }
 
     /// Lets go of a file that was found and is not needed.
@@ -131,47 +133,13 @@ impl Finder {
 
     /// Forgets which roots there were.
     pub fn forget_roots(&self) {
-        self.roots.borrow_mut().clear();
-    }
-
-    /// The root as it was last seen, and whether that was within the period of revalidation.
-    fn known_root(&self, route: &FileRoute, now: Duration) -> Known {
-        match self.roots.borrow().get(&route.number) {
-            Some(SeenRoot { root, looked }) => Known {
-                root: Arc::clone(root),
-                fresh_since: Some(*looked).filter(|looked| now < *looked + self.revalidate),
-            },
-            None => Known { root: Arc::clone(&route.root), fresh_since: None },
-        }
-    }
-
-    /// Remembers the root something was seen below.
-    fn sighting<T>(
-        &self,
-        route: &FileRoute,
-        known: &Known,
-        seen: Result<(Below, T), Errno>,
-        now: Duration,
-    ) -> Result<Sighting<T>, Errno> {
-        route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
-        let (below, found) = seen?;
-        let looked = match (known.fresh_since, below.is_renewed) {
-            (Some(looked), false) => looked,
-            _ => now,
-        };
-        let is_root_new = !Arc::ptr_eq(&below.root, &known.root);
-        let mut roots = self.roots.borrow_mut();
-        // A look that took long must not undo a later one.
-        if roots.get(&route.number).is_none_or(|seen| seen.looked <= looked) {
-            roots.insert(route.number, SeenRoot { root: Arc::clone(&below.root), looked });
-        }
-        Ok(Sighting { found, root: below.root, looked, is_root_new })
+        self.roots.forget();
     }
 
     /// Whether nobody has seen another root for this route meanwhile.
     #[must_use]
     pub fn is_current(&self, route: &FileRoute, root: &Arc<Root>) -> bool {
-        self.roots.borrow().get(&route.number).is_some_and(|seen| Arc::ptr_eq(&seen.root, root))
+        self.roots.is_current(route, root)
     }
 
     /// Reads a small file into memory; a large one, and one that is just being changed, stays
@@ -244,7 +212,7 @@ impl Finder {
         view: View,
         write: impl FnOnce(&Listing, &View) -> String + Clone + Send + 'static,
     ) -> Result<String, Errno> {
-        let known = self.known_root(route, now);
+        let known = self.roots.known(route, now);
         let deadline = self.disks.deadline();
         let reading = |reach| {
             let (known, relative) = (known.clone(), relative.to_owned());
@@ -265,7 +233,10 @@ impl Finder {
             let device = self.disks.behind(below.root.device(), part);
             seen = self.disks.wait_in_turn(&device, deadline, reading(Reach::Anywhere)).await;
         }
-        self.sighting(route, &known, seen.map_err(|_| Errno::AGAIN)?, now)?.found.page
+        let seen = seen.map_err(|_| Errno::AGAIN).flatten();
+        route.note_root(seen.as_ref().map(|_| ()).map_err(|error| *error));
+        let (below, listed) = seen?;
+        self.roots.sighting(route, &known, below, listed, now).found.page
     }
 
     /// Reads an error page.
@@ -314,51 +285,6 @@ struct Listed {
     page: Result<String, Errno>,
     /// The part of its path that leads away from the root's device, if it was not read for that.
     beyond: Option<String>,
-}
-
-/// A root that may be out of date.
-#[derive(Clone)]
-struct Known {
-    root: Arc<Root>,
-    /// When it was last looked at, if that was within the period of revalidation.
-    fresh_since: Option<Duration>,
-}
-
-/// The root that was looked below.
-struct Below {
-    root: Arc<Root>,
-    /// Whether its path was looked at.
-    is_renewed: bool,
-}
-
-impl Known {
-    /// Looks for something below the root, and looks at the root's path before where that is due.
-    ///
-    /// Unless `is_sure` of what was found, the path must still name the same root afterwards: what
-    /// is missing in a release that was just exchanged for another may be in that one.
-    fn look_below<T>(
-        &self,
-        wait: Wait,
-        look: impl Fn(&Root) -> T,
-        is_sure: impl Fn(&T) -> bool,
-    ) -> Result<(Below, T), Errno> {
-        let mut is_renewed = self.fresh_since.is_none();
-        let mut root = if is_renewed { self.root.renewed(wait)? } else { Arc::clone(&self.root) };
-        let mut swaps_left = SWAPS_MAX;
-        loop {
-            let found = look(&root);
-            if is_sure(&found) {
-                return Ok((Below { root, is_renewed }, found));
-            }
-            let renewed = root.renewed(wait)?;
-            is_renewed = true;
-            swaps_left -= 1;
-            if Arc::ptr_eq(&root, &renewed) || swaps_left == 0 {
-                return Ok((Below { root, is_renewed }, found));
-            }
-            root = renewed;
-        }
-    }
 }
 
 /// All bytes of a file that does not change meanwhile.

@@ -15,9 +15,10 @@ use kettle_http::target::Target;
 use kettle_http::{Method, negotiate, range};
 use rustix::io::Errno;
 
+use super::current_roots::Sighting;
 use super::entry::Entry;
 use super::file_route::FileRoute;
-use super::find::{Finder, Sighting};
+use super::find::Finder;
 use super::listing::{CONTENT_SECURITY_POLICY, Listing, View, write_html, write_json};
 use super::locate::{self, Found, Located};
 use super::open_cache::{KeyRef, OpenCache, Remembered};

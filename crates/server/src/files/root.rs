@@ -102,6 +102,12 @@ impl Root {
         }))
     }
 
+    /// Whether both are the same folder.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+
     /// The path this root was opened by.
     #[must_use]
     pub fn path(&self) -> &Path {
