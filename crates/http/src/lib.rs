@@ -14,6 +14,7 @@ pub mod error;
 mod field;
 mod fields;
 pub mod h1;
+pub mod h2;
 pub mod host;
 pub mod html;
 pub mod message;

@@ -26,7 +26,7 @@ use crate::response::{Body, Part};
 use crate::tx_path::{Reason, TxPath};
 use crate::worker_state::WorkerState;
 
-pub(crate) use cold::{FileBytes, read};
+pub(crate) use cold::read;
 pub use placement::{Demand, PathPreference};
 
 /// The way of one response to the socket.

@@ -7,7 +7,6 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use h2::RecvStream;
 use kettle_http::RequestError;
 use kettle_http::h1::framing::{BodyFraming, BodyReader};
 use kettle_tls::stream::{Fill, Received, StreamError, TlsStream};
@@ -220,7 +219,7 @@ impl RequestBody<'_> {
             return Err(BodyError::TooLong);
         }
         if std::mem::take(&mut self.is_awaited) {
-            (source.send_interim)(CONTINUE)?;
+            source.send_interim(CONTINUE)?;
         }
         let next = source.next(stage, &mut self.waited, *total_bytes).await?;
         let Some(next) = next else { return Ok(None) };
@@ -284,7 +283,7 @@ impl RequestBody<'_> {
         let has_begun = match &mut self.source {
             BodySource::Nothing { .. } => false,
             BodySource::Tls(source) => !source.stream.received().bytes().is_empty(),
-            BodySource::Stream(source, ..) => source.body.flow_control().used_capacity() > 0,
+            BodySource::Stream(source, ..) => source.stream.has_body_begun(),
         };
         self.is_awaited && !has_begun
     }
@@ -301,7 +300,7 @@ impl RequestBody<'_> {
             {
                 source.send(CONTINUE).await
             }
-            BodySource::Stream(source, ..) if is_awaited => (source.send_interim)(CONTINUE),
+            BodySource::Stream(source, ..) if is_awaited => source.send_interim(CONTINUE),
             _ => Ok(()),
         }
     }
@@ -314,7 +313,7 @@ impl RequestBody<'_> {
         match &mut self.source {
             BodySource::Nothing { .. } => Ok(()),
             BodySource::Tls(source) => source.send(head).await,
-            BodySource::Stream(source, ..) => (source.send_interim)(head),
+            BodySource::Stream(source, ..) => source.send_interim(head),
         }
     }
 
@@ -361,14 +360,6 @@ impl RequestBody<'_> {
             }
             // Its response is sent: for the body alone a server that stops does not stay.
             source.fill(Stage::Idle).await?;
-        }
-    }
-
-    /// The client's half of a stream, for who reads it otherwise; none if it is not one of several.
-    pub(crate) fn into_stream(self) -> Option<RecvStream> {
-        match self.source {
-            BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source, ..) => Some(source.body),
         }
     }
 

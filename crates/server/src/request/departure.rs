@@ -27,7 +27,9 @@ impl<'c> RequestBody<'c> {
             match &mut self.source {
                 BodySource::Nothing { .. } => pending().await,
                 BodySource::Tls(source) => departure(source.stream).await,
-                BodySource::Stream(source, ..) => poll_fn(source.poll_taken_back).await,
+                BodySource::Stream(source, ..) => {
+                    poll_fn(|context| source.stream.poll_gone(context)).await
+                }
             }
         };
         tokio::select! {
@@ -39,11 +41,11 @@ impl<'c> RequestBody<'c> {
 
     /// Ready when a stream was taken back. What else is sent over one connection tells nothing before it was read.
     pub(crate) fn taken_back(&self) -> impl Future<Output = ()> + use<'c> {
-        let poll_taken_back = match &self.source {
+        let stream = match &self.source {
             BodySource::Nothing { .. } | BodySource::Tls(_) => None,
-            BodySource::Stream(source, ..) => Some(source.poll_taken_back),
+            BodySource::Stream(source, ..) => Some(source.stream),
         };
-        poll_fn(move |context| poll_taken_back.map_or(Poll::Pending, |poll| poll(context)))
+        poll_fn(move |context| stream.map_or(Poll::Pending, |stream| stream.poll_gone(context)))
     }
 }
 

@@ -1,30 +1,22 @@
 //! The body of a request that is one stream of many (HTTP/2): what the client may send ahead is bounded by the stream's
 //! window, which opens again as the body is taken.
 
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use h2::RecvStream;
-use http::HeaderMap;
-use kettle_http::trailers;
+use kettle_http::h2::Incoming;
 use kettle_tls::Session;
 
 use super::{BodyError, patience};
+use crate::http2::{Gone, Stream};
 use crate::limits::{Interrupt, LazyDeadline, Stage};
 
 /// Where the body of a stream comes from.
 pub struct StreamSource<'c> {
-    /// The client's half of the stream.
-    pub body: RecvStream,
+    /// The stream.
+    pub(crate) stream: &'c Stream,
     /// The lines of its trailer section, once its end was read.
     pub trailers: Vec<u8>,
-    /// Sends the head of an interim response, written as for HTTP/1.1.
-    pub send_interim: &'c dyn Fn(&[u8]) -> Result<(), BodyError>,
-    /// Ready when the request was taken back, or its connection is over.
-    pub poll_taken_back: &'c dyn Fn(&mut Context<'_>) -> Poll<()>,
-    /// When the client could last send nothing because the window of its connection was full of what others have not read.
-    pub shut_ticks: &'c dyn Fn() -> Option<u32>,
     /// The stream's own deadline.
     pub deadline: &'c LazyDeadline<'c>,
     /// How long the client may send nothing.
@@ -49,44 +41,33 @@ impl StreamSource<'_> {
             let patience = patience(self.timeout, *waited, bytes).ok_or(BodyError::TimedOut)?;
             let (began, began_ticks) = (Instant::now(), deadline.ticks());
             deadline.extend(patience);
-            let data = deadline.wait(stage, |context| poll_next(&mut self.body, context)).await;
+            let next = deadline.wait(stage, |context| self.stream.poll_incoming(context)).await;
             // Not each client can help it that it had no window; but some see to it that it never has one.
-            let was_shut = (self.shut_ticks)().is_some_and(|ticks| ticks >= began_ticks);
+            let was_shut =
+                self.stream.shut_ticks(deadline.ticks()).is_some_and(|ticks| ticks >= began_ticks);
             *waited += began.elapsed() / if was_shut { SHUT_WEIGHT } else { 1 };
-            match data {
+            match next {
                 Err(Interrupt::Expired) if was_shut => {}
                 Err(_) => return Err(BodyError::TimedOut),
-                Ok(Err(_)) => return Err(BodyError::Ended),
-                Ok(Ok(Next::End(None))) => return Ok(None),
-                Ok(Ok(Next::End(Some(fields)))) => {
-                    let lines =
-                        fields.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-                    self.trailers = trailers::section(lines).map_err(BodyError::Malformed)?;
+                Ok(Err(Gone)) => return Err(BodyError::Ended),
+                Ok(Ok(Incoming::End(trailers))) => {
+                    self.trailers = trailers.map_err(BodyError::Malformed)?;
                     return Ok(None);
                 }
-                Ok(Ok(Next::Data(data))) => {
-                    let released = self.body.flow_control().release_capacity(data.len());
-                    released.map_err(|_| BodyError::Ended)?;
-                    if !data.is_empty() {
-                        return Ok(Some(data));
-                    }
-                }
+                Ok(Ok(Incoming::Data(data))) => return Ok(Some(data.into())),
             }
         }
     }
-}
 
-/// What comes next of a stream.
-enum Next {
-    Data(Bytes),
-    /// Its end, with the trailers that came with it.
-    End(Option<HeaderMap>),
-}
-
-fn poll_next(body: &mut RecvStream, context: &mut Context<'_>) -> Poll<Result<Next, h2::Error>> {
-    match ready!(body.poll_data(context)) {
-        Some(data) => Poll::Ready(data.map(Next::Data)),
-        None => body.poll_trailers(context).map_ok(Next::End),
+    /// Sends the head of an interim response, written as for HTTP/1.1.
+    ///
+    /// # Errors
+    /// [`BodyError::Ended`]: it has no status, or nobody listens.
+    pub(super) fn send_interim(&self, head: &[u8]) -> Result<(), BodyError> {
+        let status = head.split(|byte| *byte == b' ').nth(1);
+        let status = status.and_then(|word| str::from_utf8(word).ok()?.parse().ok());
+        let sent = self.stream.send_head(status.ok_or(BodyError::Ended)?, head, false);
+        sent.map_err(|Gone| BodyError::Ended)
     }
 }
 

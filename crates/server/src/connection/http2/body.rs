@@ -5,21 +5,18 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::{Reason, SendStream};
 use kettle_cache::{FillState, Progress};
+use kettle_http::h2::ErrorCode;
 use kettle_http::range::ByteRange;
 use kettle_tls::stream::StreamError;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::priority::{InLine, Priority};
-use super::{FRAME_BYTES_MAX, Shared};
-use crate::deliver::{self, DeliveryError, FileBytes};
-use crate::http2::{Held, OutboundStream, PIECE_BYTES, trailer_fields};
+use crate::deliver::{self, DeliveryError};
+use crate::http2::{Gone, InLine, PIECE_BYTES, Priority, Room, Stream};
 use crate::limits::{Deadline, Pace};
 use crate::open_file::OpenFile;
 use crate::response::{Body, Growing, Part};
@@ -29,100 +26,56 @@ use crate::worker_state::WorkerState;
 
 /// Our half of a stream, from its head on.
 pub(super) struct Outgoing<'s> {
-    shared: &'s Shared,
     worker: &'s WorkerState,
-    stream: SendStream<Bytes>,
-    outbound: &'s OutboundStream,
+    stream: &'s Stream,
     deadline: &'s Deadline,
     write_timeout: Duration,
     priority: Priority,
     /// Its place before others, as long as nothing but them keeps it waiting.
-    place: Option<InLine<'s>>,
-    is_in_line: bool,
+    place: Option<InLine>,
     /// Unless only its end will tell.
     left_bytes: Option<u64>,
-    /// What the library was given.
-    queued_bytes: u64,
     /// The least rate of the connection, as long as this body keeps a server busy.
     pace: Option<Pace>,
 }
 
-impl AsRef<[u8]> for Held<FileBytes> {
-    fn as_ref(&self) -> &[u8] {
-        self.bytes.bytes()
-    }
-}
-
-/// What was so when a wait began; a wait that changes none of it was for nothing.
-#[derive(PartialEq, Eq)]
-struct Standing {
-    queued_bytes: u64,
-    sealed_bytes: u64,
-    sent_bytes: u64,
-}
-
 impl<'s> Outgoing<'s> {
     pub(super) fn new(
-        shared: &'s Shared,
         worker: &'s WorkerState,
-        stream: SendStream<Bytes>,
-        outbound: &'s OutboundStream,
+        stream: &'s Stream,
         deadline: &'s Deadline,
         write_timeout: Duration,
         priority: Priority,
     ) -> Self {
-        let (place, is_in_line, left_bytes, queued_bytes, pace) = (None, false, None, 0, None);
-        Self {
-            shared,
-            worker,
-            stream,
-            outbound,
-            deadline,
-            write_timeout,
-            priority,
-            place,
-            is_in_line,
-            left_bytes,
-            queued_bytes,
-            pace,
-        }
+        let (place, left_bytes, pace) = (None, None, None);
+        Self { worker, stream, deadline, write_timeout, priority, place, left_bytes, pace }
     }
 
-    /// Ends the stream before its end, but behind what was sent of it.
+    /// Ends the stream before its end, once the kernel has what was sent of it.
     pub(super) async fn cut(mut self) {
-        let (outbound, queued_bytes) = (self.outbound, self.queued_bytes);
         (self.place, self.pace) = (None, None);
-        let _ = self
-            .patiently(|stream, context| match outbound.poll_sealed(queued_bytes, context) {
-                Poll::Ready(()) => Poll::Ready(Ok(())),
-                Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
-            })
-            .await;
-        self.reset(Reason::INTERNAL_ERROR);
-    }
-
-    /// Ends the stream at once.
-    pub(super) fn reset(mut self, reason: Reason) {
-        self.stream.send_reset(reason);
+        let stream = self.stream;
+        let _ = self.patiently(|_, context| stream.poll_drained(context)).await;
+        stream.reset(ErrorCode::INTERNAL_ERROR);
     }
 
     /// Sends a body, ends the stream with it, and waits until the kernel has all that.
     pub(super) async fn send(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         self.left_bytes = body.length();
-        self.queue(body).await?;
+        self.write(body).await?;
         self.place = None;
-        // What is queued keeps no server busy any more.
+        // What is written keeps no server busy any more.
         self.pace = None;
-        let outbound = self.outbound;
-        self.patiently(|stream, context| match outbound.poll_sent(context) {
+        let stream = self.stream;
+        self.patiently(|_, context| match stream.poll_sent(context) {
             Poll::Ready(true) => Poll::Ready(Ok(())),
-            Poll::Ready(false) => Poll::Ready(Err(gone())),
-            Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+            Poll::Ready(false) => Poll::Ready(Err(Gone)),
+            Poll::Pending => Poll::Pending,
         })
         .await
     }
 
-    async fn queue(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
+    async fn write(&mut self, body: &mut Body) -> Result<(), DeliveryError> {
         match body {
             // The head was the end of it.
             _ if self.left_bytes == Some(0) => Ok(()),
@@ -141,22 +94,17 @@ impl<'s> Outgoing<'s> {
             Body::Growing(body) => self.growing(body).await,
             Body::Upstream(body) => self.upstream(body).await,
             // Nobody asked for it: HTTP/2 has no `upgrade`.
-            Body::Upgraded(_) => Err(gone()),
+            Body::Upgraded(_) => Err(gone(Gone)),
         }
     }
 
-    /// Ends a body of unknown length.
-    fn end(&mut self) -> Result<(), DeliveryError> {
-        self.end_with(Vec::new())
-    }
-
-    /// The same with lines of trailers.
-    fn end_with(&mut self, trailers: Vec<u8>) -> Result<(), DeliveryError> {
+    /// Ends a body of unknown length, with lines of trailers.
+    fn end_with(&mut self, trailers: &[u8]) -> Result<(), DeliveryError> {
         let ended = match trailers.is_empty() {
-            true => self.stream.send_data(Bytes::new(), true),
-            false => self.stream.send_trailers(trailer_fields(trailers)),
+            true => self.stream.end(),
+            false => self.stream.send_trailers(trailers),
         };
-        ended.map_err(|_| gone())
+        ended.map_err(gone)
     }
 
     /// Passes on what a server sends, each piece before the next is taken in.
@@ -164,13 +112,13 @@ impl<'s> Outgoing<'s> {
         self.pace = Some(Pace::new(self.write_timeout));
         loop {
             let limit = body.timeout();
-            let (stream, place) = (&mut self.stream, &mut self.place);
+            let (stream, place) = (self.stream, &mut self.place);
             // Nobody waits for a server for the sake of a client that has gone.
             let next = poll_fn(|context| match body.poll_chunk(context) {
                 Poll::Ready(next) => Poll::Ready(next.map_err(cut_short)),
                 Poll::Pending => {
                     *place = None;
-                    stream.poll_reset(context).map(|_| Err(gone()))
+                    stream.poll_gone(context).map(|()| Err(gone(Gone)))
                 }
             });
             let Ok(next) = timeout(limit, next).await else {
@@ -181,10 +129,10 @@ impl<'s> Outgoing<'s> {
             match next? {
                 Some(bytes) => {
                     self.pace = self.pace.filter(|_| !body.is_over());
-                    self.passing(bytes).await?;
+                    self.memory(bytes).await?;
                 }
                 None if self.left_bytes.is_some() => return Ok(()),
-                None => return self.end_with(body.take_trailers()),
+                None => return self.end_with(&body.take_trailers()),
             }
         }
     }
@@ -202,15 +150,15 @@ impl<'s> Outgoing<'s> {
             } else if body.bytes == Some(there) {
                 return Ok(());
             } else if state == FillState::Complete && body.bytes.is_none() {
-                return self.end();
+                return self.end_with(&[]);
             } else if state != FillState::Growing {
                 return Err(cut_short(Growing::cut(state)));
             } else {
                 self.place = None;
-                let stream = &mut self.stream;
+                let stream = self.stream;
                 let more = poll_fn(|context| match waiting.poll(context, filled) {
                     Poll::Ready(_) => Poll::Ready(Ok(())),
-                    Poll::Pending => stream.poll_reset(context).map(|_| Err(gone())),
+                    Poll::Pending => stream.poll_gone(context).map(|()| Err(gone(Gone))),
                 });
                 let more = timeout(body.patience, more).await;
                 more.unwrap_or_else(|_| Err(cut_short(io::ErrorKind::TimedOut)))?;
@@ -220,22 +168,9 @@ impl<'s> Outgoing<'s> {
 
     async fn memory(&mut self, mut bytes: Bytes) -> Result<(), DeliveryError> {
         while !bytes.is_empty() {
-            let room = self.room(bytes.len()).await?;
-            self.frames(bytes.split_to(room))?;
-        }
-        Ok(())
-    }
-
-    /// Sends what came from a server, of which nothing is to pile up either.
-    async fn passing(&mut self, bytes: Bytes) -> Result<(), DeliveryError> {
-        // A few bytes would keep the whole buffer that they were received into.
-        let is_small = bytes.len() < COPIED_BYTES_MAX;
-        let mut bytes = if is_small { Bytes::copy_from_slice(&bytes) } else { bytes };
-        while !bytes.is_empty() {
-            let room = self.room(bytes.len()).await?;
-            let permit = self.permit(room).await?;
-            let bytes = bytes.split_to(room);
-            self.frames(Bytes::from_owner(Held { bytes, _permit: permit }))?;
+            let mut room = self.room(bytes.len()).await?;
+            let piece = bytes.split_to(room.bytes());
+            self.send_piece(&mut room, &piece)?;
         }
         Ok(())
     }
@@ -244,9 +179,8 @@ impl<'s> Outgoing<'s> {
         let (mut offset, end) = (span.start, span.start + span.bytes);
         while offset < end {
             let left_bytes = usize::try_from(end - offset).unwrap_or(usize::MAX);
-            let room = self.room(left_bytes.min(PIECE_BYTES)).await?;
-            let permit = self.permit(room).await?;
-            let mut read = pin!(deliver::read(self.worker, file, offset, room as u64));
+            let mut room = self.room(left_bytes.min(PIECE_BYTES)).await?;
+            let mut read = pin!(deliver::read(self.worker, file, offset, room.bytes() as u64));
             let read = poll_fn(|context| {
                 let read = read.as_mut().poll(context);
                 if read.is_pending() {
@@ -256,67 +190,25 @@ impl<'s> Outgoing<'s> {
             });
             let bytes = read.await.map_err(DeliveryError::BodyCutShort)?;
             offset += bytes.bytes().len() as u64;
-            self.frames(Bytes::from_owner(Held { bytes, _permit: permit }))?;
+            self.send_piece(&mut room, bytes.bytes())?;
         }
         Ok(())
     }
 
-    /// Waits until the library may hold so many bytes more, and nobody is before it who waits for the same.
-    async fn permit(&mut self, bytes: usize) -> Result<OwnedSemaphorePermit, DeliveryError> {
-        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let Shared { body_bytes, line, .. } = self.shared;
-        if line.is_empty()
-            && let Ok(permit) = Arc::clone(body_bytes).try_acquire_many_owned(permits)
-        {
-            return Ok(permit);
-        }
-        let place = self.place.take();
-        let enter = || line.enter(self.priority, self.stream.stream_id().as_u32());
-        let place = place.unwrap_or_else(enter);
-        let mut permit = pin!(Arc::clone(body_bytes).acquire_many_owned(permits));
-        self.is_in_line = true;
-        let mut is_asking = false;
-        let permit = self
-            .patiently(|stream, context| {
-                // Who has once asked may be given some at any time, and must not keep it from who came before it since.
-                is_asking = is_asking || place.poll_first(context).is_ready();
-                if is_asking && let Poll::Ready(permit) = permit.as_mut().poll(context) {
-                    return Poll::Ready(permit.map_err(|_| gone()));
-                }
-                stream.poll_reset(context).map(|_| Err(gone()))
-            })
-            .await;
-        self.is_in_line = false;
-        self.place = Some(place).filter(|_| !self.priority.is_incremental);
-        permit
+    fn send_piece(&mut self, room: &mut Room<'_>, piece: &[u8]) -> Result<(), DeliveryError> {
+        let piece_bytes = piece.len() as u64;
+        self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(piece_bytes));
+        room.send(piece, self.left_bytes == Some(0)).map_err(gone)
     }
 
-    /// Waits until the client's windows have room for some of the bytes wanted, and says for how many.
-    async fn room(&mut self, wanted: usize) -> Result<usize, DeliveryError> {
-        let wanted = wanted.min(PIECE_BYTES);
-        self.stream.reserve_capacity(wanted);
-        if self.stream.capacity() == 0 {
-            self.place = None;
-        }
-        let (outbound, queued_bytes) = (self.outbound, self.queued_bytes);
+    /// Waits until there is room for some of the bytes wanted, and nobody is before it.
+    async fn room(&mut self, wanted_bytes: usize) -> Result<Room<'s>, DeliveryError> {
+        let (stream, priority) = (self.stream, self.priority);
         let room = self
-            .patiently(|stream, context| {
-                loop {
-                    match stream.capacity().min(wanted) {
-                        0 if outbound.is_shut(queued_bytes) => return Poll::Ready(Err(gone())),
-                        0 => {}
-                        room => return Poll::Ready(Ok(room)),
-                    }
-                    let Some(Ok(_)) = ready!(stream.poll_capacity(context)) else {
-                        return Poll::Ready(Err(gone()));
-                    };
-                }
-            })
+            .patiently(|place, context| stream.poll_room(context, place, priority, wanted_bytes))
             .await?;
-        let granted = &self.shared.granted_bytes;
-        granted.set(granted.get() + room as u64);
         if let Some(pace) = &mut self.pace {
-            pace.took(room as u64);
+            pace.took(room.bytes() as u64);
         }
         Ok(room)
     }
@@ -325,78 +217,47 @@ impl<'s> Outgoing<'s> {
     /// streams go on: then it has more patience, not without end.
     async fn patiently<T>(
         &mut self,
-        mut poll: impl FnMut(&mut SendStream<Bytes>, &mut Context<'_>) -> Poll<Result<T, DeliveryError>>,
+        mut poll: impl FnMut(&mut Option<InLine>, &mut Context<'_>) -> Poll<Result<T, Gone>>,
     ) -> Result<T, DeliveryError> {
         let mut waits = 0;
         loop {
-            let (before, granted) = (self.standing(), self.shared.granted_bytes.get());
-            let rounds = self.outbound.rounds();
-            let (stream, outbound) = (&mut self.stream, self.outbound);
-            let event = |context: &mut Context<'_>| match poll(stream, context) {
-                Poll::Pending => outbound.poll_sent(context).map(|_| Err(gone())),
-                done => done,
-            };
+            let (sent_bytes, granted) = (self.stream.sent_bytes(), self.stream.granted_bytes());
+            let place = &mut self.place;
             let pace_left = |pace: &Option<Pace>| pace.map_or(Duration::MAX, |pace| pace.left());
             let (limit, ticks) =
                 (self.write_timeout.min(pace_left(&self.pace)), self.deadline.ticks());
-            let outcome = self.deadline.within(limit, event).await;
+            let outcome = self.deadline.within(limit, |context| poll(place, context)).await;
             if let Some(pace) = &mut self.pace {
                 pace.waited(self.deadline.ticks().saturating_sub(ticks));
                 // What other streams of the connection get counts for this one: it may be their turn.
-                pace.took(self.shared.granted_bytes.get() - granted);
+                pace.took(self.stream.granted_bytes() - granted);
             }
             if let Ok(outcome) = outcome {
-                return outcome;
+                return outcome.map_err(gone);
             }
-            let is_stuck =
-                before.sealed_bytes < before.queued_bytes && self.outbound.rounds() != rounds;
-            let others_go_on = self.shared.granted_bytes.get() != granted;
+            let others_go_on = self.stream.granted_bytes() != granted;
             match () {
                 () if pace_left(&self.pace).is_zero() => return Err(DeliveryError::Stalled),
-                () if self.standing() != before => waits = 0,
+                () if self.stream.sent_bytes() != sent_bytes => waits = 0,
                 // The connection has a deadline for that.
-                () if self.outbound.is_blocked() => {}
-                // The client took back the window for what the library holds.
-                () if is_stuck => return Err(DeliveryError::Stalled),
+                () if self.stream.channel().is_blocked() => {}
                 // It is their turn, and may be for long.
-                () if others_go_on && self.is_in_line => {}
+                () if others_go_on && self.place.is_some() => {}
                 () if others_go_on && waits < WAITS_MAX => waits += 1,
                 () => return Err(DeliveryError::Stalled),
             }
         }
     }
-
-    fn standing(&self) -> Standing {
-        Standing {
-            queued_bytes: self.queued_bytes,
-            sealed_bytes: self.outbound.sealed_bytes(),
-            sent_bytes: self.outbound.sent_bytes(),
-        }
-    }
-
-    fn frames(&mut self, mut bytes: Bytes) -> Result<(), DeliveryError> {
-        while !bytes.is_empty() {
-            let frame = bytes.split_to(bytes.len().min(FRAME_BYTES_MAX));
-            let frame_bytes = frame.len() as u64;
-            self.left_bytes = self.left_bytes.map(|left| left.saturating_sub(frame_bytes));
-            self.stream.send_data(frame, self.left_bytes == Some(0)).map_err(|_| gone())?;
-            self.queued_bytes += frame_bytes;
-        }
-        Ok(())
-    }
 }
 
 /// The client took its request back, or the connection is over.
-fn gone() -> DeliveryError {
-    DeliveryError::Stream(StreamError::Io(io::ErrorKind::ConnectionReset.into()))
+fn gone(gone: Gone) -> DeliveryError {
+    DeliveryError::Stream(StreamError::Io(gone.into()))
 }
 
 fn cut_short(error: impl Into<io::Error>) -> DeliveryError {
     DeliveryError::BodyCutShort(error.into())
 }
-
-/// The most that is copied to let go of the buffer it came in.
-const COPIED_BYTES_MAX: usize = PIECE_BYTES / 4;
 
 /// How often a stream outlasts the time in which it got nothing while others did.
 const WAITS_MAX: u32 = 10;

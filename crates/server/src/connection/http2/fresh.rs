@@ -4,31 +4,32 @@
 //! Where there are several, each has a task: their responses are made one after the other, and go out together.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Context;
 
 use tokio::task::JoinSet;
 
-use crate::http2::OutboundEnd;
+use crate::http2::Progress;
 
 /// The stream that was alone so far. It does not outlast its turn here.
 #[derive(Default)]
 pub(super) struct Fresh {
-    alone: Option<(Stream, OutboundEnd)>,
+    alone: Option<(Stream, Rc<Progress>)>,
     is_looked_at: bool,
 }
 
 type Stream = Pin<Box<dyn Future<Output = ()>>>;
 
 impl Fresh {
-    /// Takes a stream whose response ends so.
+    /// Takes a stream whose response comes so far.
     pub(super) fn begin(
         &mut self,
         serve: impl Future<Output = ()> + 'static,
-        end: OutboundEnd,
+        progress: Rc<Progress>,
         tasks: &mut JoinSet<()>,
     ) {
         if self.alone.is_none() && !self.is_looked_at && tasks.is_empty() {
-            self.alone = Some((Box::pin(serve), end));
+            self.alone = Some((Box::pin(serve), progress));
             return;
         }
         if let Some((before, _)) = self.alone.take() {
@@ -37,23 +38,26 @@ impl Fresh {
         tasks.spawn_local(serve);
     }
 
-    /// Looks at the stream that is alone, if there is one and it was not looked at yet: whether there was.
-    pub(super) fn look(&mut self, context: &mut Context<'_>) -> bool {
-        let Some((serve, _)) = self.alone.as_mut().filter(|_| !self.is_looked_at) else {
-            return false;
-        };
-        self.is_looked_at = true;
-        if serve.as_mut().poll(context).is_ready() {
-            self.alone = None;
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.alone.is_none()
+    }
+
+    /// Looks at the stream that is alone, if there is one and it was not looked at yet.
+    pub(super) fn look(&mut self, context: &mut Context<'_>) {
+        if let Some((serve, _)) = self.alone.as_mut().filter(|_| !self.is_looked_at) {
+            self.is_looked_at = true;
+            if serve.as_mut().poll(context).is_ready() {
+                self.alone = None;
+            }
         }
-        true
     }
 
     /// Lets it end if the kernel has its response, and gives it a task if not.
     pub(super) fn end(&mut self, tasks: &mut JoinSet<()>, context: &mut Context<'_>) {
         self.is_looked_at = false;
-        if let Some((mut serve, end)) = self.alone.take()
-            && (!end.is_sent() || serve.as_mut().poll(context).is_pending())
+        if let Some((mut serve, progress)) = self.alone.take()
+            && (!progress.is_sent() || serve.as_mut().poll(context).is_pending())
         {
             tasks.spawn_local(serve);
         }

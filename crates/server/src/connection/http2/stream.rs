@@ -1,28 +1,23 @@
 //! The life of a stream: its request's head, the response as over HTTP/1.1, its body, the log.
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream};
 use kettle_config::TxPathChoice;
 use kettle_http::h1::framing::BodyFraming;
+use kettle_http::h2::{ErrorCode, NewRequest};
 
 use super::Shared;
 use super::body::Outgoing;
-use super::priority::Priority;
 use crate::connection::cycle::Arrival;
 use crate::deliver::{Delivered, DeliveryError, Demand, PathPreference};
 use crate::error_page;
 use crate::http1::{Edge, write_head};
-use crate::http2::{HeadError, OutboundStream, interim_head, request_head, response_head};
+use crate::http2::{HeadError, Priority, Stream, request_head};
 use crate::limits::LazyDeadline;
 use crate::proxy::{self, CLIENT_GONE};
-use crate::request::{BodyError, Head, Request, StreamSource};
+use crate::request::{Head, Request, StreamSource};
 use crate::respond::respond;
 use crate::response::{Body, Response, ResponseFields};
 use crate::setup::Snapshot;
@@ -33,9 +28,8 @@ impl Shared {
     /// Answers a request; without a snapshot, with 421.
     pub(super) async fn serve(
         self: Rc<Self>,
-        request: http::Request<RecvStream>,
-        respond_with: SendResponse<Bytes>,
-        outbound: OutboundStream,
+        request: NewRequest,
+        stream: Stream,
         snapshot: Option<Arc<Snapshot>>,
         number: u64,
     ) {
@@ -46,37 +40,29 @@ impl Shared {
         };
         let limits = &own.config.limits;
         let arrival = Arrival::now(number);
-        let (parts, body) = request.into_parts();
-        let respond_with = RefCell::new(respond_with);
-        let (has_body, is_head) = (!body.is_end_stream(), parts.method == http::Method::HEAD);
-        let (head, framing) = match request_head(&parts, has_body, &head_limits) {
+        let is_head = request.text.is_head;
+        let (head, framing) = match request_head(request, &head_limits) {
             Ok(read) => read,
             Err(HeadError::Malformed) => {
                 worker.metrics.http2_refused("malformed");
-                return respond_with.borrow_mut().send_reset(Reason::PROTOCOL_ERROR);
+                return stream.reset(ErrorCode::PROTOCOL_ERROR);
             }
-            Err(HeadError::Status(status)) => {
+            Err(error) => {
+                let status = match error {
+                    HeadError::Status(status) => status,
+                    _ => {
+                        worker.metrics.http2_refused("fields_too_large");
+                        431
+                    }
+                };
                 let response = error_page::plain(&status.into());
-                let delivered =
-                    self.deliver(&respond_with, &outbound, None, is_head, response, &arrival);
-                return delivered.await;
+                return self.deliver(&stream, None, is_head, response, &arrival).await;
             }
         };
-        drop(parts);
         let deadline = LazyDeadline::new(&worker.deadlines);
-        let shut_ticks = || self.outbound.shut_ticks(worker.deadlines.ticks());
-        let send_interim = |head: &[u8]| {
-            let sent = respond_with.borrow_mut().send_informational(interim_head(head)?);
-            sent.map_err(|_| BodyError::Ended)
-        };
-        let poll_taken_back =
-            |context: &mut Context<'_>| poll_taken_back(&respond_with, &outbound, context);
         let source = StreamSource {
-            body,
+            stream: &stream,
             trailers: Vec::new(),
-            send_interim: &send_interim,
-            poll_taken_back: &poll_taken_back,
-            shut_ticks: &shut_ticks,
             deadline: &deadline,
             timeout: limits.request_timeout,
             discard_bytes_max: limits.body_discard_bytes,
@@ -87,7 +73,7 @@ impl Shared {
             None => Some(error_page::plain(&421.into())),
             Some(snapshot) => {
                 let asked = (&*worker, &**snapshot, &mut request);
-                respond_unless_taken_back(asked, &poll_taken_back).await
+                respond_unless_taken_back(asked, &stream).await
             }
         };
         let Request { head, body: mut request_body, .. } = request;
@@ -96,13 +82,12 @@ impl Shared {
             unsent => return self.log_taken_back(unsent, snapshot.as_deref(), &head, &arrival),
         };
         if matches!(response.body, Body::Upgraded(_)) {
-            let Some(receive) = request_body.into_stream() else { return };
+            drop(request_body);
             // It may outlive many configurations.
             drop((own, snapshot));
-            let carry = self.carry(&respond_with, receive, outbound, head, response, arrival);
-            return Box::pin(carry).await;
+            return Box::pin(self.carry(stream, head, response, arrival)).await;
         }
-        self.deliver(&respond_with, &outbound, Some(&head), is_head, response, &arrival).await;
+        self.deliver(&stream, Some(&head), is_head, response, &arrival).await;
         drop(head);
         if framing != BodyFraming::None {
             // What is left of it after that is of no interest (RFC 9113 §8.1).
@@ -113,8 +98,7 @@ impl Shared {
     /// Sends a response and logs it, whatever became of it.
     async fn deliver(
         &self,
-        respond_with: &RefCell<SendResponse<Bytes>>,
-        outbound: &OutboundStream,
+        stream: &Stream,
         request: Option<&Head>,
         is_head: bool,
         mut response: Response,
@@ -140,52 +124,38 @@ impl Shared {
         let mut delivered =
             Delivered { path: TxPath::User, reason: None, body_bytes: 0, completed: false };
         let obstacle = self.ask_for_home(&worker, preference, demand);
-        let fields = response_head(response.status, &head);
-        outbound.begin_head();
-        let begun = respond_with.borrow_mut().send_response(fields, length == Some(0));
-        match begun {
-            Ok(stream) => {
-                let deadline = self.take_deadline();
-                let (priority, worker) = (Priority::of(request), &*worker);
-                let mut outgoing = Outgoing::new(
-                    self,
-                    worker,
-                    stream,
-                    outbound,
-                    &deadline,
-                    write_timeout,
-                    priority,
-                );
-                let sent = outgoing.send(&mut response.body).await;
-                delivered.completed = sent.is_ok();
-                if let Err(DeliveryError::BodyCutShort(error)) = &sent {
-                    response.note_cut(error);
-                }
-                if let Err(error) = sent {
-                    // It logs why.
-                    let _ = self.connection.borrow().delivery_failed(&error, &response);
-                    // A client must not take what it has for the whole.
-                    match error {
-                        DeliveryError::BodyCutShort(_) => outgoing.cut().await,
-                        DeliveryError::Stream(_) => outgoing.reset(Reason::INTERNAL_ERROR),
-                        DeliveryError::Stalled => {
-                            worker.metrics.http2_refused("stalled");
-                            outgoing.reset(Reason::CANCEL);
-                        }
+        if stream.send_head(response.status, &head, length == Some(0)).is_ok() {
+            let deadline = self.take_deadline();
+            let said = request.into_iter().flat_map(|head| head.header_values("priority"));
+            let priority = Priority::parse(said);
+            let mut outgoing = Outgoing::new(&worker, stream, &deadline, write_timeout, priority);
+            let sent = outgoing.send(&mut response.body).await;
+            delivered.completed = sent.is_ok();
+            if let Err(DeliveryError::BodyCutShort(error)) = &sent {
+                response.note_cut(error);
+            }
+            if let Err(error) = sent {
+                // It logs why.
+                let _ = self.connection.borrow().delivery_failed(&error, &response);
+                // A client must not take what it has for the whole.
+                match error {
+                    DeliveryError::BodyCutShort(_) => outgoing.cut().await,
+                    DeliveryError::Stream(_) => stream.reset(ErrorCode::INTERNAL_ERROR),
+                    DeliveryError::Stalled => {
+                        worker.metrics.http2_refused("stalled");
+                        stream.reset(ErrorCode::CANCEL);
                     }
                 }
-                self.deadlines.borrow_mut().push(Rc::clone(&deadline));
             }
-            // It was taken back, or the connection is over.
-            Err(error) => tracing::debug!(%error, "a response was not delivered"),
+            self.deadlines.borrow_mut().push(Rc::clone(&deadline));
         }
-        delivered.body_bytes = outbound.sent_bytes();
+        delivered.body_bytes = stream.sent_bytes();
         (delivered.path, delivered.reason) = self.home(preference, demand, obstacle);
         if let Some(reason) = delivered.reason {
             worker.metrics.not_preferred(reason);
         }
         self.note_end(delivered.completed);
-        // As it was before compression: what became of it there is the library's.
+        // As it was before compression.
         let bytes_sent = head.len() as u64 + delivered.body_bytes;
         let connection = self.connection.borrow();
         connection.log(&self.session, request, &response, bytes_sent, &delivered, arrival);
@@ -199,7 +169,7 @@ impl Shared {
         preference: PathPreference,
         demand: Demand,
     ) -> Option<PathReason> {
-        if self.outbound.path() != TxPath::User || !preference.wants_kernel(demand) {
+        if self.channel.path() != TxPath::User || !preference.wants_kernel(demand) {
             return None;
         }
         if preference.choice == TxPathChoice::Auto {
@@ -207,7 +177,7 @@ impl Shared {
         }
         let obstacle = worker.offloads.obstacle(&self.session);
         if obstacle.is_none() {
-            self.outbound.ask_for_kernel();
+            self.channel.ask_for_kernel();
         }
         obstacle
     }
@@ -220,11 +190,11 @@ impl Shared {
         demand: Demand,
         obstacle: Option<PathReason>,
     ) -> (TxPath, Option<PathReason>) {
-        let path = self.outbound.path();
+        let path = self.channel.path();
         let reason = match (path, preference.choice) {
             (TxPath::User, TxPathChoice::Auto) => obstacle,
             (TxPath::User, TxPathChoice::User) => None,
-            (TxPath::User, _) => obstacle.or(self.outbound.refusal()),
+            (TxPath::User, _) => obstacle.or(self.channel.refusal()),
             (_, TxPathChoice::KernelSendfile) if demand.is_file => Some(PathReason::Http2),
             (_, TxPathChoice::KernelSendfile) if demand.bytes > 0 => Some(PathReason::NotAFile),
             _ => None,
@@ -237,17 +207,6 @@ impl Shared {
         if !is_complete && self.is_speechless.get() {
             self.has_silent_end.set(true);
         }
-    }
-
-    /// The library answered a request whose fields are longer than anybody looks at.
-    pub(super) fn log_too_large(&self, number: u64) {
-        let connection = self.connection.borrow();
-        connection.worker.metrics.http2_stream();
-        connection.worker.metrics.http2_refused("fields_too_large");
-        let response = error_page::plain(&431.into());
-        let path = self.outbound.path();
-        let delivered = Delivered { path, reason: None, body_bytes: 0, completed: true };
-        connection.log(&self.session, None, &response, 0, &delivered, &Arrival::now(number));
     }
 
     /// The client took its request back before there was a response, or the connection ends. `unsent` says what is known of it.
@@ -269,26 +228,14 @@ impl Shared {
     }
 }
 
-/// Ready when a request was taken back, or its connection is over.
-fn poll_taken_back(
-    respond_with: &RefCell<SendResponse<Bytes>>,
-    outbound: &OutboundStream,
-    context: &mut Context<'_>,
-) -> Poll<()> {
-    match outbound.poll_sent(context) {
-        Poll::Ready(_) => Poll::Ready(()),
-        Poll::Pending => respond_with.borrow_mut().poll_reset(context).map(drop),
-    }
-}
-
 /// The response to a request, unless that was taken back before: nobody is kept busy for it then.
 async fn respond_unless_taken_back(
     (worker, snapshot, request): (&WorkerState, &Snapshot, &mut Request<'_>),
-    poll_taken_back: &dyn Fn(&mut Context<'_>) -> Poll<()>,
+    stream: &Stream,
 ) -> Option<Response> {
     tokio::select! {
         biased;
         response = respond(&worker.responder, &snapshot.router, request) => Some(response),
-        () = poll_fn(poll_taken_back) => None,
+        () = poll_fn(|context| stream.poll_gone(context)) => None,
     }
 }

@@ -1,20 +1,15 @@
 //! A stream that becomes a tunnel (extended CONNECT, RFC 8441): its response's head, and what both sides say behind it.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-
-use bytes::Bytes;
-use h2::RecvStream;
-use h2::server::SendResponse;
 
 use super::Shared;
 use crate::connection::cycle::Arrival;
 use crate::connection::upgraded::TunnelEnds;
 use crate::deliver::Delivered;
 use crate::http1::{Edge, write_head};
-use crate::http2::{OutboundStream, TunnelStream, response_head};
+use crate::http2::{Stream, TunnelStream};
 use crate::relay::Side;
 use crate::request::Head;
 use crate::response::{Body, Response};
@@ -24,9 +19,7 @@ impl Shared {
     /// Sends the head of a response that makes a tunnel of its stream, logs it, and carries the tunnel to its end.
     pub(super) async fn carry(
         &self,
-        respond_with: &RefCell<SendResponse<Bytes>>,
-        receive: RecvStream,
-        outbound: OutboundStream,
+        stream: Stream,
         head: Box<Head>,
         mut response: Response,
         arrival: Arrival,
@@ -41,10 +34,8 @@ impl Shared {
         };
         let mut bytes = worker.head_buffer();
         write_head(&mut bytes, &mut response, &edge);
-        let fields = response_head(response.status, &bytes);
-        let send = respond_with.borrow_mut().send_response(fields, false);
-        let completed = send.is_ok();
-        let path = self.outbound.path();
+        let completed = stream.send_head(response.status, &bytes, false).is_ok();
+        let path = stream.path();
         let delivered = Delivered { path, reason: None, body_bytes: 0, completed };
         let began = Instant::now();
         let ends = {
@@ -59,10 +50,10 @@ impl Shared {
         };
         worker.recycle(bytes);
         drop((head, arrival));
-        let (Ok(send), Some(ends)) = (send, ends) else { return self.note_end(false) };
+        let Some(ends) = ends.filter(|_| completed) else { return self.note_end(false) };
         let TunnelEnds { settings, peers, connected, in_use } = ends;
-        let (body_bytes, ending) = (Arc::clone(&self.body_bytes), outbound.ending());
-        let stream = TunnelStream::new((receive, send), outbound, self.session.clone(), body_bytes);
+        let progress = stream.progress();
+        let stream = TunnelStream::new(stream, self.session.clone());
         let client = Client { side: Side::from(stream), received: Vec::new(), server_name: None };
         let deadline = self.take_deadline();
         let number = self.connection.borrow().number;
@@ -77,6 +68,6 @@ impl Shared {
         tunnel.carry_between(client, connected).await;
         drop(in_use);
         self.deadlines.borrow_mut().push(deadline);
-        self.note_end(ending.is_sent());
+        self.note_end(progress.is_sent());
     }
 }

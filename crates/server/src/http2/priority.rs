@@ -1,24 +1,23 @@
-//! Which response of a connection gets the next piece of its memory (RFC 9218): the most urgent, of those the one that was
-//! asked for first, and then the incremental ones in turns.
+//! Which response of a connection is sent from next (RFC 9218): the most urgent, of those the one that was asked for first, and
+//! then the incremental ones in turns.
 //!
-//! Whoever waits for the client's windows, a disk or a server is in nobody's way here.
+//! Whoever waits for the window of its stream, a disk or a server is in nobody's way here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-
-use crate::request::Head;
 
 /// What a client says of a response it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Priority {
+pub(crate) struct Priority {
     /// The lower, the sooner.
     urgency: u8,
     /// Whether a part of it is of use before the rest is there.
-    pub(super) is_incremental: bool,
+    pub(crate) is_incremental: bool,
 }
 
-/// Those that wait for memory, the next one first.
+/// Those that wait to send, the next one first.
 #[derive(Default)]
 pub(super) struct Line {
     waiting: RefCell<BTreeMap<Rank, Option<Waker>>>,
@@ -29,20 +28,17 @@ pub(super) struct Line {
 type Rank = (u8, bool, u64);
 
 /// A place in the line, until it is dropped.
-pub(super) struct InLine<'l> {
-    line: &'l Line,
+pub(crate) struct InLine {
+    line: Rc<Line>,
     place: Rank,
 }
 
 impl Priority {
-    /// That of a request. Where nobody says anything, responses have always come in turns.
-    pub(super) fn of(head: Option<&Head>) -> Self {
-        let values = head.into_iter().flat_map(|head| head.header_values("priority"));
-        Self::parse(values)
-    }
+    /// Where nobody says anything, responses have always come in turns.
+    pub(crate) const UNSAID: Self = Self { is_incremental: true, ..SAID_USUALLY };
 
     /// A dictionary with `u` and `i` (RFC 9218 §4). What is out of range or of another kind is as if it were not there.
-    fn parse<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
+    pub(crate) fn parse<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut said = None;
         for member in values.flat_map(|value| value.split(|byte| *byte == b',')) {
             let bare = member.split(|byte| *byte == b';').next().unwrap_or_default();
@@ -54,7 +50,7 @@ impl Priority {
                 _ => {}
             }
         }
-        said.unwrap_or(Self { is_incremental: true, ..SAID_USUALLY })
+        said.unwrap_or(Self::UNSAID)
     }
 }
 
@@ -67,36 +63,47 @@ impl Line {
     }
 
     /// Takes a place for a stream of this number.
-    pub(super) fn enter(&self, priority: Priority, stream: u32) -> InLine<'_> {
+    pub(super) fn enter(self: &Rc<Self>, priority: Priority, stream: u32) -> InLine {
         let Priority { urgency, is_incremental } = priority;
         self.turns.set(self.turns.get() + 1);
         let turn = if is_incremental { self.turns.get() } else { u64::from(stream) };
         let place = (urgency, is_incremental, turn);
         self.waiting.borrow_mut().insert(place, None);
-        InLine { line: self, place }
+        InLine { line: Rc::clone(self), place }
     }
-}
 
-impl InLine<'_> {
-    /// Ready when nobody is before it.
-    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<()> {
-        let mut waiting = self.line.waiting.borrow_mut();
-        if waiting.first_key_value().is_none_or(|(first, _)| *first == self.place) {
-            return Poll::Ready(());
-        }
-        waiting.insert(self.place, Some(context.waker().clone()));
-        Poll::Pending
-    }
-}
-
-impl Drop for InLine<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.line.waiting.borrow_mut();
-        waiting.remove(&self.place);
-        // Whoever is woken in vain waits again.
+    /// There may be room for the first of them. Whoever is woken in vain waits again.
+    pub(super) fn wake_first(&self) {
+        let mut waiting = self.waiting.borrow_mut();
         if let Some(waker) = waiting.first_entry().and_then(|mut first| first.get_mut().take()) {
             waker.wake();
         }
+    }
+}
+
+impl InLine {
+    /// Ready when nobody is before it.
+    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<()> {
+        let is_first =
+            self.line.waiting.borrow().first_key_value().is_none_or(|it| *it.0 == self.place);
+        if is_first {
+            return Poll::Ready(());
+        }
+        self.wait(context);
+        Poll::Pending
+    }
+
+    /// Has it woken when there is room and it is the first.
+    pub(super) fn wait(&self, context: &Context<'_>) {
+        let waker = Some(context.waker().clone());
+        self.line.waiting.borrow_mut().insert(self.place, waker);
+    }
+}
+
+impl Drop for InLine {
+    fn drop(&mut self) {
+        self.line.waiting.borrow_mut().remove(&self.place);
+        self.line.wake_first();
     }
 }
 
@@ -131,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_most_urgent_comes_first_and_those_alike_in_turns() {
-        let line = Line::default();
+        let line = Rc::new(Line::default());
         let mut context = Context::from_waker(Waker::noop());
         let [low, turns] = [(5, false), (3, true)]
             .map(|(urgency, is_incremental)| Priority { urgency, is_incremental });

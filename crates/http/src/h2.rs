@@ -1,0 +1,20 @@
+//! HTTP/2 as a server speaks it, without I/O (RFC 9113): frames, fields and their compression (RFC 7541), streams and windows,
+//! and what a client may not do.
+
+mod block;
+mod connection;
+mod data;
+mod fields;
+mod flood;
+mod frame;
+pub mod hpack;
+mod receive;
+mod send;
+mod serve;
+mod stream;
+
+pub use connection::{Connection, ConnectionEnd, NewRequest, Settings};
+pub use fields::{FieldsError, RequestText};
+pub use frame::ErrorCode;
+pub use send::Room;
+pub use serve::Incoming;

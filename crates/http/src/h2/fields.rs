@@ -1,0 +1,271 @@
+//! The fields of a request, written as HTTP/1.1 has them while they are unpacked, so that each rule on targets, hosts and
+//! fields stands once, in its parser. What makes a message malformed in HTTP/2 only is found here (RFC 9113 §8.2 and §8.3).
+
+use crate::error::RequestError;
+use crate::field;
+use crate::h1::chunked::TRAILER_BYTES_MAX;
+use crate::trailers;
+
+/// Why fields make no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldsError {
+    /// They are malformed: a stream error (RFC 9113 §8.1.1).
+    Malformed,
+    /// They are more than anybody looks at: 431.
+    TooLarge,
+}
+
+/// A request as HTTP/1.1 writes it, to be read by its parser.
+#[derive(Debug, Default)]
+pub struct RequestText {
+    /// The request line and the field lines, without the empty line behind them. An extended CONNECT is a GET here.
+    pub lines: Vec<u8>,
+    /// Whether the method is HEAD.
+    pub is_head: bool,
+    /// What an extended CONNECT asks for (RFC 8441 §4).
+    pub protocol: Option<Vec<u8>>,
+    /// Whether there is a `content-length`.
+    pub has_length: bool,
+    /// What the only `content-length` says, if it is a number.
+    pub(super) length: Option<u64>,
+}
+
+/// Takes in the fields of a request, one after the other.
+pub(super) struct RequestFields {
+    pseudo: PseudoFields,
+    text: RequestText,
+    /// Whether the request line is written: nothing of it may follow.
+    has_begun: bool,
+    has_host: bool,
+    /// They may come in pieces, which only HTTP/2 knows (RFC 9113 §8.2.3).
+    cookies: Vec<u8>,
+    bytes_max: usize,
+    /// What all fields take, whether they were looked at or not.
+    unpacked_bytes: usize,
+    error: Option<FieldsError>,
+}
+
+#[derive(Default)]
+struct PseudoFields {
+    method: Option<Vec<u8>>,
+    scheme: Option<Vec<u8>>,
+    authority: Option<Vec<u8>>,
+    path: Option<Vec<u8>>,
+    protocol: Option<Vec<u8>>,
+    bytes: usize,
+}
+
+impl RequestFields {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            pseudo: PseudoFields::default(),
+            text: RequestText::default(),
+            has_begun: false,
+            has_host: false,
+            cookies: Vec::new(),
+            bytes_max,
+            unpacked_bytes: 0,
+            error: None,
+        }
+    }
+
+    pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
+        self.unpacked_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
+        if self.error.is_some() {
+            return;
+        }
+        let held = self.pseudo.bytes + self.text.lines.len() + self.cookies.len();
+        let taken = match name {
+            _ if held + name.len() + value.len() > self.bytes_max => Err(FieldsError::TooLarge),
+            [b':', name @ ..] if !self.has_begun => self.pseudo.take(name, value),
+            _ => self.line(name, value),
+        };
+        self.error = taken.err();
+    }
+
+    /// Whether they are so many that this can be no accident.
+    pub(super) fn is_flood(&self) -> bool {
+        self.unpacked_bytes > self.bytes_max.saturating_mul(UNPACKED_FACTOR_MAX)
+    }
+
+    /// The request, and whether it is one.
+    pub(super) fn finish(mut self) -> (RequestText, Result<(), FieldsError>) {
+        if self.error.is_none() {
+            self.error = self.begin().err();
+        }
+        if !self.cookies.is_empty() {
+            write_line(&mut self.text.lines, b"cookie", &self.cookies);
+        }
+        self.text.is_head = self.text.is_head || self.pseudo.method.as_deref() == Some(b"HEAD");
+        (self.text, self.error.map_or(Ok(()), Err))
+    }
+
+    fn line(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldsError> {
+        self.begin()?;
+        check_line(name, value)?;
+        let text = &mut self.text;
+        match name {
+            b"host" => {
+                let is_second = std::mem::replace(&mut self.has_host, true);
+                let is_other = self
+                    .pseudo
+                    .authority
+                    .as_deref()
+                    .is_some_and(|it| !it.eq_ignore_ascii_case(value));
+                if is_second || is_other || value.contains(&b'@') {
+                    return Err(FieldsError::Malformed);
+                }
+                if self.pseudo.authority.is_none() {
+                    write_line(&mut text.lines, name, value);
+                }
+            }
+            b"cookie" => {
+                if !self.cookies.is_empty() {
+                    self.cookies.extend_from_slice(b"; ");
+                }
+                self.cookies.extend_from_slice(value);
+            }
+            // Ours goes in its place.
+            b"sec-websocket-key" if text.protocol.is_some() => {}
+            b"content-length" => {
+                // More than one is refused by the parser.
+                let is_first = !std::mem::replace(&mut text.has_length, true);
+                text.length = field::saturating_decimal(value).filter(|_| is_first);
+                write_line(&mut text.lines, name, value);
+            }
+            _ => write_line(&mut text.lines, name, value),
+        }
+        Ok(())
+    }
+
+    /// Writes the request line and the host, once (RFC 9113 §8.3.1, §8.5, RFC 8441 §4).
+    fn begin(&mut self) -> Result<(), FieldsError> {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Ok(());
+        }
+        let PseudoFields { method, scheme, authority, path, protocol, .. } = &mut self.pseudo;
+        let method = method.as_deref().ok_or(FieldsError::Malformed)?;
+        let authority = authority.as_deref();
+        let is_connect = method == b"CONNECT";
+        let (method, target) = match (is_connect, protocol.is_some()) {
+            (true, false) if path.is_none() && scheme.is_none() => (method, authority),
+            (true, true) if authority.is_some() && scheme.is_some() => {
+                (&b"GET"[..], path.as_deref())
+            }
+            (false, false) if scheme.is_some() => (method, path.as_deref()),
+            _ => return Err(FieldsError::Malformed),
+        };
+        let target = target.ok_or(FieldsError::Malformed)?;
+        // A target in absolute form would name a host of its own.
+        let is_origin = target.starts_with(b"/") || target == b"*";
+        if !is_origin && (!is_connect || protocol.is_some()) {
+            return Err(FieldsError::Malformed);
+        }
+        let lines = &mut self.text.lines;
+        lines.reserve(LINES_BYTES_USUAL);
+        for piece in [method, b" ", target, b" HTTP/1.1\r\n"] {
+            lines.extend_from_slice(piece);
+        }
+        if let Some(authority) = authority {
+            write_line(lines, b"host", authority);
+        }
+        self.text.is_head = method == b"HEAD";
+        self.text.protocol = protocol.take();
+        // They are lines now.
+        self.pseudo.bytes = 0;
+        Ok(())
+    }
+}
+
+impl PseudoFields {
+    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldsError> {
+        let field = match name {
+            b"method" => &mut self.method,
+            b"scheme" => &mut self.scheme,
+            b"authority" => &mut self.authority,
+            b"path" => &mut self.path,
+            b"protocol" => &mut self.protocol,
+            _ => return Err(FieldsError::Malformed),
+        };
+        // None of them may hold what separates the parts of a request line or ends it.
+        let is_good = value.iter().all(|byte| *byte > b' ' && *byte != 0x7f) && !value.is_empty();
+        let is_method_good = name != b"method" || value.iter().all(|it| field::is_token_byte(*it));
+        let names_user = name == b"authority" && value.contains(&b'@');
+        if field.is_some() || !is_good || !is_method_good || names_user {
+            return Err(FieldsError::Malformed);
+        }
+        *field = Some(value.to_vec());
+        self.bytes += value.len();
+        Ok(())
+    }
+}
+
+/// The lines behind a body, as `trailers` has them.
+#[derive(Default)]
+pub(super) struct TrailerFields {
+    lines: Vec<u8>,
+    is_malformed: bool,
+    error: Option<RequestError>,
+}
+
+impl TrailerFields {
+    pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
+        self.is_malformed |= check_line(name, value).is_err();
+        if self.is_malformed || self.error.is_some() {
+            return;
+        }
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        match trailers::section(std::iter::once((name, value))) {
+            Ok(line) if self.lines.len() + line.len() <= TRAILER_BYTES_MAX => {
+                self.lines.extend(line)
+            }
+            Ok(_) => self.error = Some(RequestError::TrailersTooLarge),
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    /// # Errors
+    /// [`FieldsError::Malformed`].
+    pub(super) fn finish(self) -> Result<Result<Vec<u8>, RequestError>, FieldsError> {
+        if self.is_malformed {
+            return Err(FieldsError::Malformed);
+        }
+        Ok(self.error.map_or(Ok(self.lines), Err))
+    }
+}
+
+/// What no field of HTTP/2 may be or hold (RFC 9113 §8.2.1 and §8.2.2).
+fn check_line(name: &[u8], value: &[u8]) -> Result<(), FieldsError> {
+    let is_lower = |byte: &u8| field::is_token_byte(*byte) && !byte.is_ascii_uppercase();
+    let is_name = name.iter().fold(!name.is_empty(), |good, byte| good & is_lower(byte));
+    let is_line = value.iter().fold(true, |good, byte| good & !matches!(byte, 0 | b'\r' | b'\n'));
+    let is_about_connection = matches!(
+        name,
+        b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade"
+    );
+    // White space around a value is no part of it in HTTP/1.1.
+    let is_trimmed = field::trim(value).len() == value.len();
+    let is_te = name == b"te" && value != b"trailers";
+    if is_name && is_line && is_trimmed && !is_about_connection && !is_te {
+        return Ok(());
+    }
+    Err(FieldsError::Malformed)
+}
+
+fn write_line(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    for piece in [name, b": ", value, b"\r\n"] {
+        lines.extend_from_slice(piece);
+    }
+}
+
+/// Room that most requests find enough.
+const LINES_BYTES_USUAL: usize = 1_024;
+
+/// What a field counts beside its bytes (RFC 9113 §6.5.2).
+const FIELD_OVERHEAD_BYTES: usize = 32;
+
+/// Fields that are too many are unpacked all the same, for the sake of those that follow: up to so many times the limit.
+const UNPACKED_FACTOR_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+use super::*;
+
+const OWN: [(&str, &str); 4] =
+    [(":method", "GET"), (":scheme", "https"), (":authority", "a.example"), (":path", "/x?y")];
+
+fn read(lines: &[(&str, &str)]) -> (RequestText, Result<(), FieldsError>) {
+    let mut fields = RequestFields::new(1_000);
+    for (name, value) in lines {
+        fields.take(name.as_bytes(), value.as_bytes());
+    }
+    fields.finish()
+}
+
+fn text(lines: &[(&str, &str)]) -> String {
+    let (text, outcome) = read(lines);
+    assert_eq!(outcome, Ok(()), "{lines:?}");
+    String::from_utf8(text.lines).unwrap()
+}
+
+fn with<'l>(more: &[(&'l str, &'l str)]) -> Vec<(&'l str, &'l str)> {
+    [&OWN[..], more].concat()
+}
+
+/// The same with another one in the place of a field, or without it.
+fn instead<'l>(name: &'l str, value: Option<&'l str>) -> Vec<(&'l str, &'l str)> {
+    let lines = OWN.iter().filter_map(|line| match value {
+        _ if line.0 != name => Some(*line),
+        value => value.map(|value| (name, value)),
+    });
+    lines.collect()
+}
+
+#[test]
+fn fields_are_lines_behind_the_line_of_the_request() {
+    let lines = with(&[("accept", "*/*"), ("te", "trailers")]);
+    let expected = "GET /x?y HTTP/1.1\r\nhost: a.example\r\naccept: */*\r\nte: trailers\r\n";
+    assert_eq!(text(&lines), expected);
+    assert_eq!(text(&OWN), "GET /x?y HTTP/1.1\r\nhost: a.example\r\n");
+    assert_eq!(text(&instead(":path", Some("*"))), "GET * HTTP/1.1\r\nhost: a.example\r\n");
+}
+
+#[test]
+fn host_stands_in_for_a_missing_authority_and_contradicts_none() {
+    let without = instead(":authority", None);
+    let host = |value| [&without[..], &[("host", value)]].concat();
+    assert_eq!(text(&host("b")), "GET /x?y HTTP/1.1\r\nhost: b\r\n");
+    assert_eq!(text(&without), "GET /x?y HTTP/1.1\r\n");
+    assert_eq!(text(&with(&[("host", "A.EXAMPLE")])), "GET /x?y HTTP/1.1\r\nhost: a.example\r\n");
+    for lines in [
+        with(&[("host", "b")]),
+        with(&[("host", "a.example"), ("host", "a.example")]),
+        [&host("b")[..], &[("host", "b")]].concat(),
+        host("user@b"),
+    ] {
+        assert_eq!(read(&lines).1, Err(FieldsError::Malformed), "{lines:?}");
+    }
+}
+
+#[test]
+fn cookies_in_pieces_become_one() {
+    let lines = with(&[("cookie", "a=b"), ("x", "y"), ("cookie", "c=d")]);
+    assert!(text(&lines).ends_with("x: y\r\ncookie: a=b; c=d\r\n"));
+}
+
+#[test]
+fn a_length_is_told_if_there_is_one() {
+    let length = |more: &[(&str, &str)]| {
+        let text = read(&with(more)).0;
+        (text.has_length, text.length)
+    };
+    assert_eq!(length(&[]), (false, None));
+    assert_eq!(length(&[("content-length", "12")]), (true, Some(12)));
+    for more in [&[("content-length", "+1")][..], &[("content-length", "1"); 2]] {
+        assert_eq!(length(more), (true, None), "{more:?}");
+    }
+}
+
+#[test]
+fn what_http_2_forbids_is_malformed() {
+    let of_line = [
+        ("X", "y"),
+        ("", "y"),
+        ("x y", "z"),
+        ("x:y", "z"),
+        ("\u{e4}", "z"),
+        ("x", " y"),
+        ("x", "y\t"),
+        ("x", "a\0b"),
+        ("x", "a\rb"),
+        ("x", "a\nb"),
+        ("connection", "x"),
+        ("proxy-connection", "x"),
+        ("keep-alive", "5"),
+        ("upgrade", "x"),
+        ("transfer-encoding", "chunked"),
+        ("te", "gzip"),
+        ("te", "trailers, gzip"),
+        // Pseudo-fields behind others, twice, unknown, or of responses.
+        (":path", "/y"),
+        (":status", "200"),
+        (":other", "x"),
+        (":", "x"),
+    ];
+    for line in of_line {
+        assert_eq!(
+            read(&with(&[("accept", "x"), line])).1,
+            Err(FieldsError::Malformed),
+            "{line:?}"
+        );
+        if line.0 != ":path" || line.1 != "/y" {
+            assert_eq!(read(&with(&[line])).1, Err(FieldsError::Malformed), "{line:?}");
+        }
+    }
+    assert_eq!(read(&with(&[(":path", "/y")])).1, Err(FieldsError::Malformed));
+    for (name, value) in [
+        (":method", None),
+        (":scheme", None),
+        (":path", None),
+        (":method", Some("")),
+        (":method", Some("G T")),
+        (":method", Some("GET /y HTTP/1.1\r\n")),
+        (":path", Some("")),
+        (":path", Some("x")),
+        (":path", Some("https://b/x")),
+        (":path", Some("/ HTTP/1.1")),
+        (":path", Some("/\r\nx: y")),
+        (":path", Some("/\0")),
+        (":authority", Some("")),
+        (":authority", Some("user@a")),
+        (":authority", Some("a\r\nx: y")),
+        (":scheme", Some("")),
+    ] {
+        let lines = instead(name, value);
+        assert_eq!(read(&lines).1, Err(FieldsError::Malformed), "{lines:?}");
+    }
+    assert_eq!(read(&[]).1, Err(FieldsError::Malformed));
+}
+
+#[test]
+fn a_connect_names_an_authority_alone_and_an_extended_one_all() {
+    let (connect, protocol) = ((":method", "CONNECT"), (":protocol", "websocket"));
+    assert_eq!(text(&[connect, OWN[2]]), "CONNECT a.example HTTP/1.1\r\nhost: a.example\r\n");
+    let extended = [protocol, connect, OWN[1], OWN[2], OWN[3], ("sec-websocket-key", "x")];
+    let (text, outcome) = read(&extended);
+    assert_eq!((outcome, text.protocol.as_deref()), (Ok(()), Some(&b"websocket"[..])));
+    assert_eq!(text.lines, b"GET /x?y HTTP/1.1\r\nhost: a.example\r\n");
+    for lines in [
+        &[connect][..],
+        &[connect, OWN[1], OWN[2], OWN[3]],
+        &[protocol, connect, OWN[2]],
+        &[protocol, OWN[0], OWN[1], OWN[2], OWN[3]],
+        &[protocol, connect, OWN[1], OWN[3]],
+    ] {
+        assert_eq!(read(lines).1, Err(FieldsError::Malformed), "{lines:?}");
+    }
+}
+
+#[test]
+fn too_much_is_told_from_what_can_be_no_accident() {
+    let long = "y".repeat(400);
+    let lines = |count| with(&vec![("x", &*long); count]);
+    assert_eq!(read(&lines(2)).1, Ok(()));
+    let path = format!("/{}", "y".repeat(600));
+    assert_eq!(
+        read(&[OWN[0], OWN[1], OWN[2], (":path", &path), ("x", &"y".repeat(200))]).1,
+        Ok(())
+    );
+    let (text, outcome) = read(&instead(":method", Some("HEAD")));
+    assert!(text.is_head && outcome.is_ok());
+    let mut fields = RequestFields::new(1_000);
+    for (count, is_flood) in [(30, false), (20, true)] {
+        (0..count).for_each(|_| fields.take(b"x-name", long.as_bytes()));
+        assert_eq!(fields.is_flood(), is_flood);
+    }
+    let mut head = lines(3);
+    head[0] = (":method", "HEAD");
+    let (text, outcome) = read(&head);
+    assert_eq!((outcome, text.is_head), (Err(FieldsError::TooLarge), true));
+}
+
+#[test]
+fn trailers_are_lines_and_none_of_them_is_about_the_message() {
+    let read = |lines: &[(&str, &str)]| {
+        let mut fields = TrailerFields::default();
+        lines.iter().for_each(|(name, value)| fields.take(name.as_bytes(), value.as_bytes()));
+        fields.finish()
+    };
+    assert_eq!(read(&[("x", "1"), ("y", "2")]), Ok(Ok(b"x: 1\r\ny: 2\r\n".to_vec())));
+    assert_eq!(read(&[]), Ok(Ok(Vec::new())));
+    for line in [(":path", "/"), ("X", "y"), ("connection", "x"), ("te", "x"), ("x", "a\nb")] {
+        assert_eq!(read(&[("x", "1"), line]), Err(FieldsError::Malformed), "{line:?}");
+    }
+    let long = "y".repeat(TRAILER_BYTES_MAX / 2);
+    assert_eq!(read(&[("x", &*long); 3]), Ok(Err(RequestError::TrailersTooLarge)));
+    assert_eq!(read(&[("x", "a\u{1}b")]), Ok(Err(RequestError::Trailer)));
+}

@@ -1,0 +1,92 @@
+//! Which frames a client sends and how many: each has to be looked at, most are answered, and most cost a client nothing.
+
+use super::frame::{
+    CONTINUATION, DATA, END_STREAM, FrameHead, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+};
+
+/// Counts frames by their kinds, within times of [`WINDOW_TICKS`].
+#[derive(Debug, Default)]
+pub(super) struct Flood {
+    window_began: u32,
+    /// What the client had been sent by then, and what it has been sent since.
+    sent_before: u64,
+    sent_since: u64,
+    requests: u32,
+    resets: u32,
+    faults: u32,
+    empty_data: u32,
+    settings: u32,
+    pings: u32,
+    window_updates: u32,
+    others: u32,
+}
+
+impl Flood {
+    /// Says what time it is, in seconds, and how much the client has been sent ever: who receives may say so.
+    pub(super) fn tick(&mut self, ticks: u32, sent_bytes: u64) {
+        if ticks.saturating_sub(self.window_began) >= WINDOW_TICKS {
+            *self = Self { window_began: ticks, sent_before: sent_bytes, ..Self::default() };
+        }
+        self.sent_since = sent_bytes.saturating_sub(self.sent_before);
+    }
+
+    /// Counts a frame.
+    pub(super) fn count(&mut self, head: FrameHead) {
+        let counter = match head.kind {
+            DATA if head.payload_bytes == 0 && !head.has(END_STREAM) => &mut self.empty_data,
+            DATA | CONTINUATION => return,
+            HEADERS => &mut self.requests,
+            RST_STREAM => &mut self.resets,
+            SETTINGS => &mut self.settings,
+            PING => &mut self.pings,
+            WINDOW_UPDATE => &mut self.window_updates,
+            _ => &mut self.others,
+        };
+        *counter = counter.saturating_add(1);
+    }
+
+    /// Counts a stream that had to be reset for what the client did wrong in it (CVE-2025-8671).
+    pub(super) fn count_fault(&mut self) {
+        self.faults = self.faults.saturating_add(1);
+    }
+
+    /// One word for what there is too much of, if there is.
+    pub(super) fn excess(&self) -> Option<&'static str> {
+        let sent = u32::try_from(self.sent_since / SENT_BYTES_PER_FRAME).unwrap_or(u32::MAX);
+        let for_sent = FRAMES_MAX.saturating_add(sent);
+        let for_requests = FRAMES_MAX.saturating_add(self.requests.saturating_mul(2));
+        [
+            (self.resets > RESETS_MAX, "rapid_reset"),
+            (self.faults > FAULTS_MAX, "made_you_reset"),
+            (self.empty_data > EMPTY_DATA_MAX, "small_data_flood"),
+            (self.settings > SETTINGS_MAX, "settings_flood"),
+            (self.pings > for_sent, "ping_flood"),
+            (self.window_updates > for_sent, "window_update_flood"),
+            (self.others > for_requests, "priority_flood"),
+        ]
+        .into_iter()
+        .find_map(|(is_too_much, word)| is_too_much.then_some(word))
+    }
+}
+
+/// Seconds after which counting begins anew.
+const WINDOW_TICKS: u32 = 10;
+
+/// A browser that leaves a page takes back what the page still waited for: fewer than there can be streams (CVE-2023-44487).
+const RESETS_MAX: u32 = 100;
+
+const FAULTS_MAX: u32 = 200;
+
+/// DATA frames that carry nothing and end nothing.
+const EMPTY_DATA_MAX: u32 = 100;
+
+const SETTINGS_MAX: u32 = 100;
+
+/// Of pings, window updates, priorities and frames that nobody knows, each.
+const FRAMES_MAX: u32 = 1_000;
+
+/// Who receives may answer each so many bytes with another frame.
+const SENT_BYTES_PER_FRAME: u64 = 512;
+
+#[cfg(test)]
+mod tests;

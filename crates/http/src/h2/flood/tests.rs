@@ -1,0 +1,73 @@
+use super::super::frame::PRIORITY;
+use super::*;
+
+fn head(kind: u8) -> FrameHead {
+    FrameHead { payload_bytes: 0, kind, flags: 0, stream: 1 }
+}
+
+#[test]
+fn too_many_of_a_kind_are_named() {
+    for (kind, count_max, word) in [
+        (RST_STREAM, RESETS_MAX, "rapid_reset"),
+        (SETTINGS, SETTINGS_MAX, "settings_flood"),
+        (PING, FRAMES_MAX, "ping_flood"),
+        (WINDOW_UPDATE, FRAMES_MAX, "window_update_flood"),
+        (PRIORITY, FRAMES_MAX, "priority_flood"),
+        (0xfe, FRAMES_MAX, "priority_flood"),
+        (DATA, EMPTY_DATA_MAX, "small_data_flood"),
+    ] {
+        let mut flood = Flood::default();
+        for _ in 0..count_max {
+            flood.count(head(kind));
+        }
+        assert_eq!(flood.excess(), None, "{word}");
+        flood.count(head(kind));
+        assert_eq!(flood.excess(), Some(word));
+    }
+}
+
+#[test]
+fn data_that_carries_or_ends_something_is_no_flood() {
+    let mut flood = Flood::default();
+    for _ in 0..10 * EMPTY_DATA_MAX {
+        flood.count(FrameHead { payload_bytes: 1, ..head(DATA) });
+        flood.count(FrameHead { flags: END_STREAM, ..head(DATA) });
+    }
+    assert_eq!(flood.excess(), None);
+}
+
+#[test]
+fn counting_begins_anew_after_a_while() {
+    let mut flood = Flood::default();
+    let mut reset_often = |ticks| {
+        flood.tick(ticks, 0);
+        (0..60).for_each(|_| flood.count(head(RST_STREAM)));
+        flood.excess()
+    };
+    for ticks in [1, WINDOW_TICKS, 2 * WINDOW_TICKS] {
+        assert_eq!(reset_often(ticks), None);
+    }
+    assert_eq!(reset_often(2 * WINDOW_TICKS + 1), Some("rapid_reset"));
+}
+
+#[test]
+fn who_receives_much_may_say_so_often() {
+    let mut flood = Flood::default();
+    (0..3_000).for_each(|_| flood.count(head(WINDOW_UPDATE)));
+    for (frames, word) in [(1_900, Some("window_update_flood")), (2_000, None)] {
+        flood.tick(1, frames * SENT_BYTES_PER_FRAME);
+        assert_eq!(flood.excess(), word);
+    }
+    flood.tick(WINDOW_TICKS, 2_000 * SENT_BYTES_PER_FRAME);
+    (0..=FRAMES_MAX).for_each(|_| flood.count(head(WINDOW_UPDATE)));
+    assert_eq!(flood.excess(), Some("window_update_flood"));
+}
+
+#[test]
+fn priorities_may_come_with_requests() {
+    let mut flood = Flood::default();
+    (0..FRAMES_MAX + 100).for_each(|_| flood.count(head(PRIORITY)));
+    assert_eq!(flood.excess(), Some("priority_flood"));
+    (0..50).for_each(|_| flood.count(head(HEADERS)));
+    assert_eq!(flood.excess(), None);
+}

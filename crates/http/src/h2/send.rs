@@ -1,0 +1,185 @@
+//! What a server says in a stream: its head, its data as far as the windows go, its end.
+
+use std::task::Context;
+
+use super::connection::Connection;
+use super::frame::{
+    DATA, END_HEADERS, END_STREAM, ErrorCode, FrameHead, HEAD_BYTES, HEADERS, PAYLOAD_BYTES_MAX,
+    write_block,
+};
+use super::hpack;
+use super::stream::Sending;
+
+/// How much of a body may be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing before the client opens the window of the stream.
+    StreamShut,
+    /// Nothing before it opens that of the connection.
+    ConnectionShut,
+}
+
+impl Connection {
+    /// Says the head of a response, or of an interim one: the field lines of `lines`, which is a head or a part of one as
+    /// HTTP/1.1 writes it, but those about a connection (RFC 9113 §8.2.2).
+    ///
+    /// # Errors
+    /// Nobody hears it.
+    pub fn send_head(
+        &mut self,
+        number: u32,
+        status: u16,
+        lines: &[u8],
+        is_end: bool,
+    ) -> Result<(), ErrorCode> {
+        let is_interim = (100..200).contains(&status);
+        self.advance(number, is_end, |sending| {
+            if !is_interim {
+                *sending = Sending::Body;
+            }
+        })?;
+        self.write_fields(number, Some(status), lines, is_end);
+        Ok(())
+    }
+
+    /// Ends a stream with the lines of a trailer section.
+    ///
+    /// # Errors
+    /// Nobody hears it.
+    pub fn send_trailers(&mut self, number: u32, lines: &[u8]) -> Result<(), ErrorCode> {
+        self.advance(number, true, |_| {})?;
+        self.write_fields(number, None, lines, true);
+        Ok(())
+    }
+
+    /// The head of a DATA frame of so many bytes, which were [reserved](Self::reserve).
+    ///
+    /// # Errors
+    /// Nobody hears it.
+    pub fn data_head(
+        &mut self,
+        number: u32,
+        payload_bytes: usize,
+        is_end: bool,
+    ) -> Result<[u8; HEAD_BYTES], ErrorCode> {
+        self.advance(number, is_end, |_| {})?;
+        let flags = if is_end { END_STREAM } else { 0 };
+        Ok(FrameHead { payload_bytes, kind: DATA, flags, stream: number }.bytes())
+    }
+
+    /// How much may be sent of a stream.
+    ///
+    /// # Errors
+    /// Nobody hears it.
+    pub fn room(&mut self, number: u32) -> Result<Room, ErrorCode> {
+        let (connection_bytes, is_closed) = (self.send_bytes, self.is_closed);
+        let stream = self.stream(number).filter(|stream| !is_closed && stream.reset.is_none());
+        let stream_bytes = stream.ok_or(ErrorCode::CANCEL)?.send_bytes;
+        Ok(match usize::try_from(stream_bytes.min(connection_bytes)) {
+            Ok(bytes @ 1..) => Room::Bytes(bytes),
+            _ if stream_bytes <= 0 => Room::StreamShut,
+            _ => Room::ConnectionShut,
+        })
+    }
+
+    /// Takes so many bytes from both windows.
+    pub fn reserve(&mut self, number: u32, bytes: usize) {
+        self.change_windows(number, -i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Gives back what was reserved and is not used.
+    pub fn give_back(&mut self, number: u32, bytes: usize) {
+        self.change_windows(number, i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    fn change_windows(&mut self, number: u32, change: i64) {
+        self.send_bytes += change;
+        if let Some(stream) = self.stream(number) {
+            stream.send_bytes += change;
+        }
+    }
+
+    /// Has whoever serves the stream woken by what the client says of it.
+    pub fn wait(&mut self, number: u32, context: &Context<'_>) {
+        if let Some(stream) = self.stream(number) {
+            stream.waker = Some(context.waker().clone());
+        }
+    }
+
+    /// Whether something may be said in a stream, and what that changes.
+    fn advance(
+        &mut self,
+        number: u32,
+        is_end: bool,
+        change: impl FnOnce(&mut Sending),
+    ) -> Result<(), ErrorCode> {
+        let is_closed = self.is_closed;
+        match self.stream(number) {
+            Some(stream) if !is_closed && stream.reset.is_none() => {
+                if stream.sending == Sending::Ended {
+                    return Err(ErrorCode::INTERNAL_ERROR);
+                }
+                change(&mut stream.sending);
+                if is_end {
+                    stream.sending = Sending::Ended;
+                }
+                Ok(())
+            }
+            _ => Err(ErrorCode::CANCEL),
+        }
+    }
+
+    fn write_fields(&mut self, number: u32, status: Option<u16>, lines: &[u8], is_end: bool) {
+        let out = &mut self.output;
+        let start = out.len();
+        out.extend_from_slice(&[0; HEAD_BYTES]);
+        if std::mem::take(&mut self.has_table_size) {
+            hpack::encode_table_of_nothing(out);
+        }
+        if let Some(status) = status {
+            hpack::encode_status(status, out);
+        }
+        for (name, value) in field_lines(lines) {
+            if !is_about_connection(name) {
+                hpack::encode_field(name, value, out);
+            }
+        }
+        let payload_bytes = out.len() - start - HEAD_BYTES;
+        if payload_bytes > PAYLOAD_BYTES_MAX {
+            let block = out.split_off(start + HEAD_BYTES);
+            out.truncate(start);
+            return write_block(number, &block, is_end, out);
+        }
+        let flags = END_HEADERS | if is_end { END_STREAM } else { 0 };
+        let head = FrameHead { payload_bytes, kind: HEADERS, flags, stream: number }.bytes();
+        if let Some(room) = out.get_mut(start..start + HEAD_BYTES) {
+            room.copy_from_slice(&head);
+        }
+    }
+}
+
+/// The field lines of a head, which may have a status line.
+fn field_lines(lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"HTTP/1"));
+    lines.filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let (name, value) = line.split_at(colon);
+        Some((name, crate::field::trim(value.get(1..)?.trim_ascii_end())))
+    })
+}
+
+fn is_about_connection(name: &[u8]) -> bool {
+    let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+    match name.len() {
+        7 => is(b"upgrade"),
+        10 => is(b"connection") || is(b"keep-alive"),
+        16 => is(b"proxy-connection"),
+        17 => is(b"transfer-encoding"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! What whoever serves a stream asks of it: what came of its body, whether anybody still listens, its end.
+
+use std::task::{Context, Poll};
+
+use super::connection::Connection;
+use super::frame::{ErrorCode, RST_STREAM};
+use super::stream::{Sending, Stream};
+use crate::error::RequestError;
+
+/// What comes next of a request's body.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// Data, never empty.
+    Data(Vec<u8>),
+    /// The end, with the lines of the trailer section.
+    End(Result<Vec<u8>, RequestError>),
+}
+
+impl Connection {
+    /// What comes next of a request's body; room for as much is given to the client at once.
+    ///
+    /// # Errors
+    /// Its stream ended before its end.
+    pub fn poll_incoming(
+        &mut self,
+        number: u32,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Incoming, ErrorCode>> {
+        let is_closed = self.is_closed;
+        let Some(stream) = self.stream(number).filter(|_| !is_closed) else {
+            return Poll::Ready(Err(ErrorCode::CANCEL));
+        };
+        if let Some(code) = stream.reset {
+            return Poll::Ready(Err(code));
+        }
+        if stream.received.is_empty() && stream.is_received {
+            let trailers = stream.trailers.take().unwrap_or_else(|| Ok(Vec::new()));
+            return Poll::Ready(Ok(Incoming::End(trailers)));
+        }
+        if stream.received.is_empty() {
+            stream.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        let data = std::mem::take(&mut stream.received);
+        let opened =
+            if stream.is_received { None } else { stream.receive_window.release(data.len()) };
+        self.write_window_update(number, opened);
+        self.release_window(data.len());
+        Poll::Ready(Ok(Incoming::Data(data)))
+    }
+
+    /// Whether some of a request's body ever came.
+    #[must_use]
+    pub fn has_body_begun(&self, number: u32) -> bool {
+        self.find(number)
+            .ok()
+            .and_then(|place| self.streams.get(place))
+            .is_some_and(|it| it.has_body)
+    }
+
+    /// Ready when the stream was reset, or the connection is over.
+    pub fn poll_reset(&mut self, number: u32, context: &mut Context<'_>) -> Poll<()> {
+        let is_closed = self.is_closed;
+        match self.stream(number) {
+            Some(stream) if stream.reset.is_none() && !is_closed => {
+                stream.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Wakes whoever serves a stream.
+    pub fn wake(&mut self, number: u32) {
+        if let Some(stream) = self.stream(number) {
+            stream.wake();
+        }
+    }
+
+    /// Wakes all of them.
+    pub fn wake_all(&mut self) {
+        self.streams.iter_mut().for_each(Stream::wake);
+    }
+
+    /// Ends a stream before its end. Nothing that is due of it is taken back.
+    pub fn reset(&mut self, number: u32, code: ErrorCode) {
+        let (mut unread_bytes, mut is_known) = (0, false);
+        if let Some(stream) = self.stream(number) {
+            // Who took it back and goes on is told of that.
+            if stream.reset.is_some() && !(stream.is_taken_back && code == ErrorCode::STREAM_CLOSED)
+            {
+                return;
+            }
+            is_known = stream.is_received || stream.is_taken_back;
+            unread_bytes = stream.reset(code);
+        }
+        if !is_known {
+            if self.left_behind.len() == LEFT_BEHIND_MAX {
+                self.left_behind.pop_front();
+            }
+            self.left_behind.push_back(number);
+        }
+        if FAULTS.contains(&code) {
+            self.flood.count_fault();
+            self.end_if_flooded();
+        }
+        self.write(RST_STREAM, number, &code.0.to_be_bytes());
+        self.release_window(unread_bytes);
+    }
+
+    /// Nobody serves the stream any more. One that has not ended is reset: without an error where its response is whole, and
+    /// only the rest of its request is of no interest (RFC 9113 §8.1).
+    pub fn release(&mut self, number: u32) {
+        let Ok(place) = self.find(number) else { return };
+        match self.streams.get(place) {
+            Some(stream) if stream.is_open() && stream.sending == Sending::Ended => {
+                self.reset(number, ErrorCode::NO_ERROR);
+            }
+            Some(stream) if stream.is_open() => self.reset(number, ErrorCode::CANCEL),
+            _ => {}
+        }
+        let stream = self.streams.remove(place);
+        self.release_window(stream.received.len());
+        if self.streams.is_empty() && self.streams.capacity() > STREAMS_USUAL {
+            self.streams = Vec::new();
+        }
+    }
+}
+
+/// What the client did wrong in a stream.
+const FAULTS: [ErrorCode; 5] = [
+    ErrorCode::PROTOCOL_ERROR,
+    ErrorCode::FLOW_CONTROL_ERROR,
+    ErrorCode::STREAM_CLOSED,
+    ErrorCode::FRAME_SIZE_ERROR,
+    ErrorCode::REFUSED_STREAM,
+];
+
+/// Streams for which room is kept.
+const STREAMS_USUAL: usize = 4;
+
+/// Streams that were reset, of which late frames are expected.
+const LEFT_BEHIND_MAX: usize = 256;

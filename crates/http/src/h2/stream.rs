@@ -1,0 +1,147 @@
+//! One stream: what of it came, what of it may still be sent, who waits for it.
+
+use std::task::Waker;
+
+use super::frame::ErrorCode;
+use crate::error::RequestError;
+
+/// A stream that somebody serves.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) number: u32,
+    /// Whether the client has ended its side.
+    pub(super) is_received: bool,
+    pub(super) sending: Sending,
+    /// Why it ended before its end, whoever said so.
+    pub(super) reset: Option<ErrorCode>,
+    /// Whether it was the client: it sends nothing more of it then.
+    pub(super) is_taken_back: bool,
+    /// Of the body, not yet asked for.
+    pub(super) received: Vec<u8>,
+    /// Whether there ever was something.
+    pub(super) has_body: bool,
+    /// The section behind the body.
+    pub(super) trailers: Option<Result<Vec<u8>, RequestError>>,
+    /// What is missing of the length that was said.
+    pub(super) missing_bytes: Option<u64>,
+    /// What the client may send, and what it may send besides and was not told.
+    pub(super) receive_window: Window,
+    /// What the client lets us send; less than nothing after it took some back.
+    pub(super) send_bytes: i64,
+    /// Who serves it.
+    pub(super) waker: Option<Waker>,
+}
+
+/// How far our side is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sending {
+    /// There was no final head.
+    Head,
+    Body,
+    Ended,
+}
+
+/// A window that the client has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) bytes: i64,
+    unreleased_bytes: i64,
+}
+
+impl Stream {
+    pub(super) fn new(number: u32, window_bytes: u32, send_bytes: i64) -> Self {
+        Self {
+            number,
+            is_received: false,
+            sending: Sending::Head,
+            reset: None,
+            is_taken_back: false,
+            received: Vec::new(),
+            has_body: false,
+            trailers: None,
+            missing_bytes: None,
+            receive_window: Window::new(window_bytes),
+            send_bytes,
+            waker: None,
+        }
+    }
+
+    /// Whether it counts among those that a client may have at a time.
+    pub(super) fn is_open(&self) -> bool {
+        self.reset.is_none() && !(self.is_received && self.sending == Sending::Ended)
+    }
+
+    /// Whether the client may still send something of it.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.reset.is_none() && !self.is_received
+    }
+
+    pub(super) fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Ends it. Returns what was received and is given to nobody.
+    pub(super) fn reset(&mut self, code: ErrorCode) -> usize {
+        self.reset = Some(code);
+        self.sending = Sending::Ended;
+        self.wake();
+        std::mem::take(&mut self.received).len()
+    }
+
+    /// Takes in some of the body.
+    ///
+    /// # Errors
+    /// It is longer than was said.
+    pub(super) fn take(&mut self, data: &[u8]) -> Result<(), ErrorCode> {
+        if let Some(missing) = &mut self.missing_bytes {
+            let left = missing.checked_sub(data.len() as u64);
+            *missing = left.ok_or(ErrorCode::PROTOCOL_ERROR)?;
+        }
+        self.has_body |= !data.is_empty();
+        self.received.extend_from_slice(data);
+        self.wake();
+        Ok(())
+    }
+
+    /// The client has said all.
+    ///
+    /// # Errors
+    /// It is shorter than was said.
+    pub(super) fn end(&mut self) -> Result<(), ErrorCode> {
+        if self.missing_bytes.is_some_and(|missing| missing > 0) {
+            return Err(ErrorCode::PROTOCOL_ERROR);
+        }
+        self.is_received = true;
+        self.wake();
+        Ok(())
+    }
+}
+
+impl Window {
+    pub(super) fn new(bytes: u32) -> Self {
+        Self { bytes: bytes.into(), unreleased_bytes: 0 }
+    }
+
+    /// Something came; `false` if there was no room for it.
+    pub(super) fn take(&mut self, bytes: usize) -> bool {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        if bytes > self.bytes {
+            return false;
+        }
+        self.bytes -= bytes;
+        true
+    }
+
+    /// What came is gone. Returns by how much the window opens, if it is time to say so: not for every byte.
+    pub(super) fn release(&mut self, bytes: usize) -> Option<u32> {
+        self.unreleased_bytes += i64::try_from(bytes).unwrap_or(i64::MAX);
+        if self.unreleased_bytes == 0 || self.unreleased_bytes * 2 < self.bytes {
+            return None;
+        }
+        let opened = std::mem::take(&mut self.unreleased_bytes);
+        self.bytes += opened;
+        u32::try_from(opened).ok()
+    }
+}

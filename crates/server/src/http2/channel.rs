@@ -1,0 +1,414 @@
+//! A connection that speaks HTTP/2 over TLS, between its streams and its socket: frames that are due are gathered, sealed as
+//! full records, and sent together. Once a response has asked for it, the kernel makes the records.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use kettle_http::h2;
+use kettle_tls::buffers::RECORDS_PER_WRITE;
+use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
+use kettle_tls::stream::{Fill, StreamError, TlsStream};
+
+use super::priority::Line;
+use super::written::{Progress, Written};
+use crate::offload::Offloads;
+use crate::tx_path::{Reason, TxPath};
+
+/// What the connection and its streams share.
+pub(crate) struct Channel {
+    tls: RefCell<Box<TlsStream>>,
+    pub(super) frames: RefCell<h2::Connection>,
+    written: RefCell<Written>,
+    /// Who waits to send.
+    pub(super) line: Rc<Line>,
+    offloads: Rc<Offloads>,
+    /// Whoever receives, and sends what is due.
+    driver: RefCell<Option<Waker>>,
+    /// Whether it is at work: it sends what is due at the end of that.
+    is_driven: Cell<bool>,
+    ticks: Cell<u32>,
+    turn_bytes_left: Cell<usize>,
+    /// What streams were promised room for.
+    pub(super) reserved_bytes: Cell<usize>,
+    /// Bytes of bodies that there was room for, of all streams.
+    pub(super) granted_bytes: Cell<u64>,
+    is_blocked: Cell<bool>,
+    /// Whether nothing more is sent of any stream.
+    is_over: Cell<bool>,
+    /// Whether the client says nothing more: no window of its opens again.
+    is_input_over: Cell<bool>,
+    home: Cell<Home>,
+    /// Why the kernel was last refused.
+    refusal: Cell<Option<Reason>>,
+    /// What went wrong where nobody could be told.
+    failure: Cell<Option<StreamError>>,
+}
+
+/// Nobody listens any more: the client took its request back, or the connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gone;
+
+/// Who encrypts.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Home {
+    #[default]
+    User,
+    /// The kernel is to, from the next write on.
+    Moving,
+    Kernel,
+}
+
+/// What came of receiving.
+pub(crate) enum Heard {
+    Frames,
+    /// The client ended its side behind whole requests. Ours goes on until they are answered (RFC 8446 §6.1).
+    End,
+}
+
+impl Channel {
+    pub(crate) fn new(tls: Box<TlsStream>, settings: h2::Settings, offloads: Rc<Offloads>) -> Self {
+        Self {
+            tls: RefCell::new(tls),
+            frames: RefCell::new(h2::Connection::new(settings)),
+            written: RefCell::default(),
+            line: Rc::default(),
+            offloads,
+            driver: RefCell::default(),
+            is_driven: Cell::default(),
+            ticks: Cell::default(),
+            turn_bytes_left: Cell::default(),
+            reserved_bytes: Cell::default(),
+            granted_bytes: Cell::default(),
+            is_blocked: Cell::default(),
+            is_over: Cell::default(),
+            is_input_over: Cell::default(),
+            home: Cell::default(),
+            refusal: Cell::default(),
+            failure: Cell::default(),
+        }
+    }
+
+    /// Begins a turn, at the end of which other connections have theirs.
+    pub(crate) fn begin_turn(&self, context: &Context<'_>, ticks: u32) {
+        let mut driver = self.driver.borrow_mut();
+        if !driver.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+            *driver = Some(context.waker().clone());
+        }
+        self.is_driven.set(true);
+        self.ticks.set(ticks);
+        self.turn_bytes_left.set(TURN_BYTES);
+    }
+
+    /// Ends it. What is due by then has another.
+    pub(crate) fn end_turn(&self) {
+        self.is_driven.set(false);
+        if self.staged_bytes() > 0 && !self.is_blocked.get() {
+            self.wake_driver();
+        }
+    }
+
+    /// Something is due.
+    pub(super) fn wake_driver(&self) {
+        if !self.is_driven.get()
+            && let Some(driver) = &*self.driver.borrow()
+        {
+            driver.wake_by_ref();
+        }
+    }
+
+    /// Receives what the client says. Pending if that is nothing, or it takes nothing of what it is told.
+    pub(crate) fn poll_receive(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Heard, StreamError>> {
+        let has_ended = self.is_input_over.get() || self.frames.borrow().end().is_some();
+        if has_ended || (self.is_blocked.get() && self.staged_bytes() > STAGED_BYTES_MAX) {
+            return Poll::Pending;
+        }
+        if self.turn_bytes_left.get() == 0 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let (ticks, sent_bytes) = (self.ticks.get(), self.written.borrow().plaintext_bytes());
+        let mut received_bytes = 0;
+        let visit = |plaintext: &[u8]| {
+            received_bytes += plaintext.len();
+            self.frames.borrow_mut().receive(plaintext, ticks, sent_bytes);
+        };
+        let fill = ready!(self.tls.borrow_mut().poll_visit(context, visit))?;
+        self.turn_bytes_left.set(self.turn_bytes_left.get().saturating_sub(received_bytes));
+        match fill {
+            Fill::Data => Poll::Ready(Ok(Heard::Frames)),
+            // The end is ours, not the client's.
+            Fill::Closed if self.tls.borrow().is_key_refused() => {
+                Poll::Ready(Err(StreamError::KeyExhausted))
+            }
+            Fill::Closed if self.frames.borrow().is_whole() => {
+                self.is_input_over.set(true);
+                self.frames.borrow_mut().wake_all();
+                Poll::Ready(Ok(Heard::End))
+            }
+            Fill::Closed | Fill::Truncated => {
+                Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()))
+            }
+        }
+    }
+
+    /// Sends what is due, and moves into the kernel if that was asked for. Pending if the client has no room for it;
+    /// [`is_blocked`](Self::is_blocked) says the same later.
+    pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        if let Some(failure) = self.failure.take() {
+            return Poll::Ready(Err(failure));
+        }
+        let flushed = self.poll_flush_now(context);
+        self.is_blocked.set(flushed.is_pending());
+        self.settle();
+        if self.has_room(0) {
+            self.line.wake_first();
+        }
+        flushed
+    }
+
+    fn poll_flush_now(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        // The goodbye that is queued must not go out in the middle of a response.
+        if self.tls.borrow().is_key_refused() {
+            return Poll::Ready(Err(StreamError::KeyExhausted));
+        }
+        if self.home.get() == Home::User {
+            self.seal(&[], &[])?;
+        }
+        let flushed = {
+            let mut tls = self.tls.borrow_mut();
+            let flushed = tls.poll_flush(context);
+            self.written.borrow_mut().sent(tls.queued_bytes());
+            flushed
+        };
+        ready!(flushed)?;
+        if self.home.get() == Home::Moving {
+            ready!(self.poll_move(context))?;
+        }
+        while self.home.get() == Home::Kernel && self.staged_bytes() > 0 {
+            ready!(self.poll_kernel_write(context, &[], &[]))?;
+        }
+        match self.staged_bytes() {
+            0 => Poll::Ready(Ok(())),
+            // The kernel was refused: it goes on as before.
+            _ => self.poll_flush_now(context),
+        }
+    }
+
+    /// Moves what is sent into the kernel; nothing is sealed until that is done.
+    fn poll_move(&self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        let mut tls = self.tls.borrow_mut();
+        let offloaded = tls.poll_offload(context, self.offloads.can_rekey());
+        let refusal = self.offloads.conclude(tls.session(), ready!(offloaded))?;
+        self.home.set(if refusal.is_none() { Home::Kernel } else { Home::User });
+        self.refusal.set(refusal);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Seals what is staged and a frame behind it, in as few records as possible.
+    fn seal(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
+        let staged = std::mem::take(self.frames.borrow_mut().output());
+        let plaintext_bytes = staged.len() + head.len() + payload.len();
+        if plaintext_bytes == 0 {
+            return Ok(());
+        }
+        let mut tls = self.tls.borrow_mut();
+        let queued_bytes = tls.queued_bytes();
+        tls.seal(&[&staged, head, payload])?;
+        let ciphertext_bytes = tls.queued_bytes().saturating_sub(queued_bytes);
+        self.written.borrow_mut().sealed(plaintext_bytes, ciphertext_bytes);
+        Ok(())
+    }
+
+    /// Writes what is staged and a frame behind it to the kernel, which encrypts it. What it does not take stays staged.
+    fn poll_kernel_write(
+        &self,
+        context: &mut Context<'_>,
+        head: &[u8],
+        payload: &[u8],
+    ) -> Poll<Result<(), StreamError>> {
+        let mut frames = self.frames.borrow_mut();
+        let staged = frames.output();
+        let pieces = [IoSlice::new(staged), IoSlice::new(head), IoSlice::new(payload)];
+        let written = self.tls.borrow_mut().poll_kernel_write(context, &pieces, false);
+        let taken_bytes = match &written {
+            Poll::Ready(Ok(bytes)) => *bytes,
+            _ => 0,
+        };
+        self.written.borrow_mut().taken(taken_bytes);
+        let before = staged.len();
+        staged.drain(..taken_bytes.min(before));
+        let mut taken_bytes = taken_bytes.saturating_sub(before);
+        for piece in [head, payload] {
+            let (_taken, left) = piece.split_at(taken_bytes.min(piece.len()));
+            taken_bytes = taken_bytes.saturating_sub(piece.len());
+            staged.extend_from_slice(left);
+        }
+        if staged.is_empty() {
+            *staged = Vec::new();
+        }
+        written.map_ok(drop)
+    }
+
+    /// Writes a DATA frame of a stream. Small ones are gathered, and go out with others.
+    pub(super) fn write_data(
+        &self,
+        stream: (u32, &Rc<Progress>),
+        payload: &[u8],
+        is_end: bool,
+    ) -> Result<(), Gone> {
+        let head = self.frames.borrow_mut().data_head(stream.0, payload.len(), is_end)?;
+        let whole_bytes = self.staged_bytes() + head.len() + payload.len();
+        let is_small = payload.len() <= SMALL_BYTES_MAX && whole_bytes <= PLAINTEXT_BYTES_MAX;
+        let home = self.home.get();
+        // They are noted before, since the kernel may take them at once.
+        self.written.borrow_mut().note(stream, whole_bytes, payload.len(), is_end);
+        let written = match home {
+            Home::Moving => self.stage(&head, payload),
+            _ if is_small => self.stage(&head, payload),
+            Home::User => self.seal(&head, payload),
+            Home::Kernel => self.write_to_kernel(&head, payload),
+        };
+        self.wake_driver();
+        written.map_err(|failure| {
+            self.failure.set(Some(failure));
+            Gone
+        })
+    }
+
+    fn stage(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
+        let mut frames = self.frames.borrow_mut();
+        frames.output().extend_from_slice(head);
+        frames.output().extend_from_slice(payload);
+        Ok(())
+    }
+
+    /// The driver is told when there is room for what has none now: a socket tells one task.
+    fn write_to_kernel(&self, head: &[u8], payload: &[u8]) -> Result<(), StreamError> {
+        let driver = self.driver.borrow().clone().unwrap_or_else(|| Waker::noop().clone());
+        match self.poll_kernel_write(&mut Context::from_waker(&driver), head, payload) {
+            Poll::Ready(written) => written,
+            Poll::Pending => {
+                self.is_blocked.set(true);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that a head was written with which a stream ends, or none of it.
+    pub(super) fn note_head(&self, stream: (u32, &Rc<Progress>), is_end: bool) {
+        if is_end {
+            self.written.borrow_mut().note(stream, self.staged_bytes(), 0, true);
+        }
+        self.wake_driver();
+    }
+
+    /// Notes what the kernel has, and wakes whose response that is.
+    fn settle(&self) {
+        let mut frames = self.frames.borrow_mut();
+        let tell = |number| frames.wake(number);
+        self.written.borrow_mut().settle(self.is_input_over.get(), tell);
+    }
+
+    /// Whether so many bytes more may be held for the client.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        let held_bytes = self.staged_bytes() + self.queued_bytes() + self.reserved_bytes.get();
+        held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX
+    }
+
+    /// What is due and not sealed yet.
+    pub(super) fn staged_bytes(&self) -> usize {
+        self.frames.borrow_mut().output().len()
+    }
+
+    fn queued_bytes(&self) -> usize {
+        self.tls.borrow().queued_bytes()
+    }
+
+    /// What changes when something is written, or taken by the client.
+    pub(crate) fn standing(&self) -> (u64, usize, usize) {
+        (self.written.borrow().plaintext_bytes(), self.queued_bytes(), self.staged_bytes())
+    }
+
+    /// Whether the client had no room for what is due when that was last tried.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.is_blocked.get()
+    }
+
+    /// Whether the client says nothing more: no window of its opens again.
+    pub(crate) fn is_input_over(&self) -> bool {
+        self.is_input_over.get()
+    }
+
+    /// Nothing more is sent of any stream: whoever serves one is told.
+    pub(crate) fn end_streams(&self) {
+        self.is_over.set(true);
+        self.frames.borrow_mut().wake_all();
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+
+    /// What the client can be told of its requests and of the end.
+    pub(crate) fn with_frames<T>(&self, say: impl FnOnce(&mut h2::Connection) -> T) -> T {
+        let outcome = say(&mut self.frames.borrow_mut());
+        self.wake_driver();
+        outcome
+    }
+
+    /// Whether no more requests should be taken: the key cannot be changed.
+    pub(crate) fn must_close(&self) -> bool {
+        self.tls.borrow().must_close()
+    }
+
+    /// Has what is written from now on encrypted by the kernel, if it can.
+    pub(crate) fn ask_for_kernel(&self) {
+        if self.home.get() == Home::User {
+            self.home.set(Home::Moving);
+        }
+    }
+
+    /// Where what is written now is encrypted.
+    pub(crate) fn path(&self) -> TxPath {
+        if self.home.get() == Home::Kernel { TxPath::KernelWrite } else { TxPath::User }
+    }
+
+    /// Why the kernel did not take the connection when that was last tried.
+    pub(crate) fn refusal(&self) -> Option<Reason> {
+        self.refusal.get()
+    }
+
+    /// The connection, once nobody serves its streams.
+    pub(crate) fn into_stream(self) -> Box<TlsStream> {
+        self.tls.into_inner()
+    }
+}
+
+impl From<h2::ErrorCode> for Gone {
+    fn from(_: h2::ErrorCode) -> Self {
+        Self
+    }
+}
+
+impl From<Gone> for io::Error {
+    fn from(_: Gone) -> Self {
+        io::ErrorKind::ConnectionReset.into()
+    }
+}
+
+/// What is held for a client before it is sent, in what the largest pooled buffer holds.
+const HELD_BYTES_MAX: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
+
+/// What may be due to a client that takes nothing, and is listened to all the same.
+const STAGED_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;
+
+/// The most of a frame's payload that is copied to go out with others.
+const SMALL_BYTES_MAX: usize = 4_096;
+
+/// What one connection receives before it lets the others have a turn.
+const TURN_BYTES: usize = 4 * HELD_BYTES_MAX;

@@ -1,0 +1,256 @@
+//! A stream as whoever serves it sees it: its request's body, its response, whether its client is there still.
+
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use kettle_http::h2::{ErrorCode, Incoming, Room as Windows};
+
+use super::channel::{Channel, Gone};
+use super::priority::{InLine, Priority};
+use super::written::Progress;
+use super::{FRAME_BYTES_MAX, PIECE_BYTES};
+use crate::tx_path::TxPath;
+
+/// A stream, as long as somebody serves it. Dropped before its end it is reset.
+pub(crate) struct Stream {
+    channel: Rc<Channel>,
+    number: u32,
+    progress: Rc<Progress>,
+}
+
+/// Room for some of a body. What is not used is given back.
+pub(crate) struct Room<'s> {
+    stream: &'s Stream,
+    bytes: usize,
+}
+
+impl Stream {
+    pub(crate) fn new(channel: Rc<Channel>, number: u32) -> Self {
+        Self { channel, number, progress: Rc::default() }
+    }
+
+    /// How far its response is, for who asks when nobody serves it any more.
+    pub(crate) fn progress(&self) -> Rc<Progress> {
+        Rc::clone(&self.progress)
+    }
+
+    /// The connection it belongs to.
+    pub(crate) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Where what is written of it now is encrypted.
+    pub(crate) fn path(&self) -> TxPath {
+        self.channel.path()
+    }
+
+    /// What comes next of its request's body; room for as much is given to the client at once.
+    pub(crate) fn poll_incoming(&self, context: &mut Context<'_>) -> Poll<Result<Incoming, Gone>> {
+        if self.channel.is_over() {
+            return Poll::Ready(Err(Gone));
+        }
+        let incoming = self.channel.frames.borrow_mut().poll_incoming(self.number, context);
+        if incoming.is_ready() && self.channel.staged_bytes() > 0 {
+            self.channel.wake_driver();
+        }
+        incoming.map_err(Gone::from)
+    }
+
+    /// Whether some of its request's body ever came.
+    pub(crate) fn has_body_begun(&self) -> bool {
+        self.channel.frames.borrow().has_body_begun(self.number)
+    }
+
+    /// When the client could last send no body for want of a window of the connection; `ticks`, if it could not since this was
+    /// last asked.
+    pub(crate) fn shut_ticks(&self, ticks: u32) -> Option<u32> {
+        self.channel.frames.borrow_mut().shut_ticks(ticks)
+    }
+
+    /// Ready when nobody listens any more.
+    pub(crate) fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.channel.is_over() {
+            return Poll::Ready(());
+        }
+        self.channel.frames.borrow_mut().poll_reset(self.number, context)
+    }
+
+    /// Writes the head of a response, of which HTTP/1.1 would write these lines.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub(crate) fn send_head(&self, status: u16, lines: &[u8], is_end: bool) -> Result<(), Gone> {
+        if self.channel.is_over() {
+            return Err(Gone);
+        }
+        self.channel.frames.borrow_mut().send_head(self.number, status, lines, is_end)?;
+        self.channel.note_head((self.number, &self.progress), is_end);
+        Ok(())
+    }
+
+    /// Ends it with the lines of a trailer section.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub(crate) fn send_trailers(&self, lines: &[u8]) -> Result<(), Gone> {
+        self.channel.frames.borrow_mut().send_trailers(self.number, lines)?;
+        self.channel.note_head((self.number, &self.progress), true);
+        Ok(())
+    }
+
+    /// Writes a DATA frame for which there is room, or one that is only the end.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    fn send_data(&self, payload: &[u8], is_end: bool) -> Result<(), Gone> {
+        if self.channel.is_over() {
+            return Err(Gone);
+        }
+        self.channel.write_data((self.number, &self.progress), payload, is_end)
+    }
+
+    /// Ends it behind what was sent.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub(crate) fn end(&self) -> Result<(), Gone> {
+        self.send_data(&[], true)
+    }
+
+    /// Ends it before its end, behind what was sent.
+    pub(crate) fn reset(&self, code: ErrorCode) {
+        self.channel.with_frames(|frames| frames.reset(self.number, code));
+    }
+
+    /// Waits until the client's windows have room for some of the bytes wanted, and nobody is before it who waits for the same.
+    /// `place` is its place in the line, which it loses where nothing but its own window keeps it waiting.
+    pub(crate) fn poll_room(
+        &self,
+        context: &mut Context<'_>,
+        place: &mut Option<InLine>,
+        priority: Priority,
+        wanted_bytes: usize,
+    ) -> Poll<Result<Room<'_>, Gone>> {
+        let channel = &*self.channel;
+        if channel.is_over() {
+            return Poll::Ready(Err(Gone));
+        }
+        let windows = {
+            let mut frames = channel.frames.borrow_mut();
+            frames.wait(self.number, context);
+            frames.room(self.number)?
+        };
+        let is_shut = !matches!(windows, Windows::Bytes(_));
+        // No window opens again, and what the windows let through by then has gone out.
+        if is_shut && channel.is_input_over() && self.progress.is_drained() {
+            return Poll::Ready(Err(Gone));
+        }
+        let open_bytes = match windows {
+            Windows::StreamShut => {
+                *place = None;
+                return Poll::Pending;
+            }
+            Windows::ConnectionShut => 0,
+            Windows::Bytes(bytes) => bytes,
+        };
+        let bytes = wanted_bytes.min(PIECE_BYTES).min(open_bytes);
+        let has_room = bytes > 0 && channel.has_room(bytes);
+        if place.is_some() || !channel.line.is_empty() || !has_room {
+            let place = place.get_or_insert_with(|| channel.line.enter(priority, self.number));
+            ready!(place.poll_first(context));
+            if !has_room {
+                place.wait(context);
+                return Poll::Pending;
+            }
+        }
+        channel.frames.borrow_mut().reserve(self.number, bytes);
+        channel.reserved_bytes.set(channel.reserved_bytes.get() + bytes);
+        channel.granted_bytes.set(channel.granted_bytes.get() + bytes as u64);
+        if priority.is_incremental {
+            *place = None;
+        }
+        Poll::Ready(Ok(Room { stream: self, bytes }))
+    }
+
+    /// Bytes of bodies that there was room for, of all streams of its connection.
+    pub(crate) fn granted_bytes(&self) -> u64 {
+        self.channel.granted_bytes.get()
+    }
+
+    /// Bytes of its body that were written.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.progress.written_bytes.get()
+    }
+
+    /// Bytes of its body that the kernel has taken.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.progress.sent_bytes.get()
+    }
+
+    /// Ready when the kernel has all of its body that was written.
+    pub(crate) fn poll_drained(&self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        match self.progress.is_drained() {
+            true => Poll::Ready(Ok(())),
+            false => {
+                self.progress.is_watched.set(true);
+                self.poll_gone(context).map(|()| Err(Gone))
+            }
+        }
+    }
+
+    /// Ready when the kernel has all of its response, or will never have it: whether it has.
+    pub(crate) fn poll_sent(&self, context: &mut Context<'_>) -> Poll<bool> {
+        match self.progress.is_sent() {
+            true => Poll::Ready(true),
+            false => self.poll_gone(context).map(|()| false),
+        }
+    }
+}
+
+impl Room<'_> {
+    /// For how many bytes it is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Writes bytes there is room for in frames that fill a record each, and ends the stream with them if they are the last.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub(crate) fn send(&mut self, bytes: &[u8], is_end: bool) -> Result<(), Gone> {
+        let (mut left, _) = bytes.split_at(bytes.len().min(self.bytes));
+        while !left.is_empty() {
+            // What is due already goes with it.
+            let staged_bytes = self.stream.channel.staged_bytes();
+            let frame_bytes_max = FRAME_BYTES_MAX - staged_bytes.min(FRAME_BYTES_MAX / 2);
+            let (frame, rest) = left.split_at(left.len().min(frame_bytes_max));
+            self.forget(frame.len());
+            self.stream.send_data(frame, is_end && rest.is_empty())?;
+            left = rest;
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        let reserved_bytes = &self.stream.channel.reserved_bytes;
+        reserved_bytes.set(reserved_bytes.get() - bytes);
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            let (stream, bytes) = (self.stream, self.bytes);
+            self.forget(bytes);
+            stream.channel.frames.borrow_mut().give_back(stream.number, bytes);
+            stream.channel.line.wake_first();
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.channel.with_frames(|frames| frames.release(self.number));
+    }
+}
