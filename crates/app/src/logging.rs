@@ -28,11 +28,8 @@ fn start_with(level: &str, of_configuration: LevelFilter, syslog: Option<Syslog>
     let parsed = level.parse::<LevelFilter>();
     let shown = *parsed.as_ref().unwrap_or(&LevelFilter::INFO);
     let least = if asked.is_some() { LevelFilter::OFF } else { of_configuration };
-    // It warns of what clients do wrong, as often as they do it.
-    let of_http2 = if shown < LevelFilter::TRACE { LevelFilter::OFF } else { shown };
     let filter = Targets::new()
         .with_default(shown)
-        .with_target("h2", of_http2)
         .with_target(kettle_supervisor::CONFIGURATION_TARGET, shown.max(least));
     let to_stderr = fmt::layer()
         .with_writer(io::stderr)

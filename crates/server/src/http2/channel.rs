@@ -11,6 +11,7 @@ use kettle_tls::buffers::RECORDS_PER_WRITE;
 use kettle_tls::records::{PLAINTEXT_BYTES_MAX, RECORD_BYTES_MAX};
 use kettle_tls::stream::{Fill, StreamError, TlsStream};
 
+use super::PIECE_BYTES;
 use super::priority::Line;
 use super::written::{Progress, Written};
 use crate::offload::Offloads;
@@ -124,7 +125,10 @@ impl Channel {
         context: &mut Context<'_>,
     ) -> Poll<Result<Heard, StreamError>> {
         let has_ended = self.is_input_over.get() || self.frames.borrow().end().is_some();
-        if has_ended || (self.is_blocked.get() && self.staged_bytes() > STAGED_BYTES_MAX) {
+        // Answers to a client that takes nothing must not pile up.
+        let is_full = self.is_blocked.get()
+            && self.staged_bytes() + self.queued_bytes() > HELD_BYTES_MAX + ANSWERS_BYTES_MAX;
+        if has_ended || is_full {
             return Poll::Pending;
         }
         if self.turn_bytes_left.get() == 0 {
@@ -314,10 +318,12 @@ impl Channel {
         self.written.borrow_mut().settle(self.is_input_over.get(), tell);
     }
 
-    /// Whether so many bytes more may be held for the client.
+    /// Whether so many bytes more may be held for the client. What was promised to streams that wait for a disk counts apart: it
+    /// must not keep others from being sent.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        let held_bytes = self.staged_bytes() + self.queued_bytes() + self.reserved_bytes.get();
-        held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX
+        let held_bytes = self.staged_bytes() + self.queued_bytes();
+        (held_bytes == 0 || held_bytes + bytes <= HELD_BYTES_MAX)
+            && self.reserved_bytes.get() + bytes <= RESERVED_BYTES_MAX
     }
 
     /// What is due and not sealed yet.
@@ -404,8 +410,11 @@ impl From<Gone> for io::Error {
 /// What is held for a client before it is sent, in what the largest pooled buffer holds.
 const HELD_BYTES_MAX: usize = RECORDS_PER_WRITE * RECORD_BYTES_MAX;
 
-/// What may be due to a client that takes nothing, and is listened to all the same.
-const STAGED_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;
+/// What is promised to streams at a time, whose files or servers may take long: eight pieces.
+const RESERVED_BYTES_MAX: usize = 8 * PIECE_BYTES;
+
+/// What may be due besides to a client that takes nothing, and is listened to all the same.
+const ANSWERS_BYTES_MAX: usize = PLAINTEXT_BYTES_MAX;
 
 /// The most of a frame's payload that is copied to go out with others.
 const SMALL_BYTES_MAX: usize = 4_096;
