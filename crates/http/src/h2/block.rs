@@ -106,6 +106,9 @@ impl Connection {
     fn trailers(&mut self, block: &Block, bytes: &[u8]) -> Result<(), Fault> {
         let mut fields = TrailerFields::default();
         self.unpack(bytes, |name, value| fields.take(name, value))?;
+        if fields.is_flood(self.settings.head_bytes_max) {
+            return Err(Fault::Flood("calm"));
+        }
         let trailers = fields.finish().ok().filter(|_| block.is_end && !block.is_circular);
         let trailers = trailers.ok_or(Fault::Stream(ErrorCode::PROTOCOL_ERROR))?;
         match self.stream(block.stream) {

@@ -204,12 +204,20 @@ impl PseudoFields {
 #[derive(Default)]
 pub(super) struct TrailerFields {
     lines: Vec<u8>,
+    /// What all fields take, whether they were looked at or not.
+    unpacked_bytes: usize,
     is_malformed: bool,
     error: Option<RequestError>,
 }
 
 impl TrailerFields {
     pub(super) fn take(&mut self, name: &[u8], value: &[u8]) {
+        self.unpacked_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
+        // A byte of the block can stand for kilobytes: those beyond what is kept are not looked at, as far as they are many.
+        if self.is_malformed || self.unpacked_bytes > LOOKED_AT_BYTES_MAX {
+            self.error.get_or_insert(RequestError::TrailersTooLarge);
+            return;
+        }
         self.is_malformed |= check_line(name, value).is_err();
         if self.is_malformed || self.error.is_some() {
             return;
@@ -222,6 +230,11 @@ impl TrailerFields {
             Ok(_) => self.error = Some(RequestError::TrailersTooLarge),
             Err(error) => self.error = Some(error),
         }
+    }
+
+    /// Whether they are so many that this can be no accident.
+    pub(super) fn is_flood(&self, bytes_max: usize) -> bool {
+        self.unpacked_bytes > bytes_max.saturating_mul(UNPACKED_FACTOR_MAX)
     }
 
     /// # Errors
@@ -263,6 +276,9 @@ const LINES_BYTES_USUAL: usize = 1_024;
 
 /// What a field counts beside its bytes (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD_BYTES: usize = 32;
+
+/// What is looked at of a trailer section, which is refused long before.
+const LOOKED_AT_BYTES_MAX: usize = 16 * TRAILER_BYTES_MAX;
 
 /// Fields that are too many are unpacked all the same, for the sake of those that follow: up to so many times the limit.
 const UNPACKED_FACTOR_MAX: usize = 16;
