@@ -45,6 +45,9 @@ impl Connection {
             self.data.data_bytes =
                 data_bytes.ok_or(Fault::Connection(ErrorCode::PROTOCOL_ERROR))?;
             self.data.is_padding_due = false;
+            if self.data.data_bytes == 0 && !self.frame.has(END_STREAM) {
+                self.flood.count_empty_data();
+            }
             bytes = rest;
             self.release_padding(around_bytes);
         }

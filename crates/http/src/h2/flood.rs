@@ -45,6 +45,11 @@ impl Flood {
         *counter = counter.saturating_add(1);
     }
 
+    /// Counts a DATA frame that turned out to be padding only.
+    pub(super) fn count_empty_data(&mut self) {
+        self.empty_data = self.empty_data.saturating_add(1);
+    }
+
     /// Counts a stream that had to be reset for what the client did wrong in it (CVE-2025-8671).
     pub(super) fn count_fault(&mut self) {
         self.faults = self.faults.saturating_add(1);
