@@ -84,9 +84,6 @@ impl Connection {
             return Err(Fault::Connection(ErrorCode::PROTOCOL_ERROR));
         }
         let is_sized = match kind {
-            PRIORITY if payload_bytes != 5 => {
-                return Err(Fault::Stream(ErrorCode::FRAME_SIZE_ERROR));
-            }
             RST_STREAM | WINDOW_UPDATE => payload_bytes == 4,
             SETTINGS if head.has(ACK) => payload_bytes == 0,
             SETTINGS => payload_bytes % 6 == 0,
@@ -131,6 +128,9 @@ impl Connection {
             DATA => self.end_data(),
             HEADERS => self.begin_block(payload),
             CONTINUATION => self.continue_block(payload),
+            PRIORITY if self.frame.payload_bytes != 5 => {
+                Err(Fault::Stream(ErrorCode::FRAME_SIZE_ERROR))
+            }
             PRIORITY if number(payload) & STREAM_MAX == self.frame.stream => {
                 Err(Fault::Stream(ErrorCode::PROTOCOL_ERROR))
             }
@@ -194,12 +194,13 @@ impl Connection {
     fn initial_window(&mut self, bytes: u32) -> Result<(), Fault> {
         let change = i64::from(bytes) - self.initial_send_bytes;
         self.initial_send_bytes += change;
-        for stream in &mut self.streams {
+        for stream in self.streams.iter_mut().filter(|stream| stream.reset.is_none()) {
             stream.send_bytes += change;
             stream.wake();
         }
         let is_overflow = |bytes: i64| bytes > WINDOW_BYTES_MAX;
-        if is_overflow(bytes.into()) || self.streams.iter().any(|it| is_overflow(it.send_bytes)) {
+        let mut open = self.streams.iter().filter(|stream| stream.reset.is_none());
+        if is_overflow(bytes.into()) || open.any(|it| is_overflow(it.send_bytes)) {
             return Err(Fault::Connection(ErrorCode::FLOW_CONTROL_ERROR));
         }
         Ok(())
@@ -226,7 +227,7 @@ impl Connection {
             if self.send_bytes > WINDOW_BYTES_MAX {
                 return Err(Fault::Connection(ErrorCode::FLOW_CONTROL_ERROR));
             }
-        } else if let Some(stream) = self.stream(number) {
+        } else if let Some(stream) = self.stream(number).filter(|it| it.reset.is_none()) {
             stream.send_bytes += bytes;
             stream.wake();
             if stream.send_bytes > WINDOW_BYTES_MAX {
