@@ -94,7 +94,9 @@ impl Connection {
             is_known = stream.is_received || stream.is_taken_back;
             unread_bytes = stream.reset(code);
         }
-        if !is_known {
+        // Of a stream that was never begun nothing is on its way.
+        let is_idle = number > self.last_stream;
+        if !is_known && !is_idle && !self.left_behind.contains(&number) {
             if self.left_behind.len() == LEFT_BEHIND_MAX {
                 self.left_behind.pop_front();
             }
