@@ -18,3 +18,6 @@ pub use fields::{FieldsError, RequestText};
 pub use frame::ErrorCode;
 pub use send::Room;
 pub use serve::Incoming;
+
+#[cfg(test)]
+mod tests;

@@ -180,6 +180,3 @@ fn is_about_connection(name: &[u8]) -> bool {
         _ => false,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,12 @@
+//! A connection as its client sees it: what is said to it, and what comes back.
+
+mod client;
+mod conversation;
+mod differential;
+mod ends;
+mod floods;
+mod ignored;
+mod leaving;
+mod resets;
+mod said;
+mod windows;

@@ -1,0 +1,103 @@
+//! Ends that were announced, by either side.
+
+use super::client::*;
+use crate::h2::connection::LEAVING_PING;
+use crate::h2::frame::*;
+use crate::h2::*;
+
+#[test]
+fn a_client_is_asked_whether_it_knows_before_requests_are_refused() {
+    let mut connection = with_request(&[]);
+    connection.leave();
+    connection.leave();
+    let frames = taken(&mut connection);
+    assert_eq!(goaways(&frames), [(STREAM_MAX, ErrorCode::NO_ERROR)]);
+    assert_eq!((frames.len(), frames[1].kind, frames[1].flags), (2, PING, 0));
+    assert!(!connection.is_left());
+    // It was on its way. Another ping's answer is none.
+    let said = [request(3, 1, &[]), frame(PING, ACK, 0, b"another.")].concat();
+    assert_eq!(answer(&mut connection, &said), []);
+    assert_eq!(connection.next_request().unwrap().stream, 3);
+    let known = frame(PING, ACK, 0, LEAVING_PING);
+    let frames = answer(&mut connection, &[known.clone(), known, request(5, 1, &[])].concat());
+    assert_eq!(goaways(&frames), [(3, ErrorCode::NO_ERROR)]);
+    assert_eq!(resets(&frames), [(5, ErrorCode::REFUSED_STREAM)]);
+    assert!(connection.is_left() && connection.next_request().is_none());
+    connection.send_head(1, 200, b"", true).unwrap();
+    connection.close(ErrorCode::NO_ERROR);
+    connection.close(ErrorCode::INTERNAL_ERROR);
+    assert_eq!(goaways(&taken(&mut connection)), [(5, ErrorCode::NO_ERROR)]);
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_is_none() {
+    let mut connection = begun();
+    assert_eq!(answer(&mut connection, &frame(PING, ACK, 0, LEAVING_PING)), []);
+    assert!(!connection.is_left());
+}
+
+#[test]
+fn a_client_that_leaves_is_served_what_it_asked_for() {
+    let mut connection = with_request(&[]);
+    assert!(!connection.is_left_by_client());
+    assert_eq!(answer(&mut connection, &frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\0why")), []);
+    assert!(connection.is_left_by_client());
+    assert_eq!(connection.send_head(1, 200, b"", true), Ok(()));
+}
+
+#[test]
+fn nothing_is_said_or_heard_behind_the_last_word() {
+    for is_abandoned in [false, true] {
+        let mut connection = with_request(&[]);
+        say(&mut connection, &data(1, 0, 9));
+        if is_abandoned {
+            connection.abandon()
+        } else {
+            connection.close(ErrorCode::NO_ERROR)
+        }
+        assert_eq!(taken(&mut connection).len(), usize::from(!is_abandoned));
+        assert_eq!(connection.send_head(1, 200, b"", true), Err(ErrorCode::CANCEL));
+        assert_eq!(connection.data_head(1, 0, true), Err(ErrorCode::CANCEL));
+        assert_eq!(connection.room(1), Err(ErrorCode::CANCEL));
+        assert_eq!(incoming(&mut connection, 1), std::task::Poll::Ready(Err(ErrorCode::CANCEL)));
+        connection.leave();
+        connection.reset(1, ErrorCode::CANCEL);
+        connection.release(1);
+        assert_eq!(
+            answer(&mut connection, &[frame(PING, 0, 0, &[0; 8]), request(3, 1, &[])].concat()),
+            []
+        );
+        assert!(connection.next_request().is_none());
+    }
+}
+
+#[test]
+fn what_has_begun_is_whole_when_all_of_it_has_come() {
+    let mut connection = Connection::new(SETTINGS_USED);
+    let said = [
+        (PREFACE.to_vec(), true),
+        (settings(&[(9, 9)]), true),
+        (frame(HEADERS, 0, 1, &request_block(&[])), false),
+        (frame(CONTINUATION, END_HEADERS, 1, &[]), false),
+        (padded(1, 0, 9, 3), false),
+        (data(1, END_STREAM, 3), true),
+        (request(3, END_STREAM, &[]), true),
+        (request(5, 0, &[]), false),
+        (frame(HEADERS, 5, 5, &block(&[("a", "b")])), true),
+        (request(7, 0, &[]), false),
+        (rst(7), true),
+        (frame(0xfe, 0, 0, b""), true),
+    ];
+    assert!(connection.is_whole());
+    for (bytes, is_whole_behind) in said {
+        for (place, byte) in bytes.iter().enumerate() {
+            say(&mut connection, &[*byte]);
+            let is_last = place + 1 == bytes.len();
+            assert_eq!(connection.is_whole(), is_last && is_whole_behind, "{bytes:?} {place}");
+            let is_block = bytes[3] == HEADERS && bytes[4] == 0 && is_last;
+            let is_continued = bytes[3] == CONTINUATION && !is_last;
+            assert_eq!(connection.is_in_fields(), is_block || is_continued);
+        }
+    }
+    assert_eq!(connection.end(), None);
+}

@@ -1,0 +1,168 @@
+//! Windows in both directions: what is taken from them comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::client::*;
+use crate::h2::connection::*;
+use crate::h2::frame::*;
+use crate::h2::*;
+
+#[test]
+fn whatever_becomes_of_a_body_the_window_of_the_connection_comes_back() {
+    type Act = fn(&mut Connection);
+    let acts: [(&str, Act); 9] = [
+        ("read", |it| assert!(read(it, 1) > 0)),
+        ("reset", |it| it.reset(1, ErrorCode::CANCEL)),
+        ("released", |it| it.release(1)),
+        ("answered and released", |it| {
+            it.send_head(1, 200, b"", true).unwrap();
+            it.release(1);
+        }),
+        ("taken back", |it| say(it, &rst(1))),
+        ("taken back and released", |it| {
+            say(it, &rst(1));
+            it.release(1);
+        }),
+        ("ended and released", |it| {
+            say(it, &data(1, END_STREAM, 200));
+            it.send_head(1, 200, b"", true).unwrap();
+            it.release(1);
+        }),
+        ("wrong", |it| say(it, &data(1, 0, 300))),
+        ("wrong at its end", |it| say(it, &padded(1, END_STREAM, 1, 9))),
+    ];
+    for (what, act) in acts {
+        let mut connection = with_request(&[("content-length", "600")]);
+        say(
+            &mut connection,
+            &[data(1, 0, 300), padded(1, 0, 100, 50), padded(1, 0, 0, 9)].concat(),
+        );
+        act(&mut connection);
+        say(&mut connection, &[data(1, 0, 10), padded(1, 0, 10, 10)].concat());
+        connection.release(1);
+        assert_eq!(connection.end(), None, "{what}");
+        assert_eq!(window_bytes(&connection), 70_000, "{what}");
+    }
+}
+
+#[test]
+fn a_stream_that_ends_in_the_middle_of_a_frame_keeps_nothing() {
+    for cut in 1..40 {
+        for act in [
+            |it: &mut Connection| it.reset(1, ErrorCode::CANCEL),
+            |it: &mut Connection| it.release(1),
+        ] {
+            let mut connection = with_request(&[]);
+            let said = padded(1, 0, 20, 10);
+            let (front, rest) = said.split_at(cut);
+            say(&mut connection, front);
+            act(&mut connection);
+            say(&mut connection, rest);
+            connection.release(1);
+            assert_eq!((connection.end(), window_bytes(&connection)), (None, 70_000), "{cut}");
+        }
+    }
+}
+
+#[test]
+fn windows_open_when_half_of_them_is_used_up() {
+    let mut connection = with_request(&[]);
+    say(&mut connection, &data(1, 0, 300));
+    assert_eq!(read(&mut connection, 1), 300);
+    assert_eq!(opened(&taken(&mut connection), 1), 0);
+    say(&mut connection, &data(1, 0, 200));
+    assert_eq!(read(&mut connection, 1), 200);
+    assert_eq!(opened(&taken(&mut connection), 1), 500);
+    // All of it can be used.
+    assert_eq!(resets(&answer(&mut connection, &data(1, 0, 1_000))), []);
+    assert_eq!(
+        resets(&answer(&mut connection, &data(1, 0, 1))),
+        [(1, ErrorCode::FLOW_CONTROL_ERROR)]
+    );
+}
+
+#[test]
+fn the_first_words_open_the_window_of_the_connection() {
+    for (bytes, more) in [(70_000, 70_000 - 65_535), (65_535, 0)] {
+        let settings_used = Settings { connection_window_bytes: bytes, ..SETTINGS_USED };
+        let frames = taken(&mut Connection::new(settings_used));
+        assert_eq!((frames[0].kind, opened(&frames, 0)), (SETTINGS, more));
+    }
+}
+
+#[test]
+fn room_is_what_both_windows_have() {
+    let mut connection = with_request(&[]);
+    assert_eq!(connection.room(1), Ok(Room::Bytes(65_535)));
+    connection.reserve(1, 65_535);
+    assert_eq!(connection.room(1), Ok(Room::StreamShut));
+    say(&mut connection, &window_update(1, 10));
+    assert_eq!(connection.room(1), Ok(Room::ConnectionShut));
+    say(&mut connection, &window_update(0, 4));
+    assert_eq!(connection.room(1), Ok(Room::Bytes(4)));
+    connection.give_back(1, 3);
+    assert_eq!(connection.room(1), Ok(Room::Bytes(7)));
+    // What was promised to a stream that is gone is still of use to others.
+    say(&mut connection, &request(3, END_STREAM, &[]));
+    connection.reserve(1, 7);
+    connection.release(1);
+    assert_eq!(
+        (connection.room(1), connection.room(3)),
+        (Err(ErrorCode::CANCEL), Ok(Room::ConnectionShut))
+    );
+    connection.give_back(1, 7);
+    assert_eq!(connection.room(3), Ok(Room::Bytes(7)));
+}
+
+#[test]
+fn a_window_can_be_less_than_nothing_until_it_opens_again() {
+    let mut connection = with_request(&[]);
+    connection.reserve(1, 1_000);
+    say(&mut connection, &settings(&[(INITIAL_WINDOW_SIZE, 900)]));
+    assert_eq!(connection.room(1), Ok(Room::StreamShut));
+    say(&mut connection, &window_update(1, 100));
+    assert_eq!(connection.room(1), Ok(Room::StreamShut));
+    say(&mut connection, &window_update(1, 1));
+    assert_eq!(connection.room(1), Ok(Room::Bytes(1)));
+    say(&mut connection, &settings(&[(INITIAL_WINDOW_SIZE, 0), (INITIAL_WINDOW_SIZE, 65_535)]));
+    assert_eq!(connection.room(1), Ok(Room::Bytes(64_535)));
+    say(&mut connection, &[settings(&[(INITIAL_WINDOW_SIZE, 5)]), request(3, 1, &[])].concat());
+    assert_eq!(connection.room(3), Ok(Room::Bytes(5)));
+}
+
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn whoever_waits_is_woken_by_what_the_client_says() {
+    type Act = fn(&mut Connection);
+    let acts: [(&str, Act); 9] = [
+        ("data", |it| say(it, &data(1, 0, 1))),
+        ("the end", |it| say(it, &data(1, END_STREAM, 0))),
+        ("trailers", |it| say(it, &frame(HEADERS, 5, 1, &block(&[("a", "b")])))),
+        ("taken back", |it| say(it, &rst(1))),
+        ("its window", |it| say(it, &window_update(1, 1))),
+        ("all windows", |it| say(it, &settings(&[(INITIAL_WINDOW_SIZE, 70_000)]))),
+        ("wrong", |it| say(it, &data(1, 0, 2_000))),
+        ("the end of the connection", |it| say(it, &frame(PING, 0, 1, b"wrong..."))),
+        ("closed", |it| it.close(ErrorCode::NO_ERROR)),
+    ];
+    for (what, act) in acts {
+        let count = Arc::new(Count(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&count));
+        let mut context = Context::from_waker(&waker);
+        let mut connection = with_request(&[]);
+        assert_eq!(connection.poll_incoming(1, &mut context), Poll::Pending);
+        assert_eq!(connection.poll_reset(1, &mut context), Poll::Pending);
+        connection.wait(1, &context);
+        act(&mut connection);
+        assert_eq!(count.0.load(Ordering::Relaxed), 1, "{what}");
+    }
+}
