@@ -17,8 +17,8 @@ use crate::name::Name;
 /// What is to be forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purge {
-    /// All variants of one key.
-    Key(String),
+    /// All variants of one key, however long that is.
+    Key(Name),
     /// All objects whose keys begin so.
     Prefix(String),
     /// All objects with this tag.
@@ -96,7 +96,7 @@ impl Purges {
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         let kept = match purge {
             Purge::Key(key) => {
-                table.keys.insert(Name::of_key(key), generation);
+                table.keys.insert(*key, generation);
                 None
             }
             Purge::Prefix(prefix) => {
@@ -205,8 +205,12 @@ fn parse(line: &[u8]) -> Option<(u64, &str, &str)> {
 impl Purge {
     /// Whether keys and tags can look like that: no control characters, not empty, not endless.
     pub(crate) fn is_possible(&self) -> bool {
-        let (Purge::Key(text) | Purge::Prefix(text) | Purge::Tag(text)) = self;
-        (1..=TEXT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+        match self {
+            Purge::Key(_) => true,
+            Purge::Prefix(text) | Purge::Tag(text) => {
+                (1..=TEXT_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+            }
+        }
     }
 }
 
@@ -222,5 +226,5 @@ const TAGS_MAX: usize = 65_536;
 const PREFIXES_MAX: usize = 1_024;
 const KEYS_MAX: usize = 16_384;
 
-/// The longest text of one.
+/// The longest prefix or tag.
 const TEXT_BYTES_MAX: usize = 8 * 1_024;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-pub use kettle_cache::Purge;
+pub use kettle_cache::{Name, Purge};
 use kettle_cache::{StoreError, StoreSettings};
 use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;

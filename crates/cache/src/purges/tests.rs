@@ -5,6 +5,10 @@ fn object(key: &str, tags: &[&str], generation: u64) -> Head {
     Head { key: key.to_owned(), tags, generation, ..Head::default() }
 }
 
+fn key(text: &str) -> Purge {
+    Purge::Key(Name::of_key(text))
+}
+
 fn tag(text: &str) -> Purge {
     Purge::Tag(text.to_owned())
 }
@@ -15,7 +19,7 @@ fn a_purge_means_what_was_asked_for_before_it() {
     let before = purges.generation();
     purges.add(&tag("news"));
     purges.add(&Purge::Prefix("https://a/x/".into()));
-    purges.add(&Purge::Key("https://a/k".into()));
+    purges.add(&key("https://a/k"));
     let after = purges.generation();
     for (key, tags, is_covered) in [
         ("https://a/1", &["old", "news"][..], true),
@@ -51,13 +55,13 @@ fn what_came_after_a_purge_of_a_key_is_there_in_the_next_life_and_purged_by_it()
     let purges = Purges::read(b"");
     let text = purges.text();
     // Not written down: what it means is gone.
-    assert_eq!(purges.add(&Purge::Key("https://a/k".into())), None);
+    assert_eq!(purges.add(&key("https://a/k")), None);
     let kept = object("https://a/other", &["t"], purges.generation());
     let again = Purges::read(text.as_bytes());
     assert!(!again.mean(&kept));
     again.add(&tag("t"));
     for _ in 0..10 {
-        again.add(&Purge::Key("https://a/k".into()));
+        again.add(&key("https://a/k"));
     }
     assert!(again.mean(&kept));
 }
@@ -67,7 +71,7 @@ fn any_number_of_purges_of_keys_leaves_what_has_arrived() {
     let purges = Purges::read(b"");
     let before = purges.generation();
     for number in 0..=KEYS_MAX {
-        assert_eq!(purges.add(&Purge::Key(format!("https://a/{number}"))), None);
+        assert_eq!(purges.add(&key(&format!("https://a/{number}"))), None);
     }
     let other = object("https://b/", &[], before);
     assert!(!purges.mean(&other));
@@ -109,7 +113,7 @@ fn too_many_purges_become_one_of_everything_older() {
 fn what_has_no_tags_yet_is_meant_by_each_tag_and_by_no_other_key() {
     let purges = Purges::read(b"");
     let before = purges.generation();
-    purges.add(&Purge::Key("https://a/k".into()));
+    purges.add(&key("https://a/k"));
     purges.add(&Purge::Prefix("https://a/x/".into()));
     for (key, is_covered) in
         [("https://a/k", true), ("https://a/x/1", true), ("https://a/1", false)]

@@ -32,26 +32,22 @@ impl Store {
         };
         written.map_err(StoreError::disk("write down a purge"))?;
         match purge {
-            Purge::Key(key) => self.remove_key(key),
+            Purge::Key(key) => self.remove_key(*key),
             Purge::Prefix(_) | Purge::Tag(_) => Ok(0),
         }
     }
 
-    /// The part of the purge of a key that no disk is needed for: nothing of it that is here or arriving is found any more.
-    /// What [`remove_key`](Self::remove_key) does not take away is found again after a restart.
-    pub fn forget(&self, key: &str) {
-        let purge = Purge::Key(key.to_owned());
-        if purge.is_possible() {
-            self.purges.add(&purge);
-        }
+    /// The part of a purge that no disk is needed for: nothing that it means is found any more, here or arriving. After a restart
+    /// it is found again, unless [`purge`](Self::purge) or [`remove_key`](Self::remove_key) comes behind.
+    pub fn forget(&self, purge: &Purge) {
+        self.purges.add(purge);
     }
 
     /// The other part: removes what is there of a key, which its index may not know yet. Says how many files that were.
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn remove_key(&self, key: &str) -> Result<u64, StoreError> {
-        let key = Name::of_key(key);
+    pub fn remove_key(&self, key: Name) -> Result<u64, StoreError> {
         let names = self.entries(&key.folder())?;
         let names = names.iter().filter_map(|name| Name::parse(name));
         let mut removed = 0;

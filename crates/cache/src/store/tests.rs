@@ -50,6 +50,10 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     files.chain(below).collect()
 }
 
+fn key(text: &str) -> Purge {
+    Purge::Key(Name::of_key(text))
+}
+
 fn vary(value: &str) -> Vec<(String, Vec<u8>)> {
     vec![("accept".into(), value.into())]
 }
@@ -157,7 +161,7 @@ fn an_object_that_is_being_sent_outlives_its_eviction() {
     let store = store(&folder);
     put(&store, head(&store, KEY), b"body").unwrap();
     let (object, _) = find(&store, KEY).unwrap();
-    store.purge(&Purge::Key(KEY.into())).unwrap();
+    store.purge(&key(KEY)).unwrap();
     assert!(!store.is_current(&object.reference, &object.head));
     let mut body = [0; 4];
     rustix::io::pread(&object.file, &mut body, object.body.offset).unwrap();
@@ -182,7 +186,7 @@ fn variants_are_found_by_the_values_of_their_requests() {
     // The backend varies by nothing any more.
     put(&store, head(&store, KEY), b"one for all").unwrap();
     assert_eq!(find_for(&store, KEY, "a").unwrap().1, b"one for all");
-    assert_eq!(store.purge(&Purge::Key(KEY.into())).unwrap(), 3);
+    assert_eq!(store.purge(&key(KEY)).unwrap(), 3);
     assert!(files(folder.path()).is_empty());
 }
 
@@ -225,8 +229,7 @@ fn purges_hold_for_what_arrives_and_after_a_restart() {
     put(&first, tagged(&first, "k1"), b"body").unwrap();
     put(&first, head(&first, "other/1"), b"body").unwrap();
     put(&first, head(&first, "kept"), b"body").unwrap();
-    let purges =
-        [Purge::Tag("t".into()), Purge::Prefix("other/".into()), Purge::Key("arriving".into())];
+    let purges = [Purge::Tag("t".into()), Purge::Prefix("other/".into()), key("arriving")];
     let arriving: Vec<_> =
         [tagged(&first, "k2"), head(&first, "other/2"), head(&first, "arriving")]
             .map(|head| first.begin(head, None).unwrap())
@@ -252,15 +255,35 @@ fn what_is_forgotten_is_found_by_nobody_though_its_file_is_there() {
     let reference = put(&store, head(&store, KEY), b"body").unwrap();
     let (object, _) = find(&store, KEY).unwrap();
     let arriving = store.begin(head(&store, KEY), None).unwrap();
-    store.forget(KEY);
+    store.forget(&key(KEY));
     assert!(store.holds(&reference) && !store.is_current(&reference, &object.head));
     assert!(find(&store, KEY).is_none());
     assert!(matches!(arriving.finish(), Err(StoreError::Purged)));
-    store.forget("no\nkey");
     put(&store, head(&store, KEY), b"new").unwrap();
     assert_eq!(find(&store, KEY).unwrap().1, b"new");
-    assert_eq!(store.remove_key(KEY).unwrap(), 1);
+    assert_eq!(store.remove_key(Name::of_key(KEY)).unwrap(), 1);
     assert!(find(&store, KEY).is_none());
+}
+
+#[test]
+fn a_key_is_purged_however_long_it_is() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    for bytes in [8_191, 8_192, 8_193, 60_000] {
+        let long = format!("{KEY}?{}", "x".repeat(bytes - KEY.len() - 1));
+        let arriving = store.begin(head(&store, &long), None).unwrap();
+        put(&store, head(&store, &long), b"body").unwrap();
+        store.forget(&key(&long));
+        assert!(find(&store, &long).is_none(), "{bytes}");
+        assert!(matches!(arriving.finish(), Err(StoreError::Purged)), "{bytes}");
+        put(&store, head(&store, &long), b"body").unwrap();
+        assert_eq!(store.purge(&key(&long)).unwrap(), 1, "{bytes}");
+    }
+    // These are written down.
+    for of_text in [Purge::Prefix, Purge::Tag] {
+        assert!(store.purge(&of_text("x".repeat(8_192))).is_ok());
+        assert!(matches!(store.purge(&of_text("x".repeat(8_193))), Err(StoreError::BadPurge)));
+    }
 }
 
 #[test]
@@ -303,7 +326,7 @@ fn whatever_ends_an_object_makes_another_moment_and_shows_at_once() {
         &|| _ = put(&store, tagged(KEY), b"newer").unwrap(),
         &|| _ = put(&store, variant("other"), b"beside it").unwrap(),
         &|| store.refresh(&mut find(&store, KEY).unwrap().0, tagged(KEY)).unwrap(),
-        &|| _ = store.purge(&Purge::Key(KEY.into())).unwrap(),
+        &|| _ = store.purge(&key(KEY)).unwrap(),
         &|| _ = store.purge(&Purge::Prefix("https://".into())).unwrap(),
         &|| _ = store.purge(&Purge::Tag("t".into())).unwrap(),
     ];
@@ -398,7 +421,7 @@ fn what_is_here_as_a_whole_is_kept_in_one_go() {
     let too_long = vec![0; (1 << 18) + 1];
     assert!(matches!(store.keep(&head(&store, "l"), &too_long), Err(StoreError::TooLarge)));
     let before = head(&store, "p");
-    store.purge(&Purge::Key("p".into())).unwrap();
+    store.purge(&key("p")).unwrap();
     assert!(matches!(store.keep(&before, b"old"), Err(StoreError::Purged)));
     assert_eq!(files(folder.path()).len(), 3);
 }

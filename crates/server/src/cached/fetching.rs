@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use kettle_cache::{Fill, Head as Stored, StoreError, Writer};
+use kettle_cache::{Fill, Head as Stored, Name, StoreError, Writer};
 use kettle_http::caching::{self, NotKept, vary};
 use kettle_http::h1::response::ResponseHead;
 use tokio::sync::oneshot;
@@ -191,7 +191,7 @@ impl Fetching {
     /// Forgets what the backend was asked about, which has another answer now that is not kept (RFC 9111 §4.3.3).
     async fn displace(&self) {
         if self.is_validating {
-            let keys: Arc<[String]> = [self.asked.key.clone()].into();
+            let keys: Arc<[Name]> = [Name::of_key(&self.asked.key)].into();
             self.route.invalidate(&keys, &self.disks, &self.device, &self.open).await;
         }
     }

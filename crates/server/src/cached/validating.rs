@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use kettle_cache::{Head as Stored, Object, Purge, Store, StoreError, Times};
+use kettle_cache::{Head as Stored, Name, Object, Purge, Store, StoreError, Times};
 use kettle_http::caching::control::Control;
 use kettle_http::caching::key::also_invalid;
 use kettle_http::caching::{self, FieldLines, vary};
@@ -48,11 +48,14 @@ impl Fetching {
         let route = Arc::clone(&self.route);
         let refresh = move || validation.refresh(&store, &this, &route);
         match self.disks.wait_for(&self.device, refresh).await {
-            Ok(Ok(is_refreshed)) => return is_refreshed,
-            Ok(Err(error)) => self.route.failed(&error),
-            Err(_) => {}
+            Ok(Ok(is_refreshed)) => is_refreshed,
+            Ok(Err(error)) => {
+                self.route.failed(&error);
+                // What a disk does not take is still good; of all else nobody knows that.
+                matches!(error, StoreError::Disk { .. })
+            }
+            Err(_) => true,
         }
-        true
     }
 }
 
@@ -60,16 +63,16 @@ impl CachedRoute {
     /// Forgets what is kept of these, which were written to.
     pub(super) async fn invalidate(
         self: &Arc<Self>,
-        keys: &Arc<[String]>,
+        keys: &Arc<[Name]>,
         disks: &Disks,
         device: &Arc<Device>,
         open: &OpenStore,
     ) {
         // At once, however busy the disk is, and whether or not the client waits for that.
-        keys.iter().for_each(|key| open.store.forget(key));
+        keys.iter().for_each(|key| open.store.forget(&Purge::Key(*key)));
         let (store, keys) = (Arc::clone(&open.store), Arc::clone(keys));
-        let held_bytes = CALL_BYTES + keys.iter().map(String::len).sum::<usize>();
-        let remove = move || keys.iter().try_for_each(|key| store.remove_key(key).map(|_| ()));
+        let held_bytes = CALL_BYTES + size_of_val(&*keys);
+        let remove = move || keys.iter().try_for_each(|key| store.remove_key(*key).map(|_| ()));
         match disks.wait_for(device, remove.clone()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.failed(&error),
@@ -88,7 +91,7 @@ impl CachedRoute {
     pub(super) async fn invalidate_after(
         self: Arc<Self>,
         over: Option<oneshot::Receiver<()>>,
-        keys: Arc<[String]>,
+        keys: Arc<[Name]>,
         disks: Disks,
         device: Arc<Device>,
         open: OpenStore,
@@ -102,11 +105,12 @@ impl CachedRoute {
 }
 
 /// What a write leaves nothing of: its own URL, and those that its response names.
-pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[String]> {
+pub(super) fn invalid_keys(asked: &Asked, response: &Response) -> Arc<[Name]> {
     let [_, own] = response.fields.lines();
     let origin = format!("https://{}", asked.target.host);
     let also = also_invalid(&lines::fields(own), &origin, &asked.target.reference);
-    std::iter::once(asked.key.clone()).chain(also).collect()
+    let also = also.iter().map(|key| Name::of_key(key));
+    std::iter::once(Name::of_key(&asked.key)).chain(also).collect()
 }
 
 impl Validation {
@@ -128,7 +132,7 @@ impl Validation {
         match fresher.map(|fresher| store.refresh(&mut object, fresher)) {
             // It has to come anew.
             None | Some(Err(StoreError::HeadTooLarge)) => {
-                store.purge(&Purge::Key(this.key.clone())).map(|_| false)
+                store.purge(&Purge::Key(Name::of_key(&this.key))).map(|_| false)
             }
             Some(refreshed) => refreshed.map(|()| true),
         }

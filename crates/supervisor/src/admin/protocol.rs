@@ -132,8 +132,8 @@ impl fmt::Display for RequestSyntaxError {
 
 impl std::error::Error for RequestSyntaxError {}
 
-/// A longer request line is refused.
-pub const REQUEST_BYTES_MAX: usize = 4 * 1024;
+/// A longer request line is refused: the longest URL that clients may ask for (`limits.target`) fits, as JSON.
+pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
 
 /// A longer answer is not believed to come from a server of ours.
 pub const REPLY_BYTES_MAX: u64 = 4 * 1024 * 1024;

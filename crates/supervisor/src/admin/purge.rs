@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kettle_http::caching::key::key_of;
-use kettle_server::stores::{Purge, Stores};
+use kettle_server::stores::{Name, Purge, Stores};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -28,7 +28,7 @@ pub(crate) fn begin(
 /// Forgets responses in all stores. Touches their disks.
 fn purge(stores: &Stores, by: PurgeBy, text: &str) -> Reply {
     let purge = match by {
-        PurgeBy::Key => key_of(text).map(Purge::Key),
+        PurgeBy::Key => key_of(text).map(|key| Purge::Key(Name::of_key(&key))),
         PurgeBy::Prefix => key_of(text).map(Purge::Prefix),
         PurgeBy::Tag => Some(Purge::Tag(text.to_owned())),
     };

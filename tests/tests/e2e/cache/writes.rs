@@ -1,0 +1,67 @@
+//! What writes and purges leave of what is kept: nothing, however long the URL is, and wherever the store is meanwhile.
+
+use std::io::Write;
+
+use kettle_tests::http::{Connection, get, request};
+use kettle_tests::setup::Setup;
+
+use super::{Cached, answer, ok, read_head};
+
+/// Each request comes on a connection of its own.
+const FRESH: &str = "Connection: close\r\nCache-Control: max-age=100\r\n";
+
+/// With room for targets that are longer than most.
+fn start() -> Cached {
+    let limits = "revalidate = \"0s\"\ntarget = \"32 KiB\"\nhead = \"64 KiB\"";
+    Cached::set_up(Setup::default().set("limits", limits), "", "", "")
+}
+
+fn write(cached: &Cached, target: &str) {
+    let mut client = cached.client();
+    client.send(&request("POST", target, "Content-Length: 0\r\n")).unwrap();
+    answer(&mut cached.backend.accept(), &ok("Connection: close\r\n", "done"));
+    assert_eq!(client.response().body, b"done");
+}
+
+/// Targets whose URLs have lengths about 8 KiB, and one much longer.
+fn long_targets() -> impl Iterator<Item = String> {
+    [8_191, 8_192, 8_193, 30_000].into_iter().map(|bytes| {
+        let start = "https://localhost/app/?";
+        format!("/app/?{}", "x".repeat(bytes - start.len()))
+    })
+}
+
+#[test]
+fn what_was_asked_for_before_a_write_is_not_kept_behind_it_however_long_its_url_is() {
+    let cached = start();
+    for target in long_targets() {
+        let mut first = cached.client();
+        first.send(&get(&target)).unwrap();
+        let mut old = cached.backend.accept();
+        read_head(&mut old);
+        write(&cached, &target);
+        old.write_all(ok(FRESH, "old").as_bytes()).unwrap();
+        assert_eq!(first.response().body, b"old");
+        let (new, _) = cached.get_through(&mut None, &target, "", &ok(FRESH, "new"));
+        assert_eq!(new.body, b"new", "{}", target.len());
+        cached.wait_until_kept(&target);
+        let url = format!("https://localhost{target}");
+        let purged = cached.kettle.ctl(&["cache", "purge", &url]).succeed();
+        assert!(purged.contains("(1 files)"), "{purged}");
+    }
+}
+
+#[test]
+fn what_a_304_keeps_from_others_comes_anew_however_long_its_url_is() {
+    let cached = start();
+    let stale = "Connection: close\r\nCache-Control: max-age=0\r\nETag: \"v1\"\r\n";
+    let other = "HTTP/1.1 304 Not Modified\r\nConnection: close\r\nETag: \"v2\"\r\nCache-Control: max-age=9\r\n\r\n";
+    for target in long_targets() {
+        cached.get_through(&mut None, &target, "", &ok(stale, "old"));
+        let mut client = cached.client();
+        client.send(&get(&target)).unwrap();
+        answer(&mut cached.backend.accept(), other);
+        answer(&mut cached.backend.accept(), &ok(FRESH, "new"));
+        assert_eq!(client.response().body, b"new", "{}", target.len());
+    }
+}
