@@ -155,23 +155,18 @@ pub async fn respond(
             route.count(CacheOutcome::Bypass, notes);
             let status = format!("fwd={why}");
             let response = answer.map_err(|error| refused(error, &status))?;
-            if let (Some(asked), Some(open)) = (&asked, store)
+            if let Some(asked) = &asked
                 && invalidates(&method, response.status)
             {
                 let keys = validating::invalid_keys(asked, &response);
-                let device = device(files.disks(), open);
+                let device = match store {
+                    Some(open) => device(files.disks(), open),
+                    None => Arc::clone(&route.store.opening),
+                };
                 // In a task of its own: whoever takes the request back does not take back what it did.
                 let invalidate = |over, disks| {
-                    let (keys, device, open) = (keys.clone(), device.clone(), open.clone());
-                    let route = route.clone();
-                    spawn_local(route.invalidate_after(
-                        over,
-                        keys,
-                        disks,
-                        device,
-                        open,
-                        pool.share(),
-                    ))
+                    let (keys, device, route) = (keys.clone(), device.clone(), route.clone());
+                    spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
                 };
                 let _ = invalidate(None, files.disks().again()).await;
                 if request.body.is_beside() {

@@ -5,14 +5,14 @@ mod arrival;
 mod open_store;
 mod render;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 pub use kettle_cache::{Name, Purge};
-use kettle_cache::{StoreError, StoreSettings};
+use kettle_cache::{Store, StoreError, StoreSettings};
 use kettle_config::Cache;
 use kettle_kernel::file_system::FileSystem;
 
@@ -37,6 +37,8 @@ pub struct KeptStore {
     directory: PathBuf,
     settings: Mutex<StoreSettings>,
     opened: OnceLock<OpenStore>,
+    /// Held for no look at the disk.
+    unopened: Mutex<WrittenTo>,
     /// When it was tried in vain.
     tried: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
@@ -46,6 +48,14 @@ pub struct KeptStore {
     errors: AtomicU64,
     /// By [`CacheOutcome`].
     responses: [AtomicU64; CacheOutcome::ALL.len()],
+}
+
+/// What was written to while a store could not be opened: its objects are older.
+#[derive(Debug, Default)]
+struct WrittenTo {
+    keys: HashSet<Name>,
+    /// Whether there were more than are told apart, so that it may be any object.
+    is_any: bool,
 }
 
 /// Keys whose requests go past a store.
@@ -131,8 +141,9 @@ impl Stores {
         for (store, settings) in &self.stores {
             let mut current = store.settings();
             current.clone_from(settings);
-            if let Some(open) = store.get() {
-                open.follow(&current);
+            match store.get() {
+                Some(open) => open.follow(&current),
+                None => store.try_again(),
             }
         }
     }
@@ -157,6 +168,7 @@ impl KeptStore {
             directory: settings.directory.clone(),
             settings: Mutex::new(settings),
             opened: OnceLock::new(),
+            unopened: Mutex::default(),
             tried: Mutex::default(),
             warned: Mutex::default(),
             broke_off: Mutex::default(),
@@ -195,6 +207,13 @@ impl KeptStore {
         self.tried.try_lock().is_ok_and(|it| is_long_ago(*it, TRIED_AGAIN)) || self.is_opening()
     }
 
+    /// Whoever needs it next tries to open it, also where that was in vain a moment ago. Waits for nobody.
+    fn try_again(&self) {
+        if let Ok(mut tried) = self.tried.try_lock() {
+            *tried = None;
+        }
+    }
+
     fn is_opening(&self) -> bool {
         matches!(self.tried.try_lock(), Err(TryLockError::WouldBlock))
     }
@@ -212,9 +231,11 @@ impl KeptStore {
         let settings = self.settings().clone();
         match OpenStore::find_or_open(settings) {
             Ok(open) => {
-                let open = self.opened.get_or_init(|| open);
+                let written_to = self.put_in_place(open);
+                let open = self.opened.get()?;
                 // It may have been there for another, or a reload came meanwhile.
                 open.follow(&self.settings());
+                written_to.remove(&open.store).unwrap_or_else(|error| self.failed(&error));
                 Some(open)
             }
             Err(error) => {
@@ -222,6 +243,27 @@ impl KeptStore {
                 None
             }
         }
+    }
+
+    /// From here on the store answers, though with nothing of what was written to meanwhile.
+    fn put_in_place(&self, open: OpenStore) -> WrittenTo {
+        let mut unopened = self.unopened.lock().unwrap_or_else(PoisonError::into_inner);
+        let written_to = std::mem::take(&mut *unopened);
+        written_to.purges().for_each(|purge| open.store.forget(&purge));
+        self.opened.get_or_init(|| open);
+        written_to
+    }
+
+    /// Takes note of keys that were written to, if it is not open; else the store that has to forget them.
+    pub(crate) fn written_to(&self, keys: &[Name]) -> Option<&OpenStore> {
+        self.opened.get().or_else(|| {
+            let mut unopened = self.unopened.lock().unwrap_or_else(PoisonError::into_inner);
+            // It may have been put in place while the lock was waited for.
+            if self.opened.get().is_none() {
+                unopened.add(keys);
+            }
+            self.opened.get()
+        })
     }
 
     /// Counts what the store could not do, and says so if it has not just been said.
@@ -281,11 +323,41 @@ impl KeptStore {
     }
 }
 
+impl WrittenTo {
+    fn add(&mut self, keys: &[Name]) {
+        self.keys.extend(keys);
+        if self.keys.len() > WRITTEN_TO_MAX {
+            self.keys.clear();
+            self.is_any = true;
+        }
+    }
+
+    fn purges(&self) -> impl Iterator<Item = Purge> {
+        let any = self.is_any.then(|| Purge::Prefix(EVERY_KEY.to_owned()));
+        self.keys.iter().map(|key| Purge::Key(*key)).chain(any)
+    }
+
+    /// Sees to it that all of it is gone after a restart, too. Touches the disk.
+    fn remove(&self, store: &Store) -> Result<(), StoreError> {
+        self.purges().try_for_each(|purge| store.purge(&purge).map(|_| ()))
+    }
+}
+
 fn is_long_ago(moment: Option<Instant>, time: Duration) -> bool {
     moment.is_none_or(|moment| moment.elapsed() >= time)
 }
+
+/// How all keys begin.
+const EVERY_KEY: &str = "https://";
+
+/// Keys that are told apart of those that were written to while a store could not be opened: for each of them a folder is looked
+/// through when it is.
+const WRITTEN_TO_MAX: usize = 1_024;
 
 const TRIED_AGAIN: Duration = Duration::from_mins(1);
 /// For how many keys it is remembered that their requests go past the store.
 const PASSED_MAX: usize = 4_096;
 const WARNED_AGAIN: Duration = Duration::from_mins(1);
+
+#[cfg(test)]
+mod tests;

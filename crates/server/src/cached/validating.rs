@@ -94,13 +94,14 @@ impl CachedRoute {
         keys: Arc<[Name]>,
         disks: Disks,
         device: Arc<Device>,
-        open: OpenStore,
         _shared: Shared,
     ) {
         if let Some(over) = over {
             let _ = over.await;
         }
-        self.invalidate(&keys, &disks, &device, &open).await;
+        if let Some(open) = self.store.written_to(&keys) {
+            self.invalidate(&keys, &disks, &device, open).await;
+        }
     }
 }
 

@@ -65,3 +65,22 @@ fn what_a_304_keeps_from_others_comes_anew_however_long_its_url_is() {
         assert_eq!(client.response().body, b"new", "{}", target.len());
     }
 }
+
+#[test]
+fn what_is_written_to_while_the_store_is_away_is_gone_when_it_is_back() {
+    let mut cached = start();
+    for target in ["/app/written", "/app/other"] {
+        cached.get_through(&mut None, target, "", &ok(FRESH, "old"));
+        cached.wait_until_kept(target);
+    }
+    cached.kettle.restart();
+    let (folder, away) = (cached.folder.path(), cached.folder.path().with_extension("away"));
+    std::fs::rename(folder, &away).unwrap();
+    write(&cached, "/app/written");
+    std::fs::rename(&away, folder).unwrap();
+    // Has the store opened without the minute between two tries.
+    let _ = cached.kettle.ctl(&["reload"]).succeed();
+    let (new, _) = cached.get_through(&mut None, "/app/written", "", &ok(FRESH, "new"));
+    assert_eq!(new.body, b"new");
+    assert_eq!(cached.get("/app/other").body, b"old");
+}

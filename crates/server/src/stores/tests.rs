@@ -1,0 +1,42 @@
+use kettle_cache::Head;
+use tempfile::TempDir;
+
+use super::*;
+
+fn kept_store(folder: &TempDir) -> KeptStore {
+    let directory = folder.path().to_owned();
+    let settings = StoreSettings { directory, bytes_max: 1 << 20, object_bytes_max: 1 << 18 };
+    KeptStore::new("main", settings)
+}
+
+fn keep(open: &OpenStore, key: &str) {
+    let (key, generation) = (key.to_owned(), open.store.generation());
+    let head = Head { key, status: 200, generation, ..Head::default() };
+    open.store.keep(&head, b"body").unwrap();
+}
+
+fn has(open: &OpenStore, key: &str) -> bool {
+    open.store.find(key, &|_| Vec::new()).unwrap().is_some()
+}
+
+#[test]
+fn what_is_written_to_before_a_store_is_open_is_not_there_when_it_is() {
+    let written = "https://a/written";
+    let others = |count| (0..count).map(|number| Name::of_key(&format!("https://a/{number}")));
+    for (others, is_other_there) in
+        [(others(WRITTEN_TO_MAX - 1), true), (others(WRITTEN_TO_MAX), false)]
+    {
+        let folder = TempDir::new().unwrap();
+        let keys = [written, "https://b/other"];
+        keys.iter().for_each(|key| keep(kept_store(&folder).open().unwrap(), key));
+        let store = kept_store(&folder);
+        let keys_written: Vec<_> = others.chain([Name::of_key(written)]).collect();
+        assert!(store.written_to(&keys_written).is_none());
+        assert_eq!(keys.map(|key| has(store.open().unwrap(), key)), [false, is_other_there]);
+        assert!(store.written_to(&keys_written).is_some(), "its own matter from now on");
+        // It stays so in another life of the store.
+        drop(store);
+        let store = kept_store(&folder);
+        assert_eq!(keys.map(|key| has(store.open().unwrap(), key)), [false, is_other_there]);
+    }
+}
