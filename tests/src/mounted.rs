@@ -76,6 +76,23 @@ impl Mounted {
     pub fn make_read_only(&self) -> Result<(), String> {
         run("mount", &["-o", "remount,ro", self.0.to_str().unwrap()])
     }
+
+    /// Whatever would change it waits until what this gives is dropped.
+    ///
+    /// # Errors
+    /// What `fsfreeze` said.
+    pub fn freeze(&self) -> Result<Frozen<'_>, String> {
+        run("fsfreeze", &["-f", self.0.to_str().unwrap()]).map(|()| Frozen(&self.0))
+    }
+}
+
+/// A file system that takes no change. A process that waits for one does not even end.
+pub struct Frozen<'m>(&'m Path);
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        run("fsfreeze", &["-u", self.0.to_str().unwrap()]).expect("what was frozen can be thawed");
+    }
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {

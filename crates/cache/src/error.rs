@@ -21,6 +21,8 @@ pub enum StoreError {
     NoRoom,
     /// More arrives than the disk takes.
     Crowded,
+    /// The disk has not answered in the time that is waited for it.
+    Slow,
     /// The head takes more than [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX).
     HeadTooLarge,
     /// It has more tags than one object may have, so not every purge would find it.
@@ -45,7 +47,7 @@ impl StoreError {
     pub fn is_for_the_operator(&self) -> bool {
         let is_disk =
             matches!(self, StoreError::Disk { .. } | StoreError::NoRoom | StoreError::Remote(_));
-        is_disk || matches!(self, StoreError::TooManyTags | StoreError::Crowded)
+        is_disk || matches!(self, StoreError::TooManyTags | StoreError::Crowded | StoreError::Slow)
     }
 }
 
@@ -58,6 +60,7 @@ impl fmt::Display for StoreError {
             StoreError::TooLarge => formatter.write_str("the object is larger than `max_object`"),
             StoreError::NoRoom => formatter.write_str("the store has no room left"),
             StoreError::Crowded => formatter.write_str("more arrives than the disk takes"),
+            StoreError::Slow => formatter.write_str("the disk did not answer in time"),
             StoreError::HeadTooLarge => formatter.write_str("the object's head is too large"),
             StoreError::TooManyTags => formatter.write_str("the object has too many tags"),
             StoreError::WrongLength => {

@@ -26,7 +26,7 @@ use kettle_http::caching::{self, Defaults, FieldLines, Use, invalidates};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
-use crate::disk::{Device, Disks};
+use crate::disk::{Device, Disks, WaitError};
 use crate::error_page::HttpError;
 use crate::files::file_route::next_number;
 use crate::files::handler::Files;
@@ -168,7 +168,7 @@ pub async fn respond(
                     let (keys, device, route) = (keys.clone(), device.clone(), route.clone());
                     spawn_local(route.invalidate_after(over, keys, disks, device, pool.share()))
                 };
-                let _ = invalidate(None, files.disks().again()).await;
+                let _ = invalidate(None, Disks::new(ANSWER_TIME_MAX)).await;
                 if request.body.is_beside() {
                     // What is kept before the write is over may be older than the rest of it.
                     let (held, over) = oneshot::channel();
@@ -224,6 +224,15 @@ impl CachedRoute {
             self.store.failed(error);
         }
     }
+
+    /// The same of a disk that said nothing.
+    fn unanswered(&self, why: WaitError) {
+        match why {
+            WaitError::TimedOut => self.failed(&StoreError::Slow),
+            WaitError::Crowded => self.failed(&StoreError::Crowded),
+            WaitError::Ended => {}
+        }
+    }
 }
 
 /// The store, opened on a thread that may wait if nobody has yet.
@@ -234,8 +243,14 @@ async fn opened<'r>(route: &'r CachedRoute, files: &Files) -> Option<&'r OpenSto
     if !route.store.may_open() {
         return None;
     }
+    // Whoever begins it has patience, since much may be read; those who come meanwhile are answered past it.
+    let disks = match route.store.is_opening() {
+        true => Disks::new(ANSWER_TIME_MAX),
+        false => files.disks().again(),
+    };
     let store = Arc::clone(&route.store);
-    let _ = files.disks().wait_for(&route.store.opening, move || _ = store.open()).await;
+    let waited = disks.wait_for(&route.store.opening, move || _ = store.open()).await;
+    waited.unwrap_or_else(|why| route.unanswered(why));
     route.store.get()
 }
 
@@ -277,6 +292,9 @@ const TAGS_MAX: usize = 256;
 
 /// What a call that is left for later takes, with all that is shared by those who join.
 const CALL_BYTES: usize = 1_024;
+
+/// How long a disk may take for a look at what it has, or for the beginning of an object, before the backend answers past the store.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long a disk may take for a piece of an object.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);

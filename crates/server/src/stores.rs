@@ -214,7 +214,8 @@ impl KeptStore {
         }
     }
 
-    fn is_opening(&self) -> bool {
+    /// Whether somebody is opening it. Waits for nobody.
+    pub(crate) fn is_opening(&self) -> bool {
         matches!(self.tried.try_lock(), Err(TryLockError::WouldBlock))
     }
 

@@ -11,6 +11,7 @@ mod mirror;
 mod poison;
 mod reloads;
 mod rules;
+mod slow;
 mod writes;
 
 use std::io::{ErrorKind, Read, Write};

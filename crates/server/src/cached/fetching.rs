@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::asked::Asked;
 use super::unread::Unread;
-use super::{CachedRoute, TAGS_MAX, is_failure, kept};
+use super::{CachedRoute, TAGS_MAX, WRITE_TIME_MAX, is_failure, kept};
 use crate::disk::{Device, Disks};
 use crate::stores::{ArrivalState, Arriving, ArrivingBody, OpenStore};
 use crate::upstream::{
@@ -29,6 +29,7 @@ pub(super) struct Fetching {
     pub(super) route: Arc<CachedRoute>,
     pub(super) open: OpenStore,
     pub(super) device: Arc<Device>,
+    /// For all that a client waits for. A piece of the body may take longer.
     pub(super) disks: Disks,
     pub(super) pool: Rc<Pool>,
     pub(super) asked: Arc<Asked>,
@@ -203,9 +204,12 @@ impl Fetching {
         }
         let (store, asked) = (Arc::clone(&self.open.store), Arc::clone(&self.asked));
         let look = move || store.find(&asked.key, &|name| asked.value(name));
-        let found = self.disks.wait_for(&self.device, look).await;
-        let Ok(Ok(Some(object))) = found else { return false };
-        kept::is_fresh(&object.head)
+        match self.disks.wait_for(&self.device, look).await {
+            Ok(Ok(found)) => return found.is_some_and(|object| kept::is_fresh(&object.head)),
+            Ok(Err(error)) => self.route.failed(&error),
+            Err(why) => self.route.unanswered(why),
+        }
+        false
     }
 
     async fn begin(&self, head: Stored, announced_bytes: Option<u64>) -> Option<Writer> {
@@ -219,13 +223,11 @@ impl Fetching {
         let store = Arc::clone(&self.open.store);
         let begin = move || store.begin(head, announced_bytes);
         match self.disks.wait_for(&self.device, begin).await {
-            Ok(Ok(writer)) => Some(writer),
-            Ok(Err(error)) => {
-                self.route.failed(&error);
-                None
-            }
-            Err(_) => None,
+            Ok(Ok(writer)) => return Some(writer),
+            Ok(Err(error)) => self.route.failed(&error),
+            Err(why) => self.route.unanswered(why),
         }
+        None
     }
 
     /// What comes next; `None` if it does not come in time, or nobody wants it any more.
@@ -250,7 +252,7 @@ impl Fetching {
 
     /// Writes what comes. Whatever goes wrong, the writer is dropped, and its readers learn of it.
     async fn write(&self, mut writer: Writer, mut body: UpstreamBody) {
-        let mut unread = Unread::default();
+        let (mut unread, disks) = (Unread::default(), Disks::new(WRITE_TIME_MAX));
         loop {
             let Some(pieces) = self.wanted(&mut body, writer.fill(), &mut unread).await else {
                 return self.device.close(writer, u64::MAX);
@@ -270,11 +272,12 @@ impl Fetching {
                 }
                 (Some(writer), appended)
             };
-            match self.disks.wait_for(&self.device, write).await {
+            match disks.wait_for(&self.device, write).await {
                 Ok((Some(rest), Ok(()))) => writer = rest,
                 Ok((Some(rest), Err(error))) => return self.break_off(rest, &error).await,
                 Ok((None, Err(error))) => return self.route.failed(&error),
-                Ok((None, Ok(()))) | Err(_) => return,
+                Ok((None, Ok(()))) => return,
+                Err(why) => return self.route.unanswered(why),
             }
         }
     }

@@ -16,7 +16,7 @@ use super::asked::Asked;
 use super::fetching::{Fetching, Led};
 use super::interim::while_asked;
 use super::kept::{self, Kept};
-use super::{CachedRoute, WRITE_TIME_MAX, device, hit, refused, with_status};
+use super::{ANSWER_TIME_MAX, CachedRoute, device, hit, refused, with_status};
 use crate::disk::Disks;
 use crate::error_page::HttpError;
 use crate::files::handler::Files;
@@ -48,6 +48,8 @@ enum Found<T> {
     /// Only what others sent fields for that no backend sees here.
     Others,
     Nothing,
+    /// What its disk did not say in time.
+    Unknown,
 }
 
 impl Looking<'_> {
@@ -62,6 +64,7 @@ impl Looking<'_> {
             let known = self.open.store.known(&asked.key);
             let found = match self.find(asked).await {
                 Found::Others => return Answer::Pass("vary-miss", None),
+                Found::Unknown => return Answer::Pass("bypass; detail=disk", None),
                 Found::Nothing => None,
                 Found::Object(object) => Some(object),
             };
@@ -264,7 +267,8 @@ impl Looking<'_> {
             Ok(if is_others { Found::Others } else { Found::Nothing })
         };
         let device = device(self.disks, self.open);
-        match self.disks.wait_for(&device, look).await {
+        let found = Disks::new(ANSWER_TIME_MAX).wait_for(&device, look).await;
+        match found {
             Ok(Ok(Found::Object(mut found))) => {
                 if let Cow::Owned(head) = self.as_passed_on(found.head()) {
                     *found.head_mut() = head;
@@ -277,11 +281,15 @@ impl Looking<'_> {
                 Found::Object(object)
             }
             Ok(Ok(Found::Others)) => Found::Others,
+            Ok(Ok(Found::Nothing | Found::Unknown)) => Found::Nothing,
             Ok(Err(error)) => {
                 self.route.failed(&error);
                 Found::Nothing
             }
-            Ok(Ok(Found::Nothing)) | Err(_) => Found::Nothing,
+            Err(why) => {
+                self.route.unanswered(why);
+                Found::Unknown
+            }
         }
     }
 
@@ -310,7 +318,7 @@ impl Looking<'_> {
             route: Arc::clone(self.route),
             open: self.open.clone(),
             device: device(self.disks, self.open),
-            disks: Disks::new(WRITE_TIME_MAX),
+            disks: Disks::new(ANSWER_TIME_MAX),
             pool: Rc::clone(self.pool),
             asked: Arc::clone(asked),
             outgoing,

@@ -54,7 +54,10 @@ impl Fetching {
                 // What a disk does not take is still good; of all else nobody knows that.
                 matches!(error, StoreError::Disk { .. })
             }
-            Err(_) => true,
+            Err(why) => {
+                self.route.unanswered(why);
+                true
+            }
         }
     }
 }
